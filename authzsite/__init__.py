@@ -1,0 +1,5 @@
+"""The project package: wiring, no behaviour."""
+
+from authzsite.celery import app
+
+__all__ = ["app"]

@@ -1,0 +1,110 @@
+"""A thin face on django-environ that fails loudly.
+
+Every value that the environment gives is read here, checked at once, and refused with one sentence that names the
+variable: a misspelt switch must stop the start, since a switch that silently stays off is a policy nobody enforces.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE_WORDS = frozenset({"true", "1", "yes", "on"})
+FALSE_WORDS = frozenset({"false", "0", "no", "off"})
+
+_environment = environ.Env()
+
+
+def read_file(path: Path) -> None:
+    """Add the lines of a ``.env`` file, where there is one; variables that are set already stay as they are."""
+    if path.is_file():
+        environ.Env.read_env(path)
+
+
+def is_set(name: str) -> bool:
+    """Whether the variable has a value; a variable that is set to nothing counts as absent."""
+    return bool(text(name))
+
+
+def text(name: str, default: str = "") -> str:
+    """The value without surrounding blanks, or the default where it is absent or empty."""
+    value: str = _environment.str(name, default="").strip()
+    return value or default
+
+
+def flag(name: str, *, default: bool) -> bool:
+    """A switch, spelt true or false (or 1, 0, yes, no, on, off)."""
+    value = text(name).lower()
+    if not value:
+        return default
+    if value in TRUE_WORDS:
+        return True
+    if value in FALSE_WORDS:
+        return False
+    raise ImproperlyConfigured(f"{name} is {value!r}, but it has to be true or false.")
+
+
+def agreed_flag(names: Sequence[str], *, default: bool) -> bool:
+    """One switch that has several spellings; two that are set have to say the same."""
+    said = {name: flag(name, default=default) for name in names if is_set(name)}
+    if len(set(said.values())) > 1:
+        raise ImproperlyConfigured(f"{' and '.join(said)} are one switch, but they say different things.")
+    return next(iter(said.values()), default)
+
+
+def whole(name: str, *, default: int, minimum: int = 0) -> int:
+    """A whole number that is at least the minimum."""
+    value = text(name)
+    if not value:
+        return default
+    try:
+        number = int(value)
+    except ValueError:
+        number = minimum - 1
+    if number < minimum:
+        raise ImproperlyConfigured(f"{name} is {value!r}, but it has to be a whole number of at least {minimum}.")
+    return number
+
+
+def choice(name: str, *, default: str, among: Iterable[str]) -> str:
+    """One word of a closed list."""
+    allowed = tuple(among)
+    value = text(name, default)
+    if value not in allowed:
+        raise ImproperlyConfigured(f"{name} is {value!r}, but it has to be one of {', '.join(allowed)}.")
+    return value
+
+
+def names(name: str, *, default: Iterable[str] = ()) -> list[str]:
+    """A list written with commas."""
+    parts = [part.strip() for part in text(name).split(",")]
+    return [part for part in parts if part] or list(default)
+
+
+def address(name: str, *, schemes: Sequence[str], default: str = "") -> str:
+    """A URL of one of the schemes, or the default where it is absent."""
+    value = text(name, default)
+    if value and value.partition("://")[0] not in schemes:
+        spelt = " or ".join(f"{scheme}://" for scheme in schemes)
+        # The value may hold a password, so it is not repeated.
+        raise ImproperlyConfigured(f"{name} has to start with {spelt}.")
+    return value
+
+
+def database(name: str, *, default: Path) -> dict[str, Any]:
+    """The settings of one database, from ``postgres://user:password@host:port/name`` or ``sqlite:///path``.
+
+    Where the variable is absent it is the SQLite file of the default.
+    """
+    value = address(name, schemes=("postgres", "postgresql", "sqlite"))
+    if not value:
+        return {"ENGINE": "django.db.backends.sqlite3", "NAME": str(default)}
+    try:
+        settings: dict[str, Any] = environ.Env.db_url_config(value)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} is not an address of a database.") from error
+    if not settings.get("NAME"):
+        raise ImproperlyConfigured(f"{name} does not name a database.")
+    return settings

@@ -1,0 +1,86 @@
+"""Logs: one structured line an event, with the id of its request; readable in a terminal, JSON in an installation."""
+
+import logging.config
+import re
+from typing import Any
+
+import structlog
+
+SHARED_PROCESSORS: tuple[structlog.typing.Processor, ...] = (
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+)
+
+
+# Neither shows the local variables of a traceback: they hold passwords and tokens.
+CONSOLE = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+TRACEBACKS = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
+
+_SECRETS = re.compile(r"(invite_token|reset_token)(?:=|%3D)[^&\s]*")
+
+#: django_structlog speaks when a request or a task begins and when it ends; the end says all of it.
+BEGINNINGS = frozenset({"request_started", "task_started"})
+
+
+def without_beginnings(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Drop the lines that an end will repeat."""
+    if event["event"] in BEGINNINGS:
+        raise structlog.DropEvent
+    return event
+
+
+def without_secrets(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Cut the secrets of links (invitations, new passwords) out of the address of a request."""
+    if "request" in event:
+        event["request"] = _SECRETS.sub(r"\1=…", str(event["request"]))
+    return event
+
+
+def configuration(*, level: str, style: str) -> dict[str, Any]:
+    """The ``LOGGING`` setting: everything at the level or above goes to standard error, as console lines or JSON."""
+    renderer: structlog.typing.Processor = structlog.processors.JSONRenderer() if style == "json" else CONSOLE
+    formatting: list[structlog.typing.Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    if style == "json":
+        formatting.append(TRACEBACKS)
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "line": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "processors": [*formatting, renderer],
+                "foreign_pre_chain": [*SHARED_PROCESSORS, structlog.stdlib.ExtraAdder(), without_secrets],
+            }
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        # Django's own handlers would say the same things a second time.
+        "loggers": {
+            "django": {"handlers": [], "propagate": True},
+            "django.server": {"handlers": [], "propagate": True},
+            # django_structlog writes a line when a task ends; Celery would repeat it.
+            "celery.app.trace": {"level": "WARNING"},
+            "celery.worker.strategy": {"level": "WARNING"},
+        },
+    }
+
+
+def configure(settings: dict[str, Any]) -> None:
+    """Set up the standard library's logging and structlog, which hands its lines over to it."""
+    logging.config.dictConfig(settings)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            without_beginnings,
+            without_secrets,
+            *SHARED_PROCESSORS,
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            structlog.processors.StackInfoRenderer(),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )

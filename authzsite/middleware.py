@@ -1,0 +1,72 @@
+"""What every answer carries and what no request may bring, whichever door it comes through."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+
+#: How much of a refused body is read before its refusal is sent, and how much at a time, in bytes.
+DRAINED = 64 * 1024 * 1024
+PIECE = 64 * 1024
+
+Handler = Callable[[HttpRequest], HttpResponseBase]
+
+
+def security_headers(get_response: Handler) -> Handler:
+    """Add the content security policy, unless a view set one of its own."""
+
+    def handle(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        response.headers.setdefault("Content-Security-Policy", settings.CONTENT_SECURITY_POLICY)
+        return response
+
+    return handle
+
+
+def body_limit(get_response: Handler) -> Handler:
+    """Refuse bodies above ``DATA_UPLOAD_MAX_MEMORY_SIZE`` with 413 before anything reads them.
+
+    Django applies that limit only where a view asks for ``request.body``; parsers read the stream and pass it by. WSGI
+    gives a body no more than its declared length, so the header is enough.
+    """
+
+    def handle(request: HttpRequest) -> HttpResponseBase:
+        limit: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        if declared_length(request) > limit:
+            drain(request)
+            return too_large(limit)
+        return get_response(request)
+
+    return handle
+
+
+def drain(request: HttpRequest) -> None:
+    """Read a body and keep nothing of it, up to a bound.
+
+    A client that is still sending when the connection closes reports a broken pipe and never sees the answer.
+    """
+    left = DRAINED
+    while left > 0 and (piece := request.read(min(left, PIECE))):
+        left -= len(piece)
+
+
+def declared_length(request: HttpRequest) -> int:
+    """The length of the body in bytes as its header says; 0 where there is none or it is no number."""
+    declared: str = request.META.get("CONTENT_LENGTH") or ""
+    return int(declared) if declared.isascii() and declared.isdigit() else 0
+
+
+def too_large(limit: int) -> HttpResponse:
+    """The one answer to a body above the limit; `message` is what DataHub's clients show of a refusal."""
+    detail = f"The body is larger than {limit} bytes."
+    return JsonResponse(
+        {
+            "type": "about:blank",
+            "title": "Content Too Large",
+            "status": 413,
+            "detail": detail,
+            "message": detail,
+        },
+        status=413,
+        content_type="application/problem+json",
+    )

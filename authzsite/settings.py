@@ -1,0 +1,318 @@
+"""Every setting of the site, in sections. Each knob is read through `authzsite.env`, which refuses nonsense."""
+
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.utils import get_random_secret_key
+
+from authzsite import env, logs
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env.read_file(BASE_DIR / ".env")
+VAR_DIR = Path(env.text("VAR_DIR", str(BASE_DIR / "var")))
+VAR_DIR.mkdir(parents=True, exist_ok=True)
+
+
+# Who may reach the site, and how
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine can reach the address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def kept_secret_key(path: Path) -> str:
+    """The key of an installation that names none: made once, readable by its owner only."""
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(get_random_secret_key(), encoding="utf-8")
+    return path.read_text(encoding="utf-8")
+
+
+DEBUG = env.flag("DEBUG", default=False)
+SECRET_KEY_IS_GIVEN = env.is_set("SECRET_KEY")
+SECRET_KEY = env.text("SECRET_KEY") or kept_secret_key(VAR_DIR / "secret_key")
+SECRET_KEY_FALLBACKS = env.names("SECRET_KEY_FALLBACKS")
+# granian reads the same variable, so this is the address that the web process listens on.
+BIND_ADDRESS = env.text("GRANIAN_HOST", "127.0.0.1")
+ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", default=("localhost", "127.0.0.1", "[::1]"))
+CSRF_TRUSTED_ORIGINS = env.names("CSRF_TRUSTED_ORIGINS")
+# The trial on one machine speaks plain HTTP; everywhere else cookies travel over TLS only.
+PLAIN_HTTP = env.flag("PLAIN_HTTP", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = not PLAIN_HTTP
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_AGE = env.whole("SESSION_HOURS", default=12, minimum=1) * 3600
+SECURE_HSTS_SECONDS = 0 if PLAIN_HTTP else env.whole("HSTS_SECONDS", default=31_536_000)
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("TRUST_FORWARDED_PROTO", default=False) else None
+)
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "form-action 'self'",
+    )
+)
+SILENCED_SYSTEM_CHECKS = [
+    "security.W005",  # whether neighbouring host names may speak plain HTTP is not ours to decide
+    "security.W008",  # the proxy that ends TLS redirects; health checks behind it speak plain HTTP
+    "security.W021",  # a place in the browsers' preload list is the owner of the domain's to ask for
+]
+# One proposal batch may be 16 MiB; the margin keeps a body of exactly that size on the right side.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024 + 64 * 1024
+
+
+# What runs
+
+ROOT_URLCONF = "authzsite.urls"
+WSGI_APPLICATION = "authzsite.wsgi.application"
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "guardian",
+    "django_filters",
+    "drf_spectacular",
+    "django_htmx",
+    "django_structlog",
+    "django_celery_results",
+    "authzsite",
+    "policies",
+    "catalog",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "authzsite.middleware.security_headers",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "authzsite.middleware.body_limit",
+    "django_structlog.middlewares.RequestMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "policies.web.errors.RefusalPages",
+]
+# Paths are spelt as DataHub's users type them, without a slash at the end.
+APPEND_SLASH = False
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "policies.web.shell.around",
+            ]
+        },
+    }
+]
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+
+# Where things are kept
+
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+REDIS_URL = env.address("REDIS_URL", schemes=("redis", "rediss"))
+DATABASES = {"default": env.database("DATABASE_URL", default=VAR_DIR / "db.sqlite3")}
+DATABASE_OPTIONS: dict[str, Any] = (
+    {
+        # WAL lets readers go on beside the one writer; IMMEDIATE makes a writer wait its turn when it starts, where
+        # waiting helps, instead of failing when its first read turns into a write.
+        "init_command": "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 20000",
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+    }
+    if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
+    else {"pool": {"min_size": 1, "max_size": env.whole("DATABASE_POOL_SIZE", default=16, minimum=1), "timeout": 20}}
+)
+DATABASES["default"]["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), **DATABASE_OPTIONS}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "authzsite",
+    }
+    if REDIS_URL
+    else {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "cache"}
+}
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+
+# People
+
+AUTH_USER_MODEL = "policies.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "/login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/login"
+# guardian would make a user row of its own for people who did not sign in; nobody here acts without a name.
+ANONYMOUS_USER_NAME = None
+DEFAULT_ROOT_PASSWORD = "datahub"  # noqa: S105  # the documented one, which check --deploy refuses
+AUTHZ_ROOT_PASSWORD = env.text("AUTHZ_ROOT_PASSWORD", DEFAULT_ROOT_PASSWORD)
+
+
+# Access: the switches keep the names of their sources, and the doors pass their values to the engine
+
+AUTH_POLICIES_ENABLED = env.flag("AUTH_POLICIES_ENABLED", default=True)
+REST_API_AUTHORIZATION = env.agreed_flag(("REST_API_AUTHORIZATION", "REST_API_AUTHORIZATION_ENABLED"), default=True)
+VIEW_AUTHORIZATION_ENABLED = env.flag("VIEW_AUTHORIZATION_ENABLED", default=False)
+METADATA_SERVICE_AUTH_ENABLED = env.flag("METADATA_SERVICE_AUTH_ENABLED", default=True)
+if not METADATA_SERVICE_AUTH_ENABLED and not is_loopback(BIND_ADDRESS):
+    raise ImproperlyConfigured(
+        "METADATA_SERVICE_AUTH_ENABLED may be false only where GRANIAN_HOST is a loopback address, "
+        "since every caller without a token would act as the root user."
+    )
+MCP_VALIDATION_PRIVILEGE_CONSTRAINTS = env.flag("MCP_VALIDATION_PRIVILEGE_CONSTRAINTS", default=True)
+SHOW_ACCESS_MANAGEMENT = env.flag("SHOW_ACCESS_MANAGEMENT", default=False)
+POLICY_CACHE_REFRESH_INTERVAL_SECONDS = env.whole("POLICY_CACHE_REFRESH_INTERVAL_SECONDS", default=120, minimum=1)
+# User names, or URNs of users, groups and roles; the root user where none is named.
+CDAP_INSTANCE_ADMINS = env.names("CDAP_INSTANCE_ADMINS")
+if strangers := [
+    name
+    for name in CDAP_INSTANCE_ADMINS
+    if name.startswith("urn:") and not name.startswith(("urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:"))
+]:
+    raise ImproperlyConfigured(f"CDAP_INSTANCE_ADMINS names {strangers[0]!r}, which is no user, group or role.")
+INHERIT_PRIVILEGES = env.flag("INHERIT_PRIVILEGES", default=False)
+POLICY_PORTS = {
+    "FacetSource": "catalog.facets.OrmFacetSource",
+    "GrantSource": "catalog.grants.OrmGrantSource",
+    "Directory": "catalog.directory.OrmDirectory",
+}
+# What else an installation starts with: functions called with `by` at the end of `manage.py bootstrap`.
+BOOTSTRAP_HOOKS: tuple[str, ...] = (
+    "catalog.services.bootstrap.ownership_types",
+    "catalog.services.bootstrap.cdap_instance",
+)
+
+
+# The API
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "policies.api.authentication.TokenAuthentication",
+        "policies.api.authentication.PageSession",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["policies.guard.IsGuarded"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["policies.api.parsers.StrictJson"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_METADATA_CLASS": None,
+    "EXCEPTION_HANDLER": "policies.api.problems.exception_handler",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "authzsite",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "DESCRIPTION": "Who may do what to which dataset: questions, policies, people and the catalog.",
+    "ENUM_NAME_OVERRIDES": {
+        "PolicyState": "policies.models.policy.Policy.State",
+        "PolicyStateChange": "policies.api.policies.STATES",
+        "PolicyType": "policies.models.policy.Policy.Type",
+        "UserState": "policies.models.people.User.State",
+        "TokenDuration": "policies.api.tokens.CHOICES",
+        "InviteDuration": "policies.api.invites.CHOICES",
+    },
+    "PREPROCESSING_HOOKS": ["policies.api.schema.canonical"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "policies.api.schema.finished",
+    ],
+}
+
+
+# Work in the background
+
+CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
+if not REDIS_URL:
+    QUEUE_DIR = VAR_DIR / "broker" / "queue"
+    CONTROL_DIR = VAR_DIR / "broker" / "control"
+    QUEUE_DIR.mkdir(parents=True, exist_ok=True)
+    CONTROL_DIR.mkdir(parents=True, exist_ok=True)
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(QUEUE_DIR),
+        "data_folder_out": str(QUEUE_DIR),
+        "control_folder": str(CONTROL_DIR),
+        # A worker that sleeps longer between looks into the folder would not end in time when it is told to.
+        "polling_interval": 0.5,
+    }
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_RESULT_BACKEND = "django-db"
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# How long the worker's clock may sleep, and so how long its end may take.
+CELERY_WORKER_TIMER_PRECISION = 0.25
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "beat-schedule")
+CELERY_TIMEZONE = TIME_ZONE
+
+
+# Beat repeats what no lost message may undo.
+CELERY_BEAT_SCHEDULE = {
+    "refresh-policy-cache": {
+        "task": "policies.refresh_policy_cache",
+        "schedule": POLICY_CACHE_REFRESH_INTERVAL_SECONDS,
+        # A worker that was away finds one waiting refresh, not a heap of them.
+        "options": {"expires": POLICY_CACHE_REFRESH_INTERVAL_SECONDS},
+    }
+}
+
+
+# Logs
+
+DJANGO_STRUCTLOG_CELERY_ENABLED = True
+# Naming the user in every line would read the session, and with it the database, in requests that need neither.
+DJANGO_STRUCTLOG_USER_ID_FIELD = None
+LOGGING = logs.configuration(
+    level=env.choice("LOG_LEVEL", default="INFO", among=("DEBUG", "INFO", "WARNING", "ERROR")),
+    style=env.choice("LOG_FORMAT", default="console", among=("console", "json")),
+)
+LOGGING_CONFIG = "authzsite.logs.configure"

@@ -1,0 +1,27 @@
+"""Every door of the site."""
+
+from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
+
+from authzsite import health
+from policies import admin
+from policies.guard import public
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("health", health.live),
+    path("health/live", health.live, name="health-live"),
+    path("health/ready", health.ready, name="health-ready"),
+    path("api/v1/", include("policies.api.urls")),
+    path("api/v1/", include("catalog.api.urls")),
+    path("admin", public(RedirectView.as_view(pattern_name="admin:index"))),
+    path("admin/", admin.site.urls),
+    path("", include("catalog.doors.gms.urls")),
+    path("", include("policies.web.urls")),
+    path("", include("catalog.web.urls")),
+]
+
+# Under /api/ these answer in JSON, elsewhere with a page.
+handler400 = "policies.api.problems.bad_request"
+handler403 = "policies.api.problems.forbidden"
+handler404 = "policies.api.problems.not_found"
+handler500 = "policies.api.problems.server_error"

@@ -1,0 +1,22 @@
+"""The WSGI application that granian serves."""
+
+import os
+from typing import TYPE_CHECKING
+
+from django.core.wsgi import get_wsgi_application
+
+if TYPE_CHECKING:
+    from policies.status.processes import Application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
+
+
+def _application() -> "Application":
+    handler = get_wsgi_application()
+    # Its models can be imported only once the line above has set Django up.
+    from policies.status.processes import telling
+
+    return telling(handler)
+
+
+application = _application()

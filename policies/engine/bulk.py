@@ -1,0 +1,221 @@
+"""The same question for all entities at once: set algebra over entities, the mirror image of the snapshot's.
+
+Entities are numbered from 0. A posting is the set of entities that share one facet value, an extent the set that one
+selector covers; both are compressed bitmaps. Questions about a type alone or without a resource have no place here, and
+sub-resources neither. What a restricted allow reaches is left open, for `decide`: several restrictions together may
+show nothing, and that depends on the roles of the actor (rules/datazone.md DZ-55 to DZ-57).
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from pyroaring import FrozenBitMap
+
+from policies.engine.matching import (
+    EVERYONE,
+    IN_ANY_GROUP,
+    ONESELF,
+    OWNER_OF_ANY_TYPE,
+    Resource,
+    owner_token,
+    resource_tokens,
+)
+from policies.engine.model import SYSTEM_ACTOR, Actor, Cover, Coverage, Effect, Statement
+from policies.engine.postings import NONE, Postings, union
+from policies.engine.snapshot import Snapshot
+
+_GROUP, _ROLE = "urn:li:corpGroup:", "urn:li:dataHubRole:"
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What one actor may use one privilege on.
+
+    `certain` are allowed. `undecided` are reached by a restricted allow and by no deny: `decide` must say, one by one.
+    """
+
+    certain: FrozenBitMap
+    undecided: FrozenBitMap
+
+
+def covered(postings: Postings, coverage: Coverage) -> Covered:
+    """Return the entities that a coverage reaches by some of its allows and by none of its denies.
+
+    Raises MissingFact when a facet it tests was not loaded.
+    """
+    if coverage.is_everything:
+        return Covered(postings.everything, NONE)
+    own = _Own(postings, coverage.actor)
+    allowed = [(cover.statement.restriction is None, own.reached(cover)) for cover in coverage.allows]
+    return _settled(
+        union(reached for is_plain, reached in allowed if is_plain),
+        union(reached for is_plain, reached in allowed if not is_plain),
+        union(own.reached(cover) for cover in coverage.denies),
+    )
+
+
+class Reach:
+    """What actors reach with one privilege; everything that does not depend on the actor is computed once.
+
+    One posting a token: the entities that some statement gives to whoever has the token. An actor's reach is the union
+    over its tokens, so actors share the work for their groups and roles, and those with the same tokens share all.
+    """
+
+    def __init__(self, postings: Postings, snapshot: Snapshot, privilege: str) -> None:
+        self._postings = postings
+        kinds: tuple[dict[str, list[FrozenBitMap]], ...] = (defaultdict(list), defaultdict(list), defaultdict(list))
+        for statement in snapshot.listed(privilege):
+            extent = postings.extent(statement.resources)
+            for token in statement.actors.tokens:
+                kinds[_kind(statement)][token].append(extent)
+        self._kinds = tuple({token: union(extents) for token, extents in kind.items()} for kind in kinds)
+        self._tokens = frozenset[str]().union(*self._kinds)
+        self._types = [token for token in self._tokens if token.startswith(OWNER_OF_ANY_TYPE)]
+
+    def of(self, actor: Actor) -> Covered:
+        """Return what one actor reaches; equal to `covered` of its coverage."""
+        if actor.urn == SYSTEM_ACTOR:
+            return Covered(self._postings.everything, NONE)
+        if not actor.is_active:
+            return Covered(NONE, NONE)
+        return _settled(*self._with_own(actor, self._shared(actor.tokens)))
+
+    def counts(self, actors: Iterable[Actor]) -> dict[str, int]:
+        """Return, for each actor, how many entities it certainly reaches (restricted allows left out)."""
+        alike: dict[frozenset[str], list[Actor]] = defaultdict(list)
+        counted: dict[str, int] = {}
+        for actor in actors:
+            if actor.is_active and actor.urn != SYSTEM_ACTOR:
+                alike[actor.tokens & self._tokens].append(actor)
+            else:
+                counted[actor.urn] = len(self.of(actor).certain)
+        for tokens, members in alike.items():
+            shared = self._shared(tokens)
+            for actor in members:
+                counted[actor.urn] = len(_settled(*self._with_own(actor, shared)).certain)
+        return counted
+
+    def _shared(self, tokens: frozenset[str]) -> list[FrozenBitMap]:
+        return [union(kind[token] for token in tokens if token in kind) for kind in self._kinds]
+
+    def _with_own(self, actor: Actor, shared: list[FrozenBitMap]) -> list[FrozenBitMap]:
+        """Add what statements give the actor as owner of an entity, and as the entity itself."""
+        own = {token: self._postings.owned(actor.holders, _owner_type(token)) for token in self._types}
+        own[ONESELF] = _itself(self._postings, actor)
+        return [
+            union((found, *(kind[token] & entities for token, entities in own.items() if token in kind)))
+            for found, kind in zip(shared, self._kinds, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Which entities were gained and which were lost between two states."""
+
+    gained: FrozenBitMap
+    lost: FrozenBitMap
+
+
+def difference(before: FrozenBitMap, after: FrozenBitMap) -> Difference:
+    """Compare two extents, or two answers about one actor, over the same numbering."""
+    return Difference(after - before, before - after)
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Whom the statements on a privilege name, towards one resource. Groups and roles are not expanded."""
+
+    is_all_users: bool
+    is_all_groups: bool
+    users: tuple[str, ...]
+    groups: tuple[str, ...]
+    roles: tuple[str, ...]
+    version: int
+
+
+def who(snapshot: Snapshot, privilege: str, resource: Resource | None) -> Who:
+    """Return whom allows name for a privilege on a resource, owners among users and groups (rules/datahub.md a.8).
+
+    A deny takes out exactly whom it names: of everybody all, of all groups every group and `is_all_groups`, of a group
+    that group. It does not take its members out of other names, since nothing is expanded: `decide` is exact for one
+    actor. That everybody may use some privileges on itself is not told.
+    Raises MissingFact when a facet that one of the statements tests was not loaded.
+    """
+    allowed: set[str] = set()
+    denied: set[str] = set()
+    for statement in snapshot.about(privilege, resource):
+        (denied if statement.effect is Effect.DENY else allowed).update(_named_by(statement, resource))
+    if EVERYONE in denied:
+        allowed.clear()
+    if IN_ANY_GROUP in denied:
+        allowed = {name for name in allowed if not name.startswith(_GROUP)}
+    names = sorted(allowed - denied)
+    return Who(
+        is_all_users=EVERYONE in names,
+        is_all_groups=IN_ANY_GROUP in names,
+        users=tuple(name for name in names if not name.startswith((EVERYONE, _GROUP, _ROLE))),
+        groups=tuple(name for name in names if name.startswith(_GROUP)),
+        roles=tuple(name for name in names if name.startswith(_ROLE)),
+        version=snapshot.version,
+    )
+
+
+def _named_by(statement: Statement, resource: Resource | None) -> set[str]:
+    """Return the URNs, EVERYONE and IN_ANY_GROUP that a statement names, the owners it speaks to among them."""
+    tokens = statement.actors.tokens
+    names = {token for token in tokens if token in (EVERYONE, IN_ANY_GROUP) or not token.startswith(EVERYONE)}
+    for owner in resource.owners if resource is not None else ():
+        holders = frozenset((owner.actor,))
+        if not tokens.isdisjoint(resource_tokens("", holders, resource)):
+            names.add(owner.actor)
+    return names
+
+
+def _settled(plain: FrozenBitMap, limited: FrozenBitMap, denied: FrozenBitMap) -> Covered:
+    """Deny wins; what a restricted allow reaches is undecided even where a plain one reaches it too (DZ-55, DZ-67)."""
+    return Covered(plain - limited - denied, limited - denied)
+
+
+def _kind(statement: Statement) -> int:
+    """Return the place of a statement among plain allows, restricted allows and denies."""
+    if statement.effect is Effect.DENY:
+        return 2
+    return 0 if statement.restriction is None else 1
+
+
+class _Own:
+    """What one actor is or owns, each kind of ownership looked up once: many statements speak to owners alike."""
+
+    def __init__(self, postings: Postings, actor: Actor) -> None:
+        self._postings = postings
+        self._actor = actor
+        self._found: dict[tuple[bool, bool, frozenset[str] | None], FrozenBitMap] = {}
+
+    def reached(self, cover: Cover) -> FrozenBitMap:
+        """Return the entities that a cover reaches."""
+        extent = self._postings.extent(cover.selector)
+        if cover.is_unconditional:
+            return extent
+        key = (cover.is_self, cover.is_owned, cover.owner_types)
+        own = self._found.get(key)
+        if own is None:
+            own = self._found[key] = union(self._kinds(cover))
+        return extent & own
+
+    def _kinds(self, cover: Cover) -> Iterator[FrozenBitMap]:
+        if cover.is_self:
+            yield _itself(self._postings, self._actor)
+        if cover.is_owned:
+            types: Collection[str | None] = (None,) if cover.owner_types is None else cover.owner_types
+            for owner_type in types:
+                yield self._postings.owned(self._actor.holders, owner_type)
+
+
+def _itself(postings: Postings, actor: Actor) -> FrozenBitMap:
+    number = postings.number(actor.urn)
+    return NONE if number is None else FrozenBitMap((number,))
+
+
+def _owner_type(token: str) -> str | None:
+    return None if token == OWNER_OF_ANY_TYPE else token.removeprefix(owner_token(""))

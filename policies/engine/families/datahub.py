@@ -1,0 +1,288 @@
+"""DataHub policies: from the published document to statements.
+
+Rules: `rules/datahub.md` a.1 to a.7; document shape: the policy entity (source 001) with the sub-resource constraints
+of the policies guide (source 000).
+"""
+
+from collections.abc import Collection, Mapping
+from functools import cache
+from types import MappingProxyType
+
+from policies.engine.families import vocabulary
+from policies.engine.families.document import Json, Reader
+from policies.engine.matching import (
+    CONTAINER,
+    DATA_PLATFORM_INSTANCE,
+    DOMAIN,
+    EVERYONE,
+    EVERYTHING,
+    GLOSSARY,
+    GROUP_MEMBERSHIP,
+    IN_ANY_GROUP,
+    NEVER,
+    ONESELF,
+    OWNER,
+    TAG,
+    TYPE,
+    URN,
+    ActorMatch,
+    Condition,
+    Criterion,
+    Selector,
+    owner_token,
+)
+from policies.engine.model import Effect, Origin, Statement
+from policies.engine.requirements import Need, Quantifier, Requirement, alternatives
+
+NAME = "datahub"
+
+PLATFORM, METADATA = "PLATFORM", "METADATA"
+ACTIVE, INACTIVE, DRAFT = "ACTIVE", "INACTIVE", "DRAFT"
+
+#: Fields a criterion may name, and the two older names.
+FIELDS = (TYPE, URN, OWNER, DOMAIN, CONTAINER, TAG, GLOSSARY, DATA_PLATFORM_INSTANCE, GROUP_MEMBERSHIP)
+_OLDER_FIELDS = {"RESOURCE_TYPE": TYPE, "RESOURCE_URN": URN}
+
+#: The older spelling of the constraints on sub-resources is read; this one is written.
+CONSTRAINTS, _OLDER_CONSTRAINTS = "privilegeConstraints", "policyConstraints"
+
+_ACTOR_FIELDS = ("users", "groups", "roles", "resourceOwners", "resourceOwnersTypes", "allUsers", "allGroups")
+#: The lists of an actor clause and what their URNs begin with. `parse` refuses others; in a document that was stored
+#: without it a URN in the wrong list names nobody.
+_ACTOR_LISTS = {
+    "users": "urn:li:corpuser:",
+    "groups": "urn:li:corpGroup:",
+    "roles": "urn:li:dataHubRole:",
+}
+_RESOURCE_FIELDS = ("type", "resources", "allResources", "filter", CONSTRAINTS)
+_CRITERION_FIELDS = ("field", "condition", "values")
+
+#: The policy every actor has without it being stored: itself (rules/datahub.md a.1).
+VIEW_SELF = Origin("urn:li:dataHubPolicy:__view_self", "View Self")
+_SELF_PRIVILEGES = ("VIEW_ENTITY_PAGE", "GET_ENTITY_PRIVILEGE", "EDIT_ENTITY", "DELETE_ENTITY")
+
+
+def parse(document: Json, *, custom: Collection[str] = ()) -> dict[str, Json]:
+    """Check a dataHubPolicyInfo document and return it as it is to be stored.
+
+    Unknown fields at the top are kept; unknown fields inside actors, resources, filters and criteria are refused, since
+    ignoring one could widen the policy. `custom` are privileges beside the registry's.
+
+    Raises InvalidPolicy with every problem of the document.
+    """
+    reader = Reader()
+    policy = reader.mapping(document, "")
+    if not reader.problems:
+        reader.text(policy.get("displayName"), "/displayName", is_required=True)
+        reader.text(policy.get("description"), "/description")
+        reader.choice(policy.get("type"), (PLATFORM, METADATA), "/type")
+        reader.choice(policy.get("state"), (ACTIVE, INACTIVE, DRAFT), "/state")
+        reader.flag(policy.get("editable"), "/editable", default=True)
+        _check_privileges(reader, policy, custom)
+        _check_actors(reader, policy)
+        _check_resources(reader, policy.get("resources"))
+        _check_extra(reader, policy)
+    reader.finish()
+    return _with_one_spelling(policy)
+
+
+def compile(document: Mapping[str, Json], origin: Origin) -> tuple[Statement, ...]:
+    """Return the statement of a stored document, or none when it is not active.
+
+    Only ACTIVE grants. An unknown field or condition makes its criterion false, NOT_EQUALS included (a.4).
+    """
+    if document.get("state") != ACTIVE:
+        return ()
+    is_platform = document.get("type") == PLATFORM
+    block = None if is_platform else document.get("resources")
+    resources = document.get("resources") or {}
+    constraints = resources.get(CONSTRAINTS)
+    if constraints is None:
+        constraints = resources.get(_OLDER_CONSTRAINTS)
+    statement = Statement(
+        origin=origin,
+        effect=Effect.ALLOW,
+        actors=_actors(document.get("actors") or {}, is_platform=is_platform),
+        privileges=vocabulary.datahub().widen(document.get("privileges") or ()),
+        resources=EVERYTHING if block is None else Selector(_criteria(block), needs_resource=True),
+        subresources=None if constraints is None else Selector(_filter(constraints)),
+    )
+    return (statement,)
+
+
+def columns(document: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what a list shows of a checked document: name, description, type, state, is_editable."""
+    editable = document.get("editable")
+    return {
+        "name": document["displayName"],
+        "description": document.get("description") or "",
+        "type": document["type"],
+        "state": document["state"],
+        "is_editable": True if editable is None else editable,
+    }
+
+
+def bound(document: Json) -> tuple[tuple[str, str], ...]:  # noqa: ARG001 - every family has one
+    """Return the URNs that must exist when a document is stored: none, a policy may speak of what will be made."""
+    return ()
+
+
+def mentioned(document: Mapping[str, Json]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the privileges as a document spells them; its resources are the values of its criteria."""
+    return frozenset(document.get("privileges") or ()), frozenset()
+
+
+def activated(document: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the document as if it were in force."""
+    return {**document, "state": ACTIVE}
+
+
+def implicit() -> tuple[tuple[str, tuple[Statement, ...]], ...]:
+    """Return what holds without being stored: every actor may view and edit its own entity."""
+    statement = Statement(
+        origin=VIEW_SELF,
+        effect=Effect.ALLOW,
+        actors=ActorMatch(frozenset({ONESELF})),
+        privileges=vocabulary.datahub().widen(_SELF_PRIVILEGES),
+        resources=Selector(needs_resource=True),
+    )
+    return ((VIEW_SELF.policy, (statement,)),)
+
+
+@cache
+def operations() -> Mapping[str, Requirement]:
+    """Return what each derived operation needs (rules/datahub.md section c)."""
+    table = vocabulary.read_table("datahub_operations")["operation"]
+    return MappingProxyType({entry["name"]: _requirement(entry) for entry in table})
+
+
+@cache
+def groups() -> Mapping[str, Requirement]:
+    """Return the any-of lists of the generic entity operations, as `entity.read` (rules/datahub.md a.7)."""
+    table = vocabulary.read_table("datahub_operations")["group"]
+    return MappingProxyType({entry["key"]: alternatives(entry["any_of"]) for entry in table})
+
+
+# -- checking ---------------------------------------------------------------------------------------------------------
+
+
+def _check_privileges(reader: Reader, policy: Mapping[str, Json], custom: Collection[str]) -> None:
+    if policy.get("privileges") is None:
+        reader.note("required", "/privileges", "Give the list of privileges; it may be empty.")
+    known = vocabulary.datahub()
+    for index, name in enumerate(reader.texts(policy.get("privileges"), "/privileges")):
+        if name is not None and name not in known.names and name not in custom:
+            close = known.suggest(name)
+            hint = f" Did you mean {' or '.join(close)}?" if close else ""
+            reader.note("privilege.unknown", f"/privileges/{index}", f"There is no privilege {name!r}.{hint}")
+
+
+def _check_actors(reader: Reader, policy: Mapping[str, Json]) -> None:
+    if policy.get("actors") is None:
+        reader.note("required", "/actors", "Say whom the policy is for.")
+        return
+    actors = reader.mapping(policy["actors"], "/actors")
+    reader.known_keys(actors, _ACTOR_FIELDS, "/actors")
+    for name, prefix in _ACTOR_LISTS.items():
+        reader.urns(actors.get(name), f"/actors/{name}", prefix)
+    reader.urns(actors.get("resourceOwnersTypes"), "/actors/resourceOwnersTypes", "urn:li:ownershipType:")
+    for name in ("resourceOwners", "allUsers", "allGroups"):
+        reader.flag(actors.get(name), f"/actors/{name}", default=False)
+
+
+def _check_resources(reader: Reader, value: Json) -> None:
+    if value is None:
+        return
+    block = reader.mapping(value, "/resources")
+    reader.known_keys(block, (*_RESOURCE_FIELDS, _OLDER_CONSTRAINTS), "/resources")
+    reader.text(block.get("type"), "/resources/type")
+    reader.texts(block.get("resources"), "/resources/resources")
+    reader.flag(block.get("allResources"), "/resources/allResources", default=False)
+    if CONSTRAINTS in block and _OLDER_CONSTRAINTS in block:
+        reader.note("constraints.twice", f"/resources/{_OLDER_CONSTRAINTS}", f"Give {CONSTRAINTS} only.")
+    for name in ("filter", CONSTRAINTS, _OLDER_CONSTRAINTS):
+        if block.get(name) is not None:
+            _check_filter(reader, block[name], f"/resources/{name}")
+
+
+def _check_filter(reader: Reader, value: Json, pointer: str) -> None:
+    match = reader.mapping(value, pointer)
+    reader.known_keys(match, ("criteria",), pointer)
+    for index, item in enumerate(reader.items(match.get("criteria"), f"{pointer}/criteria")):
+        place = f"{pointer}/criteria/{index}"
+        criterion = reader.mapping(item, place)
+        reader.known_keys(criterion, _CRITERION_FIELDS, place)
+        reader.choice(criterion.get("field"), (*FIELDS, *_OLDER_FIELDS), f"{place}/field")
+        reader.choice(criterion.get("condition"), tuple(Condition), f"{place}/condition", default=Condition.EQUALS)
+        if criterion.get("values") is None:
+            reader.note("required", f"{place}/values", "Give the list of values.")
+        reader.texts(criterion.get("values"), f"{place}/values")
+
+
+def _check_extra(reader: Reader, policy: Mapping[str, Json]) -> None:
+    stamp = policy.get("lastUpdatedTimestamp")
+    if stamp is not None and (not isinstance(stamp, int) or isinstance(stamp, bool) or not 0 <= stamp < 2**63):
+        reader.note("type.time", "/lastUpdatedTimestamp", "This must be a time in milliseconds.")
+    if not reader.is_storable(policy):
+        reader.note("text.invalid", "", "The document holds a character that cannot be stored.")
+
+
+def _with_one_spelling(policy: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the document with `policyConstraints` called `privilegeConstraints`, everything else as it was."""
+    stored = dict(policy)
+    block = stored.get("resources")
+    if block is not None and _OLDER_CONSTRAINTS in block:
+        stored["resources"] = {
+            CONSTRAINTS if name == _OLDER_CONSTRAINTS else name: value for name, value in block.items()
+        }
+    return stored
+
+
+# -- compiling --------------------------------------------------------------------------------------------------------
+
+
+def _actors(actors: Mapping[str, Json], *, is_platform: bool) -> ActorMatch:
+    """Collect the tokens (a.2). Owners count for metadata policies only: platform policies have no resource."""
+    tokens = {urn for name, prefix in _ACTOR_LISTS.items() for urn in actors.get(name) or () if urn.startswith(prefix)}
+    if actors.get("allUsers"):
+        tokens.add(EVERYONE)
+    if actors.get("allGroups"):
+        tokens.add(IN_ANY_GROUP)
+    if actors.get("resourceOwners") and not is_platform:
+        types = actors.get("resourceOwnersTypes")
+        tokens |= {owner_token(None)} if types is None else {owner_token(owner_type) for owner_type in types}
+    return ActorMatch(frozenset(tokens))
+
+
+def _criteria(block: Mapping[str, Json]) -> tuple[Criterion, ...]:
+    """Read the filter, or else the deprecated fields as criteria (a.4)."""
+    if block.get("filter") is not None:
+        return _filter(block["filter"])
+    criteria = []
+    if block.get("type") is not None:
+        criteria.append(Criterion(TYPE, Condition.EQUALS, frozenset({block["type"]})))
+    if block.get("resources") is not None and not block.get("allResources"):
+        criteria.append(Criterion(URN, Condition.EQUALS, frozenset(block["resources"])))
+    return tuple(criteria)
+
+
+def _filter(match: Mapping[str, Json]) -> tuple[Criterion, ...]:
+    return tuple(_criterion(item) for item in match.get("criteria") or ())
+
+
+def _criterion(item: Mapping[str, Json]) -> Criterion:
+    name = str(item.get("field") or "").upper()
+    field = _OLDER_FIELDS.get(name, name)
+    condition = item.get("condition") or Condition.EQUALS
+    if field not in FIELDS or condition not in tuple(Condition):
+        return NEVER
+    return Criterion(field, Condition(condition), frozenset(item.get("values") or ()))
+
+
+def _requirement(entry: Mapping[str, Json]) -> Requirement:
+    return Requirement(
+        tuple(
+            tuple(Need(tuple(need["privileges"]), need["on"], Quantifier(need["quantifier"])) for need in needs)
+            for needs in entry["any_of"]
+        )
+    )

@@ -1,0 +1,137 @@
+"""Reading a JSON document of unknown shape: every problem is noted with its place, none stops the reading."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from policies.engine.errors import InvalidPolicy, Problem
+
+Json = Any
+
+
+class Reader:
+    """Walks one document and collects what is wrong with it."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def note(self, code: str, pointer: str, detail: str) -> None:
+        """Record a problem."""
+        self.problems.append(Problem(code, pointer, detail))
+
+    def finish(self) -> None:
+        """Raise InvalidPolicy with everything that was noted, if anything was."""
+        if self.problems:
+            raise InvalidPolicy(self.problems)
+
+    def mapping(self, value: Json, pointer: str) -> Mapping[str, Json]:
+        """Return an object, or an empty one after noting that it is none."""
+        if isinstance(value, dict):
+            return value
+        self.note("type.object", pointer, f"This must be an object, not {kind(value)}.")
+        return {}
+
+    def known_keys(self, value: Mapping[str, Json], allowed: Collection[str], pointer: str) -> None:
+        """Note every key that is not allowed: ignoring one could widen a policy."""
+        for key in value:
+            if key not in allowed:
+                self.note("field.unknown", f"{pointer}/{escape(key)}", f"There is no field {key!r} here.")
+
+    def text(self, value: Json, pointer: str, *, is_required: bool = False) -> str:
+        """Return a text. An absent (None) or blank one is noted when it is required."""
+        if value is None and not is_required:
+            return ""
+        if not isinstance(value, str):
+            problem = "This is needed." if value is None else f"This must be a text, not {kind(value)}."
+            self.note("required" if value is None else "type.text", pointer, problem)
+            return ""
+        if is_required and not value.strip():
+            self.note("blank", pointer, "This must not be blank.")
+        if not is_clean(value):
+            self.note("text.invalid", pointer, "This holds a character that cannot be stored.")
+        return value
+
+    def flag(self, value: Json, pointer: str, *, default: bool) -> bool:
+        """Return a boolean; None stands for the default."""
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            self.note("type.boolean", pointer, f"This must be true or false, not {kind(value)}.")
+            return default
+        return value
+
+    def texts(self, value: Json, pointer: str) -> list[str | None]:
+        """Return a list of texts, None standing in for each item that is none; no list (None) is an empty one."""
+        found: list[str | None] = []
+        for index, item in enumerate(self.items(value, pointer)):
+            place = f"{pointer}/{index}"
+            if isinstance(item, str):
+                found.append(self.text(item, place))
+            else:
+                self.note("type.text", place, f"This must be a text, not {kind(item)}.")
+                found.append(None)
+        return found
+
+    def items(self, value: Json, pointer: str) -> list[Json]:
+        """Return a list; None stands for an empty one."""
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self.note("type.list", pointer, f"This must be a list, not {kind(value)}.")
+            return []
+        return value
+
+    def choice(self, value: Json, choices: Collection[str], pointer: str, *, default: str | None = None) -> str:
+        """Return one of the choices, the default for None, or '' after noting that it is none of them."""
+        if value is None and default is not None:
+            return default
+        if isinstance(value, str) and value in choices:
+            return value
+        wanted = " or ".join(choices) if len(choices) < 3 else "one of " + ", ".join(choices)
+        sentence = f"Give {wanted}." if value is None else f"This must be {wanted}, not {value!r}."
+        self.note("choice", pointer, sentence)
+        return ""
+
+    def urns(self, value: Json, pointer: str, prefix: str) -> None:
+        """Check a list of URNs of one entity type."""
+        for index, urn in enumerate(self.texts(value, pointer)):
+            if urn is not None and (not urn.startswith(prefix) or urn == prefix):
+                self.note("urn.type", f"{pointer}/{index}", f"{urn!r} is not a URN that begins with {prefix}.")
+
+    def is_storable(self, value: Json) -> bool:
+        """Whether every text anywhere in a value, keys included, can be stored."""
+        match value:
+            case str():
+                return is_clean(value)
+            case list():
+                return all(self.is_storable(item) for item in value)
+            case dict():
+                return all(is_clean(key) and self.is_storable(item) for key, item in value.items())
+            case _:
+                return True
+
+
+def kind(value: Json) -> str:
+    """Name a JSON value's type for a sentence."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a text"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def escape(key: str) -> str:
+    """Escape a key for a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def is_clean(text: str) -> bool:
+    """Whether a text can be stored everywhere: no NUL, no lone surrogate."""
+    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,178 @@
+"""Tests on facts: criteria on facets, selectors of entities, and who an actor clause speaks to.
+
+Everything here is a plain set test. The snapshot and `bulk` compile the same objects into bit sets; these methods
+say what those bit sets must mean.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from policies.engine.errors import MissingFact
+
+TYPE = "TYPE"
+URN = "URN"
+OWNER = "OWNER"
+DOMAIN = "DOMAIN"
+CONTAINER = "CONTAINER"
+GLOSSARY = "GLOSSARY"
+TAG = "TAG"
+DATA_PLATFORM_INSTANCE = "DATA_PLATFORM_INSTANCE"
+GROUP_MEMBERSHIP = "GROUP_MEMBERSHIP"
+ID = "ID"
+PROJECT = "PROJECT"
+
+#: Facts of the question rather than of the entity: whether it is about making one, and on which branch.
+CREATION = "CREATION"
+BRANCH = "BRANCH"
+YES, NO = "yes", "no"
+MAIN_BRANCH = "main"
+
+#: Their one value for every entity in a list, a count or a report: it exists, and is looked at on its main branch.
+CONSTANTS = {CREATION: NO, BRANCH: MAIN_BRANCH}
+
+#: Fields whose values are closed over the hierarchy before the engine sees them (rules/datahub.md a.4).
+HIERARCHIES = frozenset({DOMAIN, CONTAINER, GLOSSARY})
+
+#: The sub-resource that stands for "some tag": always passes a constraint (rules/datahub.md a.5).
+ANY_SUBRESOURCE = "urn:li:allEntities:all"
+
+
+class Condition(StrEnum):
+    """How a criterion compares the values an entity has with the values it wants."""
+
+    EQUALS = "EQUALS"
+    STARTS_WITH = "STARTS_WITH"
+    NOT_EQUALS = "NOT_EQUALS"
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One test on one facet."""
+
+    field: str
+    condition: Condition
+    values: frozenset[str]
+
+    def holds(self, found: frozenset[str]) -> bool:
+        """Whether an entity with these values passes.
+
+        EQUALS and STARTS_WITH need one value that one wanted value accepts; NOT_EQUALS needs that none of the wanted
+        values is there, so it is true for an entity without values and for an empty wanted list (a.4).
+        """
+        match self.condition:
+            case Condition.EQUALS:
+                return not self.values.isdisjoint(found)
+            case Condition.STARTS_WITH:
+                return any(value.startswith(prefix) for value in found for prefix in self.values)
+            case Condition.NOT_EQUALS:
+                return self.values.isdisjoint(found)
+
+
+#: A criterion that nothing passes: what an unknown field or condition compiles to (a.4, "anything else: false").
+NEVER = Criterion(URN, Condition.EQUALS, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One entry of an entity's ownership: who, and as which type of owner ('' when the entry names no type)."""
+
+    actor: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resource:
+    """The part an entity plays in a question: its URN, its type and the facets that were loaded for it.
+
+    `urn` is empty when the question is about a type alone. `facets` holds every field that may be tested, hierarchical
+    fields with their ancestors; a field that is not there was not loaded, which is an error and not an empty set.
+    """
+
+    urn: str
+    type: str
+    facets: Mapping[str, frozenset[str]]
+    owners: frozenset[Owner] = frozenset()
+
+    @property
+    def is_any_subresource(self) -> bool:
+        """Whether this stands for "some tag" (a.5)."""
+        return self.urn == ANY_SUBRESOURCE
+
+    def values(self, field: str) -> frozenset[str]:
+        """Return the values of one facet.
+
+        Raises MissingFact when the facet was not loaded.
+        """
+        if field == TYPE:
+            return frozenset((self.type,)) if self.type else frozenset()
+        if field == URN:
+            return frozenset((self.urn,)) if self.urn else frozenset()
+        try:
+            return self.facets[field]
+        except KeyError:
+            raise MissingFact(field, self.urn) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Criteria that must all hold; the empty selector matches everything.
+
+    With `needs_resource` a question without a resource is not covered: a metadata policy with a resource block, even an
+    empty one (a.3). Platform policies and metadata policies without the block have it false.
+    """
+
+    criteria: tuple[Criterion, ...] = ()
+    needs_resource: bool = False
+
+    def covers(self, resource: Resource | None) -> bool:
+        """Whether the question's resource (None: a question without one) is covered."""
+        if resource is None:
+            return not self.needs_resource
+        return all(criterion.holds(resource.values(criterion.field)) for criterion in self.criteria)
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The facets that must be loaded before `covers` can answer."""
+        return frozenset(criterion.field for criterion in self.criteria) - {TYPE, URN}
+
+
+EVERYTHING = Selector()
+
+#: Tokens that are no URN. A token is anything an actor clause can name: a URN or one of these.
+EVERYONE = "*"
+IN_ANY_GROUP = "*group"
+ONESELF = "*self"
+OWNER_OF_ANY_TYPE = "*owner"
+
+
+@dataclass(frozen=True, slots=True)
+class ActorMatch:
+    """Whom a statement speaks to: any one of the tokens.
+
+    Tokens are URNs of users, groups and roles, EVERYONE, IN_ANY_GROUP, ONESELF (the resource is the actor), and what
+    `owner_token` makes (the actor or one of its groups owns the resource). No tokens: nobody (rules/datahub.md a.2).
+    """
+
+    tokens: frozenset[str] = frozenset()
+
+
+def owner_token(owner_type: str | None) -> str:
+    """Return the token of the owners of the resource: of any type (None), or of one ownership type."""
+    return OWNER_OF_ANY_TYPE if owner_type is None else f"{OWNER_OF_ANY_TYPE}:{owner_type}"
+
+
+def resource_tokens(actor_urn: str, holders: frozenset[str], resource: Resource | None) -> frozenset[str]:
+    """Return the tokens an actor has only towards this resource: being it, and owning it itself or through a group.
+
+    An entry without a type counts for clauses on any type only (a.2).
+    """
+    if resource is None:
+        return frozenset()
+    tokens = {ONESELF} if resource.urn and resource.urn == actor_urn else set()
+    for owner in resource.owners:
+        if owner.actor in holders:
+            tokens.add(OWNER_OF_ANY_TYPE)
+            if owner.type:
+                tokens.add(owner_token(owner.type))
+    return frozenset(tokens)

@@ -1,0 +1,126 @@
+"""What the engine's hosts must supply: facts about entities, grants, and names for people to read.
+
+A source promises complete facts or an error. It never answers an empty set because a lookup failed: NOT_EQUALS matches
+an entity without values, so a swallowed failure would grant.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from policies.engine.matching import Resource
+from policies.engine.model import Actor, Coverage, Statement
+
+
+class FacetSource(Protocol):
+    """Facts about entities."""
+
+    def load(self, *, urns: Collection[str], fields: Collection[str]) -> Mapping[str, Resource]:
+        """Return a resource for each URN, known or not, with a value set for each of the fields.
+
+        Hierarchical fields come closed over their ancestors. `owners` is filled when `fields` holds OWNER. An entity
+        that is not known has its URN, the type its URN names, and empty facets. One query whatever the number of URNs.
+        """
+
+    def relatives(
+        self, *, urns: Collection[str], names: Collection[str]
+    ) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+        """Return, for each URN, the URNs of each of the named relatives, in a number of queries that does not grow.
+
+        Names: `parent` (the entity it lies in), `domains` (of a data product its associations, or else the older list),
+        `subjects` (of a query, a schema field standing for its dataset), `dataset` (the one a schema field belongs to).
+        A relative that an entity does not have is an empty tuple.
+        """
+
+    def known(self, *, urns: Collection[str]) -> Mapping[str, str]:
+        """Return URN → entity type of those that are stored."""
+
+    def find(self, *, objects: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
+        """Return (type, object id) → URN of those that are stored, in a number of queries that does not grow."""
+
+
+#: Grants by the entity they reach and by who holds them: a user, a group or a role.
+Grants = Mapping[str, Mapping[str, tuple[Statement, ...]]]
+
+
+class GrantSource(Protocol):
+    """Grants: statements for one holder on the entities it was granted privileges on."""
+
+    def statements(self, *, holders: Collection[str] | None, urns: Collection[str]) -> Grants:
+        """Return the grants of these holders (None: of everybody) that reach these entities, stored or not.
+
+        One query whatever the number of holders and entities. An entity or holder without grants is left out.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An entity, person or policy as a picker shows it."""
+
+    urn: str
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Branch(Named):
+    """A node of a tree that people open: whether something lies in it."""
+
+    is_parent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Deep(Named):
+    """A node of a tree, and on which level it lies: 1 is a root."""
+
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """A part of a list, and how long the list is, counted up to a limit."""
+
+    rows: Sequence[Named]
+    count: int
+
+
+class Directory(Protocol):
+    """Names and search over everything that has a URN outside `policies`, and how much of it a policy reaches."""
+
+    def names(self, *, urns: Collection[str]) -> Mapping[str, str]:
+        """Return the display names of those that have one; a URN without a name is left out."""
+
+    def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[Named]:
+        """Return entities whose name or URN has words beginning with the words of the text, best first."""
+
+    def children(self, *, parent: str, types: Collection[str], limit: int) -> Sequence[Branch]:
+        """Return what of these types lies directly in the parent, by name; without one what lies in nothing stored."""
+
+    def count_covered(self, *, coverage: Coverage, limit: int) -> int:
+        """Return how many entities that are not removed a coverage reaches, counting no further than the limit."""
+
+    def sample_covered(self, *, coverage: Coverage, without: Coverage | None, limit: int) -> Sequence[Named]:
+        """Return the first few that a coverage reaches, by name, leaving out what another one reaches."""
+
+    def owners_covered(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
+        """Return who owns something that a coverage reaches, as one of these types (None: any), up to a limit."""
+
+    def covered(
+        self,
+        *,
+        coverage: Coverage,
+        viewer: Actor | None,
+        text: str,
+        types: Collection[str],
+        start: int,
+        limit: int,
+        most: int,
+    ) -> Portion:
+        """Return the entities that a coverage reaches, by name, from the start on, and how many there are up to a most.
+
+        `viewer` is who will see them: nobody sees what they may not view (None: everything may be seen). `text` and
+        `types` narrow them as a search does.
+        """
+
+    def deepest(self, *, type: str, limit: int) -> Sequence[Deep]:
+        """Return the nodes of this type on the lowest levels of its tree, lowest first."""

@@ -1,0 +1,60 @@
+"""What an operation needs: privileges on an entity and on its relatives.
+
+A requirement is a disjunction of conjunctions of needs. Quantifiers do not hold over nothing: "any of its domains" and
+"each of its subjects" are false when there are none (source 000, derived authorization rules).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+#: Relatives every family understands. Families may name further ones; who asks supplies the resources for each.
+SELF = "self"
+
+
+class Quantifier(StrEnum):
+    """Over how many of the relatives a need must hold."""
+
+    ANY = "any"
+    EACH = "each"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One of these privileges, on one relative (or any, or each of several)."""
+
+    privileges: tuple[str, ...]
+    on: str = SELF
+    quantifier: Quantifier = Quantifier.ANY
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """Any of several lists of needs; all needs of that list must hold. No list, or an empty list, is a refusal."""
+
+    any_of: tuple[tuple[Need, ...], ...]
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Every need of every alternative."""
+        return tuple(need for alternative in self.any_of for need in alternative)
+
+    @property
+    def privileges(self) -> frozenset[str]:
+        """Every privilege that may be asked for."""
+        return frozenset(privilege for need in self.needs for privilege in need.privileges)
+
+    @property
+    def relatives(self) -> frozenset[str]:
+        """The relatives whose facts must be loaded."""
+        return frozenset(need.on for need in self.needs)
+
+
+def one(privilege: str) -> Requirement:
+    """Return the requirement of a lone privilege on the entity itself."""
+    return Requirement(((Need((privilege,)),),))
+
+
+def alternatives(lists: Iterable[Iterable[str]]) -> Requirement:
+    """Return the requirement of api.md's `any_of`: a list of lists of privileges on the entity itself."""
+    return Requirement(tuple(tuple(Need((privilege,)) for privilege in privileges) for privileges in lists))

@@ -1,0 +1,59 @@
+"""Plumbing of all tests: the database, the browser, and what happens where a tool is missing."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import tools
+
+# Playwright keeps an event loop in the thread of the test, which makes Django take the test for asynchronous code.
+os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+
+CLIENTS = Path(__file__).parent / "clients"
+NEEDED = {"browser": "Chromium", "spark": "Java"}
+
+
+def pytest_configure() -> None:
+    """Serve static files from where they lie; that they can be collected has a test of its own."""
+    from django.conf import settings
+
+    settings.WHITENOISE_AUTOREFRESH = settings.WHITENOISE_USE_FINDERS = True
+    settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever lies in tests/clients belongs to `make test-clients`."""
+    for item in items:
+        if CLIENTS in item.path.parents:
+            item.add_marker("clients")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose tool is missing, naming the command that installs it; where CI is set that is a failure."""
+    needed = {tool for marker, tool in NEEDED.items() if item.get_closest_marker(marker)}
+    for tool in tools.missing() if needed else ():
+        if tool.name in needed:
+            sentence = f"{tool.name} is missing; as root: {' '.join(tools.command_for([tool]))}"
+            if tools.is_ci():
+                pytest.fail(sentence, pytrace=False)
+            pytest.skip(sentence)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Keep SQLite in a file: WAL, waiting writers and several threads are then what they are in an installation."""
+    from django.conf import settings
+
+    database = settings.DATABASES["default"]
+    if database["ENGINE"] == "django.db.backends.sqlite3":
+        database.setdefault("TEST", {})["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
+    """Debian's Chromium; it refuses to run as root unless its sandbox is off."""
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    return {**browser_type_launch_args, "executable_path": shutil.which("chromium"), "args": arguments}

@@ -1,0 +1,98 @@
+"""Decisions: codes, reasons, grants, restrictions."""
+
+from dataclasses import replace
+
+import pytest
+
+from policies.engine.evaluate import decide
+from policies.engine.matching import EVERYTHING, TYPE, ActorMatch, Condition, Criterion, Resource, Selector
+from policies.engine.model import SYSTEM_ACTOR, Actor, Code, Effect, Origin, Question, Statement
+from policies.engine.restrictions import Restriction, Slice
+from policies.engine.snapshot import Snapshot
+
+JO = Actor("urn:li:corpuser:jo", groups=frozenset({"g"}), roles=frozenset({"r", "s"}))
+ORDERS = Resource("urn:li:dataset:orders", "dataset", {})
+
+
+def statement(policy: str, *tokens: str, effect: Effect = Effect.ALLOW, **changes) -> Statement:
+    plain = Statement(Origin(policy, policy), effect, ActorMatch(frozenset(tokens)), frozenset({"READ"}), EVERYTHING)
+    return replace(plain, **changes)
+
+
+def snapshot(*statements: Statement, version: int = 3) -> Snapshot:
+    return Snapshot.build(version, [(one.origin.policy, (one,)) for one in statements])
+
+
+@pytest.mark.parametrize(
+    ("statements", "actor", "code", "deciding"),
+    [
+        ([], JO, Code.IMPLICIT_DENY, []),
+        ([statement("a", JO.urn)], JO, Code.ALLOWED, ["a"]),
+        ([statement("b", "g"), statement("a", "r")], JO, Code.ALLOWED, ["a", "b"]),
+        ([statement("a", JO.urn), statement("d", "*", effect=Effect.DENY)], JO, Code.EXPLICIT_DENY, ["d"]),
+        ([statement("d", "*", effect=Effect.DENY)], JO, Code.EXPLICIT_DENY, ["d"]),
+        ([statement("a", "nobody")], JO, Code.IMPLICIT_DENY, []),
+        ([statement("a", "*")], Actor("stranger"), Code.ALLOWED, ["a"]),
+        ([statement("a", "*group")], Actor("stranger"), Code.IMPLICIT_DENY, []),
+        ([statement("d", "*", effect=Effect.DENY)], Actor(SYSTEM_ACTOR), Code.SYSTEM_ACTOR, []),
+        ([statement("a", "*")], replace(JO, is_active=False), Code.ACTOR_SUSPENDED, []),
+    ],
+)
+def test_codes_and_reasons(statements: list[Statement], actor: Actor, code: Code, deciding: list[str]):
+    decision = decide(snapshot(*statements), Question(actor, "READ", ORDERS))
+    assert decision.code is code
+    assert decision.is_allowed == (code in (Code.ALLOWED, Code.SYSTEM_ACTOR))
+    assert [one.origin.policy for one in decision.statements] == deciding
+    assert decision.version == 3
+
+
+def test_the_system_actor_needs_no_facts():
+    tagged = Selector((Criterion("TAG", Condition.EQUALS, frozenset({"t"})),))
+    decision = decide(snapshot(statement("a", "*", resources=tagged)), Question(Actor(SYSTEM_ACTOR), "READ", ORDERS))
+    assert decision.is_allowed
+
+
+def test_grants_allow_beside_policies_and_under_denies():
+    grant = statement("grant", JO.urn)
+    others = statement("others", "somebody else")
+    question = Question(JO, "READ", ORDERS)
+    assert decide(snapshot(), question, [grant, others]).statements == (grant,)
+    assert not decide(snapshot(), question, [others]).is_allowed
+    assert not decide(snapshot(), Question(JO, "WRITE", ORDERS), [grant]).is_allowed
+    denied = decide(snapshot(statement("d", "g", effect=Effect.DENY)), question, [grant])
+    assert (denied.is_allowed, denied.code) == (False, Code.EXPLICIT_DENY)
+
+
+def test_a_question_without_resource():
+    needing = statement("needing", "*", resources=Selector(needs_resource=True))
+    free = statement("free", "*")
+    decision = decide(snapshot(needing, free), Question(JO, "READ"))
+    assert [one.origin.policy for one in decision.statements] == ["free"]
+
+
+def test_a_constraint_must_hold_for_every_sub_resource():
+    tags = Selector((Criterion(TYPE, Condition.EQUALS, frozenset({"tag"})),))
+    limited = snapshot(statement("a", "*", subresources=tags))
+    tag, chart = Resource("urn:li:tag:a", "tag", {}), Resource("urn:li:chart:a", "chart", {})
+    some_tag = Resource("urn:li:allEntities:all", "allEntities", {})
+    assert decide(limited, Question(JO, "READ", ORDERS)).is_allowed
+    assert decide(limited, Question(JO, "READ", ORDERS, (tag, tag, some_tag))).is_allowed
+    assert not decide(limited, Question(JO, "READ", ORDERS, (tag, chart))).is_allowed
+
+
+def test_a_restriction_lasts_until_another_role_lifts_it():
+    rows = Restriction(rows=("country = 'CH'",), columns=("id",))
+    limited = statement("limited", "r", restriction=rows)
+    question = Question(JO, "READ", ORDERS)
+    assert decide(snapshot(limited), question).slices == (Slice("r", rows.rows, ("id",), None),)
+    assert decide(snapshot(limited, statement("plain", "r")), question).slices == (
+        Slice("r", rows.rows, ("id",), None),
+    )
+    assert decide(snapshot(limited, statement("plain", "s")), question).slices is None
+
+
+def test_an_allow_without_columns_is_a_refusal():
+    nothing = statement("nothing", "r", restriction=Restriction(columns=()))
+    decision = decide(snapshot(nothing), Question(JO, "READ", ORDERS))
+    assert (decision.is_allowed, decision.code) == (False, Code.NO_COLUMNS)
+    assert [one.origin.policy for one in decision.statements] == ["nothing"]

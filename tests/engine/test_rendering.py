@@ -1,0 +1,329 @@
+"""The query for a table, run for real: rows, cells and columns are exactly those that slices show (DZ-52 to DZ-62)."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policies.engine.rendering import DIALECTS, CannotRender, NothingToShow, select, view_of
+from policies.engine.restrictions import Slice
+from tests import oracle_datazone as oracle
+
+Row = dict[str, Any]
+Run = Callable[[str], list[Row]]
+
+KNOWN = ("id", "Region", "amount", "order", "note")
+TABLE: list[Row] = [
+    {"id": 1, "Region": "EMEA", "amount": 5, "order": "x", "note": "a%b"},
+    {"id": 2, "Region": "emea", "amount": 15, "order": None, "note": "A_b"},
+    {"id": 3, "Region": "APAC", "amount": None, "order": "y", "note": "[ab]"},
+    {"id": 4, "Region": None, "amount": 25, "order": "x", "note": "a*b"},
+]
+
+#: Conditions and what they mean of one row: written a second time, by hand.
+CONDITIONS: dict[str, Callable[[Row], Any]] = {
+    "region = 'EMEA'": lambda row: row["Region"] == "EMEA",
+    "REGION IS NULL OR amount > 10": lambda row: row["Region"] is None or (row["amount"] or 0) > 10,
+    "upper(region) <> 'EMEA'": lambda row: row["Region"] is not None and row["Region"].upper() != "EMEA",
+    "`order` = 'x'": lambda row: row["order"] == "x",
+    "coalesce(amount, 0) BETWEEN 5 AND 15": lambda row: 5 <= (row["amount"] or 0) <= 15,
+    "id IN (1, 3)": lambda row: row["id"] in (1, 3),
+    "note LIKE 'a%b'": lambda row: row["note"].startswith("a") and row["note"].endswith("b"),
+    "note LIKE 'a\\\\%b'": lambda row: row["note"] == "a%b",
+    "note LIKE '[%'": lambda row: row["note"].startswith("["),
+    "note LIKE '_*_'": lambda row: len(row["note"]) == 3 and row["note"][1] == "*",
+    "NOT (amount <=> NULL)": lambda row: row["amount"] is not None,
+    "amount / 2 > 7": lambda row: (row["amount"] or 0) / 2 > 7,
+    "concat(region, 'x') = 'EMEAx'": lambda row: row["Region"] == "EMEA",
+    "CASE WHEN id = 1 THEN TRUE ELSE amount = 25 END": lambda row: row["id"] == 1 or row["amount"] == 25,
+    "cast(id AS string) = '2'": lambda row: row["id"] == 2,
+    "1 = 1": lambda _row: True,
+    "1 = 2": lambda _row: False,
+}
+LISTS: list[tuple[str, ...] | None] = [None, ("id",), ("ID", "region"), ("amount", "order"), ("nothing", "note"), KNOWN]
+
+
+@contextmanager
+def sqlite() -> Iterator[Run]:
+    """Run queries on a table in SQLite."""
+    database = sqlite3.connect(":memory:")
+    database.row_factory = sqlite3.Row
+    database.execute('CREATE TABLE "Sales of 2024" (id integer, Region text, amount integer, "order" text, note text)')
+    rows = [tuple(row.values()) for row in TABLE]
+    database.executemany('INSERT INTO "Sales of 2024" VALUES (?, ?, ?, ?, ?)', rows)
+    yield lambda query: [dict(row) for row in database.execute(query)]
+    database.close()
+
+
+def shown(slices: Sequence[Slice] | None, run: Run, dialect: str, wanted: Sequence[str] | None = None) -> list[Row]:
+    """Return the rows that the query for these slices returns."""
+    view = view_of(slices, known=KNOWN, wanted=wanted)
+    query = select(view, table="Sales of 2024", dialect=dialect, known=KNOWN)
+    return sorted(run(query), key=repr)
+
+
+def expected(slices: Sequence[Slice] | None) -> list[Row]:
+    """Return what the oracle says is visible."""
+    said = None
+    if slices is not None:
+        said = [
+            {"rows": list(one.rows), "columns": None if one.columns is None else {name.lower() for name in one.columns}}
+            for one in slices
+        ]
+    found = oracle.visible(said, TABLE, lambda condition, row: bool(CONDITIONS[condition](row)))
+    return sorted(found, key=repr)
+
+
+def slices_of(data: list[tuple[list[str], tuple[str, ...] | None]]) -> tuple[Slice, ...]:
+    """Return slices of roles r0, r1 …"""
+    return tuple(
+        Slice(f"r{index}", tuple(dict.fromkeys(rows)), columns, None) for index, (rows, columns) in enumerate(data)
+    )
+
+
+some_slices = st.lists(
+    st.tuples(st.lists(st.sampled_from(sorted(CONDITIONS)), max_size=2), st.sampled_from(LISTS)), min_size=1, max_size=3
+).map(slices_of)
+
+
+@settings(max_examples=300, deadline=None)
+@given(some_slices)
+def test_sqlite_shows_what_the_oracle_says(slices: tuple[Slice, ...]) -> None:
+    with sqlite() as run:
+        assert shown(slices, run, "sqlite") == expected(slices)
+
+
+@pytest.mark.django_db
+def test_postgresql_shows_what_the_oracle_says() -> None:
+    """The same on PostgreSQL, where the tests run on it: every condition alone, and pairs of slices."""
+    from django.db import connection
+
+    if connection.vendor != "postgresql":
+        pytest.skip("the tests run on SQLite")
+    columns = 'id integer, "Region" text, amount integer, "order" text, note text'
+    with connection.cursor() as cursor:
+        cursor.execute(f'CREATE TEMPORARY TABLE "Sales of 2024" ({columns})')
+        for row in TABLE:
+            cursor.execute('INSERT INTO "Sales of 2024" VALUES (%s, %s, %s, %s, %s)', list(row.values()))
+
+        def run(query: str) -> list[Row]:
+            cursor.execute(query.replace("%", "%%"), [])
+            names = [column.name for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+        for condition in CONDITIONS:
+            for listed in LISTS:
+                slices = slices_of([([condition], listed), (["id IN (1, 3)"], ("id", "region"))])
+                assert shown(slices[:1], run, "postgres") == expected(slices[:1]), condition
+                assert shown(slices, run, "postgres") == expected(slices), condition
+
+
+def test_dz_62_one_slice_reads_like_the_source() -> None:
+    rows = ("country = 'USA'", "department = 'Sales'")
+    for dialect in DIALECTS:
+        whole = select(view_of([Slice("r", rows, None, None)]), table="dataset", dialect=dialect)
+        assert whole == "SELECT * FROM dataset WHERE (country = 'USA') AND (department = 'Sales')"
+        some = select(view_of([Slice("r", rows[:1], ("id", "name"), None)]), table="dataset", dialect=dialect)
+        assert some == "SELECT id, name FROM dataset WHERE (country = 'USA')"
+        assert select(view_of(None), table="dataset", dialect=dialect) == "SELECT * FROM dataset"
+
+
+def test_dz_52_conditions_are_joined_each_in_brackets() -> None:
+    rows = ("a = 1 OR b = 2", "c = 3")
+    found = select(view_of([Slice("r", rows, None, None)]), table="t", dialect="spark")
+    assert found == "SELECT * FROM t WHERE (a = 1 OR b = 2) AND (c = 3)"
+
+
+def test_dz_53_dz_54_other_columns_are_absent_and_conditions_may_use_them() -> None:
+    with sqlite() as run:
+        found = shown([Slice("r", ("region = 'EMEA'",), ("amount",), None)], run, "sqlite")
+    assert found == [{"amount": 5}]
+
+
+def test_dz_56_cells_that_nobody_granted_are_null() -> None:
+    slices = [Slice("r", ("id = 1",), ("id", "amount"), None), Slice("s", ("id IN (1, 3)",), ("id", "note"), None)]
+    with sqlite() as run:
+        found = shown(slices, run, "sqlite")
+    assert found == [{"id": 1, "amount": 5, "note": "a%b"}, {"id": 3, "amount": None, "note": "[ab]"}]
+    query = select(view_of(slices), table="t", dialect="spark")
+    assert query == (
+        "SELECT id, CASE WHEN (id = 1) THEN amount END AS amount, CASE WHEN (id IN (1, 3)) THEN note END AS note "
+        "FROM t WHERE (id = 1) OR (id IN (1, 3))"
+    )
+
+
+def test_dz_56_a_slice_without_conditions_shows_its_columns_everywhere() -> None:
+    slices = [Slice("r", (), ("id",), None), Slice("s", ("id = 1",), ("id", "note"), None)]
+    query = select(view_of(slices), table="t", dialect="sqlite")
+    assert query == "SELECT id, CASE WHEN (id = 1) THEN note END AS note FROM t"
+
+
+def test_dz_57_nothing_left_is_nothing() -> None:
+    with pytest.raises(NothingToShow):
+        view_of([Slice("r", (), ("nothing",), None)], known=KNOWN)
+    with pytest.raises(NothingToShow):
+        view_of([Slice("r", (), ("id",), None)], known=KNOWN, wanted=["note"])
+
+
+def test_dz_51_a_condition_on_a_column_that_is_not_there_grants_nothing() -> None:
+    gone = Slice("r", ("gone = 1",), None, None)
+    with pytest.raises(NothingToShow):
+        view_of([gone], known=KNOWN)
+    view = view_of([gone, Slice("s", ("id = 1",), ("id",), None)], known=KNOWN)
+    assert select(view, table="t", dialect="spark", known=KNOWN) == "SELECT id FROM t WHERE (id = 1)"
+
+
+def test_dz_51_case_and_nested_fields() -> None:
+    known = ("id", "address", "address.city", "address.zip")
+    view = view_of([Slice("r", ("ADDRESS.City = 'Bern'",), ("ID", "Address.City"), None)], known=known)
+    query = select(view, table="t", dialect="spark", known=known)
+    assert query == "SELECT id, address.city AS `address.city` FROM t WHERE (address.city = 'Bern')"
+    whole = view_of([Slice("r", (), ("address", "address.zip"), None)], known=known)
+    assert select(whole, table="t", dialect="spark", known=known) == "SELECT address FROM t"
+    part = [Slice("r", ("id = 1",), ("address.city",), None), Slice("s", ("id = 2",), ("address",), None)]
+    query = select(view_of(part, known=known), table="t", dialect="spark", known=known)
+    assert "CASE WHEN (id = 2) THEN address END AS address" in query
+
+
+def test_dz_59_only_columns_that_are_wanted() -> None:
+    with sqlite() as run:
+        assert shown(None, run, "sqlite", wanted=["NOTE", "id", "gone"])[0].keys() == {"id", "note"}
+        slices = [Slice("r", ("id = 1",), ("id", "note"), None), Slice("s", ("id = 2",), None, None)]
+        assert shown(slices, run, "sqlite", wanted=["order", "id"]) == [
+            {"id": 1, "order": None},
+            {"id": 2, "order": None},
+        ]
+
+
+def test_several_slices_need_the_names_of_the_columns() -> None:
+    slices = [Slice("r", ("id = 1",), None, None), Slice("s", ("id = 2",), ("id",), None)]
+    with pytest.raises(CannotRender) as raised:
+        view_of(slices)
+    assert (raised.value.code, raised.value.pointer) == ("columns.needed", "/columns")
+
+
+@pytest.mark.parametrize("name", ["", "a.b.c.d", "a..b", ".", "a\x00b", "x" * 600, "a\nb"])
+def test_a_name_of_a_table(name: str) -> None:
+    with pytest.raises(CannotRender) as raised:
+        select(view_of(None), table=name, dialect="spark")
+    assert (raised.value.code, raised.value.pointer) == ("table.invalid", "/table")
+
+
+@pytest.mark.parametrize(
+    ("name", "spark", "postgres"),
+    [
+        ("sales", "sales", "sales"),
+        ("lake.sales", "lake.sales", "lake.sales"),
+        ("Sales", "Sales", '"Sales"'),
+        ("order", "`order`", '"order"'),
+        ("user", "`user`", '"user"'),
+        ("my table", "`my table`", '"my table"'),
+        ("a`b", "`a``b`", '"a`b"'),
+        ('a"b', '`a"b`', '"a""b"'),
+        ("x; DROP TABLE y", "`x; DROP TABLE y`", '"x; DROP TABLE y"'),
+        ("x -- y", "`x -- y`", '"x -- y"'),
+        ("1st", "`1st`", '"1st"'),
+    ],
+)
+def test_names_are_quoted_where_they_must_be(name: str, spark: str, postgres: str) -> None:
+    assert select(view_of(None), table=name, dialect="spark") == f"SELECT * FROM {spark}"
+    assert select(view_of(None), table=name, dialect="postgres") == f"SELECT * FROM {postgres}"
+
+
+@given(st.text(min_size=1, max_size=12), st.sampled_from(DIALECTS))
+def test_a_name_never_becomes_anything_else(name: str, dialect: str) -> None:
+    view = view_of([Slice("r", (), (name,), None)])
+    query = select(view, table="t", dialect=dialect)
+    if dialect == "sqlite" and "." not in name and "\x00" not in name and name.isprintable():
+        database = sqlite3.connect(":memory:")
+        quoted = name.replace('"', '""')
+        database.execute(f'CREATE TABLE t ("{quoted}" text)')
+        database.execute("INSERT INTO t VALUES ('seven')")
+        assert database.execute(query).fetchall() == [("seven",)]
+        database.close()
+
+
+def test_sqlite_never_takes_an_unknown_name_for_a_text() -> None:
+    """Between double quotes SQLite would; `order` is not there, so the condition must fail and not hold."""
+    query = select(view_of([Slice("r", ("`order x` = 'order x'",), None, None)]), table="t", dialect="sqlite")
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE t (a)")
+    database.execute("INSERT INTO t VALUES (1)")
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        database.execute(query)
+
+
+@pytest.mark.parametrize(
+    ("condition", "dialects"),
+    [
+        ("a RLIKE 'x'", {"sqlite", "postgres"}),
+        ("a ILIKE 'x'", {"sqlite"}),
+        ("year(a) = 2024", {"sqlite"}),
+        ("cast(a AS int) = 1", {"sqlite"}),
+        ("startswith(a, 'x')", {"sqlite"}),
+        ("contains(a, 'x')", {"sqlite", "postgres"}),
+        ("a < date '2024-01-01'", set()),
+    ],
+)
+def test_what_a_dialect_has_no_equal_of_is_refused(condition: str, dialects: set[str]) -> None:
+    for dialect in DIALECTS:
+        view = view_of([Slice("r", (condition,), None, None)])
+        if dialect in dialects:
+            with pytest.raises(CannotRender) as raised:
+                select(view, table="t", dialect=dialect)
+            assert (raised.value.code, raised.value.pointer) == ("dialect.unsupported", "/dialect")
+        else:
+            assert select(view, table="t", dialect=dialect)
+
+
+def test_dates_are_dates_in_sqlite() -> None:
+    query = select(view_of([Slice("r", ("a < date '2024-02-01'",), None, None)]), table="t", dialect="sqlite")
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE t (a text)")
+    database.executemany("INSERT INTO t VALUES (?)", [("2024-01-15",), ("2024-02-15",), ("2023-12-31",)])
+    assert database.execute(query).fetchall() == [("2024-01-15",), ("2023-12-31",)]
+
+
+def test_reserved_words_of_sqlite() -> None:
+    """Every word works as a column and as a table: quoted where it has to be."""
+    from policies.engine.families.vocabulary import read_table
+
+    database = sqlite3.connect(":memory:")
+    for word in sorted({word for words in read_table("reserved_words").values() for word in words}):
+        database.execute(f'CREATE TABLE "{word}" ("{word}" integer)')
+        database.execute(f'INSERT INTO "{word}" VALUES (7)')
+        slices = [Slice("r", (f"`{word}` = 7",), (word,), None), Slice("s", ("1 = 2",), (word, "nothing"), None)]
+        view = view_of(slices, known=(word,))
+        assert database.execute(select(view, table=word, dialect="sqlite")).fetchall() == [(7,)], word
+
+
+@pytest.mark.django_db
+def test_reserved_words_of_postgresql() -> None:
+    from django.db import connection
+
+    from policies.engine.families.vocabulary import read_table
+
+    if connection.vendor != "postgresql":
+        pytest.skip("the tests run on SQLite")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT word FROM pg_get_keywords() WHERE catcode IN ('R', 'T')")
+        assert {word for (word,) in cursor.fetchall()} <= set(read_table("reserved_words")["postgres"])
+
+
+def test_a_table_of_ten_thousand_columns_is_no_work() -> None:
+    known = [f"column_{number}" for number in range(10_000)]
+    nested = [f"{name}.field" for name in known]
+    slices = [
+        Slice("r", ("column_1 = 1",), tuple(known[::2]), None),
+        Slice("s", ("column_2 = 1",), tuple(nested), None),
+        Slice("t", ("column_3 = 1",), tuple(reversed(known)), None),
+    ]
+    view = view_of(slices, known=[*known, *nested])
+    assert view.columns is not None
+    assert len(view.columns) == 20_000
+    assert view.columns[0].rows == (("column_1 = 1",), ("column_3 = 1",))
+    assert view.columns[-1].rows == (("column_2 = 1",), ("column_3 = 1",))

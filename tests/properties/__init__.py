@@ -1,0 +1,1 @@
+"""Laws that hold in every world, checked on generated ones."""

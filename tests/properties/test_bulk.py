@@ -1,0 +1,29 @@
+"""Deciding one by one, all entities at once, and the oracle: the same answer."""
+
+from hypothesis import given
+
+from policies.engine import bulk
+from policies.engine.evaluate import decide
+from policies.engine.model import Question
+from tests import oracle, strategies
+from tests.worlds import World
+
+
+@given(world=strategies.worlds())
+def test_decide_equals_bulk_equals_oracle(world: World):
+    snapshot, postings = world.snapshot(), world.postings()
+    resources = {name: world.resource(name) for name in postings.urns}
+    for urn in strategies.ACTORS:
+        actor = world.actor(urn)
+        for privilege in strategies.PRIVILEGES:
+            covered = bulk.covered(postings, snapshot.coverage(actor, privilege))
+            reached = bulk.Reach(postings, snapshot, privilege).of(actor)
+            by_oracle = oracle.what(world.raw, world.policies, urn, privilege)
+            decided = [
+                name
+                for name, resource in resources.items()
+                if decide(snapshot, Question(actor, privilege, resource)).is_allowed
+            ]
+            assert [postings.urns[number] for number in covered.certain] == decided == by_oracle
+            assert reached.certain == covered.certain
+            assert not covered.undecided

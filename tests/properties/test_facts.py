@@ -1,0 +1,72 @@
+"""Ask only for the facets somebody tests; a facet that was not loaded is an error, never an empty set."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.engine.errors import MissingFact
+from policies.engine.evaluate import decide
+from policies.engine.matching import OWNER, TYPE, URN
+from policies.engine.model import Question
+from tests import strategies
+from tests.properties.asking import question
+from tests.spec.tables import Asked
+from tests.worlds import World, criterion, document, matching_all, urn
+
+ALL_FIELDS = frozenset(strategies.FIELD_VALUES) - {TYPE, URN, "RESOURCE_TYPE", "RESOURCE_URN"}
+
+
+@given(world=strategies.worlds(), questions=st.lists(strategies.questions(), min_size=1, max_size=20), data=st.data())
+def test_fewer_facets_asked_same_answer(world: World, questions: list[Asked], data: st.DataObject):
+    snapshot = world.snapshot()
+    for asked in questions:
+        needed = snapshot.fields_for([asked.privilege])
+        more = needed | data.draw(st.sets(st.sampled_from(sorted(ALL_FIELDS)), max_size=3))
+        full = decide(snapshot, question(world, asked))
+        for fields in (needed, more):
+            fewer = decide(snapshot, question(world, asked, frozenset(fields)))
+            assert (fewer.is_allowed, fewer.statements) == (full.is_allowed, full.statements)
+
+
+@given(world=strategies.worlds(), questions=st.lists(strategies.questions(), min_size=1, max_size=20))
+def test_sub_resources_need_no_more_than_subfields(world: World, questions: list[Asked]):
+    snapshot = world.snapshot()
+    for asked in questions:
+        put = question(world, asked)
+        needed = snapshot.subfields_for([asked.privilege])
+        bare = tuple(world.resource(name, fields=needed) for name in asked.subresources)
+        fewer = decide(snapshot, Question(put.actor, put.privilege, put.resource, bare))
+        assert fewer.statements == decide(snapshot, put).statements
+
+
+@given(world=strategies.worlds())
+def test_fields_are_those_the_candidates_test(world: World):
+    snapshot = world.snapshot()
+    for privilege in strategies.PRIVILEGES:
+        candidates = snapshot.listed(privilege)
+        tested = {field for statement in candidates for field in statement.resources.fields}
+        assert snapshot.fields_for([privilege]) - {OWNER} == tested - {OWNER}
+
+
+@pytest.mark.parametrize("field", sorted(ALL_FIELDS))
+@pytest.mark.parametrize("condition", strategies.CONDITIONS)
+def test_a_missing_facet_is_an_error(field: str, condition: str):
+    world = World()
+    value = strategies.FIELD_VALUES[field][0]
+    world.policy(
+        "tests-it",
+        document(
+            privileges=["EDIT_ENTITY_TAGS"],
+            actors={"allUsers": True},
+            resources=matching_all(criterion(field, value, condition=condition)),
+        ),
+    )
+    snapshot = world.snapshot()
+    actor = world.actor(urn("jo"))
+    assert snapshot.fields_for(["EDIT_ENTITY_TAGS"]) == {field}
+    without = world.resource(urn("dataset:orders"), fields=ALL_FIELDS - {field})
+    with pytest.raises(MissingFact) as raised:
+        decide(snapshot, Question(actor, "EDIT_ENTITY_TAGS", without))
+    assert (raised.value.field, raised.value.urn) == (field, urn("dataset:orders"))
+    loaded = world.resource(urn("dataset:orders"), fields={field})
+    assert decide(snapshot, Question(actor, "EDIT_ENTITY_TAGS", loaded)).is_allowed == (condition == "NOT_EQUALS")

@@ -1,0 +1,97 @@
+"""Lists and single answers agree about grants, inherited or not: what `covered` finds is what `decide` allows."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog import queries
+from catalog.grants import Grant
+from catalog.models import Entity
+from catalog.services import bootstrap, entities
+from catalog.services.granting import Sent, give
+from policies import authority, reach
+from policies import queries as people_queries
+from policies.authority import Ask, Asked
+from policies.engine.families import cdap, cdap_names
+from policies.engine.requirements import one
+from policies.services import groups, people, roles
+from tests.catalog.conftest import undone
+from tests.cdap.conftest import DOOR, urn
+
+ACTORS = ("jo", "mia")
+PRINCIPALS = ("jo", "mia", "group:g", "role:r")
+NAMES = (
+    "namespace:a",
+    "namespace:ab",
+    "artifact:a.x",
+    "application:a.x",
+    "program:a.x.p",
+    "program:ab.x.p",
+    "stream:a.s",
+    "stream:ab.s",
+    "dataset:a.d",
+    "dataset:ab.d",
+    "secure_key:a.k",
+)
+PATTERNS = ("namespace:*", "namespace:a*", "stream:a.*", "dataset:a*", "program:a.*", "program:a.x.*", "secure_key:*")
+
+GRANTS = st.lists(
+    st.tuples(
+        st.sampled_from(PRINCIPALS),
+        st.sampled_from((*NAMES, *PATTERNS)),
+        st.sets(st.sampled_from(cdap.PRIVILEGES), min_size=1).map(sorted).map(tuple),
+    ),
+    max_size=8,
+)
+
+
+@pytest.fixture
+def world(db: None) -> None:
+    """Every entity but one application, which programs lie in all the same, and everybody who may hold something."""
+    bootstrap.cdap_instance(by=authority.SYSTEM)
+    for name in ("datahub", *ACTORS):
+        people.create(username=name, by=authority.SYSTEM, door=DOOR)
+    groups.create(name="g", identifier="g", members=[urn("mia")], by=authority.SYSTEM, door=DOOR)
+    roles.create(name="r", identifier="r", by=authority.SYSTEM, door=DOOR)
+    roles.assign(role=urn("role:r"), actors=[urn("group:g")], by=authority.SYSTEM, door=DOOR)
+    bodies = [{"type": urn(name).split(":")[2], "urn": urn(name)} for name in NAMES]
+    bodies.append({"type": "tag", "urn": "urn:li:tag:a.s"})
+    entities.create(bodies=bodies, by=authority.SYSTEM, door=DOOR)
+
+
+@pytest.mark.parametrize("is_inherited", [False, True])
+def test_lists_who_and_decisions_agree(world: None, is_inherited: bool, settings_of_django) -> None:
+    settings_of_django.INHERIT_PRIVILEGES = is_inherited
+
+    @settings(max_examples=15, deadline=None)
+    @given(GRANTS)
+    def agree(granted: list[tuple[str, str, tuple[str, ...]]]) -> None:
+        with undone():
+            sent = [Sent(urn(who), _spelled(name), privileges) for who, name, privileges in granted]
+            assert all(isinstance(given_, Grant) for given_ in give(sent=sent, by=authority.SYSTEM, door=DOOR))
+            stored = list(Entity.objects.order_by("urn").values_list("urn", flat=True))
+            actors = [people_queries.actor(urn=urn(name)) for name in ACTORS]
+            for actor, privilege in itertools.product(actors, cdap.PRIVILEGES):
+                asks = [(actor, Ask(one(privilege), Asked(entity))) for entity in stored]
+                decisions = authority.answer_many(asks=asks)
+                allowed = {entity for entity, decision in zip(stored, decisions, strict=True) if decision.is_allowed}
+                found = queries.covered(authority.visible(actor=actor, privilege=privilege))
+                assert set(found.values_list("urn", flat=True)) == allowed
+                for entity in stored[:: len(cdap.PRIVILEGES)]:
+                    who = reach.who(privilege=privilege, asked=Asked(entity))
+                    held = {*who.users, *who.groups, *who.roles}
+                    assert bool(held & (actor.holders | actor.roles)) == (entity in allowed)
+
+    agree()
+
+
+@pytest.fixture
+def settings_of_django(settings):
+    """Django's settings, under a name that hypothesis does not use."""
+    return settings
+
+
+def _spelled(name: str) -> str:
+    return name if cdap_names.pattern(name) is not None else urn(name)

@@ -1,0 +1,267 @@
+"""The back room: Django's own admin, to read what is stored and to repair it.
+
+Who may enter: staff accounts (`is_staff`, as the root user is) that also hold MANAGE_POLICIES; one of the two is not
+enough, and `is_superuser` means nothing. Everything is read-only, since a form that saved a row would pass by the
+checks, the version and the change log. What has to be repaired is repaired by actions, and each calls a service.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.urls import URLPattern, URLResolver
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from policies.errors import Forbidden, PolicyAppError
+from policies.guard import actor_of, needs
+from policies.models import (
+    AccessToken,
+    ChangeEvent,
+    GroupProfile,
+    Membership,
+    Policy,
+    PolicyEvent,
+    PolicyVersion,
+    Role,
+    RoleAssignment,
+    User,
+)
+from policies.services import people, policies, tokens
+
+if TYPE_CHECKING:
+    _ModelAdmin = admin.ModelAdmin[Any]
+else:
+    _ModelAdmin = admin.ModelAdmin
+
+DOOR = "admin"
+
+_GUARD = needs("MANAGE_POLICIES")
+
+#: Addresses of Django's admin that do what our own sign-in and our services have to do.
+_LEFT_OUT = frozenset({"login", "logout", "password_change", "password_change_done"})
+
+
+class BackRoom(admin.AdminSite):
+    """Django's admin behind our own sign-in and our own guard."""
+
+    site_title = site_header = "authzsite"
+    index_title = "Back room"
+
+    def get_urls(self) -> list[Any]:
+        """Return the addresses of the admin, each asking for the privilege first."""
+        found = [one for one in super().get_urls() if getattr(one, "name", None) not in _LEFT_OUT]
+        _guard(found)
+        return found
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Return True, or raise Forbidden for who may manage policies and has no staff account."""
+        if not getattr(request.user, "is_staff", False):
+            raise Forbidden((), "The back room is open to staff accounts only.")
+        return True
+
+
+def _guard(patterns: Iterable[URLPattern | URLResolver]) -> None:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            _guard(pattern.url_patterns)
+        else:
+            pattern.callback = _GUARD(pattern.callback)
+
+
+site = BackRoom(name="admin")
+
+
+def _always(*_: object, **__: object) -> bool:
+    return True
+
+
+def _never(*_: object, **__: object) -> bool:
+    return False
+
+
+class ReadOnly(_ModelAdmin):
+    """A table that is looked at: every column read-only, those named in `pretty` as JSON that can be read.
+
+    Who may not enter the back room never gets this far, so whoever asks here may look.
+    """
+
+    show_full_result_count = False
+    pretty: tuple[str, ...] = ()
+    has_module_permission = has_view_permission = _always
+    has_add_permission = has_change_permission = has_delete_permission = _never
+
+    def get_fields(self, *_: object, **__: object) -> list[Any]:
+        """Return every column."""
+        columns = [field.name for field in self.opts.fields if field.name not in (self.exclude or ())]
+        return [f"pretty_{name}" if name in self.pretty else name for name in columns]
+
+    def get_readonly_fields(self, *_: object, **__: object) -> list[Any]:
+        """Return the same columns: all are read-only."""
+        return self.get_fields()
+
+    def pretty_document(self, row: Any) -> SafeString:
+        """Show a document."""
+        return _pretty(row.document)
+
+    def pretty_extra(self, row: Any) -> SafeString:
+        """Show the fields that no column holds."""
+        return _pretty(row.extra)
+
+    def pretty_before(self, row: Any) -> SafeString:
+        """Show an object as it was."""
+        return _pretty(row.before)
+
+    def pretty_after(self, row: Any) -> SafeString:
+        """Show an object as it became."""
+        return _pretty(row.after)
+
+
+def _pretty(value: Any) -> SafeString:
+    return format_html("<pre>{}</pre>", json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _each(request: HttpRequest, rows: Iterable[Model], write: Callable[[Any], object]) -> None:
+    """Call a service for each row, and say which went well and which were refused."""
+    for row in rows:
+        try:
+            write(row)
+        except PolicyAppError as error:
+            messages.error(request, f"{row}: {error.detail}")
+        else:
+            messages.success(request, f"{row}: done.")
+
+
+@admin.register(Policy, site=site)
+class PolicyAdmin(ReadOnly):
+    """Policies, to switch on and off."""
+
+    list_display = ("name", "urn", "family", "type", "state", "is_editable", "version")
+    list_filter = ("family", "type", "state", "is_editable")
+    search_fields = ("name", "=urn")
+    pretty = ("document", "extra")
+    actions = ("activate", "deactivate")
+
+    @admin.action(description="Activate")
+    def activate(self, request: HttpRequest, queryset: QuerySet[Policy]) -> None:
+        """Activate policies."""
+        self._move(request, queryset, Policy.State.ACTIVE)
+
+    @admin.action(description="Deactivate")
+    def deactivate(self, request: HttpRequest, queryset: QuerySet[Policy]) -> None:
+        """Deactivate policies."""
+        self._move(request, queryset, Policy.State.INACTIVE)
+
+    def _move(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> None:
+        by = actor_of(request)
+        _each(request, rows, lambda row: policies.set_state(urn=row.urn, state=state, by=by, door=DOOR))
+
+
+@admin.register(User, site=site)
+class UserAdmin(ReadOnly):
+    """Users, to suspend and to let in again. The password's digest is not shown."""
+
+    list_display = ("username", "display_name", "email", "state", "kind", "is_removed", "is_staff")
+    list_filter = ("state", "kind", "is_removed", "is_staff")
+    search_fields = ("username", "display_name", "email")
+    exclude = ("password",)
+    pretty = ("extra",)
+    actions = ("suspend", "reactivate")
+
+    @admin.action(description="Suspend")
+    def suspend(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Suspend users; their sessions end."""
+        self._move(request, queryset, User.State.SUSPENDED)
+
+    @admin.action(description="End the suspension")
+    def reactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Let users act again."""
+        self._move(request, queryset, User.State.ACTIVE)
+
+    def _move(self, request: HttpRequest, rows: QuerySet[User], state: str) -> None:
+        by = actor_of(request)
+        _each(request, rows, lambda row: people.update(urn=row.urn, state=state, by=by, door=DOOR))
+
+
+@admin.register(AccessToken, site=site)
+class AccessTokenAdmin(ReadOnly):
+    """Access tokens, to revoke. Their digests are not shown."""
+
+    list_display = ("name", "prefix", "user", "created_at", "expires_at", "last_used", "revoked_at")
+    list_select_related = ("user",)
+    search_fields = ("name", "=prefix", "=user__username")
+    exclude = ("digest",)
+    actions = ("revoke",)
+
+    @admin.action(description="Revoke")
+    def revoke(self, request: HttpRequest, queryset: QuerySet[AccessToken]) -> None:
+        """End tokens at once."""
+        by = actor_of(request)
+        _each(request, queryset, lambda row: tokens.revoke(token_id=row.pk, by=by, door=DOOR))
+
+
+@admin.register(GroupProfile, site=site)
+class GroupAdmin(ReadOnly):
+    """Groups."""
+
+    list_display = ("name", "urn", "origin", "is_removed")
+    list_filter = ("origin", "is_removed")
+    search_fields = ("name", "=urn")
+    pretty = ("extra",)
+
+
+@admin.register(Membership, site=site)
+class MembershipAdmin(ReadOnly):
+    """Who is in which group."""
+
+    list_display = ("user", "group", "is_native", "is_external")
+    list_select_related = ("user", "group")
+    search_fields = ("=user__username", "=group__name")
+
+
+@admin.register(Role, site=site)
+class RoleAdmin(ReadOnly):
+    """Roles."""
+
+    list_display = ("name", "urn", "is_editable")
+    search_fields = ("name", "=urn")
+    pretty = ("extra",)
+
+
+@admin.register(RoleAssignment, site=site)
+class RoleAssignmentAdmin(ReadOnly):
+    """Who holds which role."""
+
+    list_display = ("role", "user", "group", "created_by", "created_at")
+    list_select_related = ("role", "user", "group")
+    search_fields = ("=role__urn", "=user__username", "=group__name")
+
+
+@admin.register(PolicyEvent, site=site)
+class PolicyEventAdmin(ReadOnly):
+    """What happened to policies."""
+
+    list_display = ("name", "verb", "by", "at", "door", "version", "policy_version")
+    list_filter = ("verb", "door")
+    search_fields = ("=policy_urn", "=by")
+    pretty = ("before", "after")
+
+
+@admin.register(ChangeEvent, site=site)
+class ChangeEventAdmin(ReadOnly):
+    """What happened to people, groups, roles and tokens."""
+
+    list_display = ("name", "object_urn", "verb", "by", "at", "door", "change_seq")
+    list_filter = ("verb", "door")
+    search_fields = ("=object_urn", "=by")
+    pretty = ("before", "after")
+
+
+@admin.register(PolicyVersion, site=site)
+class PolicyVersionAdmin(ReadOnly):
+    """The counters that order all changes."""
+
+    list_display = ("version", "change_seq")

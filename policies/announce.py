@@ -1,0 +1,26 @@
+"""Tells the rest of the house that policies changed, once a write is committed."""
+
+import logging
+
+from django.core.cache import cache
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from policies import store, tasks
+
+log = logging.getLogger(__name__)
+
+
+def policies_changed() -> None:
+    """Let this process look again at once, and ask a worker for a fresh bundle.
+
+    One refresh that has not begun yet serves all writes before it, so a second one is not queued. A broker or cache
+    that is away does not undo a write that is committed: every process looks at the version itself within a second,
+    and the schedule repeats the refresh.
+    """
+    store.forget()
+    try:
+        if cache.add(tasks.QUEUED, value=True, timeout=tasks.QUEUED_SECONDS):
+            tasks.refresh_policy_cache.delay()
+    except (OperationalError, OSError, RedisError) as error:
+        log.warning("refresh_not_queued", extra={"error": str(error)})

@@ -1,0 +1,167 @@
+"""Asking (api.md section 1): authorize, batch, granted-privileges, who."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from policies import authority, explaining, reach, store
+from policies.api import answers, fields, questions
+from policies.api.base import Door
+from policies.api.described import described
+from policies.api.problems import refusal_body
+from policies.api.questions import BatchIn, GrantedIn, Question, QuestionIn, WhoIn
+from policies.errors import PolicyAppError, Unavailable
+from policies.guard import signed_in
+
+
+class Asking(Door):
+    """What the doors that answer questions share."""
+
+    def may_ask_about_others(self) -> None:
+        """Raise Forbidden unless the caller may ask about somebody else."""
+        authority.require(by=self.actor, any_of=questions.OTHERS)
+
+    def understood(self, sent: Sequence[Mapping[str, Any]]) -> list[Question | PolicyAppError]:
+        """Return the questions as `authority` understands them, or what is wrong with each."""
+        return questions.understand(sent=sent, by=self.actor, may_ask=self.may_ask_about_others)
+
+
+@signed_in
+class Authorize(Asking):
+    """May an actor do something?"""
+
+    @described("authorize", "May an actor do something?", body=QuestionIn, answer=answers.DecisionOut, statuses=(503,))
+    def post(self, request: Request) -> Response:
+        """Answer one question; a refusal is an answer, not an error."""
+        sent = fields.checked(QuestionIn, request.data)
+        at_least = sent.get("at_least_version") or 0
+        (found,) = self.understood([sent])
+        if isinstance(found, PolicyAppError):
+            raise found
+        if found.is_explained:
+            in_words = explaining.explained(actor=found.actor, ask=found.ask, at_least=at_least)
+            return Response(answers.explained(in_words, found.resultant))
+        decision = authority.answer(actor=found.actor, ask=found.ask, at_least=at_least)
+        return Response(answers.shown(decision, resultant=found.resultant))
+
+
+@signed_in
+class AuthorizeBatch(Asking):
+    """Up to 10,000 questions in one call."""
+
+    @described(
+        "authorize_batch", "Answer many questions at once", body=BatchIn, answer=answers.DecisionsOut, statuses=(503,)
+    )
+    def post(self, request: Request) -> Response:
+        """Answer each question in its place, from one version of the policies."""
+        sent = fields.checked(BatchIn, request.data)
+        places, problems = _each(sent["questions"])
+        known = _known_version(sent.get("at_least_version") or 0, places.values())
+        asked: dict[int, Question] = {}
+        for place, found in zip(places, self.understood(list(places.values())), strict=True):
+            demanded = places[place].get("at_least_version") or 0
+            if isinstance(found, PolicyAppError):
+                problems[place] = {"error": refusal_body(found)}
+            elif demanded > known:
+                problems[place] = {"error": refusal_body(Unavailable(f"Policy version {demanded} is not known here."))}
+            else:
+                asked[place] = found
+        decisions = authority.answer_many(asks=[(one.actor, one.ask) for one in asked.values()], at_least=known)
+        sent_back = dict(problems)
+        for place, decision in zip(asked, decisions, strict=True):
+            sent_back[place] = answers.shown(decision, resultant=asked[place].resultant)
+        sent_back |= _each_explained(asked, known)
+        version = max((decision.version for decision in decisions), default=known)
+        return Response({"policy_version": version, "decisions": [sent_back[place] for place in sorted(sent_back)]})
+
+
+@signed_in
+class GrantedPrivileges(Asking):
+    """Which privileges somebody has."""
+
+    @described(
+        "granted_privileges",
+        "Which privileges does an actor have?",
+        body=GrantedIn,
+        answer=answers.GrantedOut,
+        statuses=(503,),
+    )
+    def post(self, request: Request) -> Response:
+        """Return the names of the privileges, in order."""
+        sent = fields.checked(GrantedIn, request.data)
+        who = sent.get("actor") or self.actor.urn
+        if who != self.actor.urn:
+            self.may_ask_about_others()
+        facts = questions.look_up(sent=[sent], by=self.actor)
+        found = reach.granted(
+            actor=facts.actors[who],
+            asked=questions.asked(sent.get("resource"), facts),
+            at_least=sent.get("at_least_version") or 0,
+        )
+        return Response({"privileges": found.privileges, "policy_version": found.version})
+
+
+@signed_in
+class Who(Asking):
+    """Who may use a privilege."""
+
+    @described("who", "Who may use a privilege?", body=WhoIn, answer=answers.HoldersOut, statuses=(503,))
+    def post(self, request: Request) -> Response:
+        """Return users, groups and roles; always a question about others."""
+        sent = fields.checked(WhoIn, request.data)
+        self.may_ask_about_others()
+        facts = questions.look_up(sent=[sent], by=self.actor)
+        found = reach.who(
+            privilege=sent["privilege"],
+            asked=questions.asked(sent.get("resource"), facts),
+            at_least=sent.get("at_least_version") or 0,
+        )
+        return Response(
+            {
+                "all_users": found.is_all_users,
+                "all_groups": found.is_all_groups,
+                "users": found.users,
+                "groups": found.groups,
+                "roles": found.roles,
+                "policy_version": found.version,
+            }
+        )
+
+
+def _known_version(at_least: int, sent: Iterable[Mapping[str, Any]]) -> int:
+    """Return a version that is there: at least the one demanded of all answers, and the highest one demanded of any.
+
+    Raises Unavailable when the one demanded of all is not there.
+    """
+    version = store.current(at_least=at_least).version
+    highest = max((one.get("at_least_version") or 0 for one in sent), default=0)
+    if highest <= version:
+        return version
+    try:
+        return store.current(at_least=highest).version
+    except Unavailable:
+        return store.current(at_least=at_least).version
+
+
+def _each_explained(asked: Mapping[int, Question], at_least: int) -> dict[int, dict[str, Any]]:
+    wanted = {place: one for place, one in asked.items() if one.is_explained}
+    if not wanted:
+        return {}
+    found = explaining.explained_many(asks=[(one.actor, one.ask) for one in wanted.values()], at_least=at_least)
+    return {place: answers.explained(one, asked[place].resultant) for place, one in zip(wanted, found, strict=True)}
+
+
+def _each(sent: Sequence[Any]) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
+    """Check each question by itself; return the good ones and the problems, each by its place."""
+    good: dict[int, dict[str, Any]] = {}
+    bad: dict[int, dict[str, Any]] = {}
+    checker = QuestionIn()
+    for place, question in enumerate(sent):
+        try:
+            good[place] = checker.run_validation(question)
+        except ValidationError as error:
+            bad[place] = {"error": refusal_body(error)}
+    return good, bad

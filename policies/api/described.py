@@ -1,0 +1,128 @@
+"""What the document that describes the API says of each operation: its name, shapes, and every status it can answer."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from django.conf import settings
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+
+from policies.api.problems import MEDIA_TYPE
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+Shape = type[serializers.Serializer[Any]] | serializers.Serializer[Any]
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """A token in the Authorization header."""
+
+    target_class = "policies.api.authentication.TokenAuthentication"
+    name = "bearer"
+
+    def get_security_definition(self, _auto_schema: AutoSchema) -> dict[str, Any]:
+        """Return the scheme."""
+        return {"type": "http", "scheme": "bearer", "description": "A personal access token or a service's token."}
+
+
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The session of the pages."""
+
+    target_class = "policies.api.authentication.PageSession"
+    name = "session"
+
+    def get_security_definition(self, _auto_schema: AutoSchema) -> dict[str, Any]:
+        """Return the scheme."""
+        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
+
+
+class MistakeOut(serializers.Serializer[Any]):
+    """One thing wrong with what was sent."""
+
+    code = serializers.CharField()
+    pointer = serializers.CharField(allow_blank=True, help_text="A JSON pointer into what was sent.")
+    detail = serializers.CharField()
+
+
+class LackingOut(serializers.Serializer[Any]):
+    """A privilege that the caller lacks, on an entity or (null) on the platform."""
+
+    entity = serializers.CharField(allow_null=True)
+    privilege = serializers.CharField()
+
+
+class ProblemOut(serializers.Serializer[Any]):
+    """Why a request was refused (RFC 9457)."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField(min_value=400, max_value=599)
+    detail = serializers.CharField(allow_blank=True)
+    code = serializers.CharField(required=False)
+    errors = MistakeOut(  # type: ignore[assignment]  # the base has a property of this name
+        many=True, required=False, help_text="With 400: everything that is wrong."
+    )
+    missing = LackingOut(many=True, required=False, help_text="With 403: every privilege that is lacking.")
+
+
+REASONS = {
+    400: "What was sent is wrong; `errors` names every problem.",
+    401: "Nobody is signed in, or the token is no good.",
+    403: "The caller may not do this; `missing` names the privileges.",
+    404: "There is no such object.",
+    405: "The path does not know this method.",
+    406: "The answer cannot be had in a media type that the caller accepts.",
+    409: "What is stored contradicts this: a name that is taken, or something still in use.",
+    412: "The object has moved on since the version in If-Match.",
+    413: "The body is too large.",
+    415: "The body is not application/json.",
+    503: "The facts for an answer cannot be had now; nothing is allowed meanwhile.",
+}
+
+_WITH_BODY = (413, 415)
+_ALWAYS = (400, 401, 403, 404, 405, 406)
+
+IF_MATCH = OpenApiParameter(
+    "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description='The version that is to be changed, as in "3".'
+)
+_POLICY_VERSION = OpenApiParameter(
+    "Policy-Version",
+    OpenApiTypes.INT,
+    OpenApiParameter.HEADER,
+    response=True,
+    description="The version of all policies after this write.",
+)
+
+
+def described(
+    name: str,
+    summary: str,
+    *,
+    body: Shape | None = None,
+    answer: Shape | None = None,
+    status: int = 200,
+    statuses: Sequence[int] = (),
+    query: type[serializers.Serializer[Any]] | None = None,
+    is_versioned: bool = False,
+    moves_version: bool = False,
+    tag: str | None = None,
+) -> Callable[[Method], Method]:
+    """Describe one method of a view: its id and summary, what it takes, and everything it can answer."""
+    refusals = {*_ALWAYS, *statuses, *(_WITH_BODY if body is not None else ()), *((412,) if is_versioned else ())}
+    parameters: list[Any] = [query] if query is not None else []
+    parameters += [IF_MATCH] if is_versioned else []
+    parameters += [_POLICY_VERSION] if moves_version else []
+    done = OpenApiResponse(answer, "Done.") if answer is not None else OpenApiResponse(None, "Done.")
+    return extend_schema(
+        operation_id=name,
+        summary=summary,
+        request=body,
+        parameters=parameters,
+        tags=[tag] if tag else None,
+        responses={
+            status: done,
+            **{(code, MEDIA_TYPE): OpenApiResponse(ProblemOut, REASONS[code]) for code in sorted(refusals)},
+        },
+    )

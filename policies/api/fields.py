@@ -1,0 +1,150 @@
+"""Fields that take what they say and nothing like it: no numbers for texts, no texts for booleans, no unknown keys."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail, ValidationError
+from rest_framework.settings import api_settings
+
+from policies.models.fields import URN_LENGTH
+
+#: How many unknown fields of one object are named.
+NAMED = 100
+
+#: Largest number a version column can hold.
+BIGGEST = 2**63 - 1
+
+_URN = re.compile(r"urn:li:[A-Za-z][A-Za-z0-9_]{0,63}:\S")
+
+
+class Text(serializers.CharField):
+    """A text as it was sent: blanks are kept, numbers are refused."""
+
+    default_error_messages = {"invalid": "This must be a text."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("trim_whitespace", False)
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the text; anything else is invalid."""
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Flag(serializers.BooleanField):
+    """true or false, not words for them."""
+
+    default_error_messages = {"invalid": "This must be true or false."}
+
+    def to_internal_value(self, data: Any) -> bool:
+        """Return the boolean; anything else is invalid."""
+        if data is not True and data is not False:
+            self.fail("invalid")
+        return bool(data)
+
+
+class Whole(serializers.IntegerField):
+    """A whole number that a column can hold, not a text with digits."""
+
+    default_error_messages = {"invalid": "This must be a whole number."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("max_value", BIGGEST)
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> int:
+        """Return the number; anything else is invalid."""
+        if not isinstance(data, int) or isinstance(data, bool):
+            self.fail("invalid")
+        return int(data)
+
+
+class Urn(Text):
+    """A URN, of one of these kinds when prefixes are given; whether it is known is asked further in."""
+
+    default_error_messages = {
+        "urn.invalid": "This is not a URN: urn:li:, an entity type, a colon and a key.",
+        "urn.type": "This must begin with {prefixes}.",
+    }
+
+    def __init__(self, *, prefixes: tuple[str, ...] = (), **kwargs: Any) -> None:
+        self.prefixes = prefixes
+        kwargs.setdefault("max_length", URN_LENGTH)
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the URN; another shape or kind is invalid."""
+        urn = super().to_internal_value(data)
+        if not _URN.match(urn) or not urn.isprintable():
+            self.fail("urn.invalid")
+        if self.prefixes and not urn.startswith(self.prefixes):
+            self.fail("urn.type", prefixes=" or ".join(self.prefixes))
+        return urn
+
+
+class ObjectId(Text):
+    """24 hexadecimal digits, kept in lower case."""
+
+    default_error_messages = {"object_id.invalid": "An object id is 24 hexadecimal digits."}
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the id in lower case; another shape is invalid."""
+        found = super().to_internal_value(data)
+        if re.fullmatch("[0-9a-fA-F]{24}", found) is None:
+            self.fail("object_id.invalid")
+        return found.lower()
+
+
+class Json(serializers.JSONField):
+    """Any JSON value, as it was sent."""
+
+
+class Strict(serializers.Serializer[Any]):
+    """An object whose every key is known: an unknown one is an error beside all the others, never ignored."""
+
+    default_error_messages = {"invalid": "This must be an object."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the checked fields; raises ValidationError with every problem, unknown keys included."""
+        found: dict[str, Any] = {}
+        if isinstance(data, Mapping):
+            found = self._unknown(data)
+            given = {key: value for key, value in data.items() if value is not None}
+            for name, errors in self.contradictions(given).items():
+                found[name] = [*found.get(name, ()), *errors]
+        try:
+            value = super().to_internal_value(data)
+        except ValidationError as error:
+            raise ValidationError({**found, **error.detail}) from None  # type: ignore[dict-item]
+        if found:
+            raise ValidationError(found)
+        return value
+
+    def _unknown(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        known = {field.field_name for field in self._writable_fields}
+        unknown = [key for key in data if key not in known]
+        found: dict[str, Any] = {
+            key: [ErrorDetail(f"There is no field {key!r} here.", "field.unknown")] for key in unknown[:NAMED]
+        }
+        if len(unknown) > NAMED:
+            detail = f"There are {len(unknown)} unknown fields here; the first {NAMED} are named."
+            found[api_settings.NON_FIELD_ERRORS_KEY] = [ErrorDetail(detail, "field.unknown")]
+        return found
+
+    def contradictions(self, given: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - for those that override it
+        """Return what is wrong with the fields taken together (those given and not null, unchecked), by field.
+
+        A problem of the whole object stands under NON_FIELD_ERRORS_KEY.
+        """
+        return {}
+
+
+def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, is_partial: bool = False) -> dict[str, Any]:
+    """Return what was sent, checked; raises ValidationError with every problem and its place."""
+    found = serializer(data=data, partial=is_partial)
+    found.is_valid(raise_exception=True)
+    return dict(found.validated_data)

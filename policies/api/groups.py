@@ -1,0 +1,178 @@
+"""Groups and their members over the API (api.md 3.2)."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from policies import queries
+from policies.api import fields
+from policies.api.base import DOOR, Door, Paged, page_of, unchanged
+from policies.api.described import described
+from policies.api.users import TAG, UserOut
+from policies.errors import Invalid
+from policies.guard import signed_in
+from policies.models import GroupProfile
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.models.roles import ROLE_PREFIX
+from policies.services import groups
+
+
+class GroupRow(serializers.Serializer[Any]):
+    """A group as lists show it."""
+
+    urn = serializers.CharField()
+    id = serializers.CharField(source="identifier")
+    name = serializers.CharField()
+    description = serializers.CharField(allow_blank=True)
+    origin = serializers.ChoiceField(GroupProfile.Origin.choices)
+    roles = serializers.ListField(child=serializers.CharField(), source="role_urns")
+
+
+class GroupOut(GroupRow):
+    """A group with its members."""
+
+    members = serializers.SerializerMethodField()
+
+    def get_members(self, group: GroupProfile) -> list[str]:
+        """Return the URNs of the members, in order."""
+        return queries.member_urns(groups=[group.urn])[group.urn]
+
+
+class GroupIn(fields.Strict):
+    """A group to be made or replaced. Members and roles are given here only when it is made."""
+
+    urn = fields.Urn(required=False, prefixes=(GROUP_PREFIX,))
+    id = fields.Text(required=False, max_length=1000)
+    name = fields.Text(max_length=1000)
+    description = fields.Text(required=False, allow_blank=True)
+    origin = serializers.ChoiceField(GroupProfile.Origin.choices, required=False)
+    members = serializers.ListField(child=fields.Urn(prefixes=(USER_PREFIX,)), required=False, max_length=10_000)
+    roles = serializers.ListField(child=fields.Urn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000)
+
+
+class GroupChange(GroupIn):
+    """The fields of a group that are to change."""
+
+    name = fields.Text(required=False, max_length=1000)
+
+
+class MembersIn(fields.Strict):
+    """Users to add to a group, or to take out of it."""
+
+    members = serializers.ListField(child=fields.Urn(prefixes=(USER_PREFIX,)), max_length=10_000)
+
+
+class GroupFilters(Paged):
+    """Which groups to list."""
+
+    q = fields.Text(
+        required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of the name or id."
+    )
+    origin = serializers.ChoiceField(GroupProfile.Origin.choices, required=False)
+    role = fields.Urn(required=False)
+    member = fields.Urn(required=False)
+
+
+@signed_in
+class Groups(Door):
+    """The list of groups."""
+
+    @described("groups_list", "List groups", query=GroupFilters, answer=page_of(GroupRow, "Group"), tag=TAG)
+    def get(self, _request: Request) -> Response:
+        """Return a page of groups, by URN."""
+        asked = self.asked(GroupFilters)
+        filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
+        return self.page(queries.groups(**filters), lambda rows: GroupRow(rows, many=True).data, asked)
+
+    @described("groups_create", "Make a group", body=GroupIn, answer=GroupOut, status=201, statuses=(409,), tag=TAG)
+    def post(self, request: Request) -> Response:
+        """Make a group."""
+        sent = fields.checked(GroupIn, request.data)
+        identifier = identifier_of(sent, GROUP_PREFIX)
+        group = groups.create(identifier=identifier, **sent, by=self.actor, door=DOOR)
+        return Response(GroupOut(queries.group(urn=group.urn)).data, status=201)
+
+
+@signed_in
+class OneGroup(Door):
+    """One group."""
+
+    @described("groups_get", "Get a group", answer=GroupOut, tag=TAG)
+    def get(self, _request: Request, urn: str) -> Response:
+        """Return the group."""
+        return Response(GroupOut(queries.group(urn=urn)).data)
+
+    @described("groups_replace", "Replace a group", body=GroupIn, answer=GroupOut, tag=TAG)
+    def put(self, request: Request, urn: str) -> Response:
+        """Set name and description; a description that is left out becomes empty."""
+        return self._change(urn, {"description": "", **fields.checked(GroupIn, request.data)})
+
+    @described("groups_change", "Change a group", body=GroupChange, answer=GroupOut, tag=TAG)
+    def patch(self, request: Request, urn: str) -> Response:
+        """Set the fields that are sent."""
+        return self._change(urn, fields.checked(GroupChange, request.data))
+
+    @described("groups_delete", "Delete a group", status=204, tag=TAG)
+    def delete(self, _request: Request, urn: str) -> Response:
+        """Delete the group with its memberships, assignments and grants."""
+        groups.remove(urn=urn, by=self.actor, door=DOOR)
+        return Response(status=204)
+
+    def _change(self, urn: str, sent: dict[str, Any]) -> Response:
+        stored = GroupOut(queries.group(urn=urn)).data
+        fixed = {name: stored[name] for name in ("urn", "id", "origin")}
+        lists = {name: set(stored[name]) for name in ("members", "roles")}
+        given = {**sent, **{name: set(sent[name]) for name in lists if name in sent}}
+        if problems := unchanged(given, {**fixed, **lists}):
+            raise Invalid(problems)
+        changes = {name: sent[name] for name in ("name", "description") if name in sent}
+        groups.update(urn=urn, by=self.actor, door=DOOR, **changes)
+        return Response(GroupOut(queries.group(urn=urn)).data)
+
+
+@signed_in
+class Members(Door):
+    """Who is in a group."""
+
+    @described("groups_members", "List the members of a group", query=Paged, answer=page_of(UserOut, "Member"), tag=TAG)
+    def get(self, _request: Request, urn: str) -> Response:
+        """Return a page of users, by URN."""
+        rows = queries.members(group=queries.group(urn=urn))
+        return self.page(rows, lambda users: UserOut(users, many=True).data, self.asked())
+
+    @described(
+        "groups_add_members",
+        "Add members to a group",
+        body=MembersIn,
+        answer=MembersIn,
+        status=201,
+        statuses=(409,),
+        tag=TAG,
+    )
+    def post(self, request: Request, urn: str) -> Response:
+        """Add users; those that are in the group already stay."""
+        sent = fields.checked(MembersIn, request.data)
+        groups.add_members(urn=urn, members=sent["members"], by=self.actor, door=DOOR)
+        return Response(sent, status=201)
+
+    @described(
+        "groups_remove_members", "Take members out of a group", body=MembersIn, status=204, statuses=(409,), tag=TAG
+    )
+    def delete(self, request: Request, urn: str) -> Response:
+        """Take users out; those that are not in the group are no problem."""
+        sent = fields.checked(MembersIn, request.data)
+        groups.remove_members(urn=urn, members=sent["members"], by=self.actor, door=DOOR)
+        return Response(status=204)
+
+
+def identifier_of(sent: dict[str, Any], prefix: str) -> str | None:
+    """Take `urn` and `id` out of what was sent and return the id they name; raises Invalid when they disagree."""
+    urn, identifier = sent.pop("urn", None), sent.pop("id", None)
+    if urn is None:
+        return identifier if identifier is None else str(identifier)
+    named = str(urn).removeprefix(prefix)
+    if identifier is not None and identifier != named:
+        raise Invalid.one(code="id.disagrees", pointer="/id", detail=f"The URN names the id {named!r}.")
+    return named

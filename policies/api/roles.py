@@ -1,0 +1,209 @@
+"""Roles and their holders over the API (api.md 3.2)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from policies import queries
+from policies.api import fields
+from policies.api.base import DOOR, Door, Paged, page_of, unchanged
+from policies.api.described import described
+from policies.api.groups import identifier_of
+from policies.api.users import TAG
+from policies.errors import Invalid, NotFound
+from policies.guard import signed_in
+from policies.models import Role, RoleAssignment
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.models.roles import ROLE_PREFIX
+from policies.services import roles
+
+_HOLDERS = (USER_PREFIX, GROUP_PREFIX)
+
+
+class RoleOut(serializers.Serializer[Any]):
+    """A role; `policies` are those that name it."""
+
+    urn = serializers.CharField()
+    id = serializers.CharField(source="identifier")
+    name = serializers.CharField()
+    description = serializers.CharField(allow_blank=True)
+    editable = serializers.BooleanField(source="is_editable")
+    object_id = serializers.CharField()
+    policies = serializers.ListField(child=serializers.CharField())
+
+
+class RoleIn(fields.Strict):
+    """A role to be made or replaced."""
+
+    urn = fields.Urn(required=False, prefixes=(ROLE_PREFIX,))
+    id = fields.Text(required=False, max_length=1000)
+    name = fields.Text(max_length=1000)
+    description = fields.Text(required=False, allow_blank=True)
+    editable = fields.Flag(required=False)
+    object_id = fields.ObjectId(required=False)
+    policies = serializers.ListField(child=fields.Urn(), required=False, max_length=10_000)
+
+
+class RoleChange(RoleIn):
+    """The fields of a role that are to change."""
+
+    name = fields.Text(required=False, max_length=1000)
+
+
+class RoleFilters(Paged):
+    """Which roles to list."""
+
+    q = fields.Text(required=False, allow_blank=True, max_length=255, help_text="Part of the name or id.")
+
+
+class HolderOut(serializers.Serializer[Any]):
+    """A user or group that holds a role itself."""
+
+    urn = serializers.CharField()
+    type = serializers.ChoiceField(["corpuser", "corpGroup"])
+
+
+class HoldersIn(fields.Strict):
+    """Users and groups."""
+
+    actors = serializers.ListField(child=fields.Urn(prefixes=_HOLDERS), max_length=10_000)
+
+
+class AssignIn(HoldersIn):
+    """The one role these actors shall hold; null clears their roles. An unknown actor is skipped."""
+
+    role = fields.Urn(prefixes=(ROLE_PREFIX,), allow_null=True)
+    actors = serializers.ListField(child=fields.Urn(), max_length=10_000)
+
+
+class AssignedOut(serializers.Serializer[Any]):
+    """Who holds the role now, and which actors nobody knows."""
+
+    role = serializers.CharField(allow_null=True)
+    assigned = serializers.ListField(child=serializers.CharField())
+    skipped = serializers.ListField(child=serializers.CharField())
+
+
+@signed_in
+class Roles(Door):
+    """The list of roles."""
+
+    @described("roles_list", "List roles", query=RoleFilters, answer=page_of(RoleOut, "Role"), tag=TAG)
+    def get(self, _request: Request) -> Response:
+        """Return a page of roles, by URN."""
+        asked = self.asked(RoleFilters)
+        return self.page(queries.roles(q=asked.get("q", "")), shown, asked)
+
+    @described("roles_create", "Make a role", body=RoleIn, answer=RoleOut, status=201, statuses=(409,), tag=TAG)
+    def post(self, request: Request) -> Response:
+        """Make a role; policies give it power by naming it."""
+        sent = fields.checked(RoleIn, request.data)
+        identifier = identifier_of(sent, ROLE_PREFIX)
+        is_editable = sent.pop("editable", True)
+        if sent.pop("policies", None):
+            raise Invalid.one(code="read_only", pointer="/policies", detail="Policies name roles, not the other way.")
+        role = roles.create(identifier=identifier, is_editable=is_editable, **sent, by=self.actor, door=DOOR)
+        return Response(shown([role])[0], status=201)
+
+
+@signed_in
+class OneRole(Door):
+    """One role."""
+
+    @described("roles_get", "Get a role", answer=RoleOut, tag=TAG)
+    def get(self, _request: Request, urn: str) -> Response:
+        """Return the role."""
+        return Response(shown([queries.role(urn=urn)])[0])
+
+    @described("roles_replace", "Replace a role", body=RoleIn, answer=RoleOut, tag=TAG)
+    def put(self, request: Request, urn: str) -> Response:
+        """Set name and description; a description that is left out becomes empty."""
+        return self._change(urn, {"description": "", **fields.checked(RoleIn, request.data)})
+
+    @described("roles_change", "Change a role", body=RoleChange, answer=RoleOut, tag=TAG)
+    def patch(self, request: Request, urn: str) -> Response:
+        """Set the fields that are sent."""
+        return self._change(urn, fields.checked(RoleChange, request.data))
+
+    @described("roles_delete", "Delete a role", status=204, statuses=(409,), tag=TAG)
+    def delete(self, _request: Request, urn: str) -> Response:
+        """Delete the role with its assignments and grants, unless a policy names it."""
+        roles.delete(urn=urn, by=self.actor, door=DOOR)
+        return Response(status=204)
+
+    def _change(self, urn: str, sent: dict[str, Any]) -> Response:
+        stored = shown([queries.role(urn=urn)])[0]
+        fixed = {name: stored[name] for name in ("urn", "id", "editable", "object_id")}
+        given = {**sent, **({"policies": set(sent["policies"])} if "policies" in sent else {})}
+        if problems := unchanged(given, {**fixed, "policies": set(stored["policies"])}):
+            raise Invalid(problems)
+        changes = {name: sent[name] for name in ("name", "description") if name in sent}
+        return Response(shown([roles.update(urn=urn, by=self.actor, door=DOOR, **changes)])[0])
+
+
+@signed_in
+class Holders(Door):
+    """Who holds a role."""
+
+    @described("roles_actors", "List who holds a role", query=Paged, answer=page_of(HolderOut, "Holder"), tag=TAG)
+    def get(self, _request: Request, urn: str) -> Response:
+        """Return a page of users and groups, users first, by URN."""
+        return self.page(queries.holders(role=queries.role(urn=urn)), _holders, self.asked())
+
+    @described("roles_give", "Give a role", body=HoldersIn, answer=HoldersIn, status=201, tag=TAG)
+    def post(self, request: Request, urn: str) -> Response:
+        """Give the role to users and groups beside what they hold."""
+        sent = fields.checked(HoldersIn, request.data)
+        roles.give(urn=urn, actors=sent["actors"], by=self.actor, door=DOOR)
+        return Response(sent, status=201)
+
+
+@signed_in
+class OneHolder(Door):
+    """One user or group as holder of a role."""
+
+    @described("roles_take", "Take a role away", status=204, tag=TAG)
+    def delete(self, _request: Request, urn: str, actor: str) -> Response:
+        """Take the role away; an actor that does not hold it is no problem."""
+        roles.take(urn=urn, actors=[actor], by=self.actor, door=DOOR)
+        if actor not in queries.names(urns=[actor]):
+            raise NotFound(f"There is no user or group {actor!r}.")
+        return Response(status=204)
+
+
+@signed_in
+class Assign(Door):
+    """DataHub's assignment: one role replaces all."""
+
+    @described("roles_assign", "Make a role the only one of these actors", body=AssignIn, answer=AssignedOut, tag=TAG)
+    def post(self, request: Request) -> Response:
+        """Replace all roles of the actors by this one; null clears them."""
+        sent = fields.checked(AssignIn, request.data)
+        done = roles.assign(role=sent["role"], actors=sent["actors"], by=self.actor, door=DOOR)
+        return Response({"role": done.role, "assigned": list(done.assigned), "skipped": list(done.skipped)})
+
+
+def shown(rows: Sequence[Role]) -> list[dict[str, Any]]:
+    """Return roles as they are sent, with the policies that name them; one query for all of them."""
+    naming = queries.policies_naming(actors=[role.urn for role in rows])
+    return [
+        {
+            "urn": role.urn,
+            "id": role.identifier,
+            "name": role.name,
+            "description": role.description,
+            "editable": role.is_editable,
+            "object_id": role.object_id,
+            "policies": naming[role.urn],
+        }
+        for role in rows
+    ]
+
+
+def _holders(rows: Sequence[RoleAssignment]) -> list[dict[str, str]]:
+    users = [{"urn": row.user.urn, "type": "corpuser"} for row in rows if row.user is not None]
+    groups = [{"urn": row.group.profile.urn, "type": "corpGroup"} for row in rows if row.group is not None]
+    return [*users, *groups]

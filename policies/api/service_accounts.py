@@ -1,0 +1,167 @@
+"""Service accounts over the API: users that programs act as, and their tokens."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from policies import authority, queries
+from policies.api import fields, tokens
+from policies.api.base import DOOR, Door, Paged, page_of, unchanged
+from policies.api.described import described
+from policies.errors import Invalid, NotFound
+from policies.guard import needs
+from policies.models import User
+from policies.services import needs as wanted
+from policies.services import people, service_accounts
+
+TAG = "people"
+
+MANAGES = needs("MANAGE_SERVICE_ACCOUNTS")
+
+_CHANGED = ("display_name", "description", "state")
+
+
+class ServiceOut(serializers.Serializer[Any]):
+    """A service account; `groups` are all of its groups, `roles` those it holds itself."""
+
+    urn = serializers.CharField()
+    username = serializers.CharField()
+    display_name = serializers.CharField()
+    description = serializers.CharField(allow_blank=True)
+    state = serializers.ChoiceField(User.State.choices)
+    object_id = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    created_by = serializers.CharField()
+    groups = serializers.ListField(child=serializers.CharField(), source="group_urns")
+    roles = serializers.ListField(child=serializers.CharField(), source="role_urns")
+
+
+class ServiceIn(fields.Strict):
+    """A service account to be made; its user name is made here."""
+
+    display_name = fields.Text(max_length=1000)
+    description = fields.Text(required=False, allow_blank=True)
+
+
+class ServiceChange(fields.Strict):
+    """The fields of a service account that are to change; the others may be sent as they are."""
+
+    urn = fields.Urn(required=False)
+    username = fields.Text(required=False, max_length=1000)
+    display_name = fields.Text(required=False, max_length=1000)
+    description = fields.Text(required=False, allow_blank=True)
+    state = serializers.ChoiceField(User.State.choices, required=False)
+
+
+class ServiceFilters(Paged):
+    """Which service accounts to list."""
+
+    q = fields.Text(required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of the name.")
+    state = serializers.ChoiceField(User.State.choices, required=False)
+
+
+class ServiceTokenIn(fields.Strict):
+    """A token of a service account, to be made."""
+
+    name = fields.Text(max_length=1000)
+    duration = tokens.TokenIn().fields["duration"]
+    description = fields.Text(required=False, allow_blank=True)
+
+
+@MANAGES
+class ServiceAccounts(Door):
+    """The list of service accounts."""
+
+    @described(
+        "service_accounts_list",
+        "List service accounts",
+        query=ServiceFilters,
+        answer=page_of(ServiceOut, "ServiceAccount"),
+        tag=TAG,
+    )
+    def get(self, _request: Request) -> Response:
+        """Return a page of service accounts, by URN."""
+        asked = self.asked(ServiceFilters)
+        rows = queries.users(kind=User.Kind.SERVICE, q=asked.get("q", ""), state=asked.get("state"))
+        return self.page(rows, lambda shown: ServiceOut(shown, many=True).data, asked)
+
+    @described(
+        "service_accounts_create", "Make a service account", body=ServiceIn, answer=ServiceOut, status=201, tag=TAG
+    )
+    def post(self, request: Request) -> Response:
+        """Make a service account; tokens are made for it next."""
+        made = service_accounts.create(**fields.checked(ServiceIn, request.data), by=self.actor, door=DOOR)
+        return Response(_shown(made.urn), status=201)
+
+
+@MANAGES
+class OneServiceAccount(Door):
+    """One service account."""
+
+    @described("service_accounts_get", "Get a service account", answer=ServiceOut, tag=TAG)
+    def get(self, _request: Request, urn: str) -> Response:
+        """Return the service account."""
+        return Response(_shown(urn))
+
+    @described("service_accounts_change", "Change a service account", body=ServiceChange, answer=ServiceOut, tag=TAG)
+    def patch(self, request: Request, urn: str) -> Response:
+        """Set the fields that are sent; suspended, its tokens answer nothing."""
+        sent = fields.checked(ServiceChange, request.data)
+        stored = _shown(urn)
+        if problems := unchanged(sent, {name: stored[name] for name in ("urn", "username")}):
+            raise Invalid(problems)
+        changes = {name: sent[name] for name in _CHANGED if name in sent}
+        if changes:
+            service_accounts.update(urn=urn, by=self.actor, door=DOOR, **changes)
+        return Response(_shown(urn))
+
+    @described("service_accounts_delete", "Delete a service account", status=204, tag=TAG)
+    def delete(self, _request: Request, urn: str) -> Response:
+        """Delete the service account with its memberships, roles, grants and tokens."""
+        _service(urn)
+        people.remove(urn=urn, by=self.actor, door=DOOR)
+        return Response(status=204)
+
+
+@MANAGES
+class ServiceTokens(Door):
+    """The tokens of one service account; one is revoked at its place among all tokens."""
+
+    @described(
+        "service_accounts_tokens",
+        "List the tokens of a service account",
+        query=Paged,
+        answer=page_of(tokens.TokenOut, "ServiceToken"),
+        tag=TAG,
+    )
+    def get(self, _request: Request, urn: str) -> Response:
+        """Return a page of its tokens that have not ended, newest first."""
+        _service(urn)
+        authority.require(by=self.actor, requirement=wanted.TOKENS_OF_SERVICES)
+        return self.page(queries.tokens(owner=urn), tokens.shown, self.asked())
+
+    @described(
+        "service_accounts_tokens_create",
+        "Make a token for a service account",
+        body=ServiceTokenIn,
+        answer=tokens.NewTokenOut,
+        status=201,
+        tag=TAG,
+    )
+    def post(self, request: Request, urn: str) -> Response:
+        """Make a token and show its text this once."""
+        _service(urn)
+        return tokens.issue(urn, fields.checked(ServiceTokenIn, request.data), self.actor)
+
+
+def _service(urn: str) -> User:
+    user = queries.user(urn=urn)
+    if user.kind != User.Kind.SERVICE or user.is_removed:
+        raise NotFound(f"There is no service account {urn!r}.")
+    return user
+
+
+def _shown(urn: str) -> dict[str, Any]:
+    return dict(ServiceOut(_service(urn)).data)

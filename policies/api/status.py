@@ -1,0 +1,88 @@
+"""How this installation is doing: which version of the policies answers, and who works behind the requests."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from policies import authority, queries
+from policies.api.base import Door
+from policies.api.described import described
+from policies.authority import Ask
+from policies.engine.requirements import one
+from policies.guard import signed_in
+from policies.models import PolicyVersion
+from policies.status import checklist, processes
+
+
+class ProcessOut(serializers.Serializer[Any]):
+    """A process that answers from policies, and from which version."""
+
+    name = serializers.CharField()
+    policy_version = serializers.IntegerField(min_value=0)
+    age_seconds = serializers.FloatField(allow_null=True)
+
+
+class BrokerOut(serializers.Serializer[Any]):
+    """Whether tasks can be handed over."""
+
+    reachable = serializers.BooleanField()
+    kind = serializers.CharField(allow_null=True)
+
+
+class FindingOut(serializers.Serializer[Any]):
+    """One thing that a check is about."""
+
+    urn = serializers.CharField()
+    name = serializers.CharField()
+    detail = serializers.CharField(allow_blank=True)
+
+
+class CheckOut(serializers.Serializer[Any]):
+    """One line of the checklist; `findings` are the first of `count`."""
+
+    name = serializers.CharField()
+    is_fine = serializers.BooleanField()
+    sentence = serializers.CharField()
+    advice = serializers.CharField(allow_blank=True)
+    count = serializers.IntegerField(min_value=0)
+    findings = FindingOut(many=True)
+
+
+class StatusOut(serializers.Serializer[Any]):
+    """The version that is stored, those that processes answer from, and the state of workers and broker.
+
+    `checks` is null for callers who may not manage policies, since it names policies and people.
+    """
+
+    policy_version = serializers.IntegerField(min_value=0)
+    active_policies = serializers.IntegerField(min_value=0)
+    processes = ProcessOut(many=True)
+    workers = serializers.ListField(child=serializers.CharField())
+    broker = BrokerOut()
+    checks = CheckOut(many=True, allow_null=True)
+
+
+@signed_in
+class Status(Door):
+    """The state of the installation."""
+
+    @described("status_get", "How is this installation doing?", answer=StatusOut, statuses=(503,), tag="status")
+    def get(self, _request: Request) -> Response:
+        """Ask the database, the web processes, the broker and the workers."""
+        queue = processes.queue()
+        serving = [*processes.web(), *queue.processes]
+        may_look = authority.answer(actor=self.actor, ask=Ask(one("MANAGE_POLICIES"))).is_allowed
+        return Response(
+            {
+                "policy_version": PolicyVersion.current(),
+                "active_policies": queries.active_policies().count(),
+                "processes": [
+                    {"name": each.name, "policy_version": each.version, "age_seconds": each.age} for each in serving
+                ],
+                "workers": sorted(queue.answers),
+                "broker": {"reachable": queue.kind is not None, "kind": queue.kind},
+                "checks": CheckOut(checklist.run(), many=True).data if may_look else None,
+            }
+        )

@@ -1,0 +1,134 @@
+"""Users over the API (api.md 3.2)."""
+
+from typing import Any
+
+from django.db import transaction
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from policies import queries
+from policies.api import fields
+from policies.api.base import DOOR, Door, Paged, page_of, unchanged
+from policies.api.described import described
+from policies.errors import Invalid
+from policies.guard import signed_in
+from policies.models import User
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.models.roles import ROLE_PREFIX
+from policies.services import people
+
+TAG = "people"
+
+_NAMED = ("display_name", "email", "title")
+
+
+class UserOut(serializers.Serializer[Any]):
+    """A user; `groups` are all of its groups, `roles` those it holds itself."""
+
+    urn = serializers.CharField()
+    username = serializers.CharField()
+    display_name = serializers.CharField(allow_blank=True)
+    email = serializers.CharField(allow_blank=True)
+    title = serializers.CharField(allow_blank=True)
+    state = serializers.ChoiceField(User.State.choices)
+    object_id = serializers.CharField()
+    groups = serializers.ListField(child=serializers.CharField(), source="group_urns")
+    roles = serializers.ListField(child=serializers.CharField(), source="role_urns")
+
+
+class UserIn(fields.Strict):
+    """A user to be made or changed. Groups and roles are given here only when it is made."""
+
+    urn = fields.Urn(required=False, prefixes=(USER_PREFIX,))
+    username = fields.Text(max_length=1000)
+    display_name = fields.Text(required=False, allow_blank=True)
+    email = fields.Text(required=False, allow_blank=True)
+    title = fields.Text(required=False, allow_blank=True)
+    state = serializers.ChoiceField(User.State.choices, required=False)
+    password = fields.Text(required=False, write_only=True, max_length=1024)
+    object_id = fields.ObjectId(required=False)
+    groups = serializers.ListField(child=fields.Urn(prefixes=(GROUP_PREFIX,)), required=False, max_length=1000)
+    roles = serializers.ListField(child=fields.Urn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000)
+
+
+class UserChange(UserIn):
+    """The fields of a user that are to change."""
+
+    username = fields.Text(required=False, max_length=1000)
+
+
+class UserFilters(Paged):
+    """Which users to list."""
+
+    q = fields.Text(
+        required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of names or the address."
+    )
+    state = serializers.ChoiceField(User.State.choices, required=False)
+    group = fields.Urn(required=False)
+    role = fields.Urn(required=False, help_text="Held by the user itself.")
+
+
+@signed_in
+class Users(Door):
+    """The list of users."""
+
+    @described("users_list", "List users", query=UserFilters, answer=page_of(UserOut, "User"), tag=TAG)
+    def get(self, _request: Request) -> Response:
+        """Return a page of users, by URN."""
+        asked = self.asked(UserFilters)
+        filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
+        return self.page(queries.users(**filters), lambda rows: UserOut(rows, many=True).data, asked)
+
+    @described("users_create", "Make a user", body=UserIn, answer=UserOut, status=201, statuses=(409,), tag=TAG)
+    def post(self, request: Request) -> Response:
+        """Make a user."""
+        sent = fields.checked(UserIn, request.data)
+        urn = sent.pop("urn", None)
+        if urn is not None and urn != USER_PREFIX + sent["username"]:
+            detail = "The URN of a user is made of its username."
+            raise Invalid.one(code="urn.disagrees", pointer="/urn", detail=detail)
+        user = people.create(**sent, by=self.actor, door=DOOR)
+        return Response(UserOut(queries.user(urn=user.urn)).data, status=201)
+
+
+@signed_in
+class OneUser(Door):
+    """One user."""
+
+    @described("users_get", "Get a user", answer=UserOut, tag=TAG)
+    def get(self, _request: Request, urn: str) -> Response:
+        """Return the user."""
+        return Response(UserOut(queries.user(urn=urn)).data)
+
+    @described("users_replace", "Replace a user", body=UserIn, answer=UserOut, tag=TAG)
+    def put(self, request: Request, urn: str) -> Response:
+        """Set every field of the user: names that are left out become empty, its state stays."""
+        sent = fields.checked(UserIn, request.data)
+        return self._change(urn, {**dict.fromkeys(_NAMED, ""), **sent})
+
+    @described("users_change", "Change a user", body=UserChange, answer=UserOut, tag=TAG)
+    def patch(self, request: Request, urn: str) -> Response:
+        """Set the fields that are sent."""
+        return self._change(urn, fields.checked(UserChange, request.data))
+
+    @described("users_delete", "Delete a user", status=204, tag=TAG)
+    def delete(self, _request: Request, urn: str) -> Response:
+        """Delete the user with its memberships, assignments, grants and tokens."""
+        people.remove(urn=urn, by=self.actor, door=DOOR)
+        return Response(status=204)
+
+    def _change(self, urn: str, sent: dict[str, Any]) -> Response:
+        stored = UserOut(queries.user(urn=urn)).data
+        fixed = {name: stored[name] for name in ("urn", "username", "object_id")}
+        lists = {name: set(stored[name]) for name in ("groups", "roles")}
+        given = {**sent, **{name: set(sent[name]) for name in lists if name in sent}}
+        if problems := unchanged(given, {**fixed, **lists}):
+            raise Invalid(problems)
+        changes = {name: sent[name] for name in (*_NAMED, "state") if name in sent}
+        with transaction.atomic():
+            if changes:
+                people.update(urn=urn, by=self.actor, door=DOOR, **changes)
+            if "password" in sent:
+                people.set_password(urn=urn, password=sent["password"], by=self.actor, door=DOOR)
+        return Response(UserOut(queries.user(urn=urn)).data)

@@ -1,0 +1,166 @@
+"""Decisions with their reasons in words: for the Why page, the API and `manage.py why`.
+
+Explaining costs more than deciding (names are looked up, near misses are ranked), so only who asks for it pays.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from policies import authority, queries, store
+from policies.authority import Ask
+from policies.engine import explain, families
+from policies.engine.families import vocabulary
+from policies.engine.matching import Resource
+from policies.engine.model import Actor, Code, Decision, Missing, Question
+from policies.engine.snapshot import Snapshot
+
+#: How many near misses an explanation names.
+NEAREST = 3
+#: For how many unknown actors of one call users with a similar name are looked up.
+STRANGERS = 5
+
+
+#: What each code of a decision means, as a sentence.
+SENTENCES = {
+    Code.ALLOWED: "A policy allows it.",
+    Code.POLICIES_DISABLED: "Policies are switched off, so everything is allowed.",
+    Code.SYSTEM_ACTOR: "The system itself may do everything.",
+    Code.EXPLICIT_DENY: "A statement denies it, and a deny wins over every allow.",
+    Code.IMPLICIT_DENY: "Nothing allows it.",
+    Code.NO_COLUMNS: "What is allowed leaves no column to see.",
+    Code.PATH_NOT_ALLOWED: "The path lies outside what is allowed.",
+    Code.ACTOR_SUSPENDED: "The account is suspended or removed.",
+}
+
+#: What is said when nothing is stored about the resource of a question.
+NOT_STORED = "The catalog does not hold this entity; it was judged by its URN and type alone."
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A name in the question that nothing is known of, and what it may have been meant for."""
+
+    what: str
+    name: str
+    suggestions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A decision, why it is so, for a refusal what came closest, and names that are not known."""
+
+    decision: Decision
+    reasons: tuple[explain.Reason, ...]
+    nearest: tuple[explain.Near, ...]
+    hints: tuple[Hint, ...]
+
+
+def explained(*, actor: Actor, ask: Ask, at_least: int = 0) -> Explained:
+    """Answer one question and explain the answer; raises what `authority.answer` raises."""
+    return explained_many(asks=[(actor, ask)], at_least=at_least)[0]
+
+
+def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> list[Explained]:
+    """Answer questions in their order and explain each, in a number of queries that does not grow with them."""
+    decisions = authority.answer_many(asks=asks, at_least=at_least)
+    snapshot = store.current(at_least=max((decision.version for decision in decisions), default=at_least))
+    facts = authority.facts_for(asks=[ask for _, ask in asks], snapshot=snapshot)
+    traces = [
+        _Trace(decision, actor, sorted(ask.requirement.privileges), *facts(ask))
+        for (actor, ask), decision in zip(asks, decisions, strict=True)
+    ]
+    # Ranking is most of the work, so it is done once; words come twice, first to learn which names they need.
+    pairs = [(trace, trace.misses(snapshot)) for trace in traces]
+    named = _Names()
+    for trace, misses in pairs:
+        trace.reasons(named)
+        for miss in misses:
+            miss.worded(named)
+    name_of = named.resolved()
+    hints = _hints(traces)
+    return [
+        Explained(one.decision, one.reasons(name_of), tuple(miss.worded(name_of) for miss in misses), hints(one))
+        for one, misses in pairs
+    ]
+
+
+def is_known(*, urn: str) -> bool:
+    """Whether anything is stored about a URN; a question about another is judged by its URN and type alone."""
+    return bool(queries.names(urns=[urn]) or authority.facets().known(urns=[urn]))
+
+
+def remedy(needed: Missing) -> str:
+    """Say who could change the condition that this privilege is about."""
+    info = vocabulary.datahub().get(needed.privilege)
+    name = info.display if info else needed.privilege
+    return f"Somebody with {name}{' on it' if needed.entity else ''} can change that."
+
+
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """One answer with the facts it rests on."""
+
+    decision: Decision
+    actor: Actor
+    privileges: list[str]
+    resource: Resource | None
+    subresources: tuple[Resource, ...]
+
+    def reasons(self, name_of: explain.NameOf) -> tuple[explain.Reason, ...]:
+        """Return why the answer is what it is."""
+        return explain.reasons(self.decision, Question(self.actor, "", self.resource, self.subresources), name_of)
+
+    def misses(self, snapshot: Snapshot) -> tuple[explain.Miss, ...]:
+        """Rank the near misses of every privilege that would have done, a statement once."""
+        if self.decision.is_allowed:
+            return ()
+        found: dict[tuple[str, int], explain.Miss] = {}
+        for privilege in self.privileges:
+            question = Question(self.actor, privilege, self.resource, self.subresources)
+            for miss in explain.misses(snapshot, question, NEAREST):
+                origin = miss.statement.origin
+                found.setdefault((origin.policy, origin.index), miss)
+        return tuple(sorted(found.values(), key=lambda miss: miss.lacking)[:NEAREST])
+
+
+def _hints(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:
+    """Return what finds the hints of one answer; suggestions for the first few unknown actors are looked up here."""
+    known = list(families.vocabularies().values())
+    actors = dict.fromkeys(trace.actor.urn for trace in traces)
+    people = queries.names(urns=list(actors))
+    strangers = [urn for urn in actors if urn not in people]
+    similar = {urn: queries.similar_users(urn=urn) for urn in strangers[:STRANGERS]}
+
+    def find(trace: _Trace) -> tuple[Hint, ...]:
+        hints = [
+            Hint("privilege", name, tuple(close for one in known for close in one.suggest(name)))
+            for name in trace.privileges
+            if all(one.get(name) is None for one in known)
+        ]
+        if trace.actor.urn not in people:
+            hints.append(Hint("actor", trace.actor.urn, similar.get(trace.actor.urn, ())))
+        return tuple(hints)
+
+    return find
+
+
+class _Names:
+    """Collects the URNs a sentence wants to name, so that all names are looked up together."""
+
+    def __init__(self) -> None:
+        self._wanted: set[str] = set()
+
+    def __call__(self, urn: str) -> str:
+        self._wanted.add(urn)
+        return urn
+
+    def resolved(self) -> explain.NameOf:
+        """Return a function that names each of them; one without a name is called by the id in its URN."""
+        found = authority.names(urns={urn for urn in self._wanted if urn.startswith("urn:")})
+        return lambda urn: found.get(urn) or _plain(urn)
+
+
+def _plain(urn: str) -> str:
+    """Return the id of a URN that has a single one (`urn:li:tag:PII` is PII), else the text as it is."""
+    parts = urn.split(":", 3)
+    return parts[3] if len(parts) == 4 and parts[:2] == ["urn", "li"] and not parts[3].startswith("(") else urn

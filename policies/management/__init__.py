@@ -1,0 +1,1 @@
+"""What Django finds commands under."""

@@ -1,0 +1,46 @@
+"""`manage.py create_token`: a token for a program, shown once."""
+
+import argparse
+import re
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from policies import authority
+from policies.errors import Invalid
+from policies.services import tokens
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def lifetime(text: str) -> timedelta | None:
+    """Return the length of time that `30d`, `12h`, `45m` or `2w` means, None for `never`; raises ArgumentTypeError."""
+    if text == "never":
+        return None
+    match = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text, re.ASCII)
+    if match is None:
+        raise argparse.ArgumentTypeError("say for example 30d, 12h, 45m, 2w or never")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+class Command(BaseCommand):
+    """Prints the token and nothing else, so that a script can keep it."""
+
+    help = "Make an access token for a user and print it. It is shown this once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Read whose token, its name and how long it lives."""
+        parser.add_argument("actor_urn", help="the user, for example urn:li:corpuser:datahub")
+        parser.add_argument("--name", required=True, help="what the token is called in lists")
+        parser.add_argument(
+            "--expires", type=lifetime, default=timedelta(days=30), help="30d (unless told), 12h, 45m, 2w or never"
+        )
+
+    def handle(self, *_: Any, actor_urn: str, name: str, expires: timedelta | None, **__: Any) -> None:
+        """Make the token."""
+        try:
+            issued = tokens.create(owner=actor_urn, name=name, duration=expires, by=authority.SYSTEM, door="command")
+        except Invalid as error:
+            raise CommandError(" ".join(problem.detail for problem in error.problems)) from None
+        self.stdout.write(issued.text)

@@ -1,0 +1,87 @@
+"""`manage.py why`: one question, its answer and what it rests on, as plain text."""
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from policies import authority, explaining, queries
+from policies.authority import Ask, Asked
+from policies.engine.explain import Near
+from policies.engine.requirements import one
+from policies.errors import PolicyAppError
+from policies.explaining import Explained
+from policies.models.fields import is_storable
+from policies.models.people import USER_PREFIX
+
+#: What the process ends with when the question itself is wrong; 0 means allow and 1 deny.
+BAD_INPUT = 2
+
+
+class Command(BaseCommand):
+    """Ends with 0 for allow, 1 for deny and 2 when the question cannot be asked, so that a script can use it."""
+
+    help = "Say whether somebody may use a privilege, and why. Ends with 0: allow, 1: deny, 2: wrong input."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Read the question."""
+        parser.add_argument("actor", help="user name or URN of a user")
+        parser.add_argument("privilege", help="for example EDIT_ENTITY_TAGS")
+        parser.add_argument("resource", nargs="?", default="", help="URN of an entity; without it: the platform itself")
+        parser.add_argument(
+            "--touching", nargs="+", default=[], metavar="TAG", help="URNs of the tags that a change adds or removes"
+        )
+
+    def handle(self, *_: Any, actor: str, privilege: str, resource: str, touching: list[str], **__: Any) -> None:
+        """Answer, and end the process with 1 when the answer is deny."""
+        urn = actor if actor.startswith("urn:") else f"{USER_PREFIX}{actor}"
+        if problems := list(_problems(actor, urn, privilege, resource, touching)):
+            raise CommandError(" ".join(problems), returncode=BAD_INPUT)
+        ask = Ask(one(privilege), Asked(resource) if resource else None, tuple(touching))
+        try:
+            found = explaining.explained(actor=queries.actor(urn=urn), ask=ask)
+        except PolicyAppError as error:
+            raise CommandError(error.detail, returncode=BAD_INPUT) from None
+        self.stdout.write("\n".join(_lines(found, urn, privilege, resource)))
+        if not found.decision.is_allowed:
+            sys.exit(1)
+
+
+def _problems(actor: str, urn: str, privilege: str, resource: str, touching: list[str]) -> Iterable[str]:
+    if not actor or not urn.startswith(USER_PREFIX):
+        yield "The actor is a user name or the URN of a user."
+    if not privilege:
+        yield "Name a privilege."
+    if resource and not resource.startswith("urn:"):
+        yield f"{resource!r} is no URN of a resource."
+    for tag in touching:
+        if not tag.startswith("urn:"):
+            yield f"{tag!r} is no URN of a tag."
+    if not all(is_storable(text) for text in (actor, privilege, resource, *touching)):
+        yield "Texts must not hold characters that cannot be stored."
+
+
+def _lines(found: Explained, urn: str, privilege: str, resource: str) -> Iterable[str]:
+    names = authority.names(urns={urn, resource} - {""})
+    target = f" on {names.get(resource, resource)}" if resource else ""
+    yield f"{'ALLOW' if found.decision.is_allowed else 'DENY'}: {names.get(urn, urn)}, {privilege}{target}"
+    yield explaining.SENTENCES[found.decision.code]
+    for hint in found.hints:
+        close = f" Did you mean {' or '.join(hint.suggestions)}?" if hint.suggestions else ""
+        yield f"Nothing is known of {hint.what} {hint.name}.{close}"
+    if resource and not explaining.is_known(urn=resource):
+        yield explaining.NOT_STORED
+    for reason in found.reasons:
+        yield f"- {reason.name} ({reason.policy}), {reason.effect}: {reason.because}"
+    if found.nearest:
+        yield "Came closest:"
+    for near in found.nearest:
+        yield from _near(near)
+    yield f"Answered from policies at version {found.decision.version}."
+
+
+def _near(near: Near) -> Iterable[str]:
+    yield " ".join(filter(None, (f"- {near.name} ({near.policy}).", near.because)))
+    for lack in near.lacks:
+        yield f"    lacking: {lack.sentence} {explaining.remedy(lack.remedy)}"

@@ -1,0 +1,28 @@
+"""The tables of who may do what."""
+
+from policies.models.event import ChangeEvent, PolicyEvent, Verb
+from policies.models.links import InviteToken, ResetToken
+from policies.models.people import GroupProfile, Membership, User
+from policies.models.policy import Policy, PolicyFacet
+from policies.models.roles import Role, RoleAssignment
+from policies.models.tokens import AccessToken
+from policies.models.version import PolicyVersion
+from policies.models.words import NameWord
+
+__all__ = [
+    "AccessToken",
+    "ChangeEvent",
+    "GroupProfile",
+    "InviteToken",
+    "Membership",
+    "NameWord",
+    "Policy",
+    "PolicyEvent",
+    "PolicyFacet",
+    "PolicyVersion",
+    "ResetToken",
+    "Role",
+    "RoleAssignment",
+    "User",
+    "Verb",
+]

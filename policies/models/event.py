@@ -1,0 +1,81 @@
+"""Who changed what: one row for each write, with the object before and after."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from policies.models.fields import JsonTextField, UrnField
+from policies.models.people import NAME_LENGTH
+
+
+class Verb(models.TextChoices):
+    """What a write did."""
+
+    CREATED = "CREATED"
+    UPDATED = "UPDATED"
+    DELETED = "DELETED"
+    ACTIVATED = "ACTIVATED"
+    DEACTIVATED = "DEACTIVATED"
+    RESTORED = "RESTORED"
+    SUSPENDED = "SUSPENDED"
+    MEMBERS_CHANGED = "MEMBERS_CHANGED"
+    ROLES_CHANGED = "ROLES_CHANGED"
+    PASSWORD_SET = "PASSWORD_SET"  # noqa: S105 - a verb
+    TOKEN_CREATED = "TOKEN_CREATED"  # noqa: S105 - a verb
+    TOKEN_REVOKED = "TOKEN_REVOKED"  # noqa: S105 - a verb
+    INVITE_CREATED = "INVITE_CREATED"
+    INVITE_REVOKED = "INVITE_REVOKED"
+    RESET_CREATED = "RESET_CREATED"
+
+
+class Event(models.Model):
+    """What every event says: `before` is null for something new, `after` for something gone.
+
+    `by` is the URN of who did it and `door` the way it came in. Neither holds a secret.
+    """
+
+    name = models.CharField(max_length=NAME_LENGTH)
+    verb = models.CharField(max_length=16, choices=Verb)
+    by = UrnField()
+    at = models.DateTimeField(default=timezone.now)
+    before = JsonTextField(null=True)
+    after = JsonTextField(null=True)
+    door = models.CharField(max_length=32)
+
+    class Meta:
+        abstract = True
+        ordering = ("-id",)
+
+
+class PolicyEvent(Event):
+    """A write to a policy: `version` is the policy's own, `policy_version` that of all policies."""
+
+    policy_urn = UrnField()
+    family = models.CharField(max_length=16)
+    version = models.PositiveIntegerField()
+    policy_version = models.PositiveBigIntegerField()
+
+    class Meta(Event.Meta):
+        constraints = [
+            models.CheckConstraint(condition=Q(verb__in=Verb.values), name="policy_event_verb_known"),
+        ]
+        indexes = [models.Index(fields=["policy_urn", "-id"], name="policy_event_of_policy")]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.policy_urn}"
+
+
+class ChangeEvent(Event):
+    """A write to a user, group, role, membership, assignment or token, at its number in the order of all changes."""
+
+    object_urn = UrnField()
+    change_seq = models.PositiveBigIntegerField()
+
+    class Meta(Event.Meta):
+        constraints = [
+            models.CheckConstraint(condition=Q(verb__in=Verb.values), name="change_event_verb_known"),
+        ]
+        indexes = [models.Index(fields=["object_urn", "-id"], name="change_event_of_object")]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.object_urn}"

@@ -1,0 +1,87 @@
+"""Column types shared by every app: text that compares byte by byte, and JSON documents kept as text.
+
+Prefix ranges, `ORDER BY` and uniqueness must mean the same on SQLite and PostgreSQL and agree with Python, so URNs and
+names never use the database's own language rules.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+if TYPE_CHECKING:
+    _Char = models.CharField[Any, Any]
+    _Text = models.TextField[Any, Any]
+else:
+    # The classes take type arguments only in the stubs.
+    _Char = models.CharField
+    _Text = models.TextField
+
+_BYTEWISE = {"postgresql": "C", "sqlite": "BINARY"}
+
+#: Length of every URN column, in characters.
+URN_LENGTH = 512
+
+
+def is_storable(text: str) -> bool:
+    """Whether a text column can hold this: no NUL (PostgreSQL refuses it) and no lone surrogate (no UTF-8 has it)."""
+    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def storable(texts: Iterable[str]) -> list[str]:
+    """Return those that a column can hold, each once and in order; no row can carry the others."""
+    return [text for text in dict.fromkeys(texts) if is_storable(text)]
+
+
+class BytewiseCharField(_Char):
+    """Text compared byte by byte on every database."""
+
+    def db_parameters(self, connection: BaseDatabaseWrapper) -> Any:
+        """Return the column type with the collation that this database calls bytewise."""
+        parameters = super().db_parameters(connection)
+        parameters["collation"] = _BYTEWISE[connection.vendor]
+        return parameters
+
+
+class UrnField(BytewiseCharField):
+    """A URN of anything, up to 512 characters."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["max_length"] = URN_LENGTH
+        super().__init__(*args, **kwargs)
+
+    def deconstruct(self) -> Any:
+        """Return the constructor's arguments without the length, which is not the caller's to choose."""
+        name, path, args, kwargs = super().deconstruct()
+        del kwargs["max_length"]
+        return name, path, args, kwargs
+
+
+class JsonTextField(_Text):
+    """A JSON value in a text column: keys come back in the order they were given, which no JSON column promises.
+
+    Raises ValueError for NaN and infinities, which JSON does not have.
+    """
+
+    if TYPE_CHECKING:
+        # What the plugin for Django's types takes and gives on rows.
+        _pyi_private_set_type: Any
+        _pyi_private_get_type: Any
+
+    def from_db_value(self, value: str | None, *_: object) -> Any:
+        """Return the parsed value of a row that was read."""
+        return None if value is None else json.loads(value)
+
+    def to_python(self, value: Any) -> Any:
+        """Return the value itself: in Python it is never text that has to be parsed."""
+        return value
+
+    def get_prep_value(self, value: Any) -> str | None:
+        """Return the text to store; None is SQL NULL."""
+        return None if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+    def value_to_string(self, obj: models.Model) -> str:
+        """Return the stored text, for serializers."""
+        return self.get_prep_value(self.value_from_object(obj)) or "null"

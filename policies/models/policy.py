@@ -1,0 +1,101 @@
+"""Policies as they were written, and what lists filter them by."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
+from policies.models.people import NAME_LENGTH
+
+POLICY_PREFIX = "urn:li:dataHubPolicy:"
+
+
+class Policy(models.Model):
+    """A named document in its family's own published JSON.
+
+    `document` is the truth; `name`, `description`, `type` and `state` of a DataHub policy are derived from it. A
+    Datazone document has neither description nor state, so those stand here. `version` counts this policy's own edits
+    from 1. A system policy cannot be deleted; one that is not editable cannot be changed.
+    """
+
+    class Family(models.TextChoices):
+        """Whose language the document speaks."""
+
+        DATAHUB = "datahub"
+        DATAZONE = "datazone"
+
+    class Type(models.TextChoices):
+        """What a DataHub policy is about; a Datazone policy has none."""
+
+        PLATFORM = "PLATFORM"
+        METADATA = "METADATA"
+
+    class State(models.TextChoices):
+        """Whether the policy takes part in decisions: only ACTIVE ones do."""
+
+        ACTIVE = "ACTIVE"
+        INACTIVE = "INACTIVE"
+        DRAFT = "DRAFT"
+
+    urn = UrnField(unique=True, editable=False)
+    family = models.CharField(max_length=16, choices=Family)
+    name = models.CharField(max_length=NAME_LENGTH)
+    description = models.TextField(blank=True)
+    type = models.CharField(max_length=16, choices=Type, blank=True)
+    state = models.CharField(max_length=16, choices=State, default=State.ACTIVE)
+    is_editable = models.BooleanField(default=True)
+    is_system = models.BooleanField(default=False)
+    document = JsonTextField()
+    version = models.PositiveIntegerField(default=1)
+    extra = JsonTextField(default=dict, blank=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    created_by = UrnField(editable=False)
+    updated_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_by = UrnField(editable=False)
+
+    class Meta:
+        ordering = ("urn",)
+        verbose_name_plural = "policies"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(family="datahub", type__in=["PLATFORM", "METADATA"]) | Q(family="datazone", type=""),
+                name="policy_type_fits_family",
+            ),
+            models.CheckConstraint(condition=Q(state__in=["ACTIVE", "INACTIVE", "DRAFT"]), name="policy_state_known"),
+            models.CheckConstraint(condition=Q(version__gte=1), name="policy_version_from_one"),
+        ]
+        indexes = [models.Index(fields=["state", "family"], name="policy_state_family")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PolicyFacet(models.Model):
+    """One thing a policy names, so that lists can filter without reading documents. Derived; written with the policy.
+
+    PRIVILEGE: a privilege as the document spells it. ACTOR: a URN, or one of the engine's tokens for everyone, any
+    group and owners. RESOURCE: a value of a criterion, a type or a pattern.
+    """
+
+    class Field(models.TextChoices):
+        """What kind of thing is named."""
+
+        PRIVILEGE = "PRIVILEGE"
+        ACTOR = "ACTOR"
+        RESOURCE = "RESOURCE"
+
+    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="facets")
+    field = models.CharField(max_length=16, choices=Field)
+    value = BytewiseCharField(max_length=1024)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["policy", "field", "value"], name="policy_facet_once"),
+            models.CheckConstraint(
+                condition=Q(field__in=["PRIVILEGE", "ACTOR", "RESOURCE"]), name="policy_facet_field_known"
+            ),
+        ]
+        indexes = [models.Index(fields=["field", "value", "policy"], name="policy_facet_lookup")]
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.value}"

@@ -1,0 +1,85 @@
+"""Every read of this app. Callers write `queries.actor(urn=...)` and need not know in which module it lives."""
+
+from policies.queries.actors import actor, actors
+from policies.queries.aspects import aspects_of
+from policies.queries.credentials import (
+    invites,
+    member_counts,
+    named_policies,
+    policies_of_roles,
+    roles_through_groups,
+    token_counts,
+    tokens,
+)
+from policies.queries.crowds import Crowd, holders_of, in_many_groups
+from policies.queries.events import change_events, policy_events
+from policies.queries.names import names
+from policies.queries.people import (
+    group,
+    groups,
+    holder_counts,
+    holders,
+    member_urns,
+    members,
+    native_members,
+    policies_naming,
+    role,
+    roles,
+    similar_users,
+    stored_group,
+    stored_role,
+    stored_user,
+    user,
+    users,
+)
+from policies.queries.policies import (
+    active_policies,
+    is_open_to_everybody,
+    policies,
+    policies_among,
+    policy,
+    versions,
+)
+from policies.queries.reached import reached
+
+__all__ = [
+    "Crowd",
+    "active_policies",
+    "actor",
+    "actors",
+    "aspects_of",
+    "change_events",
+    "group",
+    "groups",
+    "holder_counts",
+    "holders",
+    "holders_of",
+    "in_many_groups",
+    "invites",
+    "is_open_to_everybody",
+    "member_counts",
+    "member_urns",
+    "members",
+    "named_policies",
+    "names",
+    "native_members",
+    "policies",
+    "policies_among",
+    "policies_naming",
+    "policies_of_roles",
+    "policy",
+    "policy_events",
+    "reached",
+    "role",
+    "roles",
+    "roles_through_groups",
+    "similar_users",
+    "stored_group",
+    "stored_role",
+    "stored_user",
+    "token_counts",
+    "tokens",
+    "user",
+    "users",
+    "versions",
+]

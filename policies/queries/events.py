@@ -1,0 +1,19 @@
+"""The record of changes as lists, newest first."""
+
+from django.db.models import QuerySet
+
+from policies.models import ChangeEvent, PolicyEvent
+
+
+def policy_events(*, urn: str | None = None, by: str | None = None, verb: str | None = None) -> QuerySet[PolicyEvent]:
+    """Return writes to policies, also to those that are gone; each filter narrows."""
+    columns = {"policy_urn": urn, "by": by, "verb": verb}
+    wanted = {column: value for column, value in columns.items() if value}
+    return PolicyEvent.objects.filter(**wanted).order_by("-id")
+
+
+def change_events(*, urn: str | None = None, by: str | None = None, verb: str | None = None) -> QuerySet[ChangeEvent]:
+    """Return writes to users, groups, roles and tokens; each filter narrows."""
+    columns = {"object_urn": urn, "by": by, "verb": verb}
+    wanted = {column: value for column, value in columns.items() if value}
+    return ChangeEvent.objects.filter(**wanted).order_by("-id")

@@ -1,0 +1,194 @@
+"""Users, groups and roles as lists and one by one.
+
+Every list is a query set in a stable order that pages by slicing; what a row shows beside its columns is prefetched, so
+a page costs the same number of queries whatever its length.
+"""
+
+import difflib
+from collections import defaultdict
+from collections.abc import Collection
+
+from django.db.models import F, Prefetch, Q, QuerySet
+
+from policies.errors import NotFound
+from policies.models import GroupProfile, Membership, NameWord, PolicyFacet, Role, RoleAssignment, User
+from policies.models.fields import is_storable, storable
+from policies.models.people import USER_PREFIX
+from policies.models.words import LAST_CHARACTER, words
+
+
+def users(
+    *, q: str = "", state: str | None = None, kind: str | None = None, group: str | None = None, role: str | None = None
+) -> QuerySet[User]:
+    """Return users that are not removed, by URN, with their groups and roles.
+
+    `q` are words with which words of user name, display name and address begin; `group` and `role` are URNs, a role
+    meaning held directly.
+    """
+    rows = User.objects.filter(is_removed=False)
+    if not _can_match(q, state, kind, group, role):
+        return rows.none()
+    rows = rows.filter(_has_words("user", q))
+    if state:
+        rows = rows.filter(state=state)
+    if kind:
+        rows = rows.filter(kind=kind)
+    if group:
+        rows = rows.filter(memberships__group__profile__urn=group)
+    if role:
+        rows = rows.filter(role_assignments__role__urn=role)
+    return rows.order_by("urn").prefetch_related(*_user_relations())
+
+
+def user(*, urn: str) -> User:
+    """Return one user with its groups and roles; raises NotFound."""
+    if not is_storable(urn):
+        raise NotFound(_nothing("user", urn))
+    try:
+        return User.objects.prefetch_related(*_user_relations()).get(urn=urn)
+    except User.DoesNotExist:
+        raise NotFound(_nothing("user", urn)) from None
+
+
+def stored_user(*, urn: str) -> User | None:
+    """Return one user, or None when there is none."""
+    return User.objects.filter(urn=urn).first() if is_storable(urn) else None
+
+
+def groups(
+    *, q: str = "", origin: str | None = None, role: str | None = None, member: str | None = None
+) -> QuerySet[GroupProfile]:
+    """Return groups that are not removed, by URN, with their roles; words of name or id begin like those of `q`."""
+    rows = GroupProfile.objects.filter(is_removed=False)
+    if not _can_match(q, origin, role, member):
+        return rows.none()
+    rows = rows.filter(_has_words("group", q))
+    if origin:
+        rows = rows.filter(origin=origin)
+    if role:
+        rows = rows.filter(group__role_assignments__role__urn=role)
+    if member:
+        rows = rows.filter(group__memberships__user__urn=member)
+    return rows.order_by("urn").select_related("group").prefetch_related("group__role_assignments__role")
+
+
+def group(*, urn: str) -> GroupProfile:
+    """Return one group with its roles; raises NotFound."""
+    if not is_storable(urn):
+        raise NotFound(_nothing("group", urn))
+    rows = GroupProfile.objects.select_related("group").prefetch_related("group__role_assignments__role")
+    try:
+        return rows.get(urn=urn)
+    except GroupProfile.DoesNotExist:
+        raise NotFound(_nothing("group", urn)) from None
+
+
+def stored_group(*, urn: str) -> GroupProfile | None:
+    """Return one group, or None when there is none."""
+    return GroupProfile.objects.filter(urn=urn).first() if is_storable(urn) else None
+
+
+def native_members(*, group: GroupProfile, users: Collection[User]) -> list[str]:
+    """Return the URNs of those among these users that are in the group by hand; one query."""
+    rows = Membership.objects.filter(group=group.group_id, user__in=users, is_native=True)
+    return list(rows.values_list("user__urn", flat=True))
+
+
+def members(*, group: GroupProfile) -> QuerySet[User]:
+    """Return the users in a group, native and external, by URN, with their groups and roles."""
+    return users(group=group.urn)
+
+
+def member_urns(*, groups: Collection[str]) -> dict[str, list[str]]:
+    """Return group URN → URNs of its members in order, for each of these groups; one query."""
+    found: dict[str, list[str]] = {urn: [] for urn in groups}
+    rows = Membership.objects.filter(group__profile__urn__in=storable(groups), user__is_removed=False)
+    for group_urn, user_urn in rows.order_by("user__urn").values_list("group__profile__urn", "user__urn"):
+        found[group_urn].append(user_urn)
+    return found
+
+
+def roles(*, q: str = "") -> QuerySet[Role]:
+    """Return roles by URN; `q` is searched in name and id."""
+    rows = Role.objects.order_by("urn")
+    if not is_storable(q):
+        return rows.none()
+    return rows.filter(Q(name__icontains=q) | Q(identifier__icontains=q)) if q else rows
+
+
+def role(*, urn: str) -> Role:
+    """Return one role; raises NotFound."""
+    if not is_storable(urn):
+        raise NotFound(_nothing("role", urn))
+    try:
+        return Role.objects.get(urn=urn)
+    except Role.DoesNotExist:
+        raise NotFound(_nothing("role", urn)) from None
+
+
+def stored_role(*, urn: str) -> Role | None:
+    """Return one role, or None when there is none."""
+    return Role.objects.filter(urn=urn).first() if is_storable(urn) else None
+
+
+def policies_naming(*, actors: Collection[str]) -> dict[str, list[str]]:
+    """Return actor (user, group or role) URN → URNs of the policies that name it, in order; one query."""
+    found: dict[str, list[str]] = {urn: [] for urn in actors}
+    rows = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=storable(actors))
+    for actor, policy in rows.order_by("policy__urn").values_list("value", "policy__urn"):
+        found[actor].append(policy)
+    return found
+
+
+def holders(*, role: Role) -> QuerySet[RoleAssignment]:
+    """Return who holds a role, users before groups, each by URN; `user` or `group.profile` is loaded."""
+    rows = RoleAssignment.objects.filter(role=role).select_related("user", "group__profile")
+    return rows.order_by(F("user__urn").asc(nulls_last=True), "group__profile__urn")
+
+
+def holder_counts(*, roles: Collection[Role]) -> dict[str, tuple[int, int]]:
+    """Return role URN → how many users and how many groups hold it, for each of these roles; one query."""
+    counted: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    rows = RoleAssignment.objects.filter(role__in=roles).values_list("role__urn", "group_id")
+    for urn, group_id in rows:
+        counted[urn][group_id is not None] += 1
+    return {role.urn: (counted[role.urn][0], counted[role.urn][1]) for role in roles}
+
+
+def _user_relations() -> tuple[Prefetch, Prefetch]:  # type: ignore[type-arg]  # two models
+    in_force = Membership.objects.filter(group__profile__is_removed=False).select_related("group__profile")
+    return (
+        Prefetch("memberships", in_force),
+        Prefetch("role_assignments", RoleAssignment.objects.select_related("role")),
+    )
+
+
+def _has_words(owner: str, text: str) -> Q:
+    """Return the condition that every word of a search begins one of the owner's: ranges of an index."""
+    found = Q()
+    for word in words(text):
+        begun = NameWord.objects.filter(word__gte=word, word__lt=word + LAST_CHARACTER)
+        found &= Q(pk__in=begun.filter(**{f"{owner}__isnull": False}).values(owner))
+    # A search of signs alone names nobody.
+    return found if found or not text.strip() else Q(pk__in=[])
+
+
+def _can_match(*texts: str | None) -> bool:
+    return all(is_storable(text) for text in texts if text)
+
+
+def _nothing(kind: str, urn: str) -> str:
+    return f"There is no {kind} {urn!r}."
+
+
+def similar_users(*, urn: str, limit: int = 3) -> tuple[str, ...]:
+    """Return up to `limit` URNs of users that an unknown URN may have been meant for, best first.
+
+    Compared are user names that begin alike, so that the search stays a range however many users there are.
+    """
+    name = urn.removeprefix(USER_PREFIX)
+    if name == urn or not name or not is_storable(name):
+        return ()
+    near = User.objects.filter(is_removed=False, username__gte=name[:2], username__lt=name[:2] + LAST_CHARACTER)
+    close = difflib.get_close_matches(name, near.order_by("username").values_list("username", flat=True)[:5000], limit)
+    return tuple(f"{USER_PREFIX}{username}" for username in close)

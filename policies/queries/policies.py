@@ -1,0 +1,77 @@
+"""Policies as lists, one by one, and as the snapshot reads them."""
+
+from collections.abc import Collection
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from policies.engine.matching import EVERYONE
+from policies.errors import NotFound
+from policies.models import Policy, PolicyEvent, PolicyFacet
+from policies.models.fields import is_storable, storable
+
+
+def active_policies() -> QuerySet[Policy]:
+    """Return the policies that take part in decisions, by URN."""
+    return Policy.objects.filter(state=Policy.State.ACTIVE).order_by("urn")
+
+
+def policies(
+    *,
+    q: str = "",
+    family: str | None = None,
+    type: str | None = None,
+    state: str | None = None,
+    privilege: str | None = None,
+    actor: str | None = None,
+    resource: str | None = None,
+) -> QuerySet[Policy]:
+    """Return policies by URN, each filter narrowing (api.md section 3).
+
+    `q` is searched in name and description. `privilege`, `actor` and `resource` are what the document names, exactly:
+    a wildcard that covers a privilege is not the privilege.
+    """
+    rows = Policy.objects.order_by("urn")
+    columns = {"family": family, "type": type, "state": state}
+    named = {
+        PolicyFacet.Field.PRIVILEGE: privilege,
+        PolicyFacet.Field.ACTOR: actor,
+        PolicyFacet.Field.RESOURCE: resource,
+    }
+    if not all(is_storable(text) for text in (q, *columns.values(), *named.values()) if text):
+        return rows.none()
+    if q:
+        rows = rows.filter(Q(name__icontains=q) | Q(description__icontains=q))
+    rows = rows.filter(**{column: value for column, value in columns.items() if value})
+    for field, value in named.items():
+        if value:
+            rows = rows.filter(Exists(PolicyFacet.objects.filter(policy=OuterRef("pk"), field=field, value=value)))
+    return rows
+
+
+def policy(*, urn: str) -> Policy:
+    """Return one policy; raises NotFound."""
+    if not is_storable(urn):
+        raise NotFound(f"There is no policy {urn!r}.")
+    try:
+        return Policy.objects.get(urn=urn)
+    except Policy.DoesNotExist:
+        raise NotFound(f"There is no policy {urn!r}.") from None
+
+
+def policies_among(*, urns: Collection[str]) -> QuerySet[Policy]:
+    """Return those of these policies that are stored, by URN."""
+    return Policy.objects.filter(urn__in=storable(urns)).order_by("urn")
+
+
+def is_open_to_everybody() -> bool:
+    """Whether an active policy lets every user manage policies, and with that everything; pages show a banner then."""
+    rows = active_policies()
+    for field, value in ((PolicyFacet.Field.ACTOR, EVERYONE), (PolicyFacet.Field.PRIVILEGE, "MANAGE_POLICIES")):
+        rows = rows.filter(Exists(PolicyFacet.objects.filter(policy=OuterRef("pk"), field=field, value=value)))
+    return rows.exists()
+
+
+def versions(*, urn: str) -> QuerySet[PolicyEvent]:
+    """Return the events of a policy, newest first, also of one that is gone."""
+    rows = PolicyEvent.objects.order_by("-id")
+    return rows.filter(policy_urn=urn) if is_storable(urn) else rows.none()

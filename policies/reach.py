@@ -1,0 +1,124 @@
+"""The decision turned round: who may use a privilege on something, and which privileges somebody has on it.
+
+Both ask the same snapshot and facts as `authority`, so that the three questions agree.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from policies import authority, queries, store
+from policies.authority import Asked
+from policies.engine import families
+from policies.engine.evaluate import decide
+from policies.engine.matching import EVERYONE, IN_ANY_GROUP, ONESELF, Resource, owner_token
+from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement
+from policies.engine.restrictions import RoleAllow, combine
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.models.roles import ROLE_PREFIX
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Who may: everybody, everybody in a group, and URNs in order; groups and roles are not expanded."""
+
+    is_all_users: bool
+    is_all_groups: bool
+    version: int
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The names of the privileges somebody has, in order."""
+
+    privileges: tuple[str, ...]
+    version: int
+
+
+def who(*, privilege: str, asked: Asked | None, at_least: int = 0) -> Holders:
+    """Return who may use a privilege on a resource (rules/datahub.md a.8); owners are among users and groups.
+
+    A deny takes out whom it names, as it names them: the answer for one actor is that of `authority.answer`. Users who
+    may not act at all are left out. With policies off everybody may. Raises what `authority.answer` raises.
+    """
+    snapshot = store.current(at_least=at_least)
+    if not settings.AUTH_POLICIES_ENABLED:
+        return Holders(is_all_users=True, is_all_groups=True, version=snapshot.version)
+    resource = None
+    if asked is not None:
+        resource = authority.resource_for(asked=asked, snapshot=snapshot, privileges=[privilege])
+    about = (*snapshot.about(privilege, resource), *_granting(privilege, asked))
+    tokens = _tokens([one for one in about if one.effect is Effect.ALLOW], resource)
+    tokens -= _tokens([one for one in about if one.effect is Effect.DENY], resource) | _blind(about)
+    users = sorted(token for token in tokens if token.startswith(USER_PREFIX))
+    acting = queries.actors(urns=users) if users else {}
+    return Holders(
+        is_all_users=EVERYONE in tokens,
+        is_all_groups=IN_ANY_GROUP in tokens,
+        users=tuple(urn for urn in users if acting[urn].is_active),
+        groups=tuple(sorted(token for token in tokens if token.startswith(GROUP_PREFIX))),
+        roles=tuple(sorted(token for token in tokens if token.startswith(ROLE_PREFIX))),
+        version=snapshot.version,
+    )
+
+
+def granted(*, actor: Actor, asked: Asked | None, at_least: int = 0) -> Granted:
+    """Return what stored policies let an actor do with a resource, without sub-resources (rules/datahub.md a.8).
+
+    What every actor may do with its own entity is not stored, so it is not among them; the switch that turns policies
+    off does not count here. The system actor has every privilege.
+    """
+    snapshot = store.current(at_least=at_least)
+    known = sorted(families.get("datahub").vocabulary().names)
+    if actor.urn == SYSTEM_ACTOR:
+        return Granted(tuple(known), snapshot.version)
+    resource = None
+    if asked is not None:
+        resource = authority.resource_for(asked=asked, snapshot=snapshot, privileges=known)
+    unstored = {policy for policy, _ in families.implicit()}
+    decisions = ((name, decide(snapshot, Question(actor, name, resource))) for name in known)
+    names = (
+        name
+        for name, decision in decisions
+        if decision.is_allowed and any(one.origin.policy not in unstored for one in decision.statements)
+    )
+    return Granted(tuple(names), snapshot.version)
+
+
+def _blind(statements: Iterable[Statement]) -> set[str]:
+    """Return the roles whose restrictions together leave no column to see (rules/datazone.md DZ-57)."""
+    by_role: dict[str, list[RoleAllow]] = defaultdict(list)
+    for statement in statements:
+        if statement.effect is Effect.ALLOW:
+            for token in statement.actors.tokens:
+                by_role[token].append(RoleAllow(token, statement.restriction))
+    return {role for role, allows in by_role.items() if combine(allows) == ()}
+
+
+def _granting(privilege: str, asked: Asked | None) -> list[Statement]:
+    """Return the grants of the privilege on the resource, whoever holds them."""
+    if asked is None or not asked.urn or not families.is_granted([privilege]):
+        return []
+    held = authority.granted_on(urn=asked.urn).get(asked.urn, {})
+    return [one for statements in held.values() for one in statements if privilege in one.privileges]
+
+
+def _tokens(statements: Iterable[Statement], resource: Resource | None) -> set[str]:
+    """Return whom the statements name, owners and the resource itself put in place of the tokens for them."""
+    tokens: set[str] = set()
+    for statement in statements:
+        tokens |= statement.actors.tokens
+    if resource is None:
+        return tokens
+    if ONESELF in tokens:
+        tokens.add(resource.urn)
+    for owner in resource.owners:
+        as_typed = {owner_token(owner.type)} if owner.type else set()
+        if not tokens.isdisjoint({owner_token(None)} | as_typed):
+            tokens.add(owner.actor)
+    return tokens

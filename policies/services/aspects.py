@@ -1,0 +1,95 @@
+"""Writes to people, groups, roles and policies that arrive as aspects, from whatever door.
+
+The same rows are written that the pages write, and the same privileges are needed (clients.md 2.6). A list of changes
+is all or nothing and costs the same number of queries whatever its length; only roles and policies, which come a few
+at a time, are written one by one by their own services.
+
+`groupMembership` and `nativeGroupMembership` replace that kind of membership of their user. A group that they name and
+nobody has described yet is made, since programs write in any order. `roleMembership` replaces the roles.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from policies import authority
+from policies.engine.model import Actor
+from policies.errors import Forbidden, Invalid
+from policies.models import Policy, Role, documents
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.models.roles import ROLE_PREFIX
+from policies.services import aspect_shapes, groups, people, policies, roles
+from policies.services.aspect_rows import Batch
+from policies.services.aspect_shapes import POLICY, POLICY_INFO, ROLE, SECRETS, SHAPES, AspectChange
+from policies.services.changes import change
+
+__all__ = ["OWNED", "AspectChange", "apply", "remove"]
+
+#: (entity type, aspect name) of everything that is written here or refused here, and never stored as an aspect.
+OWNED: frozenset[tuple[str, str]] = frozenset(SHAPES) | SECRETS
+
+
+def apply(*, changes: Sequence[AspectChange], by: Actor, door: str = "gms") -> None:
+    """Write these aspects, all or none, in their order.
+
+    Raises Invalid with every problem (places are `/<position>/<field>`), Forbidden with everything that is missing, or
+    without a list for what nobody may do: credentials and tokens through this door, suspending the root user. Raises
+    Conflict when a role that policies name is deleted. ValueError for an aspect that is not OWNED.
+    """
+    _check(changes)
+    with change(by=by, door=door) as doing:
+        batch = Batch(changes, doing)
+        batch.read()
+        batch.plan()
+        if missing := authority.missing_many(by=by, asks=batch.asks):
+            raise Forbidden(missing)
+        for one in changes:
+            if (one.entity_type, one.name) == (ROLE, documents.ROLE_INFO):
+                _write_role(one, by=by, door=door)
+        batch.write()
+        for one in changes:
+            if (one.entity_type, one.name) == (POLICY, POLICY_INFO):
+                _write_policy(one, by=by, door=door)
+
+
+def remove(*, urn: str, by: Actor, door: str = "gms") -> None:
+    """Delete a user, group, role or policy with all that belongs to it, as its own service does (and raises)."""
+    remover: Mapping[str, Callable[..., object]] = {
+        USER_PREFIX: people.remove,
+        GROUP_PREFIX: groups.remove,
+        ROLE_PREFIX: roles.delete,
+    }
+    for prefix, service in remover.items():
+        if urn.startswith(prefix):
+            service(urn=urn, by=by, door=door)
+            return
+    policies.delete(urn=urn, by=by, door=door)
+
+
+def _check(changes: Sequence[AspectChange]) -> None:
+    if strangers := {(one.entity_type, one.name) for one in changes} - OWNED:
+        raise ValueError(f"Not aspects of this app: {sorted(strangers)}")
+    for one in changes:
+        if (one.entity_type, one.name) in SECRETS:
+            raise Forbidden((), f"{one.name} of {one.urn} is written on its own page only.")
+    if problems := aspect_shapes.problems_of(changes):
+        raise Invalid(problems)
+
+
+def _write_role(one: AspectChange, *, by: Actor, door: str) -> None:
+    is_stored = Role.objects.filter(urn=one.urn).exists()
+    if one.document is None:
+        if is_stored:
+            roles.delete(urn=one.urn, by=by, door=door)
+        return
+    name, description = one.document["name"], one.document.get("description") or ""
+    if is_stored:
+        roles.update(urn=one.urn, name=name, description=description, extra=one.document, by=by, door=door)
+    else:
+        identifier = one.urn.removeprefix(ROLE_PREFIX)
+        roles.create(identifier=identifier, name=name, description=description, extra=one.document, by=by, door=door)
+
+
+def _write_policy(one: AspectChange, *, by: Actor, door: str) -> None:
+    if one.document is not None:
+        policies.put(urn=one.urn, draft=policies.Draft("datahub", one.document), by=by, door=door)
+    elif Policy.objects.filter(urn=one.urn).exists():
+        policies.delete(urn=one.urn, by=by, door=door)

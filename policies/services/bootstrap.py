@@ -1,0 +1,134 @@
+"""What every installation starts with: roles, the root user and the policies they need. Running it again is harmless.
+
+Policies that are not editable are rewritten to what this release ships; editable ones are made when absent and then
+left alone (rules/datahub.md b). Policies of root and Admin hold every privilege of the registry, so they grow with it.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.module_loading import import_string
+
+from policies import authority
+from policies.engine.families import vocabulary
+from policies.models import Policy, PolicyVersion, Role, User, documents
+from policies.models.people import USER_PREFIX
+from policies.models.roles import ROLE_PREFIX
+from policies.services import aspects, policies, roles
+from policies.services.aspects import AspectChange
+
+DOOR = "bootstrap"
+
+#: Policies that cannot be deleted, whatever else changes (rules/datahub.md a.12, rules/datazone.md DZ-71).
+SYSTEM_POLICIES = frozenset({"urn:li:dataHubPolicy:0", "urn:li:dataHubPolicy:1", "urn:li:dataHubPolicy:datazone-admin"})
+
+_FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+
+
+@dataclass(slots=True)
+class Done:
+    """What a run did, by URN."""
+
+    created: list[str] = field(default_factory=list)
+    rewritten: list[str] = field(default_factory=list)
+
+
+def run(*, is_restricted: bool = False) -> Done:
+    """Bring the installation to its first state, all or nothing, and say what that took.
+
+    `is_restricted` leaves everybody, of the platform privileges, the two that DataHub's own code grants: it rewrites
+    the shipped policy for all users as long as nobody has edited it. Hooks of other apps (settings.BOOTSTRAP_HOOKS,
+    dotted paths) are called with `by` and are part of it.
+    """
+    done = Done()
+    with transaction.atomic():
+        PolicyVersion.advance()
+        _write_roles(done)
+        _write_root(done)
+        for entry in _fixture("boot_policies"):
+            _write_policy(entry, done, is_restricted=is_restricted)
+        for path in settings.BOOTSTRAP_HOOKS:
+            import_string(path)(by=authority.SYSTEM)
+    return done
+
+
+def shipped(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the document of one entry of boot_policies.json, with the privileges of a generated one filled in."""
+    registry = vocabulary.datahub()
+    names = {"platform": registry.platform(), "metadata": registry.metadata()}
+    document = dict(entry["info"])
+    if "generated" in entry:
+        document["privileges"] = [privilege.name for privilege in names[entry["generated"]]]
+    return policies.checked(_draft(entry, document))
+
+
+def _draft(entry: dict[str, Any], document: dict[str, Any]) -> policies.Draft:
+    return policies.Draft(entry.get("family", "datahub"), document, description=entry.get("description"))
+
+
+def _write_roles(done: Done) -> None:
+    stored = {role.urn: role for role in Role.objects.all()}
+    for entry in _fixture("roles"):
+        urn, info = entry["urn"], entry["info"]
+        wanted = {"name": info["name"], "description": info["description"]}
+        if urn not in stored:
+            roles.create(
+                identifier=urn.removeprefix(ROLE_PREFIX),
+                is_editable=info["editable"],
+                by=authority.SYSTEM,
+                door=DOOR,
+                **wanted,
+            )
+            done.created.append(urn)
+        elif any(getattr(stored[urn], column) != value for column, value in wanted.items()):
+            roles.update(urn=urn, by=authority.SYSTEM, door=DOOR, **wanted)
+            done.rewritten.append(urn)
+
+
+def _write_root(done: Done) -> None:
+    """Make the root user; later runs only replace a password that is still the shipped one."""
+    entry = _fixture("root_user")
+    urn, default = entry["urn"], entry["password"]
+    user = User.objects.filter(urn=urn).first()
+    if user is None:
+        info = AspectChange(urn, "corpuser", documents.USER_INFO, entry["info"])
+        aspects.apply(changes=[info], by=authority.SYSTEM, door=DOOR)
+        user = User.objects.get(username=urn.removeprefix(USER_PREFIX))
+        user.is_staff = user.is_superuser = True
+        done.created.append(urn)
+    elif default == settings.AUTHZ_ROOT_PASSWORD or not user.check_password(default):
+        return
+    else:
+        done.rewritten.append(urn)
+    user.set_password(settings.AUTHZ_ROOT_PASSWORD)
+    user.save()
+
+
+def _write_policy(entry: dict[str, Any], done: Done, *, is_restricted: bool) -> None:
+    urn, document = entry["urn"], shipped(entry)
+    stored = Policy.objects.filter(urn=urn).first()
+    wanted = document
+    if is_restricted and "restricted_privileges" in entry:
+        wanted = document | {"privileges": entry["restricted_privileges"]}
+    if stored is None:
+        policies.create(
+            urn=urn,
+            draft=_draft(entry, wanted),
+            is_system=urn in SYSTEM_POLICIES,
+            by=authority.SYSTEM,
+            door=DOOR,
+        )
+        done.created.append(urn)
+        return
+    is_ours = not stored.is_editable or (wanted is not document and stored.document == document)
+    if is_ours and stored.document != wanted:
+        policies.update(urn=urn, draft=_draft(entry, wanted), by=authority.SYSTEM, door=DOOR)
+        done.rewritten.append(urn)
+
+
+def _fixture(name: str) -> Any:
+    return json.loads((_FIXTURES / f"{name}.json").read_text(encoding="utf-8"))

@@ -1,0 +1,59 @@
+"""One write to people, roles or tokens: its transaction, its number in the order of all changes, and its record."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+
+from policies.engine.model import Actor
+from policies.errors import Stale
+from policies.models import ChangeEvent, PolicyVersion, Verb
+
+
+@dataclass(slots=True)
+class Change:
+    """A write in progress, by this actor and through this door. What it records is stored when it ends well."""
+
+    number: int
+    by: Actor
+    door: str
+    events: list[ChangeEvent] = field(default_factory=list)
+
+    def record(self, *, urn: str, name: str, verb: Verb, before: Any = None, after: Any = None) -> None:
+        """Remember what was done to one object; neither side may hold a secret."""
+        self.events.append(
+            ChangeEvent(
+                object_urn=urn,
+                name=name,
+                verb=verb,
+                by=self.by.urn,
+                door=self.door,
+                before=before,
+                after=after,
+                change_seq=self.number,
+            )
+        )
+
+
+@contextmanager
+def change(*, by: Actor, door: str) -> Iterator[Change]:
+    """Open the transaction of one write, behind all writes that came before it."""
+    with transaction.atomic():
+        doing = Change(PolicyVersion.advance(), by, door)
+        yield doing
+        ChangeEvent.objects.bulk_create(doing.events)
+
+
+def fingerprint(facts: Mapping[str, Any]) -> str:
+    """Return a short text that differs when any of these facts does; a form carries it to say what it was made of."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def refuse_stale(*, seen: str, facts: Mapping[str, Any]) -> None:
+    """Raise Stale when somebody saw other facts than these; one who does not say what was seen saw these."""
+    if seen and seen != fingerprint(facts):
+        raise Stale("Somebody else changed this meanwhile.")

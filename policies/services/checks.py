@@ -1,0 +1,92 @@
+"""Checks of what people send, collecting every problem before anything is refused."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth import password_validation
+from django.core.exceptions import ValidationError
+
+from policies.engine.errors import Problem
+from policies.errors import Invalid
+from policies.models import User
+from policies.models.fields import is_storable
+from policies.models.people import IDENTIFIER_LENGTH
+
+#: Longest address, in characters (RFC 5321 with room for a quoted name).
+EMAIL_LENGTH = 320
+#: Longest free text, in characters.
+TEXT_LENGTH = 100_000
+
+# A comma or bracket would end the name inside a URN that holds it; U+241F separates parts in DataHub's own keys.
+_RESERVED = frozenset(",()\u241f")
+
+
+@dataclass(slots=True)
+class Checks:
+    """The problems found so far."""
+
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, code: str, pointer: str, detail: str) -> None:
+        """Note a problem."""
+        self.problems.append(Problem(code, pointer, detail))
+
+    def finish(self) -> None:
+        """Raise Invalid when there was a problem."""
+        if self.problems:
+            raise Invalid(self.problems)
+
+    def text(self, value: Any, pointer: str, *, limit: int = TEXT_LENGTH, is_required: bool = False) -> None:
+        """Check a text that a column is to hold."""
+        if not isinstance(value, str):
+            self.add("type", pointer, "This is a text.")
+        elif not is_storable(value):
+            self.add("text.unstorable", pointer, "A text holds no NUL and no half of a surrogate pair.")
+        elif len(value) > limit:
+            self.add("text.long", pointer, f"This has up to {limit} characters.")
+        elif is_required and not value.strip():
+            self.add("required", pointer, "This is needed.")
+
+    def identifier(self, value: Any, pointer: str) -> None:
+        """Check the name that a user, group or role has in its URN.
+
+        Any printable characters but comma, round brackets and U+241F, without blanks at either end: addresses, Windows
+        names and names with blanks are all in use.
+        """
+        before = len(self.problems)
+        self.text(value, pointer, limit=IDENTIFIER_LENGTH, is_required=True)
+        if len(self.problems) == before and (
+            value != value.strip() or not value.isprintable() or not _RESERVED.isdisjoint(value)
+        ):
+            detail = "Printable characters without comma and round brackets, and no blank at either end."
+            self.add("identifier.invalid", pointer, detail)
+
+    def choice(self, value: Any, pointer: str, among: Sequence[str]) -> None:
+        """Check one of a closed list."""
+        if value not in among:
+            self.add("choice", pointer, f"This is one of {', '.join(among)}.")
+
+    def object_id(self, value: Any, pointer: str) -> None:
+        """Check an object id in lower case."""
+        if not isinstance(value, str) or re.fullmatch("[0-9a-f]{24}", value) is None:
+            self.add("object_id.invalid", pointer, "An object id is 24 hexadecimal digits.")
+
+    def password(self, value: Any, pointer: str, user: User) -> None:
+        """Check a new password against the site's rules."""
+        before = len(self.problems)
+        self.text(value, pointer, limit=1024, is_required=True)
+        if len(self.problems) > before:
+            return
+        try:
+            password_validation.validate_password(value, user)
+        except ValidationError as error:
+            for message in error.messages:
+                self.add("password.weak", pointer, message)
+
+    def known(self, urns: Sequence[str], found: Collection[str], pointer: str, kind: str) -> None:
+        """Check that each URN of a list is among those that were found."""
+        for position, urn in enumerate(urns):
+            if urn not in found:
+                self.add("unknown", f"{pointer}/{position}", f"There is no {kind} {urn!r}.")

@@ -1,0 +1,144 @@
+"""Links that invite people: making and ending them, and what they do for whoever opens one.
+
+One link is live for each role, and one without a role; a new one ends the old one. Only its digest is kept, so it is
+shown when it is made and cannot be looked up. A link works for any number of people until it ends.
+
+Accepting is DataHub's (rules/datahub.md a.11): the role **replaces** those that the person holds, and a link without a
+role takes all away. Signing up with a link makes the user and gives the role at once, where DataHub waits for the first
+sign-in.
+"""
+
+import uuid
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from policies.engine.model import Actor
+from policies.errors import Forbidden, Invalid, NotFound
+from policies.models import InviteToken, Role, User, Verb
+from policies.models.fields import is_storable
+from policies.models.people import NAME_LENGTH, USER_PREFIX
+from policies.services import needs, people, secret_texts
+from policies.services import roles as role_service
+from policies.services.changes import change
+from policies.services.checks import Checks
+from policies.services.tokens import DURATIONS
+
+#: How long a link may live, by DataHub's names of durations; none lives for ever.
+LIFETIMES = {name: length for name, length in DURATIONS.items() if length is not None}
+
+_PREFIX = "azi_"
+_DEAD = "This invitation is not valid any more. Ask whoever sent it for a new one."
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """A new link: its row, and the text that is shown this once and kept nowhere."""
+
+    invite: InviteToken
+    text: str
+
+
+def create(*, role: str | None, by: Actor, door: str, duration: str = "ONE_WEEK") -> Invited:
+    """Make the link for a role (its URN) or for none, and end the one before.
+
+    Raises Forbidden, Invalid with every problem: an unknown role, a duration nobody knows.
+    """
+    needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
+    checks = Checks()
+    checks.choice(duration, "/duration", tuple(LIFETIMES))
+    text = secret_texts.fresh(_PREFIX)
+    with change(by=by, door=door) as doing:
+        found = Role.objects.filter(urn=role).first() if role is not None and is_storable(role) else None
+        if role is not None and found is None:
+            checks.add("unknown", "/role", f"There is no role {role!r}.")
+        checks.finish()
+        InviteToken.objects.filter(role=found).delete()
+        now = timezone.now()
+        invite = InviteToken.objects.create(
+            role=found,
+            digest=secret_texts.digest(text),
+            created_at=now,
+            created_by=by.urn,
+            expires_at=now + LIFETIMES[duration],
+        )
+        doing.record(urn=invite.urn, name=_name(invite), verb=Verb.INVITE_CREATED, after=_facts(invite))
+    return Invited(invite, text)
+
+
+def revoke(*, invite_id: uuid.UUID, by: Actor, door: str) -> None:
+    """End a link at once. Raises Forbidden and NotFound."""
+    needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
+    with change(by=by, door=door) as doing:
+        invite = InviteToken.objects.select_related("role").filter(pk=invite_id).first()
+        if invite is None:
+            raise NotFound(f"There is no invitation {invite_id}.")
+        doing.record(urn=invite.urn, name=_name(invite), verb=Verb.INVITE_REVOKED, before=_facts(invite))
+        invite.delete()
+
+
+def find(*, text: str) -> InviteToken:
+    """Return the live link with this text, with its role; raises NotFound for every other text alike."""
+    invite = None
+    if secret_texts.is_shaped(text, _PREFIX):
+        rows = InviteToken.objects.select_related("role").filter(expires_at__gt=timezone.now())
+        invite = rows.filter(digest=secret_texts.digest(text)).first()
+    if invite is None:
+        raise NotFound(_DEAD)
+    return invite
+
+
+def accept(*, text: str, by: Actor, door: str) -> Role | None:
+    """Make the role of the link the only one that the caller holds, none when it has none; return it.
+
+    Raises NotFound for a link that has ended, Forbidden for a caller who is no active person.
+    """
+    with change(by=by, door=door) as doing:
+        user = User.objects.filter(urn=by.urn).first()
+        if user is None or not user.is_active or user.kind != User.Kind.PERSON:
+            raise Forbidden((), "Invitations are for people who may sign in.")
+        role = find(text=text).role
+        held = role_service.held_by(holders=[user])
+        role_service.replace(targets=[(user, [] if role is None else [role])], held=held, doing=doing)
+    return role
+
+
+def sign_up(
+    *,
+    text: str,
+    username: str,
+    password: str,
+    door: str,
+    display_name: str = "",
+    email: str = "",
+    title: str = "",
+) -> User:
+    """Make a user for somebody who has a link, and give it the role of the link. The user is recorded as its own maker.
+
+    Raises NotFound for a link that has ended, Conflict for a user name that is taken, Invalid with every problem.
+    """
+    if not isinstance(username, str) or not is_storable(username):
+        raise Invalid.one(code="text.unstorable", pointer="/username", detail="Printable characters only.")
+    newcomer = Actor(USER_PREFIX + username)
+    with change(by=newcomer, door=door) as doing:
+        role = find(text=text).role
+        user = people.add(
+            username=username,
+            profile={"display_name": display_name, "email": email, "title": title, "description": ""},
+            password=password,
+            doing=doing,
+        )
+        if role is not None:
+            role_service.replace(targets=[(user, [role])], held={user.urn: []}, doing=doing)
+    return user
+
+
+def _name(invite: InviteToken) -> str:
+    return "Invitation without a role" if invite.role is None else f"Invitation as {invite.role.name}"[:NAME_LENGTH]
+
+
+def _facts(invite: InviteToken) -> dict[str, str | None]:
+    return {
+        "role": None if invite.role is None else invite.role.urn,
+        "expires_at": invite.expires_at.isoformat(),
+    }

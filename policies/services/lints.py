@@ -1,0 +1,133 @@
+"""What is worth a second look in a policy that can be stored as it is, such as one that speaks to nobody.
+
+Lints never refuse a write. Pointers lead into the document.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from policies import authority, queries
+from policies.engine import families
+from policies.engine.errors import Problem
+from policies.engine.families import datahub, datazone, vocabulary
+from policies.engine.model import Origin, Statement
+from policies.services import datazone_lints
+from policies.services.policies import Draft
+
+Json = Mapping[str, Any]
+
+_NAMED = ("users", "groups", "roles")
+_OLDER_FIELDS = ("RESOURCE_TYPE", "RESOURCE_URN")
+
+
+def lints(*, draft: Draft, urn: str | None = None) -> tuple[Problem, ...]:
+    """Return what is worth a look in a checked draft; a family without lints has none.
+
+    `urn` is that of the policy which the draft is to replace: it is not compared with itself.
+    """
+    find = _LINTERS.get(draft.family)
+    return tuple(find(draft.document, urn)) if find is not None else ()
+
+
+def _datahub(document: Json, _urn: str | None) -> Iterator[Problem]:
+    compiled = families.get(datahub.NAME).compile(datahub.activated(document), Origin("", ""))
+    yield from _of_actors(document, compiled)
+    yield from _of_privileges(document)
+    yield from _of_resources(document)
+    yield from _of_names(document)
+
+
+def _of_actors(document: Json, compiled: Iterable[Statement]) -> Iterator[Problem]:
+    if any(not statement.actors.tokens for statement in compiled):
+        yield Problem("actors.nobody", "/actors", "This policy speaks to nobody.")
+    actors = document.get("actors") or {}
+    if document["type"] == datahub.PLATFORM and actors.get("resourceOwners"):
+        yield Problem("actors.owners", "/actors/resourceOwners", "A platform policy has no resource and so no owners.")
+    if actors.get("resourceOwnersTypes") is not None and not actors.get("resourceOwners"):
+        detail = "Types of owners count only together with resourceOwners."
+        yield Problem("actors.owner_types", "/actors/resourceOwnersTypes", detail)
+
+
+def _of_privileges(document: Json) -> Iterator[Problem]:
+    privileges = document.get("privileges") or []
+    if not privileges:
+        yield Problem("privileges.none", "/privileges", "This policy gives no privilege.")
+    known = vocabulary.datahub()
+    seen: set[str] = set()
+    wanted = vocabulary.PLATFORM if document["type"] == datahub.PLATFORM else vocabulary.METADATA
+    for index, name in enumerate(privileges):
+        found = known.get(name)
+        place = f"/privileges/{index}"
+        if found is not None and found.scope != wanted:
+            yield Problem("privilege.scope", place, f"{name} is a {found.scope} privilege in a {wanted} policy.")
+        if found is not None and found.is_deprecated:
+            yield Problem("privilege.deprecated", place, f"{name} is deprecated.")
+        if name in seen:
+            yield Problem("privilege.twice", place, f"{name} is listed twice.")
+        seen.add(name)
+
+
+def _of_resources(document: Json) -> Iterator[Problem]:
+    block = document.get("resources")
+    if block is None:
+        return
+    if document["type"] == datahub.PLATFORM:
+        yield Problem("resources.ignored", "/resources", "A platform policy is about no resources; these are ignored.")
+    for name in ("type", "resources", "allResources"):
+        if block.get(name) is not None:
+            yield _deprecated(name, is_read=block.get("filter") is None)
+    for place, criterion in _criteria(block):
+        if criterion["field"] in _OLDER_FIELDS:
+            newer = criterion["field"].removeprefix("RESOURCE_")
+            yield Problem("field.deprecated", f"{place}/field", f"This is the old name of {newer}.")
+        if not criterion["values"]:
+            effect = "always" if criterion.get("condition") == "NOT_EQUALS" else "never"
+            yield Problem("values.none", f"{place}/values", f"Without values this criterion {effect} holds.")
+
+
+def _deprecated(name: str, *, is_read: bool) -> Problem:
+    if is_read:
+        return Problem("resources.deprecated", f"/resources/{name}", "This is the deprecated form; write a filter.")
+    return Problem("resources.unread", f"/resources/{name}", "This is not read beside a filter.")
+
+
+def _of_names(document: Json) -> Iterator[Problem]:
+    """Note the users, groups, roles and entities that nobody knows; they may still be made."""
+    actors = document.get("actors") or {}
+    people = {f"/actors/{name}/{index}": urn for name in _NAMED for index, urn in enumerate(actors.get(name) or ())}
+    known = queries.names(urns=set(people.values()))
+    for place, urn in people.items():
+        if urn not in known:
+            yield Problem("actor.unknown", place, f"Nobody is known as {urn}.")
+    entities = dict(_entities(document.get("resources") or {}))
+    stored = authority.facets().known(urns=set(entities.values())) if entities else {}
+    for place, urn in entities.items():
+        if urn not in stored:
+            yield Problem("entity.unknown", place, f"The catalog does not know {urn}.")
+
+
+def _entities(block: Json) -> Iterator[tuple[str, str]]:
+    for index, urn in enumerate(block.get("resources") or ()):
+        yield f"/resources/resources/{index}", urn
+    for place, criterion in _criteria(block):
+        if criterion.get("condition") == "STARTS_WITH" or criterion["field"] in ("OWNER", "GROUP_MEMBERSHIP"):
+            continue
+        for index, value in enumerate(criterion["values"]):
+            if value.startswith("urn:"):
+                yield f"{place}/values/{index}", value
+
+
+def _criteria(block: Json) -> Iterator[tuple[str, Json]]:
+    for name in ("filter", datahub.CONSTRAINTS):
+        for index, criterion in enumerate((block.get(name) or {}).get("criteria") or ()):
+            yield f"/resources/{name}/criteria/{index}", criterion
+
+
+def _datazone(document: Json, urn: str | None) -> Iterator[Problem]:
+    return datazone_lints.lints(document=document, urn=urn)
+
+
+_LINTERS: Mapping[str, Callable[[Json, str | None], Iterable[Problem]]] = MappingProxyType(
+    {datahub.NAME: _datahub, datazone.NAME: _datazone}
+)

@@ -1,0 +1,55 @@
+"""What each write to people needs (clients.md 2.6, rules/datahub.md a.7)."""
+
+from policies import authority
+from policies.authority import Asked
+from policies.engine.families import datahub
+from policies.engine.model import Actor
+from policies.engine.requirements import Requirement, alternatives, one
+from policies.errors import NotFound
+from policies.models.fields import is_storable
+
+MANAGE_POLICIES = one("MANAGE_POLICIES")
+MANAGE_CREDENTIALS = one("MANAGE_USER_CREDENTIALS")
+OWN_TOKEN = alternatives([["GENERATE_PERSONAL_ACCESS_TOKENS"], ["MANAGE_ACCESS_TOKENS"]])
+TOKENS_OF_OTHERS = one("MANAGE_ACCESS_TOKENS")
+TOKENS_OF_SERVICES = alternatives([["MANAGE_ACCESS_TOKENS"], ["MANAGE_SERVICE_ACCOUNTS"]])
+SERVICES = one("MANAGE_SERVICE_ACCOUNTS")
+
+
+def group_of(name: str) -> Requirement:
+    """Return one of DataHub's privilege groups, such as `user.update`."""
+    return datahub.groups()[name]
+
+
+def user_profile() -> Requirement:
+    """Return what editing the names of a user needs: also EDIT_ENTITY on it, which everybody has on itself (a.1)."""
+    return _or_entity("user.update", "EDIT_ENTITY")
+
+
+def service_update() -> Requirement:
+    """Return what editing a service account needs: to manage services, or whatever editing any user needs."""
+    return Requirement(SERVICES.any_of + group_of("user.update").any_of)
+
+
+def group_profile() -> Requirement:
+    """Return what editing the names of a group needs: also EDIT_ENTITY on it."""
+    return _or_entity("group.update", "EDIT_ENTITY")
+
+
+def group_members() -> Requirement:
+    """Return what adding and removing members needs: also EDIT_GROUP_MEMBERS or EDIT_ENTITY on the group."""
+    return _or_entity("group.update", "EDIT_GROUP_MEMBERS", "EDIT_ENTITY")
+
+
+def require(*, by: Actor, requirement: Requirement, urn: str = "", type: str = "") -> None:
+    """Let the actor go on, or raise Forbidden with what is missing; `urn` and `type` name the entity asked about.
+
+    Raises NotFound for a URN that no row can carry.
+    """
+    if not is_storable(urn):
+        raise NotFound(f"There is no {type} {urn!r}.")
+    authority.require(by=by, requirement=requirement, resource=Asked(urn, type) if urn else None)
+
+
+def _or_entity(name: str, *privileges: str) -> Requirement:
+    return Requirement(group_of(name).any_of + alternatives([[privilege] for privilege in privileges]).any_of)

@@ -1,0 +1,26 @@
+"""Texts that open something for whoever has them: made of chance, and kept as digests only.
+
+They are 256 random bits. Nobody guesses that much chance, so a slow hash would only make every request slow, and
+looking a digest up tells nobody how much of a guess was right.
+"""
+
+import hashlib
+import re
+import secrets
+
+_BODY = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+def fresh(prefix: str) -> str:
+    """Return a new secret; the prefix tells people and scanners of leaked secrets what it is."""
+    return prefix + secrets.token_urlsafe(32)
+
+
+def is_shaped(text: str, prefix: str) -> bool:
+    """Whether this can be a secret with the prefix at all."""
+    return text.startswith(prefix) and _BODY.fullmatch(text.removeprefix(prefix)) is not None
+
+
+def digest(text: str) -> str:
+    """Return what is kept of a secret: its SHA-256 in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()

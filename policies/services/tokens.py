@@ -1,0 +1,169 @@
+"""Personal access tokens and tokens of services: making, recognising and revoking them."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from types import MappingProxyType
+
+from django.db.models import Q
+from django.utils import timezone
+
+from policies.engine.model import SYSTEM_ACTOR, Actor
+from policies.engine.requirements import Requirement
+from policies.errors import Invalid, NotFound
+from policies.models import AccessToken, User, Verb
+from policies.models.fields import is_storable
+from policies.models.people import NAME_LENGTH
+from policies.services import needs, secret_texts
+from policies.services.changes import change
+from policies.services.checks import TEXT_LENGTH, Checks
+
+#: How long a token lives, by DataHub's names (clients.md 2.3); None for ever.
+DURATIONS: Mapping[str, timedelta | None] = MappingProxyType(
+    {
+        "ONE_HOUR": timedelta(hours=1),
+        "ONE_DAY": timedelta(days=1),
+        "ONE_WEEK": timedelta(weeks=1),
+        "ONE_MONTH": timedelta(days=30),
+        "THREE_MONTHS": timedelta(days=90),
+        "SIX_MONTHS": timedelta(days=180),
+        "ONE_YEAR": timedelta(days=365),
+        "NO_EXPIRY": None,
+    }
+)
+#: Longest life that can be asked for in days, about a century.
+LONGEST = timedelta(days=36_500)
+
+_PREFIX = "azs_"
+_SHOWN = 8
+_NOTE_USE_EVERY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A new token: its row, and the text that is shown this once and kept nowhere."""
+
+    token: AccessToken
+    text: str
+
+
+def create(
+    *,
+    owner: str,
+    name: str,
+    by: Actor,
+    door: str,
+    duration: str | timedelta | None = "ONE_MONTH",
+    description: str = "",
+) -> Issued:
+    """Make a token for a user (its URN); `duration` is one of DURATIONS, a length of time, or None for ever.
+
+    Raises Forbidden, Invalid with every problem: an unknown or suspended user, no name, a duration nobody knows.
+    """
+    user = _owner(owner)
+    needs.require(by=by, requirement=requirement_for(owner=owner, user=user, by=by))
+    checks = Checks()
+    checks.text(name, "/name", limit=NAME_LENGTH, is_required=True)
+    checks.text(description, "/description", limit=TEXT_LENGTH)
+    if owner == SYSTEM_ACTOR:
+        checks.add("actor.system", "/actor", "Nobody can act as the system actor.")
+    elif user is not None and not user.is_active:
+        checks.add("actor.inactive", "/actor", f"{user.name} is suspended or removed.")
+    lifetime = _lifetime(checks, duration)
+    if user is None:
+        if owner != SYSTEM_ACTOR:
+            checks.add("unknown", "/actor", f"There is no user {owner!r}.")
+        raise Invalid(checks.problems)
+    checks.finish()
+    text = secret_texts.fresh(_PREFIX)
+    with change(by=by, door=door) as doing:
+        now = timezone.now()
+        token = AccessToken.objects.create(
+            user=user,
+            name=name,
+            description=description,
+            prefix=text[:_SHOWN],
+            digest=secret_texts.digest(text),
+            created_at=now,
+            created_by=by.urn,
+            expires_at=None if lifetime is None else now + lifetime,
+        )
+        doing.record(urn=owner, name=name, verb=Verb.TOKEN_CREATED, after=_facts(token))
+    return Issued(token, text)
+
+
+def requirement_for(*, owner: str, user: User | None, by: Actor) -> Requirement:
+    """Return what making a token for somebody needs; `user` is the row of the URN `owner`, None when there is none."""
+    if owner == by.urn:
+        return needs.OWN_TOKEN
+    if user is not None and user.kind == User.Kind.SERVICE:
+        return needs.TOKENS_OF_SERVICES
+    return needs.TOKENS_OF_OTHERS
+
+
+def authenticate(*, text: str) -> User | None:
+    """Return the user a token speaks for, or None for one that is invented, expired, revoked or of no active user.
+
+    One indexed query, and once a minute a second one that notes the use.
+    """
+    if not secret_texts.is_shaped(text, _PREFIX):
+        return None
+    rows = AccessToken.objects.select_related("user").filter(digest=secret_texts.digest(text), revoked_at__isnull=True)
+    token = rows.first()
+    now = timezone.now()
+    if token is None or not token.user.is_active or (token.expires_at is not None and token.expires_at <= now):
+        return None
+    if token.last_used is None or now - token.last_used >= _NOTE_USE_EVERY:
+        # Asked again in the statement: of many requests at once only one writes.
+        is_due = Q(last_used__isnull=True) | Q(last_used__lte=now - _NOTE_USE_EVERY)
+        AccessToken.objects.filter(is_due, pk=token.pk).update(last_used=now)
+    return token.user
+
+
+def revoke(*, token_id: str | uuid.UUID, by: Actor, door: str) -> None:
+    """End a token at once; one's own needs nothing.
+
+    Raises Forbidden, and NotFound for one that was revoked before or never was.
+    """
+    token = _stored(token_id)
+    if token is None or token.user.urn != by.urn or not by.is_active:
+        is_service = token is not None and token.user.kind == User.Kind.SERVICE
+        needs.require(by=by, requirement=needs.TOKENS_OF_SERVICES if is_service else needs.TOKENS_OF_OTHERS)
+    with change(by=by, door=door) as doing:
+        token = _stored(token_id)
+        if token is None:
+            raise NotFound(f"There is no token {token_id!s}.")
+        token.revoked_at = timezone.now()
+        token.save(update_fields=["revoked_at"])
+        doing.record(urn=token.user.urn, name=token.name, verb=Verb.TOKEN_REVOKED, before=_facts(token))
+
+
+def _owner(urn: str) -> User | None:
+    return User.objects.filter(urn=urn).first() if is_storable(urn) else None
+
+
+def _lifetime(checks: Checks, duration: str | timedelta | None) -> timedelta | None:
+    if isinstance(duration, str):
+        checks.choice(duration, "/duration", tuple(DURATIONS))
+        return DURATIONS.get(duration)
+    if duration is not None and not timedelta(0) < duration <= LONGEST:
+        checks.add("duration.range", "/duration", f"A token lives from a second to {LONGEST.days} days, or for ever.")
+        return None
+    return duration
+
+
+def _stored(token_id: str | uuid.UUID) -> AccessToken | None:
+    try:
+        key = uuid.UUID(str(token_id))
+    except ValueError:
+        return None
+    return AccessToken.objects.select_related("user").filter(pk=key, revoked_at__isnull=True).first()
+
+
+def _facts(token: AccessToken) -> dict[str, str | None]:
+    return {
+        "id": str(token.pk),
+        "name": token.name,
+        "expires_at": None if token.expires_at is None else token.expires_at.isoformat(),
+    }

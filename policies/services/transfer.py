@@ -1,0 +1,228 @@
+"""Policies as files: written out exactly as they are stored, and read in again, all of them or none.
+
+A file holds `{"policies": [entry, ...]}`; a list of entries, a single entry, and a bare DataHub document are read, too.
+An entry is `{"urn", "family", "name", "description", "state", "document"}`, of which `document` alone is needed;
+DataHub's own `{"urn", "info"}` is understood. A policy whose URN is stored is replaced, any other is new.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from policies import authority, queries
+from policies.engine import families
+from policies.engine.errors import Problem, UnknownFamily
+from policies.engine.families.document import escape
+from policies.engine.model import SYSTEM_ACTOR, Actor
+from policies.errors import Invalid, Stale
+from policies.models import Policy, PolicyVersion
+from policies.services import changes, json_text, policies
+from policies.services.policies import MANAGE, Draft
+
+#: How many policies one file may hold.
+MOST = 10_000
+
+_ENTRY_FIELDS = ("urn", "family", "name", "description", "state", "editable", "version", "document")
+_BOOT_FIELDS = ("urn", "info")
+_TEXTS = ("urn", "family", "name", "description", "state")
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One policy of a file: what it would become, and the version it would replace (None: it is new).
+
+    `is_same` says that it is stored exactly so.
+    """
+
+    urn: str | None
+    name: str
+    draft: Draft
+    version: int | None
+    is_same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What reading a file in would do."""
+
+    planned: tuple[Planned, ...]
+
+    @property
+    def created(self) -> list[Planned]:
+        """The new ones."""
+        return [one for one in self.planned if one.version is None]
+
+    @property
+    def replaced(self) -> list[Planned]:
+        """Those that would get another document."""
+        return [one for one in self.planned if one.version is not None and not one.is_same]
+
+    @property
+    def unchanged(self) -> list[Planned]:
+        """Those that are stored exactly so; nothing is written for them."""
+        return [one for one in self.planned if one.is_same]
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that differs once the plan means something else, since somebody changed these policies."""
+        return changes.fingerprint({"plan": [(one.urn, one.version, one.is_same) for one in self.planned]})
+
+
+def exported(rows: Iterable[Policy]) -> dict[str, Any]:
+    """Return policies as the content of a file."""
+    return {"policies": [_entry(policy) for policy in rows]}
+
+
+def planned(*, body: bytes, by: Actor) -> Plan:
+    """Read a file and return what it would do. Stores nothing.
+
+    Raises Forbidden, or Invalid with every problem of every policy, each with its place in the file.
+    """
+    authority.require(by=by, any_of=MANAGE)
+    entries, place = _entries(json_text.loads(body, what="The file"))
+    if not entries:
+        raise Invalid.one(code="import.empty", pointer="", detail="There are no policies in this file.")
+    if len(entries) > MOST:
+        detail = f"A file holds up to {MOST:,} policies, not {len(entries):,}."
+        raise Invalid.one(code="import.long", pointer="", detail=detail)
+    reading = _Reading([(f"{place}/{index}" if place is not None else "", one) for index, one in enumerate(entries)])
+    found = reading.planned(by)
+    if reading.problems:
+        raise Invalid(reading.problems)
+    return Plan(tuple(found))
+
+
+def store(*, plan: Plan, seen: str, by: Actor, door: str) -> int:
+    """Do what a plan says, all of it or nothing, and return the version of all policies afterwards.
+
+    Raises Stale when the plan is not the one that was `seen`, and what creating and replacing policies raises.
+    """
+    authority.require(by=by, any_of=MANAGE)
+    if seen != plan.fingerprint:
+        raise Stale("Somebody changed these policies meanwhile. Look again at what will be done.")
+    with transaction.atomic():
+        version = PolicyVersion.bump()
+        for one in plan.planned:
+            if one.version is None:
+                version = policies.create(urn=one.urn, draft=one.draft, by=by, door=door).policy_version
+            elif one.urn is not None and not one.is_same:
+                written = policies.update(urn=one.urn, draft=one.draft, by=by, door=door, if_version=one.version)
+                version = written.policy_version
+    return version
+
+
+def _entry(policy: Policy) -> dict[str, Any]:
+    return {
+        "urn": policy.urn,
+        "family": policy.family,
+        "name": policy.name,
+        "description": policy.description,
+        "state": policy.state,
+        "document": policy.document,
+    }
+
+
+def _entries(value: Any) -> tuple[list[Any], str | None]:
+    """Return the entries and the place of their list; no place for a single entry."""
+    match value:
+        case list():
+            return value, ""
+        case {"policies": list() as entries, **rest} if not rest:
+            return entries, "/policies"
+        case _:
+            return [value], None
+
+
+class _Reading:
+    """The entries of one file, each with its place, and what is wrong with them."""
+
+    def __init__(self, entries: Sequence[tuple[str, Any]]) -> None:
+        self.problems: list[Problem] = []
+        self._drafts = [draft for place, entry in entries if (draft := self._draft(place, entry)) is not None]
+
+    def planned(self, by: Actor) -> list[Planned]:
+        """Compare the entries with what is stored."""
+        self._note_doubles()
+        urns = [urn for _, urn, _ in self._drafts if urn is not None]
+        stored = {policy.urn: policy for policy in queries.policies_among(urns=urns)}
+        return [self._planned(place, urn, draft, stored.get(urn or ""), by) for place, urn, draft in self._drafts]
+
+    def _draft(self, place: str, entry: Any) -> tuple[str, str | None, Draft] | None:
+        """Check one entry; None when it cannot be made a draft of."""
+        before = len(self.problems)
+        fields, document_at = self._fields(place, entry)
+        if len(self.problems) > before:
+            return None
+        urn = fields.get("urn")
+        draft = Draft(fields.get("family") or "datahub", fields["document"], fields.get("state"), None)
+        try:
+            if urn is not None:
+                policies.checked_urn(urn)
+        except Invalid as error:
+            self._note(place, error.problems)
+        try:
+            document = policies.checked(draft)
+        except Invalid as error:
+            for problem in error.problems:
+                is_beside = problem.code in ("state.disagrees", UnknownFamily.code)
+                self._note(place if is_beside else f"{place}{document_at}", [problem])
+            return None
+        columns = families.get(draft.family).columns(document)
+        if fields.get("name") not in (None, columns["name"]):
+            self._note(
+                place, [Problem("name.disagrees", "/name", "The name beside the document is not the one in it.")]
+            )
+        description = fields.get("description")
+        if "description" in columns and description not in (None, columns["description"]):
+            detail = "The description beside the document is not the one in it."
+            self._note(place, [Problem("description.disagrees", "/description", detail)])
+        beside = None if "description" in columns else description
+        return place, urn, Draft(draft.family, document, draft.state, beside)
+
+    def _fields(self, place: str, entry: Any) -> tuple[Mapping[str, Any], str]:
+        """Return the fields of an entry and where in it its document is, after noting what is wrong with its shape."""
+        if not isinstance(entry, dict):
+            self._note(place, [Problem("type.object", "", "A policy is an object.")])
+            return {}, ""
+        if "document" not in entry and "info" not in entry:
+            return {"document": entry}, ""
+        known = _BOOT_FIELDS if "info" in entry else _ENTRY_FIELDS
+        for name in entry:
+            if name not in known:
+                self._note(place, [Problem("field.unknown", f"/{escape(name)}", f"There is no field {name!r} here.")])
+        for name in _TEXTS:
+            value = entry.get(name)
+            if value is not None and not isinstance(value, str):
+                self._note(place, [Problem("type.text", f"/{name}", "This must be a text.")])
+        document_at = "info" if "info" in entry else "document"
+        return {**entry, "document": entry[document_at]}, f"/{document_at}"
+
+    def _planned(self, place: str, urn: str | None, draft: Draft, stored: Policy | None, by: Actor) -> Planned:
+        columns = families.get(draft.family).columns(draft.document)
+        if stored is None:
+            return Planned(urn, columns["name"], draft, None, is_same=False)
+        state = columns.get("state", draft.state or stored.state)
+        description = columns.get("description", stored.description if draft.description is None else draft.description)
+        # Keys in another order are another document: what is written out is what was read in.
+        kept = [json.dumps(document) for document in (stored.document, draft.document)]
+        is_same = kept[0] == kept[1] and (stored.state, stored.description) == (state, description)
+        if stored.family != draft.family:
+            self._note(place, [Problem("family.fixed", "/family", "A policy keeps its family.")])
+        elif not is_same and not stored.is_editable and by.urn != SYSTEM_ACTOR:
+            self._note(place, [Problem("policy.fixed", "/urn", f"{stored.name} cannot be changed.")])
+        beside = Draft(draft.family, draft.document, state, None if "description" in columns else description)
+        return Planned(urn, columns["name"], beside, stored.version, is_same=is_same)
+
+    def _note_doubles(self) -> None:
+        first: dict[str, str] = {}
+        for place, urn, _ in self._drafts:
+            if urn is not None and first.setdefault(urn, place) != place:
+                self._note(
+                    place, [Problem("urn.twice", "/urn", f"{urn} stands in this file already, at {first[urn]}.")]
+                )
+
+    def _note(self, place: str, problems: Iterable[Problem]) -> None:
+        self.problems += (Problem(one.code, f"{place}{one.pointer}", one.detail) for one in problems)

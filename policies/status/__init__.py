@@ -1,0 +1,1 @@
+"""How this installation is doing: who answers from which policies, and what makes answering slow."""

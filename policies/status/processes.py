@@ -1,0 +1,130 @@
+"""Who answers from which version of the policies: web processes tell it through the cache, workers when asked.
+
+A web process leaves a note about itself after a request, at most once in TELL_EVERY seconds. Each note is an entry of
+its own, so processes do not overwrite one another; one list says whose notes there are. A process that ends takes its
+note along when the note runs out.
+"""
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from celery import current_app
+from django.core.cache import cache
+from django.db import Error as DatabaseError
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from policies import store
+
+log = logging.getLogger(__name__)
+
+#: Seconds between two notes of one process, and after how many a note is forgotten.
+TELL_EVERY = 10.0
+_FORGOTTEN_AFTER = 60
+
+#: Seconds that workers have to answer.
+PATIENCE = 1
+
+_LIST = "policies:serving"
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that answers from policies, from which version, and how many seconds ago it compared that."""
+
+    name: str
+    version: int
+    age: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The kind of broker (None when it cannot be reached), and what each worker said, by its name."""
+
+    kind: str | None
+    answers: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The workers that answer from policies."""
+        return tuple(
+            Process(name, answer["policy_version"], answer["age_seconds"])
+            for name, answer in sorted(self.answers.items())
+            if "policy_version" in answer
+        )
+
+
+def here() -> Process:
+    """Return this process."""
+    return Process(_name(), store.current().version, store.age())
+
+
+def web() -> tuple[Process, ...]:
+    """Return the web processes that left a note lately, this one first."""
+    mine = here()
+    names = [name for name in cache.get(_LIST, ()) if name != mine.name]
+    notes = cache.get_many([_key(name) for name in names])
+    found = [mine]
+    for name in names:
+        if note := notes.get(_key(name)):
+            version, looked_at = note
+            found.append(Process(name, version, max(time.time() - looked_at, 0.0)))
+    return tuple(found)
+
+
+def queue() -> Queue:
+    """Ask the broker and the workers; takes up to PATIENCE seconds, since nobody knows how many workers there are."""
+    try:
+        with current_app.connection_for_write(connect_timeout=PATIENCE) as link:
+            link.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=PATIENCE)
+            kind = str(link.transport.driver_type)
+            replies = current_app.control.broadcast("policy_version", reply=True, timeout=PATIENCE, connection=link)
+    except (OperationalError, OSError):
+        return Queue(None, {})
+    return Queue(kind, {name: answer for reply in replies or () for name, answer in reply.items()})
+
+
+def telling(application: Application) -> Application:
+    """Return the application of a web process that leaves its notes."""
+    told_at = float("-inf")
+
+    def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        nonlocal told_at
+        response = application(environ, start_response)
+        if time.monotonic() - told_at >= TELL_EVERY:
+            told_at = time.monotonic()
+            tell()
+        return response
+
+    return serve
+
+
+def tell() -> None:
+    """Leave a note about this process; a process that has answered nothing yet has none, and no cache is no harm."""
+    held = store.held()
+    if held is None:
+        return
+    version, age = held
+    try:
+        cache.set(_key(_name()), [version, time.time() - age], timeout=_FORGOTTEN_AFTER)
+        names = cache.get(_LIST, [])
+        if _name() not in names:
+            alive = cache.get_many([_key(name) for name in names])
+            cache.set(_LIST, [*(name for name in names if _key(name) in alive), _name()], timeout=None)
+    except (DatabaseError, RedisError, OSError) as error:
+        log.warning("note_not_left", extra={"error": str(error)})
+
+
+def _name() -> str:
+    return f"web-{socket.gethostname()}-{os.getpid()}"
+
+
+def _key(name: str) -> str:
+    return f"{_LIST}:{name}"

@@ -1,0 +1,189 @@
+"""The snapshot this process answers from, and when to look whether a newer one exists.
+
+The truth is the version row in the database. A process holds one snapshot, looks at the row when the last look is older
+than a second, and then swaps one reference; it never goes back to an older version. Only what changed is read and
+compiled again.
+"""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import QuerySet
+
+from policies.engine import families
+from policies.engine.errors import UnknownFamily
+from policies.engine.model import Origin, Statement
+from policies.engine.snapshot import Snapshot
+from policies.errors import Unavailable
+from policies.models import Policy, PolicyVersion
+
+log = logging.getLogger(__name__)
+
+#: Seconds after which a process looks at the version row again.
+LOOK_EVERY = 1.0
+
+#: Seconds a question that demands a version is held back before it is refused.
+WAIT_AT_MOST = 1.0
+
+_BUNDLE_SECONDS = 24 * 3600
+_CHUNK = 500
+
+
+#: Row number and own version of a policy: together they never come again, not even when a URN is used a second time.
+Stamp = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a process holds: the snapshot, the stamp of each policy in it, and when it was last compared."""
+
+    snapshot: Snapshot
+    stamps: Mapping[str, Stamp]
+    looked_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A stored policy as it is compiled."""
+
+    urn: str
+    family: str
+    name: str
+    stamp: Stamp
+    document: Mapping[str, Any]
+
+
+class _Holder:
+    """The one reference of this process."""
+
+    def __init__(self) -> None:
+        self.held: Held | None = None
+        self.lock = threading.Lock()
+
+
+_holder = _Holder()
+
+
+def current(*, at_least: int = 0) -> Snapshot:
+    """Return the newest snapshot this process knows of, looking at the version row at most once a second.
+
+    With `at_least` it is that version or a later one. Raises Unavailable when that version does not exist within
+    WAIT_AT_MOST seconds. A database that cannot be asked raises the database's own error: nothing is answered from a
+    snapshot that may be stale for longer than promised.
+    """
+    held = _holder.held
+    now = time.monotonic()
+    if held is not None and now - held.looked_at < LOOK_EVERY and held.snapshot.version >= at_least:
+        return held.snapshot
+    deadline = now + WAIT_AT_MOST
+    while True:
+        snapshot = _look()
+        if snapshot.version >= at_least:
+            return snapshot
+        if time.monotonic() >= deadline:
+            raise Unavailable(f"Policy version {at_least} is not known here; the newest is {snapshot.version}.")
+        time.sleep(0.05)
+
+
+def forget() -> None:
+    """Make this process look again at its next question, so that an editor sees the change at once."""
+    held = _holder.held
+    if held is not None:
+        _holder.held = replace(held, looked_at=float("-inf"))
+
+
+def drop() -> None:
+    """Let go of the snapshot altogether; the next question builds one anew."""
+    _holder.held = None
+
+
+def age() -> float | None:
+    """Return the seconds since this process last compared its snapshot with the database; None when it has none."""
+    held = _holder.held
+    return None if held is None else time.monotonic() - held.looked_at
+
+
+def held() -> tuple[int, float] | None:
+    """Return the version this process holds and the seconds since it compared it, without looking; None for none."""
+    found = _holder.held
+    return None if found is None else (found.snapshot.version, time.monotonic() - found.looked_at)
+
+
+def rebuild() -> int:
+    """Leave the newest policies in the shared cache as one bundle, and return their version."""
+    while True:
+        version = PolicyVersion.current()
+        documents = list(_documents(_active()))
+        if PolicyVersion.current() == version:
+            break
+    bundle = [[one.urn, one.family, one.name, *one.stamp, one.document] for one in documents]
+    cache.set(f"policies:{version}", json.dumps(bundle, ensure_ascii=False), timeout=_BUNDLE_SECONDS)
+    cache.set("policies:pointer", version, timeout=None)
+    forget()
+    return version
+
+
+def _look() -> Snapshot:
+    """Compare with the database and load what changed.
+
+    Inside a transaction that moved the version itself the snapshot stays as it is: what is not committed yet is
+    nobody's policy. A load that a commit overtook is repeated, so version and policies always belong together.
+    """
+    with _holder.lock:
+        held = _holder.held
+        if held is not None and PolicyVersion.is_moving():
+            return held.snapshot
+        while True:
+            looked_at = time.monotonic()
+            version = PolicyVersion.current()
+            if held is not None and version <= held.snapshot.version:
+                _holder.held = replace(held, looked_at=looked_at)
+                return held.snapshot
+            fresh = _load(version) if held is None else _catch_up(held, version)
+            if PolicyVersion.current() == version:
+                break
+        _holder.held = replace(fresh, looked_at=looked_at)
+        log.info("policies_loaded", extra={"policy_version": version, "policies": len(fresh.stamps)})
+        return fresh.snapshot
+
+
+def _load(version: int) -> Held:
+    documents = list(_documents(_active()))
+    snapshot = Snapshot.build(version, [*families.implicit(), *_compiled(documents)])
+    return Held(snapshot, {one.urn: one.stamp for one in documents}, float("-inf"))
+
+
+def _catch_up(held: Held, version: int) -> Held:
+    """Read and compile only the policies whose stamp moved; a vanished or inactive one has no statements."""
+    stored = {urn: (key, own) for urn, key, own in _active().values_list("urn", "pk", "version")}
+    gone = held.stamps.keys() - stored.keys()
+    moved = [urn for urn, stamp in stored.items() if held.stamps.get(urn) != stamp]
+    changed: dict[str, tuple[Statement, ...]] = dict.fromkeys(gone, ())
+    for start in range(0, len(moved), _CHUNK):
+        changed.update(_compiled(_documents(_active().filter(urn__in=moved[start : start + _CHUNK]))))
+    return Held(held.snapshot.replace(version, changed), stored, float("-inf"))
+
+
+def _active() -> QuerySet[Policy]:
+    return Policy.objects.filter(state=Policy.State.ACTIVE)
+
+
+def _documents(policies: QuerySet[Policy]) -> Iterable[Document]:
+    rows = policies.order_by("urn").values_list("urn", "family", "name", "pk", "version", "document")
+    for urn, family, name, key, own, document in rows.iterator(chunk_size=2000):
+        yield Document(urn, family, name, (key, own), document)
+
+
+def _compiled(documents: Iterable[Document]) -> list[tuple[str, tuple[Statement, ...]]]:
+    try:
+        return [
+            (one.urn, families.get(one.family).compile(one.document, Origin(one.urn, one.name))) for one in documents
+        ]
+    except UnknownFamily as error:
+        raise Unavailable(f"A stored policy cannot be read: {error}") from error

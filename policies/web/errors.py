@@ -1,0 +1,63 @@
+"""Anticipated refusals as pages: what services raise becomes 400, 403, 404, 409, 412 or 503 in words."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from policies.engine.families import vocabulary
+from policies.errors import Forbidden, PolicyAppError
+
+_TITLES = {
+    HTTPStatus.BAD_REQUEST: "This request could not be read",
+    HTTPStatus.CONFLICT: "This contradicts what is stored",
+    HTTPStatus.PRECONDITION_FAILED: "Somebody else changed this meanwhile",
+}
+
+
+class RefusalPages:
+    """Middleware of the pages; the API and the other doors answer in their own words."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Pass the request on."""
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Return the page of a refusal, or None for anything that was not anticipated."""
+        if not isinstance(exception, PolicyAppError):
+            return None
+        status = HTTPStatus(exception.status)
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            # What is around every other page asks the very facts that are missing.
+            return HttpResponse(render_to_string("503.html"), status=status)
+        if isinstance(exception, Forbidden):
+            return render(request, "403.html", refused(exception), status=status)
+        if status == HTTPStatus.NOT_FOUND:
+            return render(request, "404.html", {"reason": exception.detail}, status=status)
+        context = {"code": status.value, "title": _TITLES.get(status, "This was refused"), "reason": exception.detail}
+        return render(request, "400.html", context, status=status)
+
+
+def refused(refusal: Forbidden) -> dict[str, object]:
+    """Return what the page of a refusal shows: each missing privilege in words, and the way to Why."""
+    if not refusal.missing:
+        return {"reason": refusal.detail}
+    known = vocabulary.datahub()
+    missing = [
+        {
+            "privilege": need.privilege,
+            "entity": need.entity,
+            "display": info.display if (info := known.get(need.privilege)) else "",
+        }
+        for need in refusal.missing
+    ]
+    first = refusal.missing[0]
+    query = {"privilege": first.privilege, **({"resource": first.entity} if first.entity else {})}
+    return {"missing": missing, "why_url": f"{reverse('why')}?{urlencode(query)}"}

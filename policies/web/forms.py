@@ -1,0 +1,134 @@
+"""Forms of the pages: what may be typed, and how it is asked for."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.backends import AllowAllUsersModelBackend
+from django.contrib.auth.forms import AuthenticationForm
+
+from policies.models import Policy, User
+from policies.models.people import USER_PREFIX
+
+#: How many tags one question may touch.
+_TOUCHED = 100
+
+
+class SignInForm(AuthenticationForm):
+    """User name and password. Who knows the password of a suspended account is told so; nobody else learns anything."""
+
+    def get_invalid_login_error(self) -> forms.ValidationError:
+        """Return why the sign-in failed, after the same work whether or not there is such an account."""
+        credentials = {name: self.cleaned_data[name] for name in ("username", "password")}
+        user = AllowAllUsersModelBackend().authenticate(self.request, **credentials)
+        if isinstance(user, User) and user.state == User.State.SUSPENDED and not user.is_removed:
+            return forms.ValidationError(
+                "This account is suspended. Ask somebody who manages users and groups.", code="suspended"
+            )
+        return forms.ValidationError("That user name and password do not belong together.", code="invalid_login")
+
+
+class PolicyFilters(forms.Form):
+    """What narrows the list of policies. A value that is no choice narrows nothing and is shown as an error."""
+
+    q = forms.CharField(
+        label="Search",
+        required=False,
+        max_length=200,
+        widget=forms.SearchInput(attrs={"placeholder": "Name or description"}),
+    )
+    state = forms.ChoiceField(
+        label="State",
+        required=False,
+        choices=[("", "All"), *Policy.State.choices],
+        error_messages={"invalid_choice": "There is no such state."},
+    )
+    type = forms.ChoiceField(
+        label="Type",
+        required=False,
+        choices=[("", "Any"), *Policy.Type.choices],
+        error_messages={"invalid_choice": "There is no such type."},
+    )
+    family = forms.ChoiceField(
+        label="Family",
+        required=False,
+        choices=[("", "Any"), *Policy.Family.choices],
+        error_messages={"invalid_choice": "There is no such family."},
+    )
+    privilege = forms.CharField(
+        label="Privilege",
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"list": "privileges", "placeholder": "Any", "autocomplete": "off"}),
+    )
+    actor = forms.CharField(
+        label="Actor",
+        required=False,
+        max_length=512,
+        widget=forms.TextInput(attrs={"placeholder": "Name or URN", "autocomplete": "off"}),
+    )
+
+    def clean_actor(self) -> str:
+        """Return the URN; a name alone is a user's."""
+        return user_urn(self.cleaned_data["actor"])
+
+
+class WhyForm(forms.Form):
+    """One question: who, may use what, on what."""
+
+    actor = forms.CharField(
+        label="Who",
+        required=False,
+        max_length=512,
+        help_text="User name or URN. Left empty: yourself.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    privilege = forms.CharField(
+        label="May use",
+        max_length=200,
+        help_text="The name of a privilege, such as EDIT_ENTITY_TAGS.",
+        error_messages={"required": "Name a privilege."},
+        widget=forms.TextInput(attrs={"list": "privileges", "autocomplete": "off"}),
+    )
+    resource = forms.CharField(
+        label="On",
+        required=False,
+        max_length=512,
+        help_text="URN or name of an entity. Left empty: the platform itself.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    sub_resources = forms.CharField(
+        label="Touching",
+        required=False,
+        max_length=20_000,
+        help_text="URNs of the tags that the change adds or removes, one a line.",
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+
+    def clean_actor(self) -> str:
+        """Return the URN, or nothing; a name alone is a user's."""
+        urn = user_urn(self.cleaned_data["actor"])
+        if urn and not urn.startswith(USER_PREFIX):
+            raise forms.ValidationError("Ask about a person: groups and roles do not act by themselves.")
+        return urn
+
+    def clean_sub_resources(self) -> tuple[str, ...]:
+        """Return the URNs; every line that holds none is named."""
+        lines = [line.strip() for line in self.cleaned_data["sub_resources"].splitlines() if line.strip()]
+        if len(lines) > _TOUCHED:
+            raise forms.ValidationError(f"At most {_TOUCHED} URNs, not {len(lines)}.")
+        if wrong := [line for line in lines if not line.startswith("urn:")]:
+            shown = ", ".join(line[:80] for line in wrong[:5])
+            raise forms.ValidationError(f"These lines are no URNs: {shown}.")
+        return tuple(dict.fromkeys(lines))
+
+    @classmethod
+    def asked(cls, data: Any) -> "WhyForm":
+        """Return the form of a request: a question once a privilege came with it, even an empty one; else prefilled."""
+        names = ("actor", "resource", "sub_resources")
+        return cls(data) if "privilege" in data else cls(initial={name: data.get(name, "") for name in names})
+
+
+def user_urn(text: str) -> str:
+    """Return the URN that somebody means who types a URN or a user name; nothing for nothing."""
+    text = text.strip()
+    return text if not text or text.startswith("urn:") else f"{USER_PREFIX}{text}"

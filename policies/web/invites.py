@@ -1,0 +1,95 @@
+"""Settings > Users & Groups > Invitations: one live link for each role, and one without a role."""
+
+import uuid
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from policies import authority, queries
+from policies.engine.model import SYSTEM_ACTOR
+from policies.errors import NotFound
+from policies.guard import actor_of, needs
+from policies.services import invites
+from policies.web import pages
+from policies.web.pages import DOOR
+from policies.web.people_forms import InviteForm
+
+INVITES = needs("MANAGE_USER_CREDENTIALS")
+
+#: How many roles the form offers; a link for another is made over the API.
+_OFFERED = 500
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@INVITES
+def invite(request: HttpRequest) -> HttpResponse:
+    """The form that makes a link, and the links that are live; htmx gets the form alone, for a dialog."""
+    offered = [(role.urn, role.name) for role in queries.roles()[:_OFFERED]]
+    form = InviteForm(pages.posted(request), roles=offered, initial={"role": request.GET.get("role", "")})
+    status = 200
+    if request.method == "POST":
+        if form.is_valid():
+            typed = form.cleaned_data
+            made = invites.create(
+                role=typed["role"] or None, duration=typed["duration"], by=actor_of(request), door=DOOR
+            )
+            return _shown(request, made)
+        status = pages.UNPROCESSABLE
+    live = list(queries.invites()[: _OFFERED + 1])
+    makers = {one.created_by for one in live}
+    names = {urn: urn for urn in makers} | authority.names(urns=makers) | {SYSTEM_ACTOR: "the system"}
+    context = {
+        "form": form,
+        "live": [{"invite": one, "by": names[one.created_by]} for one in live],
+        "columns": [
+            {"label": "Role"},
+            {"label": "Made"},
+            {"label": "Ends"},
+            {"label": "Actions", "is_hidden_label": True},
+        ],
+        "breadcrumbs": pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Invite users", "")),
+    }
+    template = "people/_invite.html" if pages.wants_fragment(request) else "people/invite.html"
+    return render(request, template, context, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@INVITES
+def invite_revoke(request: HttpRequest, invite_id: uuid.UUID) -> HttpResponse:
+    """Ask, then end a link."""
+    if request.method == "POST":
+        invites.revoke(invite_id=invite_id, by=actor_of(request), door=DOOR)
+        messages.success(request, "The invitation has ended.")
+        return redirect("invite")
+    found = queries.invites().filter(pk=invite_id).first()
+    if found is None:
+        raise NotFound("There is no such invitation: it was replaced, or it has ended.")
+    role = "without a role" if found.role is None else f"as {found.role.name}"
+    return pages.ask(
+        request,
+        title=f"End the invitation {role}?",
+        text="Whoever has the link cannot sign up with it any more. People who did keep what they have.",
+        label="End the invitation",
+        cancel_url=reverse("invite"),
+    )
+
+
+def _shown(request: HttpRequest, made: invites.Invited) -> HttpResponse:
+    role = made.invite.role
+    gains = "No role comes with it." if role is None else f"It gives the role {role.name}."
+    context = {
+        "title": "Invitation" if role is None else f"Invitation as {role.name}",
+        "text": f"Whoever opens the link may sign up. {gains} The link made before for the same role has ended.",
+        "secret": pages.link_to(request, "sign-up", invite_token=made.text),
+        "secret_label": "Invitation link",
+        "expires_at": made.invite.expires_at,
+        "back_url": reverse("invite"),
+        "breadcrumbs": pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Invite users", "")),
+    }
+    return render(request, "people/secret.html", context)

@@ -1,0 +1,241 @@
+"""Settings > Permissions > Roles: the list, one role with who holds it and what it carries, and what is done to it."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from policies import authority, queries
+from policies.engine.model import SYSTEM_ACTOR
+from policies.errors import Forbidden
+from policies.guard import actor_of, needs
+from policies.models import Role, RoleAssignment, User
+from policies.services import needs as wanted
+from policies.services import roles
+from policies.web import pages
+from policies.web.pages import DOOR, Crumb, FormPage
+from policies.web.people_forms import ChoiceForm, NewRoleForm, RoleForm, SearchFilters
+from policies.web.picking import Picker
+from policies.web.users import account_url
+
+MANAGES = needs("MANAGE_POLICIES")
+
+_COLUMNS = [
+    {"label": "Name"},
+    {"label": "Description"},
+    {"label": "Users", "is_number": True},
+    {"label": "Groups", "is_number": True},
+    {"label": "Policies"},
+    {"label": "Actions", "is_hidden_label": True},
+]
+_HOLDER_COLUMNS = [{"label": "Name"}, {"label": "Kind"}, {"label": "Actions", "is_hidden_label": True}]
+#: How many policies a row names.
+_SHOWN = 2
+
+
+@require_GET
+@never_cache
+@MANAGES
+def role_list(request: HttpRequest) -> HttpResponse:
+    """The roles, searched and paged, with who holds them and what they carry; htmx gets the list alone."""
+    form = SearchFilters(request.GET)
+    form.is_valid()
+    text = form.cleaned_data.get("q", "")
+    page = pages.page_of(request, queries.roles(q=text))
+    context = {
+        "form": form,
+        "page": page,
+        "rows": _rows(list(page)),
+        "columns": _COLUMNS,
+        "is_filtered": bool(text),
+        "may": _rights(request),
+        "breadcrumbs": pages.crumbs("Permissions", ("Roles", "")),
+    }
+    return pages.listed(request, whole="people/roles.html", part="people/_roles.html", context=context)
+
+
+@require_GET
+@never_cache
+@MANAGES
+def role_detail(request: HttpRequest, urn: str) -> HttpResponse:
+    """One role: who holds it, page by page, and the policies that name it."""
+    role = queries.role(urn=urn)
+    page = pages.page_of(request, queries.holders(role=role))
+    names = authority.names(urns=[role.created_by]) | {SYSTEM_ACTOR: "the system"}
+    context = {
+        "role": role,
+        "facts": [
+            {"label": "Can be changed", "value": "Yes" if role.is_editable else "No: it comes with the product"},
+            {"label": "URN", "template": "policies/_urn.html", "urn": role.urn},
+            {
+                "label": "Made",
+                "template": "policies/_when.html",
+                "at": role.created_at,
+                "by": names.get(role.created_by, role.created_by),
+            },
+        ],
+        "page": page,
+        "rows": [_holder(row) for row in page],
+        "columns": _HOLDER_COLUMNS,
+        "policies": queries.named_policies(actor=urn),
+        "may": _rights(request),
+        "breadcrumbs": _crumbs(role.name),
+    }
+    return pages.listed(request, whole="people/role.html", part="people/_holders.html", context=context)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@MANAGES
+def role_new(request: HttpRequest) -> HttpResponse:
+    """Make a role; policies give it power by naming it."""
+    page = FormPage(
+        title="New role",
+        subtitle="A role has the power that policies naming it give.",
+        label="Create role",
+        cancel_url=reverse("roles"),
+        breadcrumbs=_crumbs("New role"),
+        form=NewRoleForm(pages.posted(request)),
+        conflict="identifier",
+        shows={"id": "identifier"},
+    )
+    if request.method == "POST":
+        made = page.try_to(lambda typed: _create(typed, request))
+        if made is not None:
+            messages.success(request, f"{made.name} is there. Policies give it power by naming it.")
+            return redirect("role", urn=made.urn)
+    return page.draw(request)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@MANAGES
+def role_edit(request: HttpRequest, urn: str) -> HttpResponse:
+    """Change what a role is called; those that come with the product stay as they are."""
+    role = _changeable(urn) if request.method == "GET" else queries.stored_role(urn=urn)
+    now = None if role is None else roles.facts(role)
+    name = urn if role is None else role.name
+    page = FormPage(
+        title=f"Edit {name}",
+        label="Save",
+        cancel_url=reverse("role", args=[urn]),
+        breadcrumbs=_crumbs(name),
+        form=RoleForm(pages.posted(request), initial=pages.initial(now)),
+    )
+    if request.method == "POST":
+        saved = page.try_to(lambda typed: roles.update(urn=urn, **typed, by=actor_of(request), door=DOOR))
+        if saved is not None:
+            messages.success(request, f"Saved {saved.name}.")
+            return redirect("role", urn=urn)
+        pages.renew(page.form, now)
+    return page.draw(request)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@MANAGES
+def role_remove(request: HttpRequest, urn: str) -> HttpResponse:
+    """Ask, saying what will be lost, then delete a role that no policy names."""
+    role = _changeable(urn)
+    if request.method == "POST":
+        roles.delete(urn=urn, by=actor_of(request), door=DOOR)
+        messages.success(request, f"{role.name} is deleted.")
+        return redirect("roles")
+    users, groups = queries.holder_counts(roles=[role])[urn]
+    losses = [f"Users who hold it: {users}", f"Groups that hold it: {groups}", "Grants given to it"]
+    if naming := queries.named_policies(actor=urn):
+        named = ", ".join(policy.name for policy in naming[:5])
+        losses.append(f"Nothing will happen while policies name it: {named}. Take it out of them first.")
+    return pages.ask(
+        request,
+        title=f"Delete {role.name}?",
+        text="This cannot be undone.",
+        losses=losses,
+        label="Delete role",
+        cancel_url=reverse("role", args=[urn]),
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@MANAGES
+def role_assign(request: HttpRequest, urn: str) -> HttpResponse:
+    """Choose users and groups, and give them the role beside what they hold."""
+    role = queries.role(urn=urn) if request.method == "GET" else queries.stored_role(urn=urn)
+    name = urn if role is None else role.name
+    picker = Picker("actors", "Users and groups", "holder", help="They keep the roles they have: several add up.")
+    page = FormPage(
+        title=f"Assign {name}",
+        label="Assign",
+        cancel_url=reverse("role", args=[urn]),
+        breadcrumbs=_crumbs(name),
+        form=ChoiceForm(pages.posted(request)),
+        pickers=[picker],
+    )
+    if request.method == "POST":
+        picker.read(request.POST)
+        given = page.try_to(lambda _: roles.give(urn=urn, actors=picker.urns, by=actor_of(request), door=DOOR))
+        if given is not None:
+            messages.success(request, f"{len(given)} more hold{'s' if len(given) == 1 else ''} {name}.")
+            return redirect("role", urn=urn)
+    return page.draw(request)
+
+
+@require_POST
+@MANAGES
+def role_take(request: HttpRequest, urn: str) -> HttpResponse:
+    """Take the role from one user or group."""
+    actor = request.POST.get("actor", "")
+    taken = roles.take(urn=urn, actors=[actor], by=actor_of(request), door=DOOR)
+    name = queries.names(urns=[actor]).get(actor, actor)
+    messages.success(request, f"{name} does not hold it any more." if taken else f"{name} did not hold it.")
+    return redirect("role", urn=urn)
+
+
+def _create(typed: dict[str, Any], request: HttpRequest) -> Role:
+    identifier = typed.pop("identifier") or None
+    return roles.create(**typed, identifier=identifier, by=actor_of(request), door=DOOR)
+
+
+def _changeable(urn: str) -> Role:
+    role = queries.role(urn=urn)
+    if not role.is_editable:
+        raise Forbidden((), f"The role {role.name} comes with the product and cannot be changed or deleted.")
+    return role
+
+
+def _rows(found: list[Role]) -> list[dict[str, Any]]:
+    counts = queries.holder_counts(roles=found)
+    carried = queries.policies_of_roles(roles=found)
+    return [
+        {
+            "role": role,
+            "users": counts[role.urn][0],
+            "groups": counts[role.urn][1],
+            "policies": [
+                {"url": reverse("policy", args=[urn]), "name": name} for urn, name in carried[role.urn][:_SHOWN]
+            ],
+            "more_policies": max(0, len(carried[role.urn]) - _SHOWN),
+        }
+        for role in found
+    ]
+
+
+def _holder(row: RoleAssignment) -> dict[str, Any]:
+    if row.group is not None:
+        group = row.group.profile
+        return {"name": group.name, "urn": group.urn, "kind": "group", "url": reverse("group", args=[group.urn])}
+    user: User = row.user  # type: ignore[assignment]  # the database keeps exactly one of the two
+    return {"name": user.name, "urn": user.urn, "kind": "user", "url": account_url(user)}
+
+
+def _rights(request: HttpRequest) -> dict[str, bool]:
+    return pages.may(request, credentials=(wanted.MANAGE_CREDENTIALS, None))
+
+
+def _crumbs(label: str) -> list[Crumb]:
+    return pages.crumbs("Permissions", ("Roles", reverse("roles")), (label, ""))

@@ -1,0 +1,56 @@
+"""Signing in and out."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.auth import views
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from policies import queries
+from policies.errors import NotFound
+from policies.guard import public, signed_in
+from policies.models.people import ROOT_USERNAME, USER_PREFIX
+from policies.web.forms import SignInForm
+
+
+class SignIn(views.LoginView):
+    """The sign-in page. Somebody who is signed in goes on to where they wanted to go."""
+
+    template_name = "registration/login.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def get_redirect_url(self) -> str:  # type: ignore[override]  # the stubs describe a later Django
+        """Return where to go afterwards: an address of this site other than this page, or nothing."""
+        url = super().get_redirect_url()
+        return "" if urlsplit(url).path == reverse("sign-in") else url
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add whether the root account still has the password it was shipped with."""
+        return {**super().get_context_data(**kwargs), "is_default_password": _is_default_password()}
+
+
+def _is_default_password() -> bool:
+    """Whether the shipped password works: told only where it would be true, on a plain-HTTP trial of one machine."""
+    if not settings.PLAIN_HTTP:
+        return False
+    try:
+        root = queries.user(urn=f"{USER_PREFIX}{ROOT_USERNAME}")
+    except NotFound:
+        return False
+    return root.check_password(settings.DEFAULT_ROOT_PASSWORD)
+
+
+sign_in = public(SignIn.as_view())
+sign_out = public(views.LogoutView.as_view())
+
+
+@require_GET
+@signed_in
+def home(_request: HttpRequest) -> HttpResponse:
+    """Lead to the catalog, which everybody who is signed in may open."""
+    return redirect("catalog")

@@ -1,0 +1,19 @@
+"""The addresses of the pages, spelt as DataHub's users type them."""
+
+from django.urls import path
+
+from policies.web import people_urls, policy_urls, reaching, session, status, why
+
+urlpatterns = [
+    path("", session.home, name="home"),
+    path("login", session.sign_in, name="sign-in"),
+    path("logout", session.sign_out, name="sign-out"),
+    path("why", why.why, name="why"),
+    path("why/can", reaching.can, name="why-can"),
+    path("why/who", reaching.who, name="why-who"),
+    path("why/what", reaching.what, name="why-what"),
+    *policy_urls.urlpatterns,
+    *people_urls.urlpatterns,
+    path("settings/status", status.status, name="status"),
+    path("settings/status/workers", status.workers, name="status-workers"),
+]

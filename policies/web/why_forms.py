@@ -1,0 +1,52 @@
+"""Forms of the questions beside Why: the same fields, fewer of them."""
+
+from typing import Any, ClassVar
+
+from django import forms
+
+from policies.web.forms import WhyForm
+
+
+class _Turned(WhyForm):
+    """A question is asked once one of these came with the request, even empty; else the form is prefilled."""
+
+    ASKED_BY: ClassVar[tuple[str, ...]] = ("privilege",)
+
+    @classmethod
+    def asked(cls, data: Any) -> "_Turned":
+        """Return the form of a request."""
+        is_question = any(name in data for name in cls.ASKED_BY)
+        return cls(data) if is_question else cls(initial={name: data.get(name, "") for name in cls.base_fields})
+
+
+class CanForm(_Turned):
+    """What can somebody do with something?"""
+
+    ASKED_BY = ("actor", "resource")
+
+    privilege = None  # type: ignore[assignment]  # Django's way to leave an inherited field out
+    sub_resources = None  # type: ignore[assignment]
+
+
+class WhoForm(_Turned):
+    """Who can do something with something?"""
+
+    actor = None  # type: ignore[assignment]
+    sub_resources = None  # type: ignore[assignment]
+
+
+class WhatForm(_Turned):
+    """What can somebody use a privilege on?"""
+
+    resource = None  # type: ignore[assignment]
+    sub_resources = None  # type: ignore[assignment]
+    type = forms.CharField(
+        label="Of the type",
+        required=False,
+        max_length=64,
+        help_text="Such as dataset. Left empty: any.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    q = forms.CharField(
+        label="Called", required=False, max_length=200, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )

@@ -1,0 +1,96 @@
+"""Callers of the API: users with privileges, and clients that carry their tokens."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from policies import authority, store
+from policies.models.people import USER_PREFIX
+from policies.services import people, policies, tokens
+
+DOOR = "test"
+
+Document = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(store, "WAIT_AT_MOST", 0.0)
+    store.drop()
+    yield
+    store.drop()
+
+
+@pytest.fixture
+def stored(db: None) -> Callable[..., str]:
+    """Store a DataHub policy: `stored("tags", privileges=[...], actors={...})`; return its URN."""
+
+    def make(name: str, **changes: Any) -> str:
+        urn = f"urn:li:dataHubPolicy:{name}"
+        document = document_of(displayName=name, **changes)
+        policies.create(draft=policies.Draft("datahub", document), by=authority.SYSTEM, door=DOOR, urn=urn)
+        return urn
+
+    return make
+
+
+@pytest.fixture
+def client_of(db: None, stored: Callable[..., str]) -> Callable[..., APIClient]:
+    """Make a user with platform privileges and return a client with its token: `client_of("jo", "CHECK_ACCESS")`."""
+
+    def make(username: str, *privileges: str) -> APIClient:
+        people.create(username=username, by=authority.SYSTEM, door=DOOR)
+        urn = USER_PREFIX + username
+        if privileges:
+            actors = {"users": [urn]}
+            stored(f"of-{username}", type="PLATFORM", privileges=list(privileges), actors=actors)
+        made = tokens.create(owner=urn, name="test", by=authority.SYSTEM, door=DOOR)
+        client = APIClient()
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
+        return client
+
+    return make
+
+
+@pytest.fixture
+def manager(client_of: Callable[..., APIClient]) -> APIClient:
+    """Somebody who may do everything these tests are about."""
+    return client_of(
+        "manager",
+        "MANAGE_POLICIES",
+        "MANAGE_USERS_AND_GROUPS",
+        "MANAGE_USER_CREDENTIALS",
+        "MANAGE_ACCESS_TOKENS",
+        "GENERATE_PERSONAL_ACCESS_TOKENS",
+    )
+
+
+def document_of(**changes: Any) -> Document:
+    """Return a valid active metadata policy for nobody, with these fields changed."""
+    return {
+        "displayName": "A policy",
+        "description": "",
+        "type": "METADATA",
+        "state": "ACTIVE",
+        "privileges": [],
+        "actors": {},
+        "editable": True,
+    } | changes
+
+
+def problem_of(response: Any, status: int) -> dict[str, Any]:
+    """Return the body of a refusal, after checking that it is a problem with this status."""
+    assert response.status_code == status, response.content
+    assert response["Content-Type"] == "application/problem+json"
+    body: dict[str, Any] = response.json()
+    assert {"type", "title", "status", "detail"} <= body.keys()
+    assert body["status"] == status
+    return body
+
+
+def pointers_of(response: Any) -> set[tuple[str, str]]:
+    """Return (code, pointer) of every problem of a 400."""
+    return {(one["code"], one["pointer"]) for one in problem_of(response, 400)["errors"]}

@@ -1,0 +1,175 @@
+"""Entities, and what somebody may reach."""
+
+from urllib.parse import quote
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.api.conftest import pointers_of, problem_of
+
+ENTITIES = "/api/v1/entities/"
+OBJECT = "507f1f77bcf86cd799439011"
+
+
+def place(urn):
+    return f"{ENTITIES}{quote(urn, safe='')}/"
+
+
+@pytest.fixture
+def librarian(client_of, stored):
+    """Somebody who may write every entity."""
+    stored(
+        "librarian",
+        privileges=["CREATE_ENTITY", "EDIT_ENTITY", "DELETE_ENTITY", "VIEW_ENTITY_PAGE"],
+        actors={"users": ["urn:li:corpuser:librarian"]},
+    )
+    return client_of("librarian")
+
+
+def register(client, *names, kind="dataset"):
+    bodies = [
+        {"type": kind, "urn": f"urn:li:{kind}:(urn:li:dataPlatform:hive,{name},PROD)", "name": name} for name in names
+    ]
+    answer = client.post(ENTITIES, bodies)
+    assert answer.status_code == 201, answer.content
+    return [one["urn"] for one in answer.json()]
+
+
+def test_one_entity_and_a_list(librarian):
+    made = librarian.post(ENTITIES, {"type": "project", "object_id": "66BE5FC75158D037E9970C6D", "name": "Churn"})
+    assert made.status_code == 201, made.content
+    project = made.json()
+    assert project["urn"] == "urn:li:project:66be5fc75158d037e9970c6d"
+    urn = "urn:li:dataset:(urn:li:dataPlatform:snowflake,churn.scores,PROD)"
+    tags = {"tags": [{"tag": "urn:li:tag:PII"}]}
+    body = {
+        "type": "dataset",
+        "object_id": OBJECT,
+        "project": project["object_id"],
+        "urn": urn,
+        "aspects": {"globalTags": tags},
+    }
+    (dataset,) = librarian.post(ENTITIES, [body]).json()
+    assert (dataset["urn"], dataset["project"]) == (urn, project["object_id"])
+    assert dataset["aspects"]["globalTags"] == tags
+    assert librarian.get(place(urn)).json() == dataset
+    moved = librarian.patch(place(urn), {"project": None})
+    assert moved.json()["project"] is None
+    assert librarian.delete(place(urn)).status_code == 204
+    problem_of(librarian.get(place(urn)), 404)
+    problem_of(librarian.delete(place(urn)), 404)
+
+
+def test_problems_have_their_place_and_nothing_is_stored(librarian):
+    good = {"type": "dataset", "urn": "urn:li:dataset:(urn:li:dataPlatform:hive,a,PROD)"}
+    bad = {"type": "dataset", "urn": "urn:li:chart:(looker,x)", "object_id": "xyz", "colour": 1}
+    found = {pointer for _, pointer in pointers_of(librarian.post(ENTITIES, [good, bad]))}
+    assert {"/1/object_id", "/1/colour"} <= found
+    assert librarian.get(ENTITIES).json()["count"] == 0
+    assert {"/object_id", "/colour"} <= {pointer for _, pointer in pointers_of(librarian.post(ENTITIES, bad))}
+    pointers_of(librarian.post(ENTITIES, [good] * 1001))
+    pointers_of(librarian.post(ENTITIES, ["x"]))
+
+
+def test_writing_needs_a_privilege(client_of):
+    body = {"type": "dataset", "urn": "urn:li:dataset:(urn:li:dataPlatform:hive,a,PROD)", "name": "a"}
+    missing = problem_of(client_of("jo").post(ENTITIES, body), 403)["missing"]
+    assert missing == [{"entity": body["urn"], "privilege": "CREATE_ENTITY"}]
+
+
+@pytest.mark.parametrize(
+    "urn",
+    [
+        "urn:li:dataset:(urn:li:dataPlatform:s3,bucket/a//b c,PROD)",
+        "urn:li:tag:100%",
+        "urn:li:tag:%2F",
+        "urn:li:tag:a+b",
+        "urn:li:tag:a/",
+        "urn:li:tag:żółć 🙂",
+        "urn:li:tag:a?b#c;d&e",
+    ],
+)
+def test_a_urn_in_a_path_is_decoded_once(librarian, urn):
+    kind = urn.split(":")[2]
+    assert librarian.post(ENTITIES, {"type": kind, "urn": urn}).status_code == 201
+    answer = librarian.get(place(urn))
+    assert answer.status_code == 200, answer.content
+    assert answer.json()["urn"] == urn
+
+
+def test_lists_hold_only_what_may_be_viewed(librarian, client_of, stored, settings):
+    first, second = register(librarian, "orders", "bills")
+    tag = librarian.post(ENTITIES, {"type": "tag", "urn": "urn:li:tag:open"}).json()["urn"]
+    reading = client_of("jo")
+    criteria = [{"field": "URN", "values": [first]}]
+    stored(
+        "reads",
+        privileges=["VIEW_ENTITY_PAGE"],
+        actors={"users": ["urn:li:corpuser:jo"]},
+        resources={"filter": {"criteria": criteria}},
+    )
+    assert reading.get(ENTITIES).json()["count"] == 3
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    assert {one["urn"] for one in reading.get(ENTITIES).json()["results"]} == {first, tag}
+    assert reading.get(place(first)).status_code == 200
+    problem_of(reading.get(place(second)), 404)
+    assert librarian.get(f"{ENTITIES}?type=dataset&q=bill").json()["results"][0]["urn"] == second
+
+
+def test_what(librarian, client_of, stored):
+    register(librarian, "orders", "bills", "returns")
+    body = {"privilege": "EDIT_ENTITY", "type": "dataset", "query": "bill"}
+    assert [one["name"] for one in librarian.post("/api/v1/what", body).json()["results"]] == ["bills"]
+    pages = librarian.post("/api/v1/what", {"privilege": "EDIT_ENTITY", "page_size": 2}).json()
+    assert (pages["count"], len(pages["results"])) == (3, 2)
+    more = librarian.post(pages["next"], {"privilege": "EDIT_ENTITY", "page_size": 2}).json()
+    assert (len(more["results"]), more["next"]) == (1, None)
+    assert client_of("jo").post("/api/v1/what", {"privilege": "EDIT_ENTITY"}).json()["count"] == 0
+    asked = {"privilege": "EDIT_ENTITY", "actor": "urn:li:corpuser:librarian"}
+    problem_of(client_of("nosy").post("/api/v1/what", asked), 403)
+    assert client_of("service", "CHECK_ACCESS").post("/api/v1/what", asked).json()["count"] == 3
+    assert pointers_of(librarian.post("/api/v1/what", {"privilege": 1, "page": 0, "x": 1})) == {
+        ("invalid", "/privilege"),
+        ("min_value", "/page"),
+        ("field.unknown", "/x"),
+    }
+
+
+def test_a_type_that_is_not_the_entitys(librarian):
+    (urn,) = register(librarian, "orders")
+    asked = {"privilege": "EDIT_ENTITY", "resource": {"urn": urn, "type": "chart"}}
+    assert pointers_of(librarian.post("/api/v1/authorize", asked)) == {("type.mismatch", "/resource/type")}
+
+
+def test_an_object_is_found_by_type_and_id(librarian, stored, client_of):
+    urn = "urn:li:dataset:(urn:li:dataPlatform:hive,a,PROD)"
+    assert librarian.post(ENTITIES, {"type": "dataset", "urn": urn, "object_id": OBJECT}).status_code == 201
+    stored(
+        "one",
+        privileges=["EDIT_ENTITY_TAGS"],
+        actors={"users": ["urn:li:corpuser:jo"]},
+        resources={"filter": {"criteria": [{"field": "URN", "values": [urn]}]}},
+    )
+    asking = client_of("jo")
+    for object_id, decision in ((OBJECT, "ALLOW"), ("0" * 24, "DENY")):
+        asked = {"privilege": "EDIT_ENTITY_TAGS", "resource": {"type": "dataset", "id": object_id}}
+        assert asking.post("/api/v1/authorize", asked).json()["decision"] == decision
+
+
+@pytest.mark.parametrize("path", [ENTITIES, "/api/v1/what"])
+def test_a_page_costs_the_same_number_of_queries_whatever_its_length(librarian, settings, path):
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    register(librarian, *(f"t{number}" for number in range(60)))
+
+    def cost(size):
+        with CaptureQueriesContext(connection) as queries:
+            if path == ENTITIES:
+                answer = librarian.get(f"{path}?page_size={size}")
+            else:
+                answer = librarian.post(path, {"privilege": "EDIT_ENTITY", "page_size": size})
+        assert len(answer.json()["results"]) == size
+        return len(queries)
+
+    cost(1)
+    assert cost(5) == cost(50)

@@ -1,0 +1,220 @@
+"""Users, groups, roles and tokens over the API."""
+
+from urllib.parse import quote
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
+
+from tests.api.conftest import pointers_of, problem_of
+
+API = "/api/v1"
+PASSWORD = "Correct-Horse-7-battery"
+
+
+def place(kind, urn):
+    return f"{API}/{kind}/{quote(urn, safe='')}/"
+
+
+@pytest.fixture
+def made(manager):
+    """A user, a group and a role, as the API answered."""
+    return {
+        "user": manager.post(f"{API}/users/", {"username": "jo@example.com", "display_name": "Jo"}).json(),
+        "group": manager.post(f"{API}/groups/", {"id": "eng", "name": "Engineers"}).json(),
+        "role": manager.post(f"{API}/roles/", {"id": "steward", "name": "Steward"}).json(),
+    }
+
+
+def test_a_user_is_made_shown_changed_and_deleted(manager, made):
+    user = made["user"]
+    assert user | {"object_id": ""} == {
+        "urn": "urn:li:corpuser:jo@example.com",
+        "username": "jo@example.com",
+        "display_name": "Jo",
+        "email": "",
+        "title": "",
+        "state": "ACTIVE",
+        "object_id": "",
+        "groups": [],
+        "roles": [],
+    }
+    here = place("users", user["urn"])
+    assert manager.get(here).json() == user
+    assert manager.patch(here, {"title": "Engineer"}).json()["title"] == "Engineer"
+    assert manager.put(here, {**user, "email": "jo@example.com"}).json()["title"] == ""
+    assert pointers_of(manager.patch(here, {"username": "other", "groups": ["urn:li:corpGroup:eng"]})) == {
+        ("read_only", "/username"),
+        ("read_only", "/groups"),
+    }
+    assert manager.patch(here, {"password": PASSWORD, "title": "x"}).status_code == 200
+    assert manager.patch(here, {"password": "1", "title": "lost"}).status_code == 400
+    assert manager.get(here).json()["title"] == "x"
+    assert manager.delete(here).status_code == 204
+    problem_of(manager.get(here), 404)
+    problem_of(manager.delete(here), 404)
+
+
+def test_users_with_everything(manager, made):
+    body = {
+        "username": "kim",
+        "password": PASSWORD,
+        "object_id": "507F1F77BCF86CD799439011",
+        "groups": [made["group"]["urn"]],
+        "roles": [made["role"]["urn"]],
+        "state": "SUSPENDED",
+    }
+    answer = manager.post(f"{API}/users/", body)
+    assert answer.status_code == 201, answer.content
+    kim = answer.json()
+    assert (kim["object_id"], kim["groups"], kim["roles"]) == (
+        "507f1f77bcf86cd799439011",
+        [made["group"]["urn"]],
+        [made["role"]["urn"]],
+    )
+    assert "password" not in kim
+    problem_of(manager.post(f"{API}/users/", body), 409)
+    body |= {"username": "lee", "roles": ["urn:li:dataHubRole:none"]}
+    assert pointers_of(manager.post(f"{API}/users/", {**body, "object_id": None})) == {("null", "/object_id")}
+    del body["object_id"]
+    assert pointers_of(manager.post(f"{API}/users/", body)) == {("unknown", "/roles/0")}
+    problem_of(manager.get(place("users", "urn:li:corpuser:lee")), 404)
+
+
+def test_the_system_actor_can_never_be_made(manager):
+    assert manager.post(f"{API}/users/", {"username": "__datahub_system"}).status_code in (400, 403)
+    assert manager.post(f"{API}/users/", {"username": "datahub"}).status_code in (400, 403, 409)
+
+
+def test_writes_need_their_privilege(client_of, made):
+    nosy = client_of("nosy")
+    assert problem_of(nosy.post(f"{API}/users/", {"username": "x"}), 403)["missing"]
+    assert problem_of(nosy.post(f"{API}/groups/", {"name": "x"}), 403)["missing"]
+    missing = [{"entity": None, "privilege": "MANAGE_POLICIES"}]
+    assert problem_of(nosy.post(f"{API}/roles/", {"name": "x"}), 403)["missing"] == missing
+    assert problem_of(nosy.post(f"{API}/roles/assign/", {"role": None, "actors": []}), 403)["missing"] == missing
+    assert nosy.get(f"{API}/users/").status_code == 200
+
+
+def test_groups_and_members(manager, made):
+    group, user = made["group"], made["user"]
+    assert group == {
+        "urn": "urn:li:corpGroup:eng",
+        "id": "eng",
+        "name": "Engineers",
+        "description": "",
+        "origin": "NATIVE",
+        "members": [],
+        "roles": [],
+    }
+    members = f"{place('groups', group['urn'])}members/"
+    for _ in range(2):
+        assert manager.post(members, {"members": [user["urn"]]}).status_code == 201
+    assert [one["urn"] for one in manager.get(members).json()["results"]] == [user["urn"]]
+    assert manager.get(place("users", user["urn"])).json()["groups"] == [group["urn"]]
+    assert pointers_of(manager.post(members, {"members": [user["urn"], "urn:li:corpuser:ghost"]})) == {
+        ("unknown", "/members/1")
+    }
+    assert pointers_of(manager.post(members, {"members": [group["urn"]]})) == {("urn.type", "/members/0")}
+    for _ in range(2):
+        assert manager.delete(members, {"members": [user["urn"]]}).status_code == 204
+    assert manager.get(members).json()["count"] == 0
+    assert manager.patch(place("groups", group["urn"]), {"name": "All"}).json()["name"] == "All"
+    external = manager.post(f"{API}/groups/", {"name": "Ext", "origin": "EXTERNAL", "members": [user["urn"]]}).json()
+    assert external["members"] == [user["urn"]]
+    problem_of(manager.post(f"{place('groups', external['urn'])}members/", {"members": []}), 409)
+    assert manager.delete(place("groups", external["urn"])).status_code == 204
+    problem_of(manager.get(f"{place('groups', external['urn'])}members/"), 404)
+
+
+def test_roles_and_holders(manager, made, stored):
+    role, user, group = made["role"], made["user"], made["group"]
+    actors = f"{place('roles', role['urn'])}actors/"
+    assert manager.post(actors, {"actors": [user["urn"], group["urn"]]}).status_code == 201
+    assert manager.get(actors).json()["results"] == [
+        {"urn": user["urn"], "type": "corpuser"},
+        {"urn": group["urn"], "type": "corpGroup"},
+    ]
+    one = f"{actors}{quote(group['urn'], safe='')}/"
+    assert manager.delete(one).status_code == 204
+    assert manager.get(actors).json()["count"] == 1
+    problem_of(manager.delete(f"{actors}urn:li:corpuser:ghost/"), 404)
+    naming = stored("naming", actors={"roles": [role["urn"]]})
+    assert manager.get(place("roles", role["urn"])).json()["policies"] == [naming]
+    problem_of(manager.delete(place("roles", role["urn"])), 409)
+    problem_of(manager.post(f"{API}/roles/", {"id": "steward", "name": "Again"}), 409)
+
+
+def test_assigning_replaces(manager, made):
+    role, user = made["role"], made["user"]
+    other = manager.post(f"{API}/roles/", {"id": "other", "name": "Other"}).json()
+    manager.post(f"{place('roles', other['urn'])}actors/", {"actors": [user["urn"]]})
+    body = {"role": role["urn"], "actors": [user["urn"], "urn:li:corpuser:ghost"]}
+    assert manager.post(f"{API}/roles/assign/", body).json() == {
+        "role": role["urn"],
+        "assigned": [user["urn"]],
+        "skipped": ["urn:li:corpuser:ghost"],
+    }
+    assert manager.get(place("users", user["urn"])).json()["roles"] == [role["urn"]]
+    problem_of(manager.post(f"{API}/roles/assign/", {**body, "role": "urn:li:dataHubRole:none"}), 404)
+    assert manager.get(place("users", user["urn"])).json()["roles"] == [role["urn"]]
+    assert manager.post(f"{API}/roles/assign", {**body, "role": None}).json()["role"] is None
+    assert manager.get(place("users", user["urn"])).json()["roles"] == []
+    assert pointers_of(manager.post(f"{API}/roles/assign/", {"actors": []})) == {("required", "/role")}
+
+
+def test_a_token_is_shown_once_and_works(client_of, manager):
+    asking = client_of("jo", "GENERATE_PERSONAL_ACCESS_TOKENS")
+    answer = asking.post(f"{API}/tokens/", {"name": "laptop", "duration": "ONE_HOUR"})
+    assert answer.status_code == 201, answer.content
+    made = answer.json()
+    assert set(made) == {"id", "token", "name", "actor", "expires_at"}
+    other = APIClient()
+    other.credentials(HTTP_AUTHORIZATION=f"bearer {made['token']}")
+    rows = other.get(f"{API}/tokens/").json()["results"]
+    assert {row["name"] for row in rows} == {"laptop", "test"}
+    assert made["token"] not in str(rows)
+    assert pointers_of(asking.post(f"{API}/tokens/", {"duration": "ONE_AEON"})) == {
+        ("required", "/name"),
+        ("invalid_choice", "/duration"),
+    }
+    assert asking.delete(f"{API}/tokens/{made['id']}/").status_code == 204
+    problem_of(other.get(f"{API}/tokens/"), 401)
+    problem_of(asking.delete(f"{API}/tokens/{made['id']}/"), 403)
+    problem_of(manager.delete(f"{API}/tokens/{made['id']}/"), 404)
+    problem_of(asking.delete(f"{API}/tokens/nonsense/"), 404)
+
+
+def test_tokens_of_others(client_of, manager):
+    client_of("jo")
+    body = {"name": "for jo", "actor": "urn:li:corpuser:jo"}
+    missing = problem_of(client_of("kim").post(f"{API}/tokens/", body), 403)["missing"]
+    assert missing == [{"entity": None, "privilege": "MANAGE_ACCESS_TOKENS"}]
+    assert manager.post(f"{API}/tokens/", body).status_code == 201
+    assert manager.get(f"{API}/tokens/?actor=urn:li:corpuser:jo").json()["count"] == 2
+    ghost = {**body, "actor": "urn:li:corpuser:ghost"}
+    assert pointers_of(manager.post(f"{API}/tokens/", ghost)) == {("unknown", "/actor")}
+    system = {**body, "actor": "urn:li:corpuser:__datahub_system"}
+    assert pointers_of(manager.post(f"{API}/tokens/", system)) == {("actor.system", "/actor")}
+
+
+def test_status(client_of):
+    body = client_of("jo").get(f"{API}/status/").json()
+    assert body["policy_version"] == body["processes"][0]["policy_version"]
+    assert body["broker"]["reachable"] is True
+
+
+@pytest.mark.parametrize("kind", ["users", "groups", "roles"])
+def test_a_list_costs_the_same_number_of_queries_whatever_its_length(manager, made, kind):
+    for number in range(51):
+        body = {"username": f"u{number}", "groups": ["urn:li:corpGroup:eng"]} if kind == "users" else {"name": "x"}
+        assert manager.post(f"{API}/{kind}/", body).status_code == 201
+
+    def cost(size):
+        with CaptureQueriesContext(connection) as queries:
+            assert len(manager.get(f"{API}/{kind}/?page_size={size}").json()["results"]) == size
+        return len(queries)
+
+    cost(1)
+    assert cost(5) == cost(50)

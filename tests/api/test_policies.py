@@ -1,0 +1,240 @@
+"""Policies over the API: stored and returned exactly, versioned, checked."""
+
+from urllib.parse import quote
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from policies import authority
+from policies.models import Policy
+from policies.services import policies as service
+from tests.api.conftest import document_of, pointers_of, problem_of
+
+POLICIES = "/api/v1/policies/"
+JO = "urn:li:corpuser:jo"
+
+
+def place(urn):
+    return f"{POLICIES}{quote(urn, safe='')}/"
+
+
+@pytest.fixture
+def made(manager):
+    """A policy that was stored over the API."""
+    document = document_of(displayName="Mine", zebra={"z": 1, "a": [1.50, "ü"]}, privileges=["EDIT_ENTITY_TAGS"])
+    answer = manager.post(POLICIES, {"family": "datahub", "document": document})
+    assert answer.status_code == 201, answer.content
+    return answer
+
+
+def test_a_document_comes_back_as_it_was_sent(manager, made):
+    policy = made.json()
+    assert list(policy["document"]) == [*document_of(), "zebra"]
+    assert policy["document"]["zebra"] == {"z": 1, "a": [1.5, "ü"]}
+    shown = manager.get(place(policy["urn"]))
+    assert shown.json() == policy
+    assert policy | {"urn": "", "document": None} == {
+        "urn": "",
+        "family": "datahub",
+        "name": "Mine",
+        "description": "",
+        "state": "ACTIVE",
+        "editable": True,
+        "version": 1,
+        "document": None,
+    }
+    assert shown["ETag"] == '"1"'
+
+
+def test_a_write_counts_from_the_next_question_on(client_of, manager):
+    asking = client_of("jo")
+    document = document_of(privileges=["EDIT_ENTITY_TAGS"], actors={"users": [JO]})
+    answer = manager.post(POLICIES, {"family": "datahub", "document": document, "urn": "urn:li:dataHubPolicy:t"})
+    version = int(answer["Policy-Version"])
+    body = asking.post("/api/v1/authorize", {"privilege": "EDIT_ENTITY_TAGS", "at_least_version": version}).json()
+    assert (body["decision"], body["policy_version"]) == ("ALLOW", version)
+    off = manager.patch(place("urn:li:dataHubPolicy:t"), {"state": "INACTIVE"})
+    assert off.json()["document"]["state"] == "INACTIVE"
+    assert int(off["Policy-Version"]) > version
+    assert asking.post("/api/v1/authorize", {"privilege": "EDIT_ENTITY_TAGS"}).json()["decision"] == "DENY"
+
+
+def test_a_known_name_again(manager, made):
+    body = {"urn": made.json()["urn"], "family": "datahub", "document": document_of()}
+    problem_of(manager.post(POLICIES, body), 409)
+
+
+def test_an_object_can_be_sent_back_as_it_was(manager, made):
+    policy = made.json()
+    answer = manager.put(place(policy["urn"]), policy)
+    assert answer.status_code == 200, answer.content
+    assert answer.json()["version"] == 2
+    assert pointers_of(manager.put(place(policy["urn"]), policy)) == {("version.disagrees", "/version")}
+    other = {**policy, "urn": "urn:li:dataHubPolicy:other", "version": 2}
+    assert pointers_of(manager.put(place(policy["urn"]), other)) == {("urn.disagrees", "/urn")}
+
+
+def test_if_match(manager, made):
+    urn = made.json()["urn"]
+    body = {"family": "datahub", "document": document_of(displayName="New")}
+    problem_of(manager.put(place(urn), body, HTTP_IF_MATCH='"7"'), 412)
+    assert manager.put(place(urn), body, HTTP_IF_MATCH='"1"').status_code == 200
+    problem_of(manager.patch(place(urn), {"state": "INACTIVE"}, HTTP_IF_MATCH='"1"'), 412)
+    problem_of(manager.delete(place(urn), HTTP_IF_MATCH='"1"'), 412)
+    assert pointers_of(manager.delete(place(urn), HTTP_IF_MATCH='"one"')) == {("header.invalid", "/If-Match")}
+    deleted = manager.delete(place(urn), HTTP_IF_MATCH='"2"')
+    assert (deleted.status_code, deleted.content) == (204, b"")
+    assert "Policy-Version" in deleted
+    problem_of(manager.get(place(urn)), 404)
+
+
+def test_versions_and_restoring(manager, made):
+    urn = made.json()["urn"]
+    manager.put(place(urn), {"family": "datahub", "document": document_of(displayName="Second")})
+    rows = manager.get(f"{place(urn)}versions/").json()["results"]
+    assert [(row["version"], row["verb"], row["name"]) for row in rows] == [
+        (2, "UPDATED", "Second"),
+        (1, "CREATED", "Mine"),
+    ]
+    assert manager.get(f"{place(urn)}versions/1/").json()["document"] == made.json()["document"]
+    problem_of(manager.post(f"{place(urn)}versions/1/restore/", HTTP_IF_MATCH='"1"'), 412)
+    restored = manager.post(f"{place(urn)}versions/1/restore/", HTTP_IF_MATCH='"2"')
+    assert (restored.json()["name"], restored.json()["version"]) == ("Mine", 3)
+    problem_of(manager.get(f"{place(urn)}versions/9/"), 404)
+    problem_of(manager.post(f"{place(urn)}versions/9/restore/"), 404)
+    problem_of(manager.get(f"{place('urn:li:dataHubPolicy:none')}versions/"), 404)
+    manager.delete(place(urn))
+    assert manager.get(f"{place(urn)}versions/").json()["results"][0]["document"] is None
+
+
+def test_what_cannot_be_changed(manager, stored):
+    fixed = stored("fixed", editable=False)
+    body = {"family": "datahub", "document": document_of()}
+    for answer in (
+        manager.put(place(fixed), body),
+        manager.patch(place(fixed), {"state": "INACTIVE"}),
+        manager.delete(place(fixed)),
+    ):
+        assert problem_of(answer, 403)["missing"] == []
+    system = "urn:li:dataHubPolicy:system"
+    draft = service.Draft("datahub", document_of())
+    service.create(draft=draft, by=authority.SYSTEM, door="test", urn=system, is_system=True)
+    problem_of(manager.delete(place(system)), 403)
+
+
+def test_everything_here_needs_manage_policies(client_of, made):
+    nosy = client_of("nosy")
+    urn = place(made.json()["urn"])
+    for answer in (
+        nosy.get(POLICIES),
+        nosy.post(POLICIES, {}),
+        nosy.get(urn),
+        nosy.put(urn, {}),
+        nosy.patch(urn, {}),
+        nosy.delete(urn),
+        nosy.get(f"{urn}versions/"),
+        nosy.post(f"{POLICIES}validate/", {}),
+        nosy.get("/api/v1/audit/"),
+    ):
+        assert problem_of(answer, 403)["missing"] == [{"entity": None, "privilege": "MANAGE_POLICIES"}]
+
+
+def test_filters(manager, stored):
+    stored("tags", privileges=["EDIT_ENTITY_TAGS"], actors={"users": [JO]}, description="About Tags")
+    stored("off", state="INACTIVE", privileges=["EDIT_ENTITY_TAGS"])
+    criteria = [{"field": "DOMAIN", "values": ["urn:li:domain:sales"]}]
+    stored("sales", resources={"filter": {"criteria": criteria}})
+    for query, expected in (
+        ("q=about tags", {"tags"}),
+        ("type=PLATFORM", {"of-manager"}),
+        ("state=INACTIVE", {"off"}),
+        ("privilege=EDIT_ENTITY_TAGS", {"tags", "off"}),
+        (f"actor={JO}", {"tags"}),
+        ("resource=urn:li:domain:sales", {"sales"}),
+        ("family=datazone", set()),
+        ("privilege=EDIT_ENTITY_TAGS&state=ACTIVE", {"tags"}),
+    ):
+        rows = manager.get(f"{POLICIES}?{query}").json()["results"]
+        assert {row["name"] for row in rows} == expected, query
+
+
+def test_pages(manager, stored):
+    for number in range(5):
+        stored(f"p{number}")
+    first = manager.get(f"{POLICIES}?page_size=4").json()
+    assert (first["count"], len(first["results"]), first["previous"]) == (6, 4, None)
+    second = manager.get(first["next"]).json()
+    assert (len(second["results"]), second["next"]) == (2, None)
+    assert manager.get(second["previous"]).json()["results"] == first["results"]
+
+
+def test_validate_stores_nothing(manager):
+    before = Policy.objects.count()
+    document = document_of(
+        type="PLATFORM",
+        privileges=["EDIT_ENTITY_TAGS"],
+        actors={"users": ["urn:li:corpuser:ghost"]},
+        resources={"type": "dataset"},
+    )
+    body = manager.post(f"{POLICIES}validate/", {"family": "datahub", "document": document}).json()
+    assert (body["valid"], body["errors"]) == (True, [])
+    assert {(one["code"], one["pointer"]) for one in body["lints"]} == {
+        ("privilege.scope", "/privileges/0"),
+        ("actor.unknown", "/actors/users/0"),
+        ("resources.ignored", "/resources"),
+        ("resources.deprecated", "/resources/type"),
+    }
+    body = manager.post(f"{POLICIES}validate/", {"family": "datahub", "document": document_of()}).json()
+    assert {one["code"] for one in body["lints"]} == {"actors.nobody", "privileges.none"}
+    body = manager.post(f"{POLICIES}validate", {"family": "datahub", "document": {}, "colour": 1}).json()
+    assert body["valid"] is False
+    assert [one["pointer"] for one in body["errors"]] == ["/colour"]
+    assert Policy.objects.count() == before
+
+
+def test_lints_name_entities_that_nobody_knows(manager):
+    criteria = [{"field": "DOMAIN", "values": ["urn:li:domain:none"]}, {"field": "RESOURCE_TYPE", "values": []}]
+    document = document_of(
+        privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True}, resources={"filter": {"criteria": criteria}}
+    )
+    body = manager.post(f"{POLICIES}validate/", {"family": "datahub", "document": document}).json()
+    place_of = "/resources/filter/criteria"
+    assert {(one["code"], one["pointer"]) for one in body["lints"]} == {
+        ("entity.unknown", f"{place_of}/0/values/0"),
+        ("field.deprecated", f"{place_of}/1/field"),
+        ("values.none", f"{place_of}/1/values"),
+    }
+
+
+def test_privileges(client_of):
+    asking = client_of("jo")
+    found = asking.get("/api/v1/privileges/?q=edit tags&scope=metadata").json()["results"]
+    (tags,) = [one for one in found if one["name"] == "EDIT_ENTITY_TAGS"]
+    assert tags["family"] == "datahub"
+    assert tags["description"]
+    assert tags["group"]
+    assert "dataset" in tags["offered_for"]
+    assert asking.get("/api/v1/privileges/").json()["count"] > 100
+
+
+def test_the_record_of_changes(manager, made):
+    urn = made.json()["urn"]
+    (event,) = manager.get(f"/api/v1/audit/?object={quote(urn)}").json()["results"]
+    assert (event["verb"], event["by"], event["door"]) == ("CREATED", "urn:li:corpuser:manager", "api")
+    manager.post("/api/v1/users/", {"username": "new"})
+    rows = manager.get("/api/v1/audit/?of=people&by=urn:li:corpuser:manager").json()["results"]
+    assert [(row["object"], row["verb"]) for row in rows] == [("urn:li:corpuser:new", "CREATED")]
+
+
+def test_a_list_costs_the_same_number_of_queries_whatever_its_length(manager, stored):
+    for number in range(51):
+        stored(f"p{number:02}")
+
+    def cost(size):
+        with CaptureQueriesContext(connection) as queries:
+            assert len(manager.get(f"{POLICIES}?page_size={size}").json()["results"]) == size
+        return len(queries)
+
+    cost(1)
+    assert cost(5) == cost(50)

@@ -1,0 +1,135 @@
+"""The doors for programs: route, call, what anonymous, outsider, owner, steward and root get, and what is sent ({}).
+
+Words in capitals stand for URNs and ids, see NAMES. An address without a name stands under its path. What is empty or
+names nothing is refused after the guard, so such a call shows who gets past it.
+"""
+
+from urllib.parse import quote
+
+from tests.web.catalog.conftest import ORDERS, READER
+
+NAMES = {
+    # A dataset that the owner owns, and an external role.
+    "ORDERS": quote(ORDERS, safe=""),
+    "READER": quote(READER, safe=""),
+    "ADA": "urn:li:corpuser:ada",
+    "NOBODY": "urn:li:corpuser:nobody",
+    "NO_GROUP": "urn:li:corpGroup:none",
+    "NO_ROLE": "urn:li:dataHubRole:none",
+    "NO_POLICY": "urn:li:dataHubPolicy:none",
+    "MAY_READ": "urn:li:dataHubRole:Reader",
+    "NO_ID": "00000000-0000-0000-0000-000000000000",
+}
+
+DOORS = """
+health | GET /health | 200 200 200 200 200
+health-live | GET /health/live | 200 200 200 200 200
+health-ready | GET /health/ready | 200 200 200 200 200
+api-document | GET /api/v1/openapi.json | 200 200 200 200 200
+api-authorize | POST /api/v1/authorize | 401 403 403 200 200 | {"privilege": "EDIT_ENTITY_TAGS", "actor": "ADA"}
+api-authorize-other | POST /api/v1/authorize/ | 401 200 200 200 200 | {"privilege": "EDIT_ENTITY_TAGS"}
+api-authorize-batch | POST /api/v1/authorize/batch | 401 200 200 200 200 | {"questions": []}
+api-authorize-batch-other | POST /api/v1/authorize/batch/ | 401 200 200 200 200 | {"questions": []}
+api-granted-privileges | POST /api/v1/granted-privileges | 401 403 403 200 200 | {"actor": "ADA"}
+api-granted-privileges-other | POST /api/v1/granted-privileges/ | 401 200 200 200 200
+api-who | POST /api/v1/who | 401 403 403 200 200 | {"privilege": "X"}
+api-who-other | POST /api/v1/who/ | 401 403 403 200 200 | {"privilege": "X"}
+api-policies | GET /api/v1/policies/ | 401 403 403 403 200
+api-policies | POST /api/v1/policies/ | 401 403 403 403 400 | {"document": {}}
+api-policies-other | POST /api/v1/policies | 401 403 403 403 400
+api-policies-validate | POST /api/v1/policies/validate/ | 401 403 403 403 200
+api-policies-validate-other | POST /api/v1/policies/validate | 401 403 403 403 200
+api-policy-restore | POST /api/v1/policies/NO_POLICY/versions/1/restore/ | 401 403 403 403 404
+api-policy-restore-other | POST /api/v1/policies/NO_POLICY/versions/1/restore | 401 403 403 403 404
+api-policy-version | GET /api/v1/policies/NO_POLICY/versions/1/ | 401 403 403 403 404
+api-policy-versions | GET /api/v1/policies/NO_POLICY/versions/ | 401 403 403 403 404
+api-policy | GET /api/v1/policies/NO_POLICY/ | 401 403 403 403 404
+api-policy | PUT /api/v1/policies/NO_POLICY/ | 401 403 403 403 400
+api-policy | PATCH /api/v1/policies/NO_POLICY/ | 401 403 403 403 400
+api-policy | DELETE /api/v1/policies/NO_POLICY/ | 401 403 403 403 404
+api-privileges | GET /api/v1/privileges/ | 401 200 200 200 200
+api-users | GET /api/v1/users/ | 401 200 200 200 200
+api-users | POST /api/v1/users/ | 401 403 403 403 201 | {"username": "zoe"}
+api-users-other | POST /api/v1/users | 401 403 403 403 201 | {"username": "zed"}
+api-user | GET /api/v1/users/NOBODY/ | 401 404 404 404 404
+api-user | PUT /api/v1/users/NOBODY/ | 401 404 404 404 404 | {"username": "nobody"}
+api-user | PATCH /api/v1/users/ADA/ | 401 403 403 403 200 | {"display_name": "Ada"}
+api-user | DELETE /api/v1/users/NOBODY/ | 401 403 403 403 404
+api-groups | GET /api/v1/groups/ | 401 200 200 200 200
+api-groups | POST /api/v1/groups/ | 401 403 403 403 201 | {"name": "New"}
+api-groups-other | POST /api/v1/groups | 401 403 403 403 201 | {"name": "New"}
+api-group-members | GET /api/v1/groups/NO_GROUP/members/ | 401 404 404 404 404
+api-group-members | POST /api/v1/groups/NO_GROUP/members/ | 401 403 403 403 404 | {"members": ["ADA"]}
+api-group-members | DELETE /api/v1/groups/NO_GROUP/members/ | 401 403 403 403 404 | {"members": ["ADA"]}
+api-group-members-other | POST /api/v1/groups/NO_GROUP/members | 401 403 403 403 404 | {"members": ["ADA"]}
+api-group | GET /api/v1/groups/NO_GROUP/ | 401 404 404 404 404
+api-group | PUT /api/v1/groups/NO_GROUP/ | 401 404 404 404 404 | {"name": "None"}
+api-group | PATCH /api/v1/groups/urn:li:corpGroup:analysts/ | 401 403 403 403 200 | {"description": "New"}
+api-group | DELETE /api/v1/groups/NO_GROUP/ | 401 403 403 403 404
+api-roles | GET /api/v1/roles/ | 401 200 200 200 200
+api-roles | POST /api/v1/roles/ | 401 403 403 403 201 | {"name": "New"}
+api-roles-other | POST /api/v1/roles | 401 403 403 403 201 | {"name": "New"}
+api-roles-assign | POST /api/v1/roles/assign/ | 401 403 403 403 200 | {"role": "MAY_READ", "actors": ["ADA"]}
+api-roles-assign-other | POST /api/v1/roles/assign | 401 403 403 403 200 | {"role": "MAY_READ", "actors": ["ADA"]}
+api-role-actor | DELETE /api/v1/roles/NO_ROLE/actors/NOBODY/ | 401 403 403 403 404
+api-role-actors | GET /api/v1/roles/NO_ROLE/actors/ | 401 404 404 404 404
+api-role-actors | POST /api/v1/roles/NO_ROLE/actors/ | 401 403 403 403 404 | {"actors": ["ADA"]}
+api-role-actors-other | POST /api/v1/roles/NO_ROLE/actors | 401 403 403 403 404 | {"actors": ["ADA"]}
+api-role | GET /api/v1/roles/NO_ROLE/ | 401 404 404 404 404
+api-role | PUT /api/v1/roles/NO_ROLE/ | 401 404 404 404 404 | {"name": "None"}
+api-role | PATCH /api/v1/roles/urn:li:dataHubRole:Reader/ | 401 403 403 403 403 | {"description": "New"}
+api-role | DELETE /api/v1/roles/NO_ROLE/ | 401 403 403 403 404
+api-tokens | GET /api/v1/tokens/ | 401 200 200 200 200
+api-tokens | POST /api/v1/tokens/ | 401 201 201 201 201 | {"name": "mine"}
+api-tokens-other | POST /api/v1/tokens | 401 403 403 403 201 | {"name": "mine", "actor": "ADA"}
+api-token | DELETE /api/v1/tokens/NO_ID/ | 401 403 403 403 404
+api-service-accounts | GET /api/v1/service-accounts/ | 401 403 403 403 200
+api-service-accounts | POST /api/v1/service-accounts/ | 401 403 403 403 400
+api-service-accounts-other | POST /api/v1/service-accounts | 401 403 403 403 400
+api-service-account-tokens | GET /api/v1/service-accounts/NOBODY/tokens/ | 401 403 403 403 404
+api-service-account-tokens | POST /api/v1/service-accounts/NOBODY/tokens/ | 401 403 403 403 404
+api-service-account-tokens-other | POST /api/v1/service-accounts/NOBODY/tokens | 401 403 403 403 404
+api-service-account | GET /api/v1/service-accounts/NOBODY/ | 401 403 403 403 404
+api-service-account | PATCH /api/v1/service-accounts/NOBODY/ | 401 403 403 403 404
+api-service-account | DELETE /api/v1/service-accounts/NOBODY/ | 401 403 403 403 404
+api-invite-tokens | GET /api/v1/invite-tokens/ | 401 403 403 403 200
+api-invite-tokens | POST /api/v1/invite-tokens/ | 401 403 403 403 201
+api-invite-tokens-other | POST /api/v1/invite-tokens | 401 403 403 403 201
+api-invite-tokens-accept | POST /api/v1/invite-tokens/accept/ | 401 400 400 400 400
+api-invite-tokens-accept-other | POST /api/v1/invite-tokens/accept | 401 400 400 400 400
+api-invite-token | DELETE /api/v1/invite-tokens/NO_ID/ | 401 403 403 403 404
+api-audit | GET /api/v1/audit/ | 401 403 403 403 200
+api-status | GET /api/v1/status/ | 401 200 200 200 200
+api-what | POST /api/v1/what | 401 403 403 200 200 | {"privilege": "X", "actor": "ADA"}
+api-what-other | POST /api/v1/what/ | 401 200 200 200 200 | {"privilege": "X"}
+api-render | POST /api/v1/render | 401 400 400 400 400
+api-render-other | POST /api/v1/render/ | 401 400 400 400 400
+api-operations | POST /api/v1/operations | 401 400 400 400 400
+api-operations-other | POST /api/v1/operations/ | 401 400 400 400 400
+api-grants | GET /api/v1/grants | 401 200 200 200 200
+api-grants | POST /api/v1/grants | 401 400 400 400 400
+api-grants | DELETE /api/v1/grants | 401 400 400 400 400
+api-grants-other | POST /api/v1/grants/ | 401 400 400 400 400
+api-entities | GET /api/v1/entities/ | 401 200 200 200 200
+api-entities | POST /api/v1/entities/ | 401 400 400 400 400
+api-entities-other | POST /api/v1/entities | 401 400 400 400 400
+api-entity-access | GET /api/v1/entities/ORDERS/access/ | 401 200 200 200 200
+api-entity | GET /api/v1/entities/ORDERS/ | 401 200 200 200 200
+api-entity | PATCH /api/v1/entities/ORDERS/ | 401 403 200 403 200
+api-external-roles | GET /api/v1/external-roles/ | 401 200 200 200 200
+api-external-roles | POST /api/v1/external-roles/ | 401 400 400 400 400 | {"name": "New", "id": "new_role"}
+api-external-roles-other | POST /api/v1/external-roles | 401 400 400 400 400 | {"name": "New", "id": "newer_role"}
+api-external-role | GET /api/v1/external-roles/READER/ | 401 200 200 200 200
+api-external-role | PUT /api/v1/external-roles/READER/ | 401 400 400 400 400 | {"name": "New"}
+api-external-role | PATCH /api/v1/external-roles/READER/ | 401 403 403 403 200
+gms-config | GET /config | 200 200 200 200 200
+gms-aspects | POST /aspects | 401 400 400 400 400
+aspects | POST /aspects/ | 401 400 400 400 400
+gms-aspect | GET /aspects/ORDERS?aspect=ownership | 401 200 200 200 200
+gms-entities | POST /entities | 401 400 400 400 400
+entities | POST /entities/ | 401 400 400 400 400
+gms-entity | GET /entities/urn:li:corpuser:olga | 401 200 200 200 200
+gms-entity-v2 | GET /entitiesV2/ORDERS | 401 200 200 200 200
+api-entity | DELETE /api/v1/entities/ORDERS/ | 401 403 403 403 204
+api-external-role | DELETE /api/v1/external-roles/READER/ | 401 403 403 403 204
+"""

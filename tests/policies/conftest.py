@@ -1,0 +1,73 @@
+"""People and policies for tests that write through the services."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from policies import authority, queries, store
+from policies.engine.model import Actor
+from policies.models import GroupProfile, Role, User
+from policies.services import groups, people, policies, roles
+
+DOOR = "test"
+
+
+@pytest.fixture(autouse=True)
+def _fresh_snapshot() -> Iterator[None]:
+    store.drop()
+    yield
+    store.drop()
+
+
+@pytest.fixture
+def system(db: None) -> Actor:
+    return authority.SYSTEM
+
+
+@pytest.fixture
+def user(system: Actor) -> Callable[..., User]:
+    """Make a user: `user("jo", state="SUSPENDED")`."""
+    return lambda username, **more: people.create(username=username, by=system, door=DOOR, **more)
+
+
+@pytest.fixture
+def group(system: Actor) -> Callable[..., GroupProfile]:
+    """Make a group: `group("eng", members=[...])`; its name is its id unless given."""
+    return lambda identifier, **more: groups.create(
+        **{"name": identifier, "identifier": identifier, "by": system, "door": DOOR} | more
+    )
+
+
+@pytest.fixture
+def role(system: Actor) -> Callable[..., Role]:
+    """Make a role: `role("Steward")`; its name is its id unless given."""
+    return lambda identifier, **more: roles.create(
+        **{"name": identifier, "identifier": identifier, "by": system, "door": DOOR} | more
+    )
+
+
+@pytest.fixture
+def holding(system: Actor, user: Callable[..., User]) -> Callable[..., Actor]:
+    """Make a user with these privileges and return it as an actor: `holding("MANAGE_POLICIES")`.
+
+    `resources` makes it a metadata policy with that block.
+    """
+
+    def make(*privileges: str, username: str = "holder", resources: object = None) -> Actor:
+        urn = user(username).urn
+        document: dict[str, Any] = {
+            "displayName": f"What {username} may do",
+            "type": "PLATFORM" if resources is None else "METADATA",
+            "state": "ACTIVE",
+            "privileges": list(privileges),
+            "actors": {"users": [urn], "resourceOwners": False, "allUsers": False, "allGroups": False},
+        }
+        if resources is not None:
+            document["resources"] = resources
+        if privileges:
+            policies.create(draft=policies.Draft("datahub", document), by=system, door=DOOR)
+            store.drop()
+        return queries.actor(urn=urn)
+
+    return make

@@ -1,0 +1,195 @@
+"""What an installation starts with, and what a second start changes."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from policies import authority, queries, store
+from policies.engine.families import vocabulary
+from policies.engine.model import SYSTEM_ACTOR
+from policies.errors import Conflict, Forbidden
+from policies.models import ChangeEvent, Policy, PolicyEvent, PolicyVersion, Role, User
+from policies.services import bootstrap, people, policies, roles
+
+pytestmark = pytest.mark.django_db
+
+ROOT = "urn:li:corpuser:datahub"
+EVERYBODY = "urn:li:dataHubPolicy:7"
+SHIPPED_PRIVILEGES = {"VIEW_ANALYTICS", "GENERATE_PERSONAL_ACCESS_TOKENS"}
+
+called_by: list[str] = []
+
+
+def note_call(*, by):
+    called_by.append(by.urn)
+
+
+def edit(urn, **fields):
+    document = Policy.objects.get(urn=urn).document | fields
+    return policies.update(urn=urn, draft=policies.Draft("datahub", document), by=authority.SYSTEM, door="test")
+
+
+def privileges(urn):
+    return set(Policy.objects.get(urn=urn).document["privileges"])
+
+
+def test_a_new_installation_has_what_the_product_needs():
+    done = bootstrap.run()
+    assert (len(done.created), done.rewritten) == (21, [])
+    assert set(Role.objects.values_list("name", "is_editable")) == {
+        ("Admin", False),
+        ("Editor", False),
+        ("Reader", False),
+    }
+    assert Policy.objects.filter(state="ACTIVE").count() == 17
+    assert set(Policy.objects.filter(is_system=True).values_list("urn", flat=True)) == bootstrap.SYSTEM_POLICIES
+    root = User.objects.get(urn=ROOT)
+    assert root.check_password("datahub")
+    assert (root.name, root.is_staff, root.created_by) == ("DataHub", True, SYSTEM_ACTOR)
+    composed = queries.aspects_of(urn=ROOT)
+    assert composed is not None
+    assert composed["corpUserInfo"]["system"] is True
+    assert queries.is_open_to_everybody()
+
+
+def test_super_users_hold_every_privilege_of_the_registry():
+    bootstrap.run()
+    registry = vocabulary.datahub()
+    for suffix in ("0", "admin-platform-policy"):
+        assert privileges(f"urn:li:dataHubPolicy:{suffix}") == {one.name for one in registry.platform()}
+    for suffix in ("1", "admin-metadata-policy"):
+        assert privileges(f"urn:li:dataHubPolicy:{suffix}") == {one.name for one in registry.metadata()}
+    store.drop()
+    root = queries.actor(urn=ROOT)
+    for one in registry.privileges.values():
+        assert authority.require(by=root, any_of=[[one.name]]).is_allowed
+    assert "CHECK_ACCESS" in registry.names
+
+
+def test_a_second_run_changes_nothing():
+    bootstrap.run()
+    version, events, policy_events = PolicyVersion.current(), ChangeEvent.objects.count(), PolicyEvent.objects.count()
+    done = bootstrap.run()
+    assert (done.created, done.rewritten) == ([], [])
+    assert (PolicyVersion.current(), ChangeEvent.objects.count()) == (version, events)
+    assert PolicyEvent.objects.count() == policy_events
+
+
+def test_what_cannot_be_edited_is_rewritten_and_what_can_is_left_alone():
+    bootstrap.run()
+    fixed, free = "urn:li:dataHubPolicy:reader-metadata-policy", "urn:li:dataHubPolicy:view-entity-page-all"
+    shipped = Policy.objects.get(urn=fixed).document
+    edit(fixed, privileges=[])
+    edit(free, privileges=[], state="INACTIVE")
+    Role.objects.filter(name="Reader").update(description="old words")
+    done = bootstrap.run()
+    assert set(done.rewritten) == {fixed, "urn:li:dataHubRole:Reader"}
+    assert Policy.objects.get(urn=fixed).document == shipped
+    assert Policy.objects.get(urn=free).document["privileges"] == []
+    assert Policy.objects.get(urn=free).state == "INACTIVE"
+    policies.delete(urn=free, by=authority.SYSTEM, door="test")
+    assert bootstrap.run().created == [free]
+
+
+def test_restricted_leaves_everybody_two_privileges():
+    bootstrap.run()
+    assert privileges(EVERYBODY) > SHIPPED_PRIVILEGES
+    assert bootstrap.run(is_restricted=True).rewritten == [EVERYBODY]
+    assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
+    assert not queries.is_open_to_everybody()
+    assert bootstrap.run().rewritten == []
+    assert bootstrap.run(is_restricted=True).rewritten == []
+    assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
+
+
+def test_restricted_from_the_start():
+    bootstrap.run(is_restricted=True)
+    assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
+
+
+def test_restricted_does_not_touch_what_somebody_edited():
+    bootstrap.run()
+    edit(EVERYBODY, description="Ours")
+    assert bootstrap.run(is_restricted=True).rewritten == []
+    assert privileges(EVERYBODY) > SHIPPED_PRIVILEGES
+
+
+def test_the_password_comes_from_the_setting_while_it_is_the_shipped_one(settings):
+    bootstrap.run()
+    settings.AUTHZ_ROOT_PASSWORD = "something else entirely"
+    assert bootstrap.run().rewritten == [ROOT]
+    assert User.objects.get(urn=ROOT).check_password("something else entirely")
+    people.set_password(urn=ROOT, password="my own good words", by=authority.SYSTEM, door="test")
+    assert bootstrap.run().rewritten == []
+    assert User.objects.get(urn=ROOT).check_password("my own good words")
+
+
+def test_the_root_users_own_edits_stay():
+    bootstrap.run()
+    people.update(urn=ROOT, display_name="Boss", by=authority.SYSTEM, door="test")
+    bootstrap.run()
+    assert queries.user(urn=ROOT).name == "Boss"
+
+
+def test_what_nobody_may_do_to_it(holding):
+    bootstrap.run()
+    by = holding("MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS")
+    for suffix in ("0", "1", "admin-platform-policy"):
+        with pytest.raises(Forbidden):
+            policies.delete(urn=f"urn:li:dataHubPolicy:{suffix}", by=by, door="test")
+    with pytest.raises((Forbidden, Conflict)):
+        roles.delete(urn="urn:li:dataHubRole:Admin", by=by, door="test")
+    with pytest.raises(Forbidden):
+        people.remove(urn=ROOT, by=by, door="test")
+
+
+def test_hooks_of_other_apps_are_part_of_it(settings):
+    settings.BOOTSTRAP_HOOKS = (f"{__name__}.note_call",)
+    called_by.clear()
+    bootstrap.run()
+    assert called_by == [SYSTEM_ACTOR]
+
+
+def test_the_command_says_what_it_did():
+    out = StringIO()
+    call_command("bootstrap", "--restricted", stdout=out)
+    call_command("bootstrap", stdout=out)
+    assert out.getvalue().splitlines() == ["21 made, 0 rewritten.", "0 made, 0 rewritten."]
+    assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
+
+
+FILTERS: list[tuple[dict[str, str], int]] = [
+    ({}, 17),
+    ({"q": "reader"}, 2),
+    ({"q": "\x00"}, 0),
+    ({"family": "datahub"}, 16),
+    ({"family": "datazone"}, 1),
+    ({"type": "PLATFORM"}, 5),
+    ({"state": "INACTIVE"}, 0),
+    ({"actor": ROOT}, 3),
+    ({"actor": "urn:li:dataHubRole:Editor", "type": "PLATFORM"}, 1),
+    ({"actor": "*"}, 3),
+    ({"privilege": "MANAGE_POLICIES"}, 3),
+    ({"privilege": "MANAGE_POLICIES", "actor": "urn:li:dataHubRole:Admin"}, 1),
+    ({"privilege": "manage_policies"}, 0),
+    ({"resource": "glossaryNode"}, 1),
+    ({"resource": "*", "privilege": "*:*"}, 1),
+    ({"resource": "\ud800"}, 0),
+]
+
+
+def test_policies_are_listed_by_filter():
+    bootstrap.run()
+    assert [queries.policies(**filters).count() for filters, _ in FILTERS] == [count for _, count in FILTERS]
+    assert queries.active_policies().count() == 17
+
+
+def test_one_policy_and_its_versions():
+    bootstrap.run()
+    edit(EVERYBODY, description="Ours")
+    policy = queries.policy(urn=EVERYBODY)
+    assert (policy.version, policy.description) == (2, "Ours")
+    assert [event.version for event in queries.versions(urn=EVERYBODY)] == [2, 1]
+    assert not queries.versions(urn="\x00").exists()
+    assert queries.names(urns=[EVERYBODY]) == {EVERYBODY: policy.name}

@@ -1,0 +1,108 @@
+"""Invitations, reset links and passwords as services: who may, and what is never stored."""
+
+import pytest
+
+from policies import authority, queries
+from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from policies.models import ChangeEvent, InviteToken, ResetToken
+from policies.services import groups, invites, people, resets, roles, service_accounts
+from policies.services.changes import fingerprint
+from tests.policies.conftest import DOOR
+
+PASSWORD = "correct horse battery"
+
+
+def test_links_are_made_by_who_manages_credentials(holding, user, role):
+    jo, seller = user("jo"), role("seller")
+    clerk = holding("MANAGE_USERS_AND_GROUPS", "MANAGE_POLICIES", username="clerk")
+    keeper = holding("MANAGE_USER_CREDENTIALS", username="keeper")
+    for act in (
+        lambda by: invites.create(role=seller.urn, by=by, door=DOOR),
+        lambda by: resets.create(urn=jo.urn, by=by, door=DOOR),
+    ):
+        with pytest.raises(Forbidden) as refused:
+            act(clerk)
+        assert [need.privilege for need in refused.value.missing] == ["MANAGE_USER_CREDENTIALS"]
+        text = act(keeper).text
+        stored = [*InviteToken.objects.values(), *ResetToken.objects.values(), *ChangeEvent.objects.values()]
+        assert text not in str(stored)
+    with pytest.raises(Forbidden):
+        invites.revoke(invite_id=InviteToken.objects.get().pk, by=clerk, door=DOOR)
+
+
+def test_a_service_and_somebody_suspended_get_no_reset_link(system, user):
+    service = service_accounts.create(display_name="Bot", by=system, door=DOOR)
+    user("sue", state="SUSPENDED")
+    for urn in (service.urn, "urn:li:corpuser:sue"):
+        with pytest.raises(Conflict):
+            resets.create(urn=urn, by=system, door=DOOR)
+    for urn in ("urn:li:corpuser:nobody", "a\x00"):
+        with pytest.raises(NotFound):
+            resets.create(urn=urn, by=system, door=DOOR)
+
+
+def test_services_and_the_suspended_accept_no_invitation(system, user, role):
+
+    text = invites.create(role=role("seller").urn, by=system, door=DOOR).text
+    service = service_accounts.create(display_name="Bot", by=system, door=DOOR)
+    sue = user("sue", state="SUSPENDED")
+    for urn in (service.urn, sue.urn, "urn:li:corpuser:nobody"):
+        with pytest.raises(Forbidden):
+            invites.accept(text=text, by=queries.actor(urn=urn), door=DOOR)
+    with pytest.raises(Forbidden):
+        invites.accept(text=text, by=authority.SYSTEM, door=DOOR)
+
+
+def test_a_refused_sign_up_stores_nothing_and_names_everything(system):
+    text = invites.create(role=None, by=system, door=DOOR).text
+    with pytest.raises(Invalid) as refused:
+        invites.sign_up(text=text, username="a,b", password="x", display_name="x" * 300, email="x" * 400, door=DOOR)
+    assert {problem.pointer for problem in refused.value.problems} == {
+        "/username",
+        "/password",
+        "/display_name",
+        "/email",
+    }
+    with pytest.raises(NotFound):
+        invites.sign_up(text="azi_" + "x" * 43, username="jo", password=PASSWORD, door=DOOR)
+
+
+def test_deleting_a_role_ends_its_invitation(system, role):
+    seller = role("seller")
+    text = invites.create(role=seller.urn, by=system, door=DOOR).text
+    roles.delete(urn=seller.urn, by=system, door=DOOR)
+    with pytest.raises(NotFound):
+        invites.find(text=text)
+
+
+def test_a_write_that_saw_something_else_is_stale(system, user, group, role):
+    jo, crew, seller = user("jo"), group("crew"), role("seller")
+    writes = {
+        fingerprint(people.facts(jo)): lambda seen, name: people.update(
+            urn=jo.urn, display_name=name, seen=seen, by=system, door=DOOR
+        ),
+        fingerprint(groups.facts(crew)): lambda seen, name: groups.update(
+            urn=crew.urn, name=name, seen=seen, by=system, door=DOOR
+        ),
+        fingerprint(roles.facts(seller)): lambda seen, name: roles.update(
+            urn=seller.urn, name=name, seen=seen, by=system, door=DOOR
+        ),
+    }
+    for seen, write in writes.items():
+        write(seen, "First")
+        with pytest.raises(Stale):
+            write(seen, "Second")
+        write("", "Third")
+
+
+def test_words_follow_the_names(system, user, group):
+
+    jo, crew = user("jo", display_name="Josephine Ünlü"), group("crew", name="Night Crew")
+    assert [found.urn for found in queries.users(q="ün JOS")] == [jo.urn]
+    people.update(urn=jo.urn, display_name="Other", by=system, door=DOOR)
+    assert not queries.users(q="josephine").exists()
+    assert [found.urn for found in queries.groups(q="nig")] == [crew.urn]
+    groups.update(urn=crew.urn, name="Day Crew", by=system, door=DOOR)
+    assert not queries.groups(q="nig").exists()
+    assert queries.users(q="_%").count() == 0
+    assert queries.users(q="  ").count() == 1

@@ -1,0 +1,83 @@
+"""The environment is read loudly: nonsense is one sentence with the name of the variable."""
+
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from authzsite import env
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("true", True), ("ON", True), ("1", True), ("no", False), (" off ", False)]
+)
+def test_a_switch_has_several_spellings(monkeypatch, value, expected):
+    monkeypatch.setenv("SWITCH", value)
+    assert env.flag("SWITCH", default=not expected) is expected
+
+
+@pytest.mark.parametrize("value", ["maybe", "2", "tru", "None"])
+def test_a_switch_refuses_other_words(monkeypatch, value):
+    monkeypatch.setenv("SWITCH", value)
+    with pytest.raises(ImproperlyConfigured, match=r"SWITCH is .* true or false"):
+        env.flag("SWITCH", default=True)
+
+
+def test_absent_and_empty_are_the_default(monkeypatch):
+    monkeypatch.delenv("SWITCH", raising=False)
+    assert env.flag("SWITCH", default=True)
+    monkeypatch.setenv("SWITCH", "  ")
+    assert env.flag("SWITCH", default=True)
+    assert not env.is_set("SWITCH")
+
+
+def test_two_spellings_of_one_switch_have_to_agree(monkeypatch):
+    monkeypatch.setenv("ONE", "false")
+    assert not env.agreed_flag(("ONE", "OTHER"), default=True)
+    monkeypatch.setenv("OTHER", "no")
+    assert not env.agreed_flag(("ONE", "OTHER"), default=True)
+    monkeypatch.setenv("OTHER", "true")
+    with pytest.raises(ImproperlyConfigured, match="ONE and OTHER are one switch"):
+        env.agreed_flag(("ONE", "OTHER"), default=True)
+
+
+@pytest.mark.parametrize("value", ["0", "-5", "many", "1.5", "9" * 5000])
+def test_a_whole_number_has_a_minimum(monkeypatch, value):
+    monkeypatch.setenv("SECONDS", value)
+    with pytest.raises(ImproperlyConfigured, match="SECONDS"):
+        env.whole("SECONDS", default=120, minimum=1)
+
+
+def test_a_choice_is_closed(monkeypatch):
+    monkeypatch.setenv("STYLE", "yaml")
+    with pytest.raises(ImproperlyConfigured, match="STYLE is 'yaml', but it has to be one of console, json"):
+        env.choice("STYLE", default="json", among=("console", "json"))
+
+
+def test_a_list_is_written_with_commas(monkeypatch):
+    monkeypatch.setenv("HOSTS", "a.example, b.example ,")
+    assert env.names("HOSTS") == ["a.example", "b.example"]
+
+
+def test_an_address_keeps_its_password_to_itself(monkeypatch):
+    monkeypatch.setenv("BROKER", "amqp://me:secret@host")
+    with pytest.raises(ImproperlyConfigured, match=r"^BROKER has to start with redis://") as refusal:
+        env.address("BROKER", schemes=("redis", "rediss"))
+    assert "secret" not in str(refusal.value)
+
+
+def test_the_database_is_sqlite_unless_an_address_says_otherwise(monkeypatch):
+    monkeypatch.setenv("STORE", "")
+    default = Path("a place with 100% odd?names.sqlite3")
+    assert env.database("STORE", default=default) == {"ENGINE": "django.db.backends.sqlite3", "NAME": str(default)}
+    monkeypatch.setenv("STORE", "postgres://me:p%40ss@db:5433/authz")
+    settings = env.database("STORE", default=default)
+    assert settings["ENGINE"] == "django.db.backends.postgresql"
+    assert (settings["HOST"], settings["PORT"], settings["NAME"], settings["PASSWORD"]) == ("db", 5433, "authz", "p@ss")
+
+
+@pytest.mark.parametrize("value", ["mysql://me@db/authz", "nonsense", "postgres://me@db:port/authz", "postgres://db"])
+def test_a_database_nobody_can_reach_stops_the_start(monkeypatch, value):
+    monkeypatch.setenv("STORE", value)
+    with pytest.raises(ImproperlyConfigured, match=r"^STORE "):
+        env.database("STORE", default=Path("db.sqlite3"))

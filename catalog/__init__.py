@@ -1,0 +1,1 @@
+"""What there is: entities, their aspects and facets, and what follows from them."""

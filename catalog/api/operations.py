@@ -1,0 +1,125 @@
+"""CDAP operations over the API: checked and applied in one call (api.md section 2)."""
+
+from typing import Any
+
+from drf_spectacular.utils import PolymorphicProxySerializer
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.services import operations
+from catalog.services.operations import Done, Emptied, Found
+from policies import store
+from policies.api import answers, fields
+from policies.api.answers import MissingOut, ResultantOut
+from policies.api.base import DOOR, Door
+from policies.api.described import described
+from policies.api.questions import LISTED, ActorIn
+from policies.engine.families.cdap_questions import Said
+from policies.guard import signed_in
+
+TAG = "operations"
+
+
+class DeployedIn(fields.Strict):
+    """What a deployment looks at beside the application."""
+
+    artifact = fields.Urn(required=False, allow_null=True, help_text="What it is deployed from.")
+    programs = serializers.ListField(
+        child=fields.Urn(), required=False, max_length=LISTED, help_text="The programs that it brings."
+    )
+
+
+class OperationIn(fields.Strict):
+    """An operation that is to be done. Lists and delete_all take what the entities lie in, null for everywhere."""
+
+    actor = ActorIn(required=False, allow_null=True, help_text="Left out: the caller.")
+    operation = fields.Text(max_length=255, help_text="`dataset.create`, `program.start` …")
+    entity = fields.Urn(required=False, allow_null=True)
+    parent = fields.Urn(  # type: ignore[assignment]  # the base has one
+        required=False, allow_null=True, help_text="What the entity lies in, as its name says."
+    )
+    related = DeployedIn(required=False, allow_null=True)
+
+
+class DoneOut(serializers.Serializer[Any]):
+    """The operation was allowed and is done; `resultant` are the grants that it gave."""
+
+    decision = serializers.ChoiceField(["ALLOW"])
+    missing = MissingOut(many=True)
+    policy_version = serializers.IntegerField(min_value=0)
+    resultant = ResultantOut(many=True)
+
+
+class FoundOut(serializers.Serializer[Any]):
+    """The entities of a list; of namespaces all, and those on which the actor holds something."""
+
+    returned = serializers.ListField(child=serializers.CharField())
+    accessible = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class RefusedOut(serializers.Serializer[Any]):
+    """An entity that was not deleted."""
+
+    entity = serializers.CharField()
+    missing = MissingOut(many=True)
+
+
+class EmptiedOut(serializers.Serializer[Any]):
+    """What was deleted and what was not; `hidden` counts entities that the actor may not see."""
+
+    deleted = serializers.ListField(child=serializers.CharField())
+    errors = RefusedOut(many=True)  # type: ignore[assignment]  # the base has a property of this name
+    hidden = serializers.IntegerField(min_value=0)
+
+
+Outcome = PolymorphicProxySerializer(
+    component_name="Outcome", serializers=[DoneOut, FoundOut, EmptiedOut], resource_type_field_name=None, many=False
+)
+
+
+@signed_in
+class Operations(Door):
+    """Doing things to CDAP entities."""
+
+    @described(
+        "operations_perform",
+        "Check an operation and apply it",
+        body=OperationIn,
+        answer=Outcome,
+        statuses=(409, 503),
+        tag=TAG,
+    )
+    def post(self, request: Request) -> Response:
+        """Register what a create makes, remove what a delete takes, list what may be seen; a refusal says why."""
+        sent = fields.checked(OperationIn, request.data)
+        related = sent.get("related") or {}
+        said = Said(
+            operation=sent["operation"],
+            entity=sent.get("entity"),
+            parent=sent.get("parent"),
+            artifact=related.get("artifact"),
+            programs=tuple(related.get("programs") or ()),
+        )
+        return Response(_shown(operations.perform(said=said, actor=sent.get("actor"), by=self.actor, door=DOOR)))
+
+
+def _shown(found: Done | Found | Emptied) -> dict[str, Any]:
+    match found:
+        case Done():
+            return {
+                "decision": "ALLOW",
+                "missing": [],
+                "policy_version": found.decision.version or store.current().version,
+                "resultant": answers.granted(found.resultant),
+            }
+        case Found(accessible=None):
+            return {"returned": found.returned}
+        case Found():
+            return {"returned": found.returned, "accessible": found.accessible}
+        case Emptied():
+            return {
+                "deleted": found.deleted,
+                "errors": [{"entity": one.entity, "missing": answers.lacking(one.missing)} for one in found.errors],
+                "hidden": found.hidden,
+            }

@@ -1,0 +1,69 @@
+"""The query that shows what somebody may read of a table."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.queries import tables
+from policies.api import fields, questions
+from policies.api.ask import Asking
+from policies.api.described import described
+from policies.api.questions import COLUMNS, ActorIn, ResourceIn, VersionIn
+from policies.authority import Asked
+from policies.engine.rendering import DIALECTS
+from policies.guard import signed_in
+
+
+class RenderIn(VersionIn):
+    """Which table, as the catalog knows it and as the database calls it, for whom, and in which dialect."""
+
+    actor = ActorIn(required=False, allow_null=True, help_text="Left out: the caller.")
+    resource = ResourceIn()
+    table = fields.Text(max_length=512)
+    columns = serializers.ListField(
+        child=fields.Text(max_length=255),
+        required=False,
+        allow_null=True,
+        allow_empty=False,
+        max_length=COLUMNS,
+        help_text="The table's own when the catalog has no schema for it, else the ones wanted.",
+    )
+    dialect = serializers.ChoiceField(DIALECTS, default="spark")
+
+
+class RenderedOut(serializers.Serializer[Any]):
+    """A query; cells that may not be seen are NULL in it, columns that may not be seen are absent."""
+
+    sql = serializers.CharField()
+
+
+@signed_in
+class Render(Asking):
+    """Rendering."""
+
+    @described(
+        "render",
+        "The SELECT that shows what an actor may read",
+        body=RenderIn,
+        answer=RenderedOut,
+        statuses=(503,),
+    )
+    def post(self, request: Request) -> Response:
+        """Return the query; refused like a read."""
+        sent = fields.checked(RenderIn, request.data)
+        who = sent.get("actor") or self.actor.urn
+        if who != self.actor.urn:
+            self.may_ask_about_others()
+        facts = questions.look_up(sent=[sent], by=self.actor)
+        asked = questions.asked(sent["resource"], facts) or Asked()
+        sql = tables.select(
+            actor=facts.actors[who],
+            asked=asked,
+            table=sent["table"],
+            columns=sent.get("columns"),
+            dialect=sent["dialect"],
+            at_least=sent.get("at_least_version") or 0,
+        )
+        return Response({"sql": sql})

@@ -1,0 +1,57 @@
+"""What may somebody use a privilege on? Filtered in the database, never row by row."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog import queries
+from catalog.api.entities import EntityRow, rows_of
+from policies import authority
+from policies import queries as people
+from policies.api import fields
+from policies.api.ask import Asking
+from policies.api.base import Paged, page_of
+from policies.api.described import described
+from policies.api.questions import ActorIn, VersionIn
+from policies.guard import signed_in
+
+
+class WhatIn(VersionIn, Paged):
+    """On which entities may this actor use this privilege? `query` is searched as in lists of entities."""
+
+    actor = ActorIn(required=False, allow_null=True, help_text="Left out: the caller.")
+    privilege = fields.Text(max_length=255)
+    type = fields.Text(required=False, allow_null=True, max_length=64)
+    query = fields.Text(required=False, allow_null=True, allow_blank=True, max_length=1024)
+
+
+@signed_in
+class What(Asking):
+    """What somebody may reach."""
+
+    @described(
+        "what",
+        "What may an actor use a privilege on?",
+        body=WhatIn,
+        query=Paged,
+        answer=page_of(EntityRow, "Reached"),
+        statuses=(503,),
+    )
+    def post(self, request: Request) -> Response:
+        """Return a page of entities. The page may be named in the query string, as `next` does, or in the body."""
+        self.asked()
+        body = request.data
+        in_path = {name: value for name, value in request.query_params.items() if name in ("page", "page_size")}
+        sent = fields.checked(WhatIn, {**body, **in_path} if isinstance(body, dict) else body)
+        who = sent.get("actor") or self.actor.urn
+        if who != self.actor.urn:
+            self.may_ask_about_others()
+        actor = self.actor if who == self.actor.urn else people.actor(urn=who)
+        coverage = authority.visible(
+            actor=actor, privilege=sent["privilege"], at_least=sent.get("at_least_version") or 0
+        )
+        rows = queries.entities(
+            coverage=coverage, text=sent.get("query") or "", types=[sent["type"]] if sent.get("type") else []
+        )
+        answer = self.page(rows, rows_of, sent)
+        answer.data["policy_version"] = coverage.version
+        return answer

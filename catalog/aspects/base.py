@@ -1,0 +1,108 @@
+"""What every shape of an aspect is made of: references that are URNs, and the facts a document yields.
+
+Unknown fields are kept and never looked at: clients newer than this house send them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic_core import PydanticCustomError
+
+from catalog import urns
+from catalog.urns import Urn
+from policies.models.fields import is_storable
+
+#: Fields of facets that policies do not test; they feed lists, search and the pages.
+WORD = "WORD"
+PLATFORM = "PLATFORM"
+ID = "ID"
+PROJECT = "PROJECT"
+SUBJECT = "SUBJECT"
+ASSET = "ASSET"
+LOGICAL_PARENT = "LOGICAL_PARENT"
+ACCESS_ROLE = "ACCESS_ROLE"
+ROLE_USER = "ROLE_USER"
+ROLE_GROUP = "ROLE_GROUP"
+ROLE_TYPE = "ROLE_TYPE"
+#: Everything that a CDAP entity lies in, from its parent up to the instance.
+WITHIN = "WITHIN"
+#: The artifact or application that a spelling with a version is about (rules/cdap.md CD-20).
+VERSION_OF = "VERSION_OF"
+
+#: Longest name that is projected, in characters; a longer one is cut, its aspect keeps it whole.
+NAME_LENGTH = 255
+
+
+class FacetValue(NamedTuple):
+    """One value of one facet; `type` is the ownership type of an owner, else ''."""
+
+    field: str
+    value: str
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What one document says: facets, and the columns of its entity (None where it says nothing about one)."""
+
+    facets: tuple[FacetValue, ...] = ()
+    name: str | None = None
+    parent: str | None = None
+    is_removed: bool | None = None
+
+
+NOTHING = Facts()
+
+
+class Shape(BaseModel):
+    """A document, or a part of one, that is checked; types are not converted into one another."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class Aspect(Shape):
+    """A whole document."""
+
+    def facts(self, _urn: Urn, /) -> Facts:
+        """Return what the document says about the entity with this URN."""
+        return NOTHING
+
+
+def reference(*types: str) -> Any:
+    """Return the type of a field that holds a URN, of one of these entity types when any are named."""
+
+    def check(text: str) -> str:
+        found = urns.problem(text, "", types)
+        if found is not None:
+            raise PydanticCustomError("urn", "{detail}", {"detail": found.detail})
+        return text
+
+    return Annotated[str, AfterValidator(check)]
+
+
+def _check_name(text: str) -> str:
+    if not is_storable(text):
+        raise PydanticCustomError("text", "The text holds NUL or half of a surrogate pair.")
+    return text
+
+
+AnyUrn = reference()
+DomainUrn = reference("domain")
+ContainerUrn = reference("container")
+TagUrn = reference("tag")
+TermUrn = reference("glossaryTerm")
+NodeUrn = reference("glossaryNode")
+OwnerUrn = reference("corpuser", "corpGroup")
+OwnershipTypeUrn = reference("ownershipType")
+RoleUrn = reference("role")
+UserUrn = reference("corpuser")
+GroupUrn = reference("corpGroup")
+PlatformUrn = reference("dataPlatform")
+Name = Annotated[str, AfterValidator(_check_name)]
+
+
+def values(field: str, found: Iterable[str]) -> tuple[FacetValue, ...]:
+    """Return a facet value for each text, each once, in order."""
+    return tuple(FacetValue(field, value) for value in dict.fromkeys(found))

@@ -1,0 +1,150 @@
+"""Which aspects we own, and the check of a document that arrived."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from catalog import errors
+from catalog.aspects import access, annotations, assets, structure
+from catalog.aspects.base import Aspect
+from policies.engine.errors import Problem
+from policies.models.fields import is_storable
+
+#: The name under which `/api/v1/entities` keeps the name it was given; no client of DataHub writes it.
+REGISTRATION = "registration"
+
+OWNED: Mapping[str, type[Aspect]] = MappingProxyType(
+    {
+        "access": access.Access,
+        "actors": access.Actors,
+        "applicationProperties": assets.ApplicationProperties,
+        "chartInfo": assets.ChartInfo,
+        "container": structure.Container,
+        "containerProperties": structure.ContainerProperties,
+        "dashboardInfo": assets.DashboardInfo,
+        "dataFlowInfo": assets.DataFlowInfo,
+        "dataJobInfo": assets.DataJobInfo,
+        "dataPlatformInfo": structure.DataPlatformInfo,
+        "dataPlatformInstance": structure.DataPlatformInstance,
+        "dataPlatformInstanceProperties": structure.DataPlatformInstanceProperties,
+        "dataProductProperties": assets.DataProductProperties,
+        "datasetProperties": assets.DatasetProperties,
+        "deprecation": annotations.Deprecation,
+        "domainProperties": structure.DomainProperties,
+        "domains": annotations.Domains,
+        "editableDatasetProperties": assets.EditableDatasetProperties,
+        "editableSchemaMetadata": assets.EditableSchemaMetadata,
+        "globalTags": annotations.GlobalTags,
+        "glossaryNodeInfo": structure.GlossaryNodeInfo,
+        "glossaryTermInfo": structure.GlossaryTermInfo,
+        "glossaryTerms": annotations.GlossaryTerms,
+        "institutionalMemory": annotations.InstitutionalMemory,
+        "logicalParent": assets.LogicalParent,
+        "ownership": annotations.Ownership,
+        "ownershipTypeInfo": annotations.OwnershipTypeInfo,
+        "queryProperties": assets.QueryProperties,
+        "querySubjects": assets.QuerySubjects,
+        REGISTRATION: annotations.Registration,
+        "roleProperties": access.RoleProperties,
+        "schemaMetadata": assets.SchemaMetadata,
+        "status": annotations.Status,
+        "subTypes": annotations.SubTypes,
+        "tagProperties": structure.TagProperties,
+    }
+)
+
+#: Aspects that only these types may have. DataHub keeps external roles for datasets (source 003); dashboards and
+#: containers, whose pages have an Access tab as well, are our extension.
+BEARERS: Mapping[str, tuple[str, ...]] = MappingProxyType({"access": ("container", "dashboard", "dataset")})
+
+#: Deepest nesting of a document.
+_DEEPEST = 100
+#: Texts, and everything else that opens or closes nothing.
+_NO_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[^][{}"]+', re.DOTALL)
+
+_INNERMOST = re.compile(r"\[\]|{}")
+
+#: The owned aspects that say something about facets, name, parent or state.
+PROJECTING = frozenset(name for name, shape in OWNED.items() if shape.facts is not Aspect.facts)
+
+
+def read(name: str, text: object) -> tuple[dict[str, Any] | None, list[Problem]]:
+    """Parse the text of a document and, when the aspect is ours, check its shape.
+
+    Returns the document and no problem, or None and every problem; pointers lead into the document.
+    """
+    if not isinstance(text, str):
+        return None, [Problem(errors.DOCUMENT_TEXT, "", "The document must be JSON as text.")]
+    if not is_storable(text):
+        return None, [Problem(errors.DOCUMENT_TEXT, "", "The text holds NUL or half of a surrogate pair.")]
+    if _is_deeper(text, _DEEPEST):
+        return None, [Problem(errors.DOCUMENT_JSON, "", f"The document is nested more than {_DEEPEST} levels deep.")]
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        is_clean = "\\u" not in text or _is_storable_within(document)
+    except ValueError as error:
+        return None, [Problem(errors.DOCUMENT_JSON, "", f"This is not JSON: {error}")]
+    if not is_clean:
+        return None, [
+            Problem(errors.DOCUMENT_TEXT, "", "A text in the document holds NUL or half of a surrogate pair.")
+        ]
+    if not isinstance(document, dict):
+        return None, [Problem(errors.DOCUMENT_SHAPE, "", "An aspect is a JSON object.")]
+    problems = check(name, document)
+    return (None, problems) if problems else (document, [])
+
+
+def check(name: str, document: Mapping[str, Any]) -> list[Problem]:
+    """Return everything wrong with a parsed document of an aspect we own; aspects of others are never wrong."""
+    shape = OWNED.get(name)
+    if shape is None:
+        return []
+    try:
+        shape.model_validate(document)
+    except ValidationError as error:
+        return [
+            Problem(f"aspect.{found['type']}", errors.pointer(found["loc"]), found["msg"])
+            for found in error.errors(include_url=False, include_context=False, include_input=False)
+        ]
+    return []
+
+
+def _is_deeper(text: str, levels: int) -> bool:
+    """Whether JSON nests deeper than this. What reads it later walks it recursively, on stacks deeper than this one."""
+    if text.count("[") + text.count("{") <= levels:
+        return False
+    brackets = _NO_BRACKET.sub("", text)
+    for _ in range(levels):
+        if not brackets:
+            return False
+        brackets = _INNERMOST.sub("", brackets)
+    return bool(brackets)
+
+
+def _is_storable_within(value: Any) -> bool:
+    """Whether every text in a parsed value can be stored and sent again: escapes hide NUL and surrogates."""
+    match value:
+        case str():
+            return is_storable(value)
+        case list():
+            return all(map(_is_storable_within, value))
+        case dict():
+            return all(is_storable(key) and _is_storable_within(one) for key, one in value.items())
+        case _:
+            return True
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits} is too large a number.")
+    return number
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value.")

@@ -1,0 +1,94 @@
+"""Names, trees and search over the catalog, and how much of it a policy reaches: for pickers and the policy builder."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from catalog import queries
+from catalog.models import Ancestry, Entity, Facet, prefix_range
+from policies.engine.matching import OWNER
+from policies.engine.model import Actor, Coverage
+from policies.engine.ports import Branch, Deep, Named, Portion
+from policies.models.fields import storable
+
+
+class OrmDirectory:
+    """`policies.engine.ports.Directory` over the tables of the catalog."""
+
+    def names(self, *, urns: Collection[str]) -> Mapping[str, str]:
+        """Return the names of those that are stored, in one query."""
+        rows = Entity.objects.filter(urn__among=storable(urns)).order_by()
+        return dict(rows.values_list("urn", "name"))
+
+    def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[Named]:
+        """Return entities whose name or URN has words beginning with the words of the text, best first."""
+        rows = queries.search(text=text, types=types)[:limit]
+        return [Named(urn, name, type_) for urn, name, type_ in rows.values_list("urn", "name", "type")]
+
+    def children(self, *, parent: str, types: Collection[str], limit: int) -> Sequence[Branch]:
+        """Return what of these types lies directly in the parent, by name; without one what lies in nothing stored."""
+        kinds = storable(types)
+        below = Entity.objects.filter(parent=OuterRef("urn"), type__in=kinds, is_removed=False)
+        rows = Entity.objects.filter(type__in=kinds, is_removed=False).annotate(is_parent=Exists(below))
+        if parent:
+            rows = rows.filter(parent__in=storable([parent]))
+        else:
+            stored = Entity.objects.filter(urn=OuterRef("parent"), is_removed=False)
+            rows = rows.filter(Q(parent__isnull=True) | ~Exists(stored))
+        columns = rows.order_by("name", "urn").values_list("urn", "name", "type", "is_parent")
+        return [Branch(urn, name, type_, is_parent) for urn, name, type_, is_parent in columns[:limit]]
+
+    def count_covered(self, *, coverage: Coverage, limit: int) -> int:
+        """Return how many entities that are not removed a coverage reaches, counting no further than the limit."""
+        return queries.covered(coverage, _present())[:limit].count()
+
+    def sample_covered(self, *, coverage: Coverage, without: Coverage | None, limit: int) -> Sequence[Named]:
+        """Return the first few that a coverage reaches, by name, leaving out what another one reaches."""
+        rows = queries.covered(coverage, _present())
+        if without is not None:
+            rows = rows.exclude(pk__in=queries.covered(without).order_by().values("pk"))
+        columns = rows.order_by("name", "urn").values_list("urn", "name", "type")
+        return [Named(urn, name, type_) for urn, name, type_ in columns[:limit]]
+
+    def owners_covered(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
+        """Return who owns something that a coverage reaches, as one of these types (None: any), up to a limit."""
+        rows = Facet.objects.filter(field=OWNER, entity__in=queries.covered(coverage, _present()).order_by())
+        if types is not None:
+            rows = rows.filter(type__in=storable(types))
+        return frozenset(rows.order_by().values_list("value", flat=True).distinct()[:limit])
+
+    def covered(
+        self,
+        *,
+        coverage: Coverage,
+        viewer: Actor | None,
+        text: str,
+        types: Collection[str],
+        start: int,
+        limit: int,
+        most: int,
+    ) -> Portion:
+        """Return the entities that a coverage reaches, by name, from the start on, and how many there are up to a most.
+
+        What the viewer may not view is left out by the same statement (None: nothing is).
+        """
+        rows = queries.entities(coverage=coverage, text=text, types=types)
+        if viewer is not None:
+            rows = queries.viewable(rows, by=viewer)
+        columns = rows.order_by("name", "urn").values_list("urn", "name", "type")[start : start + limit]
+        found = [Named(urn, name, type_) for urn, name, type_ in columns]
+        if len(found) < limit and (found or not start):
+            return Portion(found, start + len(found))
+        return Portion(found, rows.order_by()[:most].count())
+
+    def deepest(self, *, type: str, limit: int) -> Sequence[Deep]:
+        """Return the nodes of this type on the lowest levels of its tree, lowest first."""
+        prefix = prefix_range("node", [f"urn:li:{type}:"])
+        counted = Ancestry.objects.filter(prefix).values("node").annotate(above=Count("pk")).order_by("-above", "node")
+        levels = dict(counted.values_list("node", "above")[:limit])
+        names = self.names(urns=levels)
+        return [Deep(urn, names.get(urn, urn), type, above + 1) for urn, above in levels.items()]
+
+
+def _present() -> QuerySet[Entity]:
+    return Entity.objects.filter(is_removed=False).order_by()

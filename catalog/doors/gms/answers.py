@@ -1,0 +1,43 @@
+"""Answers as these clients read them, refusals included; documents are put in as the text that was stored."""
+
+import json
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpResponse
+
+_JSON = "application/json"
+
+#: What clients print as the kind of every refusal.
+_EXCEPTION = "com.linkedin.restli.server.RestLiServiceException"
+
+
+def joined(members: Iterable[tuple[str, str]]) -> str:
+    """Return the text of a JSON object whose values are JSON texts already.
+
+    A document that goes through a parser comes out with other numbers (`1.0e3`, 400 digits) and other blanks.
+    """
+    return "{" + ", ".join(f"{encoded(name)}: {text}" for name, text in members) + "}"
+
+
+def encoded(value: Any) -> str:
+    """Return a value as JSON text."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def text(body: str) -> HttpResponse:
+    """Answer with JSON that is text already."""
+    return HttpResponse(body, content_type=_JSON)
+
+
+def value(value: Any) -> HttpResponse:
+    """Answer an action: its result stands under `value`."""
+    return text(encoded({"value": value}))
+
+
+def refusal(status: int, message: str) -> HttpResponse:
+    """Refuse. Clients print `message`; statuses from 500 on, and 429, make them ask again and again."""
+    body = {"status": status, "message": message or HTTPStatus(status).phrase, "exceptionClass": _EXCEPTION}
+    # Escaped, since a message may repeat what a client sent, half a surrogate pair included.
+    return HttpResponse(json.dumps(body), status=status, content_type=_JSON)

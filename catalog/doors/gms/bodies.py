@@ -1,0 +1,88 @@
+"""What arrives in a body: JSON objects, whatever their headers say, and their members."""
+
+import json
+from typing import Any, NoReturn
+
+from django.http import HttpRequest
+
+from catalog import urns
+from policies.errors import Invalid, PolicyAppError
+
+#: Largest body, in bytes; clients fill a batch up to 15 MiB.
+LARGEST = 16 * 1024 * 1024
+
+_BIGGEST = 2**31 - 1
+
+
+class TooLarge(PolicyAppError):
+    """The body is larger than anything a client sends."""
+
+    code = "body.large"
+    status = 413
+
+
+def read(request: HttpRequest) -> dict[str, Any]:
+    """Return the JSON object in the body. Raises Invalid and TooLarge."""
+    raw = request.body
+    if len(raw) > LARGEST:
+        raise TooLarge(f"The body is larger than {LARGEST} bytes.")
+    try:
+        found = json.loads(raw.decode(), parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        raise _wrong("body.json", "", "The body is not UTF-8.") from None
+    except RecursionError:
+        raise _wrong("body.json", "", "The body is nested too deeply.") from None
+    except ValueError as error:
+        raise _wrong("body.json", "", f"The body is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise _wrong("body.shape", "", "The body must be a JSON object.")
+    return found
+
+
+def text(body: dict[str, Any], name: str, default: str | None = None) -> str:
+    """Return a member that is text; without a default it is needed. Raises Invalid."""
+    found = body.get(name)
+    if found is None and default is not None:
+        return default
+    if not isinstance(found, str):
+        raise _wrong("required" if found is None else "type", f"/{name}", "This must be text.")
+    return found
+
+
+def urn(body: dict[str, Any]) -> urns.Urn:
+    """Return the member `urn`, taken apart. Raises Invalid."""
+    return checked(text(body, "urn"), "/urn")
+
+
+def checked(found: str, pointer: str) -> urns.Urn:
+    """Return a URN taken apart. Raises Invalid with this pointer."""
+    problem = urns.problem(found, pointer)
+    if problem is not None:
+        raise Invalid([problem])
+    return urns.parse(found)
+
+
+def whole(body: dict[str, Any], name: str, default: int) -> int:
+    """Return a member that is a whole number from 0 on. Raises Invalid."""
+    found = body.get(name)
+    if found is None:
+        return default
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= _BIGGEST:
+        raise _wrong("type", f"/{name}", f"This must be a whole number from 0 to {_BIGGEST}.")
+    return found
+
+
+def flag(body: dict[str, Any], name: str) -> bool:
+    """Return a member that is true or false, false when it is not there. Raises Invalid."""
+    found = body.get(name)
+    if found is not None and not isinstance(found, bool):
+        raise _wrong("type", f"/{name}", "This must be true or false.")
+    return bool(found)
+
+
+def _wrong(code: str, pointer: str, detail: str) -> Invalid:
+    return Invalid.one(code=code, pointer=pointer, detail=detail)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value.")

@@ -1,0 +1,80 @@
+"""Searches and lists of URNs. A page past the end is empty, and what a caller may not view is not found."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+
+from catalog import queries
+from catalog.doors.gms import answers, bodies, filters
+from catalog.doors.gms.filters import Filter
+from catalog.queries import viewing
+from catalog.urns import PEOPLE_TYPES
+from policies import authority
+from policies import queries as people
+from policies.authority import Asked
+from policies.engine.families import datahub
+from policies.engine.model import Actor
+from policies.errors import Invalid
+
+#: Longest page; a longer one is cut, and the answer says how long it is.
+LONGEST_PAGE = 10_000
+
+
+def search(request: HttpRequest, by: Actor) -> HttpResponse:
+    """Find entities of one type by the words of their names, best first."""
+    body = bodies.read(request)
+    text = bodies.text(body, "input", "*")
+    asked = filters.read(body.get("filter"), "/filter")
+    urns, facts = _page(body, _found(bodies.text(body, "entity"), text, asked, by))
+    return answers.value(
+        {
+            "from": facts["start"],
+            "pageSize": facts["count"],
+            "numEntities": facts["total"],
+            "entities": [{"entity": urn} for urn in urns],
+        }
+    )
+
+
+def list_urns(request: HttpRequest, by: Actor) -> HttpResponse:
+    """List every entity of one type, removed ones included, in a stable order."""
+    body = bodies.read(request)
+    entity = bodies.text(body, "entity")
+    rows: QuerySet[Any]
+    if entity in PEOPLE_TYPES:
+        rows = _people(entity, "*", by)
+    else:
+        rows = viewing.viewable(queries.entities(types=[entity], with_removed=True), by=by)
+    urns, facts = _page(body, rows.order_by("urn"))
+    return answers.value({**facts, "count": len(urns), "entities": urns})
+
+
+def _page(body: dict[str, Any], rows: QuerySet[Any]) -> tuple[list[str], dict[str, int]]:
+    start = bodies.whole(body, "start", 0)
+    count = min(bodies.whole(body, "count", 10), LONGEST_PAGE)
+    urns = list(rows.values_list("urn", flat=True)[start : start + count])
+    return urns, {"start": start, "count": count, "total": rows.count()}
+
+
+def _found(entity: str, text: str, asked: Filter | None, by: Actor) -> QuerySet[Any]:
+    if entity in PEOPLE_TYPES:
+        if asked is not None:
+            raise Invalid.one(code="filter.type", pointer="/filter", detail=f"A search of {entity} takes no filter.")
+        return _people(entity, text, by)
+    with_removed = asked is not None and asked.asks_removed
+    rows = queries.search(text=text, types=[entity], with_removed=with_removed)
+    return viewing.viewable(rows if asked is None else rows.filter(asked.condition), by=by)
+
+
+def _people(entity: str, text: str, by: Actor) -> QuerySet[Any]:
+    """Return users, groups, roles or policies, for whoever may read entities of that type in general."""
+    authority.require(by=by, requirement=datahub.groups()["entity.read"], resource=Asked("", entity))
+    words = "" if text.strip() == "*" else text.strip()
+    lists: dict[str, QuerySet[Any]] = {
+        "corpuser": people.users(q=words).prefetch_related(None),
+        "corpGroup": people.groups(q=words).prefetch_related(None),
+        "dataHubRole": people.roles(q=words),
+        "dataHubPolicy": people.policies(q=words),
+    }
+    return lists[entity]

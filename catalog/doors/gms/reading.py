@@ -1,0 +1,130 @@
+"""Reads of one entity or one of its aspects.
+
+Documents go out as they came in. Users, groups, roles and policies are read like any entity; what holds a secret is
+read by nobody.
+"""
+
+import re
+
+from django.http import HttpRequest, HttpResponse
+
+from catalog import queries
+from catalog.doors.gms import answers, bodies, names
+from catalog.doors.gms.callers import is_open
+from catalog.queries import StoredAspect
+from catalog.urns import Urn
+from policies import authority
+from policies.authority import Asked
+from policies.engine.families import datahub
+from policies.engine.model import Actor
+from policies.errors import Invalid, NotFound
+
+#: Aspects that hold a secret, or what a secret can be guessed from.
+SECRET = frozenset({"corpUserCredentials", "dataHubAccessTokenInfo", "dataHubSecretValue", "inviteToken"})
+
+_LIST = re.compile(r"List\((.*)\)", re.DOTALL)
+_BIGGEST_VERSION = 2**31 - 1
+
+
+def aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
+    """Answer one version of one aspect, 0 being the newest, under the name of its class."""
+    parsed = readable(urn, by)
+    name = request.GET.get("aspect", "")
+    if not name:
+        raise Invalid.one(code="required", pointer="/aspect", detail="Name the aspect: ?aspect=status.")
+    version = _version(request.GET.get("version", "0"))
+    found = None if name in SECRET else queries.aspect(urn=parsed.text, name=name, version=version)
+    if found is None:
+        raise NotFound(f"{parsed.text} has no {name}" + (f" of version {version}." if version else "."))
+    return answers.text(
+        answers.joined(
+            [
+                ("version", str(version)),
+                ("aspect", answers.joined([(names.full_name(name), found.document)])),
+                ("systemMetadata", _metadata(found)),
+            ]
+        )
+    )
+
+
+def entity(_request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
+    """Answer every aspect of an entity, each under `value` (source 003)."""
+    parsed = readable(urn, by)
+    found = queries.aspects(urn=parsed.text)
+    if found is None:
+        raise NotFound(f"There is no entity {parsed.text}.")
+    aspects = answers.joined((name, answers.joined([("value", one.document)])) for name, one in _shown(found).items())
+    return answers.text(answers.joined([("urn", answers.encoded(parsed.text)), ("aspects", aspects)]))
+
+
+def entity_v2(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
+    """Answer aspects of an entity in envelopes, all or those listed; the key alone says that there is no entity."""
+    parsed = readable(urn, by)
+    found = _shown(queries.aspects(urn=parsed.text) or {})
+    key = found.get(parsed.key_aspect) or StoredAspect(parsed.key_aspect, answers.encoded(parsed.key_document))
+    listed = _listed(request.GET.get("aspects"))
+    wanted = {
+        parsed.key_aspect: key,
+        **{name: one for name, one in found.items() if listed is None or name in listed},
+    }
+    return answers.text(
+        answers.joined(
+            [
+                ("urn", answers.encoded(parsed.text)),
+                ("entityName", answers.encoded(parsed.type)),
+                ("aspects", answers.joined((name, _envelope(one)) for name, one in wanted.items())),
+            ]
+        )
+    )
+
+
+def readable(text: str, by: Actor) -> Urn:
+    """Return the URN taken apart when the caller may read the entity, whether or not there is one."""
+    parsed = bodies.checked(text, "/urn")
+    if not is_open(parsed.type):
+        requirement = datahub.groups()["entity.read"]
+        authority.require(by=by, requirement=requirement, resource=Asked(parsed.text, parsed.type))
+    return parsed
+
+
+def _shown(found: dict[str, StoredAspect]) -> dict[str, StoredAspect]:
+    return {name: one for name, one in found.items() if name not in SECRET}
+
+
+def _envelope(one: StoredAspect) -> str:
+    members = [
+        ("name", answers.encoded(one.name)),
+        ("type", '"VERSIONED"'),
+        ("version", str(one.version)),
+        ("value", one.document),
+        ("created", answers.encoded({"time": _milliseconds(one), "actor": one.created_by})),
+    ]
+    if one.system_metadata is not None:
+        members.append(("systemMetadata", one.system_metadata))
+    return answers.joined(members)
+
+
+def _metadata(one: StoredAspect) -> str:
+    """Return what came with the write, or at least when it was."""
+    return one.system_metadata or answers.encoded({"lastObserved": _milliseconds(one)})
+
+
+def _milliseconds(one: StoredAspect) -> int:
+    return round(one.created_at.timestamp() * 1000)
+
+
+def _version(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _BIGGEST_VERSION):
+        detail = f"This must be a whole number from 0 to {_BIGGEST_VERSION}."
+        raise Invalid.one(code="type", pointer="/version", detail=detail)
+    return int(text)
+
+
+def _listed(text: str | None) -> frozenset[str] | None:
+    """Return the names in `List(a,b)`, None where nothing was listed."""
+    if text is None:
+        return None
+    match = _LIST.fullmatch(text.strip())
+    if match is None:
+        raise Invalid.one(code="type", pointer="/aspects", detail="Write the names as List(a,b).")
+    return frozenset(name.strip() for name in match[1].split(",")) - {""}

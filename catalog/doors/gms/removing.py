@@ -1,0 +1,83 @@
+"""Deletes: an entity for good, one of its aspects, or what others say about it.
+
+A soft delete is a write of `status` and comes with the proposals.
+"""
+
+from collections.abc import Mapping
+
+from django.http import HttpRequest, HttpResponse
+
+from catalog import urns
+from catalog.doors.gms import answers, bodies, reading
+from catalog.doors.gms.callers import DOOR, is_open
+from catalog.models import Entity
+from catalog.queries import viewing
+from catalog.services import deletes, proposals
+from catalog.services.proposals import ChangeType, Proposal
+from policies.engine.model import Actor
+from policies.errors import Invalid
+from policies.models import PolicyVersion
+
+#: How many mentions are named; their number is always given.
+SHOWN = 100
+
+#: What a client calls the link that an aspect makes.
+_RELATIONSHIPS: Mapping[str, str] = {
+    "access": "AssociatedWith",
+    "actors": "Has",
+    "container": "IsPartOf",
+    "dataPlatformInstance": "IsPartOf",
+    "domainProperties": "IsPartOf",
+    "domains": "AssociatedWith",
+    "globalTags": "TaggedWith",
+    "glossaryNodeInfo": "IsPartOf",
+    "glossaryTermInfo": "IsPartOf",
+    "glossaryTerms": "TermedWith",
+    "ownership": "OwnedBy",
+}
+
+
+def delete(request: HttpRequest, by: Actor) -> HttpResponse:
+    """Delete an entity, or only the aspect that `aspectName` gives; what nobody knows is deleted already."""
+    body = bodies.read(request)
+    urn = bodies.urn(body)
+    if body.get("aspectName") is not None:
+        return _delete_aspect(urn, body, by)
+    removed = deletes.delete(urn=urn.text, by=by, door=DOOR, is_open=is_open(urn.type))
+    response = answers.value({"urn": urn.text, "rows": removed.rows, "timeseriesRows": 0})
+    if urn.type == "dataHubPolicy":
+        response.headers["Policy-Version"] = str(PolicyVersion.current())
+    return response
+
+
+def delete_references(request: HttpRequest, by: Actor) -> HttpResponse:
+    """Take the mention of a URN out of the documents of others; `dryRun` only says which they are.
+
+    All are counted; named are those that the caller may view.
+    """
+    body = bodies.read(request)
+    urn = reading.readable(bodies.text(body, "urn"), by)
+    found = deletes.references(urn=urn.text, by=by, dry_run=bodies.flag(body, "dryRun"), is_open=is_open(urn.type))
+    shown = found[:SHOWN]
+    rows = viewing.viewable(Entity.objects.filter(urn__among=[one.urn for one in shown]), by=by)
+    named = set(rows.values_list("urn", flat=True))
+    related = [
+        {"entity": one.urn, "relationship": _RELATIONSHIPS.get(one.aspect, ""), "aspect": one.aspect}
+        for one in shown
+        if one.urn in named
+    ]
+    return answers.value({"total": len(found), "relatedAspects": related})
+
+
+def _delete_aspect(urn: urns.Urn, body: dict[str, object], by: Actor) -> HttpResponse:
+    """Delete one aspect. A span of time is refused, since taking it for the whole would delete too much."""
+    for bound in ("startTimeMillis", "endTimeMillis"):
+        if body.get(bound) is not None:
+            detail = "Aspects are kept without a span of time."
+            raise Invalid.one(code="unsupported", pointer=f"/{bound}", detail=detail)
+    name = bodies.text(body, "aspectName")
+    if name == urn.key_aspect:
+        raise Invalid.one(code="aspect.key", pointer="/aspectName", detail="The key goes with its entity.")
+    one = Proposal(urn=urn.text, aspect=name, change=ChangeType.DELETE, place="")
+    proposals.apply(proposals=[one], by=by, door=DOOR, is_open=is_open(urn.type))
+    return answers.value({"urn": urn.text, "rows": 0, "timeseriesRows": 0})

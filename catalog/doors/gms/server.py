@@ -1,0 +1,33 @@
+"""What a client asks about the server before anything else."""
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from catalog.doors.gms import answers
+from policies.guard import public
+
+#: The newest release whose clients keep to the calls of this door. From 1.0.1 on they take OpenAPI and write traces.
+_VERSION = "v1.0.0"
+
+_CONFIG = {
+    # The text, not the boolean: clients take anything else for another server.
+    "noCode": "true",
+    "versions": {"acryldata/datahub": {"version": _VERSION, "commit": "authzsite"}},
+    "patchCapable": False,
+    "statefulIngestionCapable": True,
+    "supportsImpactAnalysis": False,
+    "retention": "true",
+    "timeZone": "GMT",
+    "datahub": {"serverEnv": "core", "serverType": "prod"},
+    "telemetry": {"enabledCli": False},
+    "managedIngestion": {"enabled": False},
+}
+
+
+@public
+@never_cache
+@require_safe
+def config(_request: HttpRequest) -> HttpResponse:
+    """Answer what the server can do; public, since clients ask before they show a token."""
+    return answers.text(answers.encoded(_CONFIG))

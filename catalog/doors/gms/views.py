@@ -1,0 +1,47 @@
+"""The paths of the door and the actions behind them."""
+
+from collections.abc import Callable, Mapping
+
+from django.http import HttpRequest, HttpResponse
+
+from catalog.doors.gms import listing, reading, removing, writing
+from catalog.doors.gms.callers import for_callers
+from policies.engine.model import Actor
+from policies.errors import Invalid
+
+Action = Callable[[HttpRequest, Actor], HttpResponse]
+
+_ASPECTS: Mapping[str, Action] = {
+    "ingestProposal": writing.ingest_proposal,
+    "ingestProposalBatch": writing.ingest_batch,
+}
+_ENTITIES: Mapping[str, Action] = {
+    "delete": removing.delete,
+    "deleteReferences": removing.delete_references,
+    "listUrns": listing.list_urns,
+    "search": listing.search,
+}
+
+
+@for_callers("POST")
+def aspects(request: HttpRequest, by: Actor) -> HttpResponse:
+    """Write aspects."""
+    return _act(_ASPECTS, request, by)
+
+
+@for_callers("POST")
+def entities(request: HttpRequest, by: Actor) -> HttpResponse:
+    """Search, list and delete entities."""
+    return _act(_ENTITIES, request, by)
+
+
+def _act(actions: Mapping[str, Action], request: HttpRequest, by: Actor) -> HttpResponse:
+    action = actions.get(request.GET.get("action", ""))
+    if action is None:
+        raise Invalid.one(code="action", pointer="/action", detail=f"The action is one of {', '.join(actions)}.")
+    return action(request, by)
+
+
+aspect = for_callers("GET", "HEAD")(reading.aspect)
+entity = for_callers("GET", "HEAD")(reading.entity)
+entity_v2 = for_callers("GET", "HEAD")(reading.entity_v2)

@@ -1,0 +1,1 @@
+"""Commands that load and repair the catalog."""

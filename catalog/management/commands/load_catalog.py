@@ -1,0 +1,64 @@
+"""`manage.py load_catalog FILE…`: store the proposals that `datahub ingest`'s file sink wrote."""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from time import monotonic
+from typing import IO, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from catalog.services import loading
+from policies.authority import SYSTEM
+from policies.errors import Invalid, PolicyAppError
+
+
+class Command(BaseCommand):
+    """Acts as the system; each file is stored completely or not at all."""
+
+    help = "Load metadata proposals from files in the form of DataHub's file sink (JSON list, perhaps gzipped)."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the files."""
+        parser.add_argument("files", nargs="+", metavar="FILE", help="a path, or - for standard input")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Load the files in their order; the first that is refused ends the command."""
+        for name in options["files"]:
+            started = monotonic()
+            loaded = self._load(name)
+            seconds = monotonic() - started
+            self.stdout.write(
+                f"{name}: {loaded.proposals} proposals, {loaded.entities} entities touched, {seconds:.1f} s"
+            )
+
+    def _load(self, name: str) -> loading.Loaded:
+        try:
+            if name == "-":
+                return self._read(sys.stdin.buffer)
+            with Path(name).open("rb") as stream:
+                return self._read(stream)
+        except OSError as error:
+            raise CommandError(f"{name} cannot be read: {error.strerror or error}.") from error
+        except Invalid as error:
+            for problem in error.problems:
+                self.stderr.write(f"{name} {problem.pointer or '/'}: {problem.detail} [{problem.code}]")
+            count = len(error.problems)
+            raise CommandError(
+                f"{name}: {count} problem{'' if count == 1 else 's'}; nothing of it was stored."
+            ) from error
+
+        except PolicyAppError as error:
+            raise CommandError(f"{name}: {error}; nothing of it was stored.") from error
+
+    def _read(self, stream: IO[bytes]) -> loading.Loaded:
+        try:
+            return loading.load(stream=stream, by=SYSTEM, door="load_catalog", progress=self._show)
+        finally:
+            if self.stderr.isatty():
+                self.stderr.write("")
+
+    def _show(self, count: int) -> None:
+        if self.stderr.isatty():
+            self.stderr.write(f"\r{count} proposals", ending="")
+            self.stderr.flush()

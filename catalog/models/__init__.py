@@ -1,0 +1,19 @@
+"""The tables of what there is."""
+
+from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet
+from catalog.models.grant import EntityGroupGrant, EntityUserGrant, WildcardGrant
+from catalog.models.lookups import Among, list_parameter, prefix_range
+
+__all__ = [
+    "NODE_TYPES",
+    "Among",
+    "Ancestry",
+    "Aspect",
+    "Entity",
+    "EntityGroupGrant",
+    "EntityUserGrant",
+    "Facet",
+    "WildcardGrant",
+    "list_parameter",
+    "prefix_range",
+]

@@ -1,0 +1,95 @@
+"""Grants on single entities, kept by django-guardian as rows that reference the entity, so that they end with it, and
+grants on every entity whose URN begins alike.
+"""
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
+
+from catalog.models.entity import Entity
+from policies.models.fields import BytewiseCharField, UrnField
+
+
+class EntityUserGrant(UserObjectPermissionBase):
+    """A user may use one privilege on one entity; who gave it, and when."""
+
+    id = models.BigAutoField(primary_key=True)
+    content_object = models.ForeignKey(Entity, on_delete=models.CASCADE, related_name="user_grants")
+    given_by = UrnField(editable=False, blank=True, default="")
+    given_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "permission", "content_object"], name="user_grant_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"user grant {self.pk}"
+
+
+class EntityGroupGrant(GroupObjectPermissionBase):
+    """A group, or the hidden group of a role, may use one privilege on one entity; who gave it, and when."""
+
+    id = models.BigAutoField(primary_key=True)
+    content_object = models.ForeignKey(Entity, on_delete=models.CASCADE, related_name="group_grants")
+    given_by = UrnField(editable=False, blank=True, default="")
+    given_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["group", "permission", "content_object"], name="group_grant_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"group grant {self.pk}"
+
+
+class WildcardGrant(models.Model):
+    """A user, a group or a role may use one privilege on every entity whose URN begins with `prefix` (CD-5).
+
+    `pattern` is the URN with the asterisk, `kind` the one kind it is about, and `within` the innermost entity that all
+    it can ever cover lie in, so that it ends when that one does.
+    """
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="wildcard_grants", null=True, blank=True
+    )
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="wildcard_grants", null=True, blank=True)
+    pattern = UrnField()
+    kind = BytewiseCharField(max_length=64)
+    prefix = UrnField()
+    within = UrnField()
+    privilege = BytewiseCharField(max_length=16)
+    given_by = UrnField(editable=False, blank=True, default="")
+    given_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(user__isnull=True, group__isnull=False) | Q(user__isnull=False, group__isnull=True),
+                name="wildcard_grant_has_one_holder",
+            ),
+            models.CheckConstraint(
+                condition=Q(privilege__in=["READ", "WRITE", "EXECUTE", "ADMIN"]), name="wildcard_grant_privilege_known"
+            ),
+            models.UniqueConstraint(
+                fields=["user", "pattern", "privilege"],
+                condition=Q(user__isnull=False),
+                name="wildcard_grant_user_once",
+            ),
+            models.UniqueConstraint(
+                fields=["group", "pattern", "privilege"],
+                condition=Q(group__isnull=False),
+                name="wildcard_grant_group_once",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["within"], name="wildcard_grant_within"),
+            models.Index(fields=["pattern"], name="wildcard_grant_by_pattern"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.privilege} on {self.pattern}"

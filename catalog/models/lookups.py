@@ -1,0 +1,93 @@
+"""Lookups that cost one parameter however long the list: what is asked about thousands of URNs stays one query.
+
+`column__among=[…]` is membership. `prefix_range` is what STARTS_WITH means on a bytewise column: a half-open range,
+never LIKE, whose wildcards and letter case differ between databases.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import EmptyResultSet
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import AutoField, BigAutoField, BigIntegerField, CharField, ForeignKey, Lookup, Q
+from django.db.models.sql.compiler import SQLCompiler
+
+if TYPE_CHECKING:
+    from django.db.models.fields import Field
+
+    _Lookup = Lookup[Any]
+else:
+    # The class takes type arguments only in the stubs.
+    _Lookup = Lookup
+
+_LAST = 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
+
+
+def list_parameter(values: list[Any], connection: BaseDatabaseWrapper) -> Any:
+    """Return a list as the one parameter that `= ANY(%s)` (PostgreSQL) or `json_each(%s)` (SQLite) unpacks."""
+    return values if connection.vendor == "postgresql" else json.dumps(values, ensure_ascii=False)
+
+
+class Among(_Lookup):
+    """Whether the column is one of the values; nothing is among no values."""
+
+    lookup_name = "among"
+
+    def get_prep_lookup(self) -> list[Any]:
+        """Return the values as a list of plain texts or numbers, sorted: equal questions are equal statements."""
+        return sorted(set(self.rhs))
+
+    def get_db_prep_lookup(self, value: Any, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
+        """Return the one parameter that carries the list."""
+        return "%s", (list_parameter(value, connection),)
+
+    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
+        """Return membership in a list that SQLite unpacks itself."""
+        column, parameters, values = self._sides(compiler, connection)
+        # The column is a name that Django quoted; the values are a parameter.
+        return f"{column} IN (SELECT value FROM json_each(%s))", (*parameters, *values)  # noqa: S608
+
+    def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
+        """Return membership in an array."""
+        column, parameters, values = self._sides(compiler, connection)
+        cast = "bigint[]" if isinstance(self.rhs[0], int) else "text[]"
+        return f"{column} = ANY(%s::{cast})", (*parameters, *values)
+
+    def _sides(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, tuple[Any, ...], tuple[Any, ...]]:
+        if not self.rhs:
+            raise EmptyResultSet
+        column, parameters = self.process_lhs(compiler, connection)
+        return column, tuple(parameters), self.get_db_prep_lookup(self.rhs, connection)[1]
+
+
+_FIELDS: tuple[type["Field[Any, Any]"], ...] = (CharField, BigIntegerField, AutoField, BigAutoField, ForeignKey)
+for _field in _FIELDS:
+    _field.register_lookup(Among)
+
+
+def prefix_range(column: str, prefixes: Iterable[str]) -> Q:
+    """Return the condition that a bytewise column begins with one of the prefixes; nothing begins with no prefix."""
+    found = Q(pk__in=[])
+    for prefix in sorted(set(prefixes)):
+        end = _after(prefix)
+        found |= Q(**{f"{column}__gte": prefix}) & (Q() if end is None else Q(**{f"{column}__lt": end}))
+    return found
+
+
+def _after(prefix: str) -> str | None:
+    """Return the first text in byte order that is behind everything with the prefix, None when there is none.
+
+    UTF-8 sorts as code points do, so the last one that has a successor moves up by one; surrogates are no characters.
+    """
+    while prefix:
+        following = ord(prefix[-1]) + 1
+        if following in _SURROGATES:
+            following = _SURROGATES.stop
+        if following <= _LAST:
+            return prefix[:-1] + chr(following)
+        prefix = prefix[:-1]
+    return None

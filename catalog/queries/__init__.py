@@ -1,0 +1,27 @@
+"""Every read of the catalog. Callers write `queries.search(text=...)` and need not know in which module it lives."""
+
+from catalog.queries.coverage import covered
+from catalog.queries.documents import StoredAspect, aspect, aspects, deprecated, documents
+from catalog.queries.lists import contents, entities, get, members, parents, search, values_of, within
+from catalog.queries.viewing import hidden, may_view, redacted, viewable
+
+__all__ = [
+    "StoredAspect",
+    "aspect",
+    "aspects",
+    "contents",
+    "covered",
+    "deprecated",
+    "documents",
+    "entities",
+    "get",
+    "hidden",
+    "may_view",
+    "members",
+    "parents",
+    "redacted",
+    "search",
+    "values_of",
+    "viewable",
+    "within",
+]

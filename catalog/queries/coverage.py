@@ -1,0 +1,198 @@
+"""What selectors cover, as one WHERE: the engine's `Selector.covers`, said in SQL.
+
+Hierarchical fields hold direct values; a criterion reaches the closed set by asking for the wanted nodes and everything
+below them. A property test holds `covered` and `covers` equal entity by entity.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from catalog.models import Ancestry, Entity, Facet, prefix_range
+from catalog.queries import granted
+from policies.engine import matching
+from policies.engine.matching import Condition, Criterion, Selector
+from policies.engine.model import Cover, Coverage
+from policies.engine.narrowing import blind_spots
+from policies.models import Membership, Role, User
+from policies.models.fields import storable
+
+_COLUMNS = {matching.TYPE: "type", matching.URN: "urn"}
+#: Columns that may be empty.
+_OBJECTS = {matching.ID: "object_id", matching.PROJECT: "project"}
+
+#: The field whose wanted values are united when all else of two covers is the same: the one that names most exactly.
+_EXACT = {matching.URN: 3, matching.ID: 2, matching.PROJECT: 1}
+
+#: How many alternatives one OR holds. SQLite refuses expressions deeper than 1,000.
+_CHUNK = 100
+
+_NOTHING = Q(pk__in=[])
+#: Not the empty Q: that one vanishes in an OR instead of winning it.
+_EVERYTHING = ~_NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """On which condition about the actor a statement reaches what it covers."""
+
+    is_unconditional: bool
+    is_owned: bool
+    owner_types: frozenset[str] | None
+    is_self: bool
+
+    @classmethod
+    def of(cls, cover: Cover) -> "_Reach":
+        """Return the condition of a cover."""
+        return cls(cover.is_unconditional, cover.is_owned, cover.owner_types, cover.is_self)
+
+
+def covered(coverage: Coverage, among: QuerySet[Entity] | None = None) -> QuerySet[Entity]:
+    """Return the entities (among those given, else all) that some allow and no deny of the coverage reaches.
+
+    A question about one of them is answered with ALLOW, and about any other with DENY. Removed entities are entities.
+    """
+    entities = Entity.objects.all() if among is None else among
+    if coverage.is_everything:
+        return entities
+    found = entities.filter(_any([*_conditions(coverage.allows, coverage), *granted.reached(coverage)]))
+    denied = _conditions(coverage.denies, coverage)
+    for blind in blind_spots(coverage):
+        seen = _any(_conditions(blind.lifting, coverage))
+        denied.append(_meeting(blind.selector) & ~seen)
+    return found.exclude(_any(denied)) if denied else found
+
+
+def _any(conditions: Sequence[Q]) -> Q:
+    """OR any number of conditions, in a tree that no database finds too deep."""
+    if not conditions:
+        return _NOTHING
+    if len(conditions) == 1:
+        return conditions[0]
+    if len(conditions) <= _CHUNK:
+        found = conditions[0]
+        for condition in conditions[1:]:
+            found |= condition
+        return found
+    parts = [_any(conditions[start : start + _CHUNK]) for start in range(0, len(conditions), _CHUNK)]
+    return _any([Q(pk__in=Entity.objects.filter(part).order_by().values("pk")) for part in parts])
+
+
+def _conditions(covers: Iterable[Cover], coverage: Coverage) -> list[Q]:
+    found = []
+    for reach, criteria in _merged(covers):
+        found.append(_reached(reach, coverage) & _meeting(Selector(criteria)))
+    return found
+
+
+def _meeting(selector: Selector) -> Q:
+    condition = _EVERYTHING
+    for criterion in selector.criteria:
+        condition &= meets(criterion)
+    return condition
+
+
+def _merged(covers: Iterable[Cover]) -> list[tuple[_Reach, tuple[Criterion, ...]]]:
+    """Unite covers that differ in the wanted values of one EQUALS criterion: thousands of policies that each name one
+    entity become one list of entities.
+    """
+    values: dict[tuple[_Reach, frozenset[Criterion], str], set[str]] = {}
+    plain: dict[tuple[_Reach, frozenset[Criterion]], None] = {}
+    for cover in covers:
+        reach, criteria = _Reach.of(cover), set(cover.selector.criteria)
+        pivot = max(
+            (one for one in criteria if one.condition is Condition.EQUALS),
+            key=lambda one: (_EXACT.get(one.field, 0), one.field, sorted(one.values)),
+            default=None,
+        )
+        if pivot is None:
+            plain[reach, frozenset(criteria)] = None
+        else:
+            values.setdefault((reach, frozenset(criteria - {pivot}), pivot.field), set()).update(pivot.values)
+    merged = [(reach, tuple(criteria)) for reach, criteria in plain]
+    for (reach, rest, field), wanted in values.items():
+        merged.append((reach, (Criterion(field, Condition.EQUALS, frozenset(wanted)), *rest)))
+    return merged
+
+
+def _reached(reach: _Reach, coverage: Coverage) -> Q:
+    if reach.is_unconditional:
+        return _EVERYTHING
+    found = Q(urn=coverage.actor.urn) if reach.is_self else _NOTHING
+    if reach.is_owned:
+        owned = Q(value__among=storable(coverage.actor.holders))
+        if reach.owner_types is not None:
+            owned &= Q(type__among=storable(reach.owner_types - {""}))
+        found |= having(matching.OWNER, owned)
+    return found
+
+
+def meets(criterion: Criterion) -> Q:
+    """Return the condition that an entity passes a criterion, hierarchies closed."""
+    if criterion.field in matching.CONSTANTS:
+        holds = criterion.holds(frozenset({matching.CONSTANTS[criterion.field]}))
+        return _EVERYTHING if holds else _NOTHING
+    match criterion.condition:
+        case Condition.EQUALS:
+            return _equals(criterion.field, storable(criterion.values))
+        case Condition.NOT_EQUALS:
+            return ~_equals(criterion.field, storable(criterion.values))
+        case Condition.STARTS_WITH:
+            return _starts_with(criterion.field, storable(criterion.values))
+
+
+def _equals(field: str, wanted: Collection[str]) -> Q:
+    if not wanted:
+        return _NOTHING
+    if field in _COLUMNS:
+        return Q(**{f"{_COLUMNS[field]}__among": wanted})
+    if field in _OBJECTS:
+        return _of_object(field, Q(**{f"{_OBJECTS[field]}__among": wanted}))
+    if field == matching.GROUP_MEMBERSHIP:
+        return _in_group(Q(group__profile__urn__in=wanted))
+    found = having(field, Q(value__among=wanted))
+    if field in matching.HIERARCHIES:
+        found |= having(field, Q(value__in=Ancestry.objects.filter(ancestor__among=wanted).values("node")))
+    return found
+
+
+def _starts_with(field: str, prefixes: Collection[str]) -> Q:
+    if not prefixes:
+        return _NOTHING
+    if field in _COLUMNS:
+        return prefix_range(_COLUMNS[field], prefixes)
+    if field in _OBJECTS:
+        return _of_object(field, prefix_range(_OBJECTS[field], prefixes))
+    if field == matching.GROUP_MEMBERSHIP:
+        return _in_group(prefix_range("group__profile__urn", prefixes))
+    found = having(field, prefix_range("value", prefixes))
+    if field in matching.HIERARCHIES:
+        found |= having(field, Q(value__in=Ancestry.objects.filter(prefix_range("ancestor", prefixes)).values("node")))
+    return found
+
+
+def having(field: str, values: Q) -> Q:
+    """Return the condition that an entity has, directly, a value of the facet that meets this condition on facets.
+
+    It is a list that the database makes once from the index of values, not a question about each entity: for fifty
+    policies over 100,000 entities that is the difference between half a second and nine.
+    """
+    return Q(pk__in=Facet.objects.filter(values, field=field).values("entity"))
+
+
+def _of_object(field: str, found: Q) -> Q:
+    """Return the condition on an object id or project; users and roles have their ids in `policies`.
+
+    A column without a value meets none: said outright, since the NOT of unknown is unknown.
+    """
+    own = Q(**{f"{_OBJECTS[field]}__isnull": False}) & found
+    if field == matching.PROJECT:
+        return own
+    users, roles = (model.objects.filter(found).values("urn") for model in (User, Role))
+    return own | Q(urn__in=users) | Q(urn__in=roles)
+
+
+def _in_group(groups: Q) -> Q:
+    memberships = Membership.objects.filter(groups, user__urn=OuterRef("urn"), group__profile__is_removed=False)
+    return Q(Exists(memberships))

@@ -1,0 +1,95 @@
+"""The documents about an entity as a door shows them: stored ones byte for byte, the others composed.
+
+A key aspect follows from the URN; what has its home in `policies` is composed there from its row.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from catalog import urns as urn_room
+from catalog.models import Aspect, Entity
+from policies import queries as people
+from policies.engine.model import SYSTEM_ACTOR
+from policies.models.fields import is_storable, storable
+
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAspect:
+    """One version of a document: its text as it arrived, and who sent it when. A composed one has no metadata."""
+
+    name: str
+    document: str
+    version: int = 0
+    system_metadata: str | None = None
+    created_at: datetime = _EPOCH
+    created_by: str = SYSTEM_ACTOR
+
+    @property
+    def value(self) -> Any:
+        """The document, parsed."""
+        return json.loads(self.document)
+
+
+def documents(*, urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
+    """Return the newest documents of each of these that exists, with its key aspect; those unknown are left out.
+
+    Two queries for the catalog, and those of `policies.queries.aspects_of` for each user, group, role or policy.
+    """
+    asked = storable(urns)
+    found: dict[str, dict[str, StoredAspect]] = {}
+    for urn, created_at in Entity.objects.filter(urn__among=asked).order_by().values_list("urn", "created_at"):
+        found[urn] = _with_key(urn, created_at)
+    rows = Aspect.objects.filter(entity__urn__among=asked, version=0).order_by("name")
+    for row in rows.select_related("entity"):
+        found[row.entity.urn][row.name] = _stored(row)
+    for urn in asked:
+        composed = _composed(urn)
+        if composed is not None:
+            found[urn] = {**found.get(urn, _with_key(urn, _EPOCH)), **composed}
+    return found
+
+
+def aspects(*, urn: str) -> dict[str, StoredAspect] | None:
+    """Return the newest documents of one entity, None when nothing is known of it."""
+    return documents(urns=[urn]).get(urn)
+
+
+def aspect(*, urn: str, name: str, version: int = 0) -> StoredAspect | None:
+    """Return one version of one document, None when it is not there. Version 0 is the newest."""
+    if not (is_storable(urn) and is_storable(name)) or not 0 <= version < 2**31:
+        return None
+    row = Aspect.objects.filter(entity__urn=urn, name=name, version=version).first()
+    if row is not None:
+        return _stored(row)
+    return (aspects(urn=urn) or {}).get(name) if version == 0 else None
+
+
+def deprecated(*, urns: Collection[str]) -> frozenset[str]:
+    """Return those of these that should no longer be used."""
+    rows = Aspect.objects.filter(entity__urn__among=storable(urns), name="deprecation", version=0).order_by()
+    found = rows.values_list("entity__urn", "document")
+    return frozenset(urn for urn, document in found if json.loads(document).get("deprecated"))
+
+
+def _with_key(urn: str, created_at: datetime) -> dict[str, StoredAspect]:
+    parsed = urn_room.parse(urn)
+    text = json.dumps(parsed.key_document, ensure_ascii=False)
+    return {parsed.key_aspect: StoredAspect(parsed.key_aspect, text, created_at=created_at)}
+
+
+def _stored(row: Aspect) -> StoredAspect:
+    return StoredAspect(row.name, row.document, row.version, row.system_metadata, row.created_at, row.created_by)
+
+
+def _composed(urn: str) -> Mapping[str, StoredAspect] | None:
+    if urn_room.type_of(urn) not in urn_room.PEOPLE_TYPES:
+        return None
+    found = people.aspects_of(urn=urn)
+    if found is None:
+        return None
+    return {name: StoredAspect(name, json.dumps(value, ensure_ascii=False)) for name, value in found.items()}

@@ -1,0 +1,133 @@
+"""What a caller may view: the same for every door, while VIEW_AUTHORIZATION_ENABLED is on."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+
+from catalog import urns as urn_room
+from catalog.models import Entity
+from catalog.queries.coverage import covered
+from policies import authority
+from policies.authority import Ask, Asked
+from policies.engine.families import datahub
+from policies.engine.model import Actor, Coverage
+from policies.engine.requirements import Requirement
+
+#: Types of which VIEW_AUTHORIZATION_ENABLED hides what may not be viewed; the others stay open (rules/datahub.md a.10).
+RESTRICTED = frozenset(
+    {
+        "chart",
+        "dashboard",
+        "dataFlow",
+        "dataHubView",
+        "dataJob",
+        "dataProduct",
+        "dataset",
+        "domain",
+        "glossaryNode",
+        "glossaryTerm",
+        "mlFeature",
+        "mlFeatureTable",
+        "mlModel",
+        "mlModelGroup",
+        "mlPrimaryKey",
+        "notebook",
+        "query",
+    }
+)
+
+
+def viewable(rows: QuerySet[Entity], *, by: Actor) -> QuerySet[Entity]:
+    """Keep what the caller may view, in the same statement that finds it."""
+    if not settings.VIEW_AUTHORIZATION_ENABLED:
+        return rows
+    coverages = [authority.visible(actor=by, privilege=privilege) for privilege in sorted(_reading().privileges)]
+    if any(_is_boundless(coverage) for coverage in coverages):
+        return rows
+    return rows.filter(_any(Q(pk__in=_numbers(covered(coverage))) for coverage in coverages))
+
+
+def may_view(entity: Entity, *, by: Actor) -> bool:
+    """Whether the caller may view one entity."""
+    return not hidden(urns=[entity.urn], by=by)
+
+
+def hidden(*, urns: Collection[str], by: Actor) -> frozenset[str]:
+    """Return those that the caller may not view, stored or not, in a number of queries that does not grow.
+
+    A column is as visible as its dataset. What is no URN hides nothing.
+    """
+    if not settings.VIEW_AUTHORIZATION_ENABLED:
+        return frozenset()
+    standing = {urn: one for urn in urns if urn_room.type_of(one := _standing(urn)) in RESTRICTED}
+    asked = sorted(set(standing.values()))
+    decisions = authority.answer_many(asks=[(by, Ask(_reading(), Asked(urn))) for urn in asked]) if asked else []
+    refused = {urn for urn, decision in zip(asked, decisions, strict=True) if not decision.is_allowed}
+    return frozenset(urn for urn, one in standing.items() if one in refused)
+
+
+def redacted(documents: Mapping[str, Any], *, by: Actor) -> dict[str, Any]:
+    """Return parsed documents without what names an entity that the caller may not view."""
+    if not settings.VIEW_AUTHORIZATION_ENABLED:
+        return dict(documents)
+    concealed = hidden(urns=set(_named(documents)), by=by)
+    return {name: _without(document, concealed) for name, document in documents.items()}
+
+
+def _reading() -> Requirement:
+    return datahub.groups()["entity.read"]
+
+
+def _is_boundless(coverage: Coverage) -> bool:
+    """Whether it takes no look at the entities: an allow without any condition, and no deny."""
+    is_free = any(cover.is_unconditional and not cover.selector.criteria for cover in coverage.allows)
+    return coverage.is_everything or (is_free and not coverage.denies)
+
+
+def _any(conditions: Iterable[Q]) -> Q:
+    found = ~Q(type__among=RESTRICTED)
+    for condition in conditions:
+        found |= condition
+    return found
+
+
+def _numbers(rows: QuerySet[Entity]) -> QuerySet[Entity, Any]:
+    return rows.order_by().values("pk")
+
+
+def _standing(urn: str) -> str:
+    return next(iter(urn_room.dataset_of(urn)), urn)
+
+
+def _named(value: Any) -> Iterable[str]:
+    """Walk every text and key of a parsed document."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield key
+            yield from _named(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _named(one)
+
+
+def _without(value: Any, concealed: Collection[str]) -> Any:
+    """Leave out keys that hold a concealed URN or are one, and entries of lists that are or name one."""
+    if isinstance(value, Mapping):
+        kept = ((key, one) for key, one in value.items() if key not in concealed and not _is_concealed(one, concealed))
+        return {key: _without(one, concealed) for key, one in kept}
+    if isinstance(value, list):
+        kept_entries = (one for one in value if not _is_concealed(one, concealed) and not _names(one, concealed))
+        return [_without(one, concealed) for one in kept_entries]
+    return value
+
+
+def _is_concealed(value: Any, concealed: Collection[str]) -> bool:
+    return isinstance(value, str) and value in concealed
+
+
+def _names(entry: Any, concealed: Collection[str]) -> bool:
+    return isinstance(entry, Mapping) and any(_is_concealed(one, concealed) for one in entry.values())

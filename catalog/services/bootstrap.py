@@ -1,0 +1,49 @@
+"""What every catalog starts with: the ownership types that policies about owners can name, and the CDAP instance."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from catalog import queries
+from catalog.models import Entity
+from catalog.services import proposals
+from catalog.services.ledger import Ledger
+from catalog.services.proposals import Proposal
+from catalog.services.stamps import stamp
+from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.engine.model import Actor
+
+DOOR = "bootstrap"
+INFO = "ownershipTypeInfo"
+
+_FIXTURE = Path(__file__).resolve().parents[2] / "policies" / "fixtures" / "ownership_types.json"
+
+
+def ownership_types(*, by: Actor) -> None:
+    """Write the ownership types of this release; what else their documents say stays, and equal ones are not touched.
+
+    A hook of `manage.py bootstrap` (settings.BOOTSTRAP_HOOKS), part of its transaction.
+    """
+    entries = json.loads(_FIXTURE.read_text(encoding="utf-8"))
+    stored = queries.documents(urns=[entry["urn"] for entry in entries])
+    now = stamp(by=by, at=timezone.now())
+    found: list[Proposal] = []
+    for entry in entries:
+        aspect = stored.get(entry["urn"], {}).get(INFO)
+        before: dict[str, Any] = {} if aspect is None else aspect.value
+        if all(before.get(key) == value for key, value in entry["info"].items()):
+            continue
+        document = {"created": now, **before, **entry["info"], "lastModified": now}
+        found.append(Proposal(entry["urn"], INFO, json.dumps(document, ensure_ascii=False)))
+    if found:
+        proposals.apply(proposals=found, by=by, door=DOOR)
+
+
+def cdap_instance(*, by: Actor) -> None:
+    """Register the CDAP instance, the parent of every namespace (rules/cdap.md CD-1); a hook of bootstrap, too."""
+    if not Entity.objects.filter(urn=INSTANCE_URN).exists():
+        ledger = Ledger(wanted=[INSTANCE_URN], aspects=(), by=by.urn, now=timezone.now())
+        ledger.register(INSTANCE_URN)
+        ledger.save()

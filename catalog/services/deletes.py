@@ -1,0 +1,185 @@
+"""Taking entities out of the catalog, and taking the mention of an entity out of the documents of others."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from catalog import grants, queries
+from catalog import urns as urn_room
+from catalog.aspects import register
+from catalog.aspects.base import PROJECT
+from catalog.aspects.register import PROJECTING
+from catalog.models import Aspect, Entity, Facet
+from catalog.services import closure, needs
+from catalog.services.ledger import Ledger
+from catalog.urns import Urn
+from policies import authority
+from policies import queries as people
+from policies.authority import SYSTEM
+from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.engine.model import Actor
+from policies.errors import Conflict, Forbidden, Invalid
+from policies.models import PolicyVersion
+from policies.services import aspects as people_aspects
+
+_CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What a deletion took: the entity and the number of documents, versions included."""
+
+    urn: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A document of another entity that names the URN."""
+
+    urn: str
+    aspect: str
+
+
+def delete(*, urn: str, by: Actor, door: str, is_open: bool = False) -> Removed:
+    """Remove an entity for good: its documents, facets and grants. An entity nobody knows is no problem.
+
+    Users, groups, roles and policies are removed like on their pages. Children stay and lose their parent, but for what
+    lies in a CDAP entity, which goes with it. Raises Invalid for what is no URN, Forbidden, and Conflict for the CDAP
+    instance.
+    """
+    problem = urn_room.problem(urn, "/urn")
+    if problem is not None:
+        raise Invalid([problem])
+    parsed = urn_room.parse(urn)
+    with transaction.atomic():
+        PolicyVersion.advance()
+        if parsed.type in urn_room.PEOPLE_TYPES and people.aspects_of(urn=urn) is not None:
+            people_aspects.remove(urn=urn, by=by, door=door)
+        elif parsed.type in urn_room.PEOPLE_TYPES or not is_open:
+            _require_removal(parsed, by=by)
+        rows = Aspect.objects.filter(entity__urn=urn).count()
+        forget(urns=[urn])
+    return Removed(urn, rows)
+
+
+def forget(*, urns: Sequence[str]) -> frozenset[str]:
+    """Remove entities inside the transaction of a write that was authorized; return every URN that was touched.
+
+    With a CDAP entity goes what lies in it, and every grant there (rules/cdap.md CD-17). Raises Conflict for the
+    instance, which is there from the start.
+    """
+    if INSTANCE_URN in urns:
+        raise Conflict("The CDAP instance stays.")
+    doomed = list(dict.fromkeys((*urns, *queries.within(urns=urns))))
+    rows = list(Entity.objects.filter(urn__among=doomed).order_by())
+    projects = [row.object_id for row in rows if row.type == "project" and row.object_id is not None]
+    grants.end_within(urns=doomed)
+    Entity.objects.filter(pk__among=[row.pk for row in rows]).delete()
+    touched = set(doomed) | _orphan(doomed, projects)
+    closure.rewrite(nodes=doomed)
+    return frozenset(touched)
+
+
+def references(*, urn: str, by: Actor, dry_run: bool, is_open: bool = False) -> list[Mention]:
+    """Take the mention of a URN out of the documents of others; return the documents that name it.
+
+    With `dry_run` nothing is written and nothing is asked: the door shows only what its caller may view. Otherwise it
+    needs what deleting the entity needs.
+    """
+    problem = urn_room.problem(urn, "/urn")
+    if problem is not None:
+        raise Invalid([problem])
+    parsed = urn_room.parse(urn)
+    if not dry_run and not (is_open and parsed.type not in urn_room.PEOPLE_TYPES):
+        _require_removal(parsed, by=by)
+    with transaction.atomic():
+        found = _mentions(urn)
+        if found and not dry_run:
+            PolicyVersion.advance()
+            _rewrite({key: without(document, urn) for key, document in found.items()}, by=by.urn)
+    return [Mention(*key) for key in sorted(found)]
+
+
+def without(document: Any, urn: str) -> Any:
+    """Return a document without a URN: entries of lists that are it or name it go, and so do keys that hold it."""
+    if isinstance(document, dict):
+        return {key: without(value, urn) for key, value in document.items() if value != urn}
+    if isinstance(document, list):
+        return [without(entry, urn) for entry in document if not _names(entry, urn)]
+    return document
+
+
+def _names(entry: Any, urn: str) -> bool:
+    return entry == urn or (isinstance(entry, dict) and urn in entry.values())
+
+
+def _require_removal(urn: Urn, *, by: Actor) -> None:
+    missing = authority.missing_many(by=by, asks=needs.removal(urn))
+    if missing:
+        raise Forbidden(missing)
+
+
+def _orphan(parents: list[str], projects: list[str]) -> set[str]:
+    """Let go of the children of what was removed, some hundreds at a time."""
+    touched: set[str] = set()
+    if projects:
+        moved = list(Entity.objects.filter(project__among=projects).values_list("urn", "pk"))
+        Facet.objects.filter(entity_id__among=[pk for _, pk in moved], field=PROJECT).delete()
+        Entity.objects.filter(project__among=projects).update(project=None)
+        touched |= {urn for urn, _ in moved}
+    children = list(Entity.objects.filter(parent__among=parents).order_by("urn").values_list("urn", "parent"))
+    for start in range(0, len(children), _CHUNK):
+        some = dict(children[start : start + _CHUNK])
+        rows = Aspect.objects.filter(Q(name__in=_PARENTHOOD), entity__urn__among=list(some), version=0)
+        changed = {
+            (row.entity.urn, row.name): without(json.loads(row.document), some[row.entity.urn] or "")
+            for row in rows.select_related("entity")
+            if some[row.entity.urn] in json.loads(row.document).values()
+        }
+        _rewrite(changed, by=SYSTEM.urn)
+        touched |= set(some)
+    return touched
+
+
+#: Aspects that name a parent.
+_PARENTHOOD = ("container", "domainProperties", "glossaryNodeInfo", "glossaryTermInfo")
+
+
+def _mentions(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the documents whose facets or parent name the URN, by (entity, aspect)."""
+    named = Q(pk__in=Facet.objects.filter(value=urn).values("entity")) | Q(parent=urn)
+    entities = Entity.objects.filter(named).exclude(urn=urn)
+    rows = Aspect.objects.filter(entity__in=entities, name__among=sorted(PROJECTING), version=0)
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows.select_related("entity").order_by("entity__urn", "name"):
+        document = json.loads(row.document)
+        if without(document, urn) != document:
+            found[row.entity.urn, row.name] = document
+    return found
+
+
+def _rewrite(changed: Mapping[tuple[str, str], Any], *, by: str) -> None:
+    """Write documents that lost something; one that is nothing without it goes as a whole."""
+    by_entity: dict[str, list[tuple[str, Any]]] = defaultdict(list)
+    for (urn, aspect), document in changed.items():
+        by_entity[urn].append((aspect, document))
+    for some in _chunks(list(by_entity)):
+        ledger = Ledger(wanted=some, aspects=(), by=by, now=timezone.now())
+        for urn in some:
+            for aspect, document in by_entity[urn]:
+                if register.check(aspect, document):
+                    ledger.remove((urn, aspect))
+                else:
+                    ledger.put((urn, aspect), json.dumps(document, ensure_ascii=False))
+        ledger.save()
+
+
+def _chunks(urns: list[str]) -> Iterable[list[str]]:
+    return (urns[start : start + _CHUNK] for start in range(0, len(urns), _CHUNK))

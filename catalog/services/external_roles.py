@@ -1,0 +1,174 @@
+"""External roles as their pages and the API write them: properties, holders, and the datasets that name them.
+
+All of it is aspects (roleProperties, actors, and on each dataset access), written through `proposals`. Writing a role
+needs EDIT_ENTITY on it, and naming it on a dataset what editing that dataset needs.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from catalog import queries, urns
+from catalog.aspects.base import ACCESS_ROLE
+from catalog.models import Entity
+from catalog.queries import external_roles as reading
+from catalog.services import deletes, proposals
+from catalog.services.proposals import Proposal
+from catalog.services.stamps import stamp
+from policies import authority
+from policies import queries as people
+from policies.authority import SYSTEM, Asked
+from policies.engine.errors import Problem
+from policies.engine.model import Actor
+from policies.errors import Conflict, Invalid
+from policies.models import PolicyVersion
+from policies.models.fields import storable
+
+URL_INVALID = "url.invalid"
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What is said about an external role; a list that is None stays as it is."""
+
+    name: str
+    type: str
+    description: str = ""
+    request_url: str | None = None
+    users: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
+    datasets: tuple[str, ...] | None = None
+
+
+def create(*, draft: Draft, urn: str | None = None, by: Actor, door: str) -> Entity:
+    """Describe a new external role and return its row; without a URN one is made.
+
+    Raises Conflict for a known one, Invalid with every problem (places are the fields of `Draft`), Forbidden.
+    """
+    named = urn or urns.make(reading.TYPE, secrets.token_hex(16))
+    problem = urns.problem(named, "/urn", (reading.TYPE,))
+    if problem is not None:
+        raise Invalid([problem])
+    with transaction.atomic():
+        PolicyVersion.advance()
+        if Entity.objects.filter(urn=named).exists():
+            raise Conflict(f"There is already an external role {named}.")
+        return _write(named, draft, by=by, door=door)
+
+
+def update(*, urn: str, draft: Draft, by: Actor, door: str) -> Entity:
+    """Describe a known external role anew and return its row; unknown fields of its documents stay.
+
+    Of `datasets` only those that the caller may view count. Raises NotFound, Invalid and Forbidden.
+    """
+    with transaction.atomic():
+        PolicyVersion.advance()
+        reading.external_role(urn=urn)
+        return _write(urn, draft, by=by, door=door)
+
+
+def delete(*, urn: str, by: Actor, door: str) -> None:
+    """Remove an external role, and the mention of it on datasets. Needs EDIT_ENTITY or DELETE_ENTITY on the role."""
+    with transaction.atomic():
+        PolicyVersion.advance()
+        reading.external_role(urn=urn)
+        authority.require(by=by, any_of=[["EDIT_ENTITY"], ["DELETE_ENTITY"]], resource=Asked(urn, reading.TYPE))
+        # The system takes the mention off: what is gone needs nobody's privilege on each dataset.
+        naming = Entity.objects.filter(facets__field=ACCESS_ROLE, facets__value=urn).order_by("urn")
+        gone = _mentions(list(naming.values_list("urn", flat=True)), (), urn)
+        if gone:
+            proposals.apply(proposals=gone, by=SYSTEM, door=door)
+        deletes.forget(urns=[urn])
+
+
+def _write(urn: str, draft: Draft, *, by: Actor, door: str) -> Entity:
+    problems = _problems(draft, by=by)
+    if problems:
+        raise Invalid(problems)
+    stored = {name: aspect.value for name, aspect in (queries.aspects(urn=urn) or {}).items()}
+    found = [Proposal(urn, "roleProperties", _text(_properties(stored.get("roleProperties"), draft, by=by)))]
+    if draft.users is not None or draft.groups is not None:
+        found.append(Proposal(urn, "actors", _text(_actors(stored.get("actors", {}), draft))))
+    if draft.datasets is not None:
+        before = set(reading.opened(urn=urn, by=by).values_list("urn", flat=True))
+        wanted = dict.fromkeys(draft.datasets)
+        found += _mentions(sorted(before - wanted.keys()), [one for one in wanted if one not in before], urn)
+    proposals.apply(proposals=found, by=by, door=door)
+    return queries.get(urn=urn)
+
+
+def _problems(draft: Draft, *, by: Actor) -> list[Problem]:
+    found: list[Problem] = []
+    if not draft.name.strip():
+        found.append(Problem("required", "/name", "Give a name."))
+    if not draft.type.strip():
+        found.append(Problem("required", "/type", "Give a type, such as READ, WRITE or ADMIN."))
+    if draft.request_url and not reading.is_web(draft.request_url):
+        found.append(Problem(URL_INVALID, "/request_url", "Give an address that begins with http:// or https://."))
+    named = (*(draft.users or ()), *(draft.groups or ()))
+    known = set(people.names(urns=named)) if named else set()
+    found += _unknown("users", draft.users, known, "There is no user {}.")
+    found += _unknown("groups", draft.groups, known, "There is no group {}.")
+    return found + _unreachable(draft.datasets or (), by)
+
+
+def _unreachable(datasets: Sequence[str], by: Actor) -> list[Problem]:
+    if not datasets:
+        return []
+    rows = queries.viewable(Entity.objects.filter(urn__among=storable(datasets)), by=by).order_by()
+    types = dict(rows.values_list("urn", "type"))
+    found = _unknown("datasets", datasets, types, "There is no entity {}.")
+    detail = "Access is kept for datasets, dashboards and containers."
+    found += [
+        Problem("type.mismatch", f"/datasets/{index}", detail)
+        for index, urn in enumerate(datasets)
+        if urn in types and types[urn] not in reading.REACHED_TYPES
+    ]
+    return found
+
+
+def _unknown(field: str, named: Sequence[str] | None, known: Any, sentence: str) -> list[Problem]:
+    return [
+        Problem(UNKNOWN, f"/{field}/{index}", sentence.format(urn))
+        for index, urn in enumerate(named or ())
+        if urn not in known
+    ]
+
+
+def _properties(before: Mapping[str, Any] | None, draft: Draft, *, by: Actor) -> dict[str, Any]:
+    now = stamp(by=by, at=timezone.now())
+    said = {"name": draft.name, "description": draft.description, "type": draft.type, "requestUrl": draft.request_url}
+    kept = {"created": now} if before is None else before
+    return {key: value for key, value in {**kept, **said}.items() if key not in said or value is not None}
+
+
+def _actors(before: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
+    document = dict(before)
+    for outer, inner, wanted in (("users", "user", draft.users), ("groups", "group", draft.groups)):
+        if wanted is not None:
+            known = {entry[inner]: entry for entry in before.get(outer) or ()}
+            document[outer] = [known.get(urn, {inner: urn}) for urn in dict.fromkeys(wanted)]
+    return document
+
+
+def _mentions(leaving: Sequence[str], coming: Sequence[str], role: str) -> list[Proposal]:
+    """Return the changes that take the role off some entities and put it on others."""
+    stored = queries.documents(urns=[*leaving, *coming])
+    found: list[Proposal] = []
+    for urn in (*leaving, *coming):
+        aspect = stored.get(urn, {}).get("access")
+        document: dict[str, Any] = {} if aspect is None else aspect.value
+        entries = [entry for entry in document.get("roles") or () if entry["urn"] != role]
+        document["roles"] = [*entries, *([{"urn": role}] if urn in coming else [])]
+        found.append(Proposal(urn, "access", _text(document)))
+    return found
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False)

@@ -1,0 +1,232 @@
+"""What each change to the catalog needs, judged by what is stored before it.
+
+An existing entity: EDIT_ENTITY or the aspect's own privilege. A new one: CREATE_ENTITY or EDIT_ENTITY. Data products,
+queries and logical parents follow the derived rules of the policies guide (source 000; rules/datahub.md c), and changes
+of tags the constraints of a.5.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from catalog.aspects.annotations import tags_of
+from catalog.aspects.base import SUBJECT
+from catalog.aspects.projection import facts
+from catalog.services.intake import ChangeType, Item
+from catalog.services.ledger import Ledger
+from catalog.urns import Urn
+from policies.authority import Ask, Asked
+from policies.engine import families, matching
+from policies.engine.families import cdap, cdap_names, datahub
+from policies.engine.requirements import Need, Requirement, alternatives
+
+_EDIT = (("EDIT_ENTITY",),)
+_WRITE_ON_PARENT = ((Need((cdap.WRITE,), cdap.PARENT),),)
+_DOCS = (("EDIT_ENTITY_DOCS",),)
+_LINEAGE = (("EDIT_LINEAGE",),)
+
+#: What else suffices to write an aspect of an entity that exists: lists of privileges, all of one list.
+_OWN_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "applications": (("EDIT_ENTITY_APPLICATIONS_PRIVILEGE",),),
+    "dataJobInputOutput": _LINEAGE,
+    "deprecation": (("EDIT_DEPRECATION_PRIVILEGE",),),
+    "domains": (("EDIT_DOMAINS_PRIVILEGE",),),
+    "editableChartProperties": _DOCS,
+    "editableContainerProperties": _DOCS,
+    "editableDashboardProperties": _DOCS,
+    "editableDataFlowProperties": _DOCS,
+    "editableDataJobProperties": _DOCS,
+    "editableDatasetProperties": _DOCS,
+    "editableSchemaMetadata": (
+        ("EDIT_DATASET_COL_DESCRIPTION", "EDIT_DATASET_COL_TAGS", "EDIT_DATASET_COL_GLOSSARY_TERMS"),
+    ),
+    "embed": (("EDIT_ENTITY_EMBED",),),
+    "globalTags": (("EDIT_ENTITY_TAGS",),),
+    "glossaryTerms": (("EDIT_ENTITY_GLOSSARY_TERMS",),),
+    "institutionalMemory": (("EDIT_ENTITY_DOC_LINKS",),),
+    "ownership": (("EDIT_ENTITY_OWNERS",),),
+    "status": (("EDIT_ENTITY_STATUS",), ("DELETE_ENTITY",)),
+    "structuredProperties": (("EDIT_ENTITY_PROPERTIES",),),
+    "upstreamLineage": _LINEAGE,
+}
+
+#: Aspects whose tags are checked against constraints, and what changing their tags needs (a.5).
+_TAGGING: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "globalTags": (("EDIT_ENTITY",), ("EDIT_ENTITY_TAGS",)),
+    "schemaMetadata": (("EDIT_ENTITY",), ("EDIT_DATASET_COL_TAGS",)),
+    "editableSchemaMetadata": (("EDIT_ENTITY",), ("EDIT_DATASET_COL_TAGS",)),
+}
+
+#: Types of `policies` → the group of privileges that rules them. Roles are ruled like the policies that name them.
+_GROUPS = {"corpuser": "user", "corpGroup": "group", "dataHubRole": "policy", "dataHubPolicy": "policy"}
+
+#: Documents that a judgement compares with what arrives.
+COMPARED = frozenset(_TAGGING) | {"dataProductProperties", "querySubjects", "logicalParent"}
+
+
+def asks(items: Collection[Item], ledger: Ledger, *, known: Collection[str], with_constraints: bool) -> list[Ask]:
+    """Return what must be allowed, all of it, for these changes. `known` are the URNs that exist before them."""
+    proposed = _Proposed(items)
+    found: list[Ask] = []
+    for item in items:
+        is_known = item.urn.text in known
+        found += _aspect(item, ledger, proposed, is_known=is_known)
+        if with_constraints and item.aspect in _TAGGING:
+            found += _constrained(item, ledger)
+    return found
+
+
+def editing(urn: Urn, aspect: str) -> Ask:
+    """Return what editing an aspect of an entity that exists needs, before anything about the edit is known.
+
+    Constraints on tags look at the tags that change; who may change none of them is told so then.
+    """
+    itself = _itself(urn)
+    if urn.type == "query":
+        return Ask(families.requirement("query.update"), itself)
+    if urn.type != "dataProduct":
+        return Ask(_edit(urn, aspect), itself)
+    update = families.requirement("data_product.update")
+    return Ask(update if aspect == "dataProductProperties" else _either(_edit(urn, aspect), update.any_of), itself)
+
+
+def registration(urn: Urn, *, is_known: bool) -> Ask:
+    """Return what writing an entity itself needs, whatever its aspects."""
+    if not is_known:
+        return _creation(urn)
+    return _in_parent(Ask(_edit(urn, ""), _itself(urn)))
+
+
+def removal(urn: Urn) -> list[Ask]:
+    """Return what deleting an entity of the catalog needs."""
+    derived = _DELETES.get(urn.type)
+    requirement = families.requirement(derived) if derived else _either(_group(urn, "delete"), ())
+    return [Ask(requirement, _itself(urn))]
+
+
+_DELETES = {"dataProduct": "data_product.delete", "query": "query.delete"}
+
+
+class _Proposed:
+    """What the same batch says about domains and subjects; it counts before what is stored (rules/datahub.md c)."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.domains: dict[str, tuple[str, ...]] = {}
+        self.subjects: dict[str, tuple[str, ...]] = {}
+        for item in items:
+            if item.change is ChangeType.DELETE:
+                continue
+            if item.aspect == "domains":
+                self.domains[item.urn.text] = _values(item, item.proposal.document, matching.DOMAIN)
+            if item.aspect == "querySubjects":
+                self.subjects[item.urn.text] = _values(item, item.proposal.document, SUBJECT)
+
+
+def _aspect(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool) -> list[Ask]:
+    if item.aspect == "logicalParent":
+        return [_logical_parent(item)]
+    if item.urn.type == "query":
+        return [_query(item, ledger, proposed, is_known=is_known)]
+    if item.urn.type == "dataProduct":
+        return _product(item, ledger, proposed, is_known=is_known)
+    if item.is_removal_of_entity:
+        return removal(item.urn)
+    return [Ask(_edit(item.urn, item.aspect), _itself(item.urn)) if is_known else _creation(item.urn)]
+
+
+def _logical_parent(item: Item) -> Ask:
+    """Setting needs both sides, clearing the child's."""
+    parent = ((item.parsed or {}).get("parent") or {}).get("destinationUrn")
+    if parent is None:
+        return Ask(families.requirement("logical_parent.clear"), _itself(item.urn))
+    return Ask(families.requirement("logical_parent.set"), _itself(item.urn), relatives={"parent": (parent,)})
+
+
+def _query(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool) -> Ask:
+    """Every subject must allow it: those there were and those there will be, so that none can be swapped away."""
+    stored = _values(item, ledger.document(item.urn.text, "querySubjects"), SUBJECT)
+    subjects = tuple(dict.fromkeys((*stored, *proposed.subjects.get(item.urn.text, ()))))
+    verb = "delete" if _is_removal(item) else "update" if is_known else "create"
+    return Ask(families.requirement(f"query.{verb}"), _itself(item.urn), relatives={"subjects": subjects})
+
+
+def _product(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool) -> list[Ask]:
+    itself, domains = _itself(item.urn), proposed.domains.get(item.urn.text)
+    given = {} if domains is None else {"domains": domains}
+    if not is_known:
+        return [Ask(families.requirement("data_product.create"), itself, relatives={"domains": domains or ()})]
+    if _is_removal(item):
+        return removal(item.urn)
+    if item.aspect != "dataProductProperties":
+        # The domains stored now decide about a change of domains: nobody takes a product over by moving it.
+        return [Ask(_either(_edit(item.urn, item.aspect), families.requirement("data_product.update").any_of), itself)]
+    before, after = _parsed(ledger, item), dict(item.parsed or {})
+    changed = _assets(before) ^ _assets(after)
+    found = []
+    if changed:
+        assets = {"assets": tuple(sorted(changed)), **given}
+        found.append(Ask(families.requirement("data_product.ingest_assets"), itself, relatives=assets))
+    rest = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)} - {"assets"}
+    if rest or not changed:
+        verb = "rename" if rest == {"name"} else "update"
+        found.append(Ask(families.requirement(f"data_product.{verb}"), itself, relatives=given))
+    return found
+
+
+def _constrained(item: Item, ledger: Ledger) -> list[Ask]:
+    """One policy must cover the change together with every tag that was added or removed."""
+    changed = tags_of(_parsed(ledger, item)) ^ tags_of(item.parsed)
+    if not changed:
+        return []
+    tags = tuple(sorted({tag for _, tag in changed}))
+    return [Ask(alternatives(_TAGGING[item.aspect]), _itself(item.urn), tags)]
+
+
+def _creation(urn: Urn) -> Ask:
+    return _in_parent(Ask(_either(_group(urn, "create"), ()), _itself(urn)))
+
+
+def _in_parent(ask: Ask) -> Ask:
+    """Return what also suffices for a CDAP entity: WRITE on what it lies in (rules/cdap.md CD-8)."""
+    name = cdap_names.read(ask.resource.urn) if ask.resource is not None else None
+    if name is None or name.parent is None:
+        return ask
+    return Ask(_either(ask.requirement, _WRITE_ON_PARENT), ask.resource, relatives={cdap.PARENT: (name.parent,)})
+
+
+def _edit(urn: Urn, aspect: str) -> Requirement:
+    own = _EDIT + _OWN_PRIVILEGES.get(aspect, ())
+    return _either(_group(urn, "update"), alternatives(own).any_of)
+
+
+def _group(urn: Urn, verb: str) -> Requirement:
+    return datahub.groups()[f"{_GROUPS.get(urn.type, 'entity')}.{verb}"]
+
+
+def _either(requirement: Requirement, more: tuple[Any, ...]) -> Requirement:
+    return Requirement(tuple(dict.fromkeys((*requirement.any_of, *more))))
+
+
+def _itself(urn: Urn) -> Asked:
+    return Asked(urn.text, urn.type)
+
+
+def _is_removal(item: Item) -> bool:
+    is_soft = item.aspect == "status" and bool((item.parsed or {}).get("removed"))
+    return is_soft or item.is_removal_of_entity
+
+
+def _parsed(ledger: Ledger, item: Item) -> dict[str, Any]:
+    text = ledger.document(*item.key)
+    return {} if text is None else dict(json.loads(text))
+
+
+def _assets(document: Mapping[str, Any]) -> set[str]:
+    return {edge["destinationUrn"] for edge in document.get("assets") or ()}
+
+
+def _values(item: Item, text: str | None, field: str) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    aspect = "domains" if field == matching.DOMAIN else "querySubjects"
+    return tuple(facet.value for facet in facts(aspect, text, item.urn).facets if facet.field == field)

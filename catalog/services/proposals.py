@@ -1,0 +1,161 @@
+"""The one way into the catalog: every door, and the loader of files, hands proposals to `apply`.
+
+All are checked, then all are authorized, then all are written, in one transaction; or nothing is. What has its home in
+`policies` (users, groups, roles, policies) goes to its services and is never stored as a document.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from catalog import urns as urn_room
+from catalog.services import deletes, intake, needs
+from catalog.services.intake import ChangeType, Item, Proposal
+from catalog.services.ledger import Ledger
+from policies import authority
+from policies import queries as people
+from policies.authority import Ask
+from policies.engine.errors import Problem
+from policies.engine.model import Actor, Missing
+from policies.errors import Forbidden, Invalid
+from policies.models import PolicyVersion
+from policies.services import aspects as people_aspects
+
+__all__ = ["Applied", "ChangeType", "Ids", "Proposal", "apply"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Ids of an entity as they are to be: `object_id` None leaves it; `project` counts only with `has_project`."""
+
+    object_id: str | None = None
+    project: str | None = None
+    has_project: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a call did: the URNs of its proposals in order, and those whose facts or documents were touched."""
+
+    urns: tuple[str, ...] = ()
+    touched: frozenset[str] = field(default_factory=frozenset)
+
+
+def apply(
+    *,
+    proposals: Sequence[Proposal],
+    by: Actor,
+    door: str,
+    registered: Mapping[str, Ids] | None = None,
+    is_open: bool = False,
+) -> Applied:
+    """Check, authorize and write changes to aspects, all or none.
+
+    `registered` are entities to be noted, with their ids, beside what the proposals say of them (the API of entities).
+    `is_open` (REST_API_AUTHORIZATION switched off) lets every caller write ordinary entities; people, roles and
+    policies stay guarded. Raises Invalid with every problem, Forbidden with everything that is missing.
+    """
+    if not by.is_active:
+        raise Forbidden((), f"{by.urn} is suspended.")
+    items = intake.check(proposals)
+    theirs = [item for item in items if _is_of_people(item)]
+    ours = [item for item in items if not _is_of_people(item)]
+    noted = registered or {}
+    with transaction.atomic():
+        # First, so that writers queue here and nowhere else.
+        PolicyVersion.advance()
+        ledger = Ledger(
+            wanted=[*{item.urn.text for item in ours}, *noted],
+            aspects={item.aspect for item in ours} | needs.COMPARED,
+            by=by.urn,
+            now=timezone.now(),
+        )
+        missing = _missing(ours, ledger, noted, by=by, is_open=is_open)
+        missing += _write_people(theirs, by=by, door=door)
+        if missing:
+            raise Forbidden(tuple(dict.fromkeys(missing)))
+        touched = _write(ours, ledger, noted)
+    return Applied(tuple(item.urn.text for item in items), touched)
+
+
+def _is_of_people(item: Item) -> bool:
+    """Whether the home of the aspect is `policies`. A person's key goes with the person, through `deletes.delete`."""
+    return (item.urn.type, item.aspect) in people_aspects.OWNED
+
+
+def _missing(
+    items: Sequence[Item], ledger: Ledger, noted: Mapping[str, Ids], *, by: Actor, is_open: bool
+) -> list[Missing]:
+    known = ledger.stored | _known_people(items)
+    guarded = [item for item in items if not (is_open and item.urn.type not in urn_room.PEOPLE_TYPES)]
+    with_constraints = settings.MCP_VALIDATION_PRIVILEGE_CONSTRAINTS
+    asks: list[Ask] = needs.asks(guarded, ledger, known=known, with_constraints=with_constraints)
+    if not is_open:
+        asks += [needs.registration(urn_room.parse(urn), is_known=urn in known) for urn in noted]
+    return list(authority.missing_many(by=by, asks=_once(asks))) if asks else []
+
+
+def _once(asks: Sequence[Ask]) -> list[Ask]:
+    """Drop repetitions: the aspects of one entity mostly need the same."""
+    return list({(ask.requirement, ask.resource, ask.subresources, _frozen(ask)): ask for ask in asks}.values())
+
+
+def _frozen(ask: Ask) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple(sorted(ask.relatives.items()))
+
+
+def _known_people(items: Collection[Item]) -> frozenset[str]:
+    urns = {item.urn.text for item in items if item.urn.type in urn_room.PEOPLE_TYPES}
+    return frozenset(people.names(urns=urns)) if urns else frozenset()
+
+
+def _write_people(items: Sequence[Item], *, by: Actor, door: str) -> list[Missing]:
+    """Hand over what belongs to `policies`; return what the actor lacks for it."""
+    if not items:
+        return []
+    changes = [
+        people_aspects.AspectChange(
+            urn=item.urn.text,
+            entity_type=item.urn.type,
+            name=item.aspect,
+            document=None if item.parsed is None else dict(item.parsed),
+        )
+        for item in items
+    ]
+    try:
+        people_aspects.apply(changes=changes, by=by, door=door)
+    except Invalid as error:
+        raise Invalid([_placed(problem, items) for problem in error.problems]) from error
+    except Forbidden as error:
+        if not error.missing:
+            raise
+        return list(error.missing)
+    return []
+
+
+def _placed(problem: Problem, items: Sequence[Item]) -> Problem:
+    """Return a problem found by `policies`, which counts its own changes, at its place in what was sent."""
+    _, position, *steps = problem.pointer.split("/")
+    if not position.isdigit() or int(position) >= len(items):
+        return problem
+    item = items[int(position)]
+    place = f"{item.place}/entityUrn" if steps == ["urn"] else "/".join((item.document_place, *steps))
+    return Problem(problem.code, place, problem.detail)
+
+
+def _write(items: Sequence[Item], ledger: Ledger, noted: Mapping[str, Ids]) -> frozenset[str]:
+    for urn, ids in noted.items():
+        if ids.has_project:
+            ledger.register(urn, object_id=ids.object_id, project=ids.project)
+        else:
+            ledger.register(urn, object_id=ids.object_id)
+    kept = [item for item in items if not item.is_removal_of_entity]
+    problems = ledger.apply(kept)
+    if problems:
+        raise Invalid(problems)
+    touched = ledger.save()
+    removed = [item.urn.text for item in items if item.is_removal_of_entity]
+    return touched | deletes.forget(urns=removed) if removed else touched

@@ -1,0 +1,43 @@
+"""Throws the projection away and makes it again from the documents, which proves that it can be."""
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from django.db import transaction
+
+from catalog.aspects.register import PROJECTING
+from catalog.models import Aspect, Entity, Facet
+from catalog.services import closure
+from catalog.services.ledger import project_entity, write_facets
+from policies.models import PolicyVersion
+
+_CHUNK = 1000
+
+
+def rebuild(*, progress: Callable[[int], None] = lambda _: None) -> int:
+    """Make every facet, ancestry and projected column anew, in one transaction; return the number of entities.
+
+    `progress` hears the number done so far, now and then.
+    """
+    with transaction.atomic():
+        PolicyVersion.advance()
+        Facet.objects.all().delete()
+        done, last = 0, 0
+        while rows := list(Entity.objects.filter(pk__gt=last).order_by("pk")[:_CHUNK]):
+            _project(rows)
+            done, last = done + len(rows), rows[-1].pk
+            progress(done)
+        closure.rebuild()
+    return done
+
+
+def _project(entities: list[Entity]) -> None:
+    documents: dict[int, dict[str, str]] = defaultdict(dict)
+    rows = Aspect.objects.filter(
+        entity_id__among=[entity.pk for entity in entities], name__among=sorted(PROJECTING), version=0
+    ).order_by()
+    for number, name, text in rows.values_list("entity_id", "name", "document"):
+        documents[number][name] = text
+    facets = {entity.pk: project_entity(entity, documents[entity.pk]) for entity in entities}
+    Entity.objects.bulk_update(entities, ["name", "parent", "is_removed"], batch_size=200)
+    write_facets(known=[], facets=facets)

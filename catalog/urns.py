@@ -1,0 +1,188 @@
+"""Parses and makes URNs: `urn:li:<type>:<key>`, where a key is plain text or `(part,part)` and parts may nest.
+
+What passes here can be stored on every database, printed on one line and sent in a URL.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from catalog.errors import URN_INVALID
+from policies.engine.errors import Problem
+from policies.models.fields import URN_LENGTH, is_storable
+
+#: Longest URN in bytes of UTF-8, as in DataHub: two of them must fit into one index entry of PostgreSQL.
+LONGEST = URN_LENGTH
+
+_PREFIX = "urn:li:"
+_TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+
+#: Fields of the key aspect of each type whose key is not a lone `id`, in the order of the parts (clients.md 1.10).
+KEY_FIELDS: dict[str, tuple[str, ...]] = {
+    "assertion": ("assertionId",),
+    "chart": ("dashboardTool", "chartId"),
+    "container": ("guid",),
+    "corpGroup": ("name",),
+    "corpuser": ("username",),
+    "dashboard": ("dashboardTool", "dashboardId"),
+    "dataFlow": ("orchestrator", "flowId", "cluster"),
+    "dataJob": ("flow", "jobId"),
+    "dataPlatform": ("platformName",),
+    "dataPlatformInstance": ("platform", "instance"),
+    "dataset": ("platform", "name", "origin"),
+    "glossaryNode": ("name",),
+    "glossaryTerm": ("name",),
+    "mlFeature": ("featureNamespace", "name"),
+    "mlFeatureTable": ("platform", "name"),
+    "mlModel": ("platform", "name", "origin"),
+    "mlModelDeployment": ("platform", "name", "origin"),
+    "mlModelGroup": ("platform", "name", "origin"),
+    "mlPrimaryKey": ("featureNamespace", "name"),
+    "notebook": ("notebookTool", "notebookId"),
+    "schemaField": ("parent", "fieldPath"),
+    "tag": ("name",),
+    "telemetry": ("name",),
+    "versionSet": ("id", "entityType"),
+}
+
+#: Types whose rows live in `policies`; only what is said about them beside that is stored here.
+PEOPLE_TYPES = frozenset({"corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"})
+
+#: Types whose key aspect is not named `<type>Key`.
+_KEY_ASPECTS = {"corpuser": "corpUserKey"}
+
+#: Types whose first part names the tool they live in, without being a URN itself.
+_TOOLS = frozenset({"chart", "dashboard", "dataFlow", "notebook"})
+
+
+class InvalidUrn(ValueError):
+    """Text that is no URN; the message is a sentence saying why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Urn:
+    """A URN taken apart: the text as written, the entity type, and the parts of the key (one for a plain key)."""
+
+    text: str
+    type: str
+    parts: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The text after the type."""
+        return self.text[len(_PREFIX) + len(self.type) + 1 :]
+
+    @property
+    def key_aspect(self) -> str:
+        """The name of the aspect that every entity has, written or not."""
+        return _KEY_ASPECTS.get(self.type, f"{self.type}Key")
+
+    @property
+    def key_document(self) -> dict[str, str]:
+        """The key aspect, as it follows from the URN; a key whose parts have no known names is one `id`."""
+        fields = KEY_FIELDS.get(self.type, ("id",))
+        if len(fields) == len(self.parts):
+            return dict(zip(fields, self.parts, strict=True))
+        return {fields[0] if len(fields) == 1 else "id": self.key}
+
+    @property
+    def identifier(self) -> str:
+        """The part people know it by: the name of a dataset, the last part of anything else."""
+        return self.parts[1] if len(self.parts) > 2 else self.parts[-1]
+
+    @property
+    def platform(self) -> str | None:
+        """The URN of the data platform that the key names, directly or through what it lies in."""
+        first = self.parts[0]
+        try:
+            outer = parse(f"{_PREFIX}dataPlatform:{first}" if self.type in _TOOLS else first)
+        except InvalidUrn:
+            return None
+        if len(self.parts) == 1:
+            return None
+        return outer.text if outer.type == "dataPlatform" else outer.platform
+
+
+def parse(text: str) -> Urn:
+    """Take a URN apart.
+
+    Raises InvalidUrn for anything but `urn:li:<type>:<key>` of at most 512 bytes, without control characters,
+    lone surrogates and surrounding blanks, whose brackets (when the key begins with one) are balanced.
+    """
+    _check_text(text)
+    type_, _, key = text.removeprefix(_PREFIX).partition(":")
+    if not text.startswith(_PREFIX) or not _TYPE.fullmatch(type_):
+        raise InvalidUrn("A URN begins with urn:li: and an entity type.")
+    if not key:
+        raise InvalidUrn("The URN has no key after its type.")
+    return Urn(text, type_, _parts(key) if key.startswith("(") else (key,))
+
+
+def make(type_: str, *parts: str) -> str:
+    """Return the URN of these key parts: plain for one part, bracketed for several. Raises InvalidUrn."""
+    key = parts[0] if len(parts) == 1 else f"({','.join(parts)})"
+    return parse(f"{_PREFIX}{type_}:{key}").text
+
+
+def type_of(text: str) -> str:
+    """Return the entity type a URN names, '' when the text is no URN: questions may be about anything."""
+    prefix, _, rest = text.partition(_PREFIX)
+    type_ = rest.partition(":")[0]
+    return type_ if not prefix and _TYPE.fullmatch(type_) else ""
+
+
+def dataset_of(text: str) -> tuple[str, ...]:
+    """Return the dataset that a schema field belongs to, nothing for anything else."""
+    try:
+        field = parse(text)
+    except InvalidUrn:
+        return ()
+    if field.type != "schemaField" or type_of(field.parts[0]) != "dataset":
+        return ()
+    return (field.parts[0],)
+
+
+def problem(text: object, pointer: str, types: tuple[str, ...] = ()) -> Problem | None:
+    """Return what is wrong with a value that should be a URN (of one of these types), at this pointer, or None."""
+    if not isinstance(text, str):
+        return Problem(URN_INVALID, pointer, "A URN is text.")
+    try:
+        found = parse(text)
+    except InvalidUrn as error:
+        return Problem(URN_INVALID, pointer, str(error))
+    if types and found.type not in types:
+        return Problem(URN_INVALID, pointer, f"This is the URN of a {found.type}, not of a {' or '.join(types)}.")
+    return None
+
+
+def _check_text(text: str) -> None:
+    if not is_storable(text):
+        raise InvalidUrn("The URN holds NUL or half of a surrogate pair.")
+    if len(text.encode()) > LONGEST:
+        raise InvalidUrn(f"A URN has at most {LONGEST} bytes; this one has {len(text.encode())}.")
+    if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in text):
+        raise InvalidUrn("The URN holds a control character or a line break.")
+    if text != text.strip():
+        raise InvalidUrn("The URN begins or ends with a blank.")
+
+
+def _parts(key: str) -> tuple[str, ...]:
+    """Split `(a,b(c,d),e)` at its outer commas."""
+    parts: list[str] = []
+    depth = start = 0
+    for place, character in enumerate(key):
+        if character == "(":
+            depth += 1
+            start = 1 if depth == 1 else start
+        elif character == ")":
+            depth -= 1
+        if depth == 0 and place < len(key) - 1:
+            break
+        if depth == 1 and character == ",":
+            parts.append(key[start:place])
+            start = place + 1
+    else:
+        parts.append(key[start:-1])
+        if depth == 0 and all(parts):
+            return tuple(parts)
+    raise InvalidUrn("The brackets of the key are not balanced, or one of its parts is empty.")

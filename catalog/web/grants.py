@@ -1,0 +1,209 @@
+"""/catalog/grants/<urn>: who holds what on a CDAP entity, since when and from whom; giving and taking it away."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from catalog.grants import Grant
+from catalog.queries import given
+from catalog.queries.given import Given
+from catalog.queries.granted import instance_administrators
+from catalog.services import granting
+from catalog.services.granting import Sent
+from catalog.web import cdap_tabs, entity, picking
+from catalog.web.forms import GrantForm
+from catalog.web.picking import Picker
+from catalog.web.subject import Reference, Subject, references
+from policies.engine.families import cdap
+from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.errors import Conflict, Invalid, NotFound
+from policies.guard import signed_in
+
+DOOR = "pages"
+PAGE_SIZE = 25
+
+#: How many privileges given through patterns are shown.
+_SHOWN = 100
+
+_COLUMNS = (
+    {"label": "Who"},
+    {"label": "Privileges"},
+    {"label": "Since"},
+    {"label": "From"},
+    {"label": "Revoke", "is_hidden_label": True},
+)
+_WIDE_COLUMNS = (
+    {"label": "Who"},
+    {"label": "Privileges"},
+    {"label": "On all of"},
+    {"label": "Since"},
+    {"label": "From"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a principal was given at one time. `given` is None for what the settings give, which cannot be revoked."""
+
+    who: Reference
+    privileges: tuple[str, ...]
+    given: Given | None
+    giver: Reference | None
+    revoke_url: str
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@signed_in
+def grants(request: HttpRequest, urn: str) -> HttpResponse:
+    """The grants with the form to give more; needs ADMIN on the entity, or to administer the instance."""
+    subject = Subject.of(request, urn)
+    name = cdap_tabs.name_of(subject)
+    listed = granting.listed(entity=name.urn, principal="", by=subject.by)
+    form, picker = GrantForm(), Picker(picking.PRINCIPALS, subject.by)
+    if request.method != "POST":
+        return _page(request, subject, listed, form, picker)
+    form = GrantForm(request.POST)
+    picker.read(request.POST)
+    if not picker.chosen and not picker.errors:
+        picker.errors.append("Choose whom to give it to.")
+    if not form.is_valid() or picker.errors:
+        return _page(request, subject, listed, form, picker, HTTPStatus.UNPROCESSABLE_ENTITY)
+    privileges = tuple(form.cleaned_data["privileges"])
+    try:
+        granting.give(sent=[Sent(one, name.urn, privileges) for one in picker.chosen], by=subject.by, door=DOOR)
+    except Invalid as error:
+        picker.errors += dict.fromkeys(problem.detail for problem in error.problems)
+        return _page(request, subject, listed, form, picker, HTTPStatus.UNPROCESSABLE_ENTITY)
+    messages.success(request, f"{', '.join(cdap.expand(privileges))} given.")
+    return redirect(cdap_tabs.address(cdap_tabs.GRANTS, subject))
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@signed_in
+def revoke(request: HttpRequest, urn: str) -> HttpResponse:
+    """The question whether to take privileges from a principal, and the taking.
+
+    When nobody would keep ADMIN the question is put again, with what confirming it does.
+    """
+    subject = Subject.of(request, urn)
+    name = cdap_tabs.name_of(subject)
+    principal = request.GET.get("principal", "")
+    held = [one.privileges for one in granting.listed(entity=name.urn, principal=principal, by=subject.by)]
+    asked = cdap.expand(request.GET.getlist("privilege") or (cdap.ALL,))
+    losing = tuple(one for one in asked if principal and any(one in privileges for privileges in held))
+    if not losing:
+        raise NotFound("Nobody of this name holds these privileges here.")
+    if request.method != "POST":
+        return _question(request, subject, principal, losing)
+    is_confirmed = "confirmed" in request.POST
+    try:
+        sent = Sent(principal, name.urn, losing, is_confirmed=is_confirmed)
+        granting.take(sent=[sent], by=subject.by, door=DOOR)
+    except Conflict as error:
+        if is_confirmed or _is_by_setting(principal, name.urn):
+            messages.error(request, error.detail)
+        else:
+            return _question(request, subject, principal, losing, is_last=True)
+    else:
+        messages.success(request, f"{', '.join(losing)} revoked.")
+    return redirect(cdap_tabs.address(cdap_tabs.GRANTS, subject))
+
+
+def _page(
+    request: HttpRequest,
+    subject: Subject,
+    listed: Sequence[Grant],
+    form: GrantForm,
+    picker: Picker,
+    status: HTTPStatus = HTTPStatus.OK,
+) -> HttpResponse:
+    urn = cdap_tabs.name_of(subject).urn
+    page = Paginator(listed, PAGE_SIZE).get_page(request.GET.get("page"))
+    found = given.on(urn=urn, holders=[one.principal for one in page])
+    wide, is_more = given.by_pattern(urn=urn, limit=_SHOWN)
+    people = {urn for one in (*found, *wide) for urn in (one.holder, one.by) if urn}
+    named = references(people | {one.principal for one in page})
+    return entity.draw(
+        request,
+        subject,
+        tab=cdap_tabs.GRANTS,
+        template="catalog/grants/grants.html",
+        status=status,
+        page=page,
+        rows=[row for one in page for row in _rows(one, found, named, subject)],
+        columns=_COLUMNS,
+        wide=[_row(one, named, "") for one in wide],
+        wide_columns=_WIDE_COLUMNS,
+        is_more=is_more,
+        form=form,
+        picker=picker.context(),
+        action=cdap_tabs.address(cdap_tabs.GRANTS, subject),
+    )
+
+
+def _rows(held: Grant, found: Sequence[Given], named: Mapping[str, Reference], subject: Subject) -> list[Row]:
+    own = [one for one in found if one.holder == held.principal]
+    if _is_by_setting(held.principal, held.entity):
+        return [Row(named[held.principal], held.privileges, None, None, "")]
+    return [_row(one, named, _revoke_url(one, subject)) for one in own]
+
+
+def _row(one: Given, named: Mapping[str, Reference], revoke_url: str) -> Row:
+    return Row(named[one.holder], one.privileges, one, named.get(one.by), revoke_url)
+
+
+def _revoke_url(one: Given, subject: Subject) -> str:
+    query = urlencode({"principal": one.holder, "privilege": one.privileges}, doseq=True)
+    return f"{reverse('entity-revoke', args=[subject.entity.urn])}?{query}"
+
+
+def _is_by_setting(principal: str, urn: str) -> bool:
+    return urn == INSTANCE_URN and principal in instance_administrators()
+
+
+def _question(
+    request: HttpRequest, subject: Subject, principal: str, losing: Sequence[str], *, is_last: bool = False
+) -> HttpResponse:
+    heirs = sorted(instance_administrators()) if is_last else []
+    named = references({principal, *heirs})
+    name, back = subject.entity.name or subject.entity.urn, cdap_tabs.address(cdap_tabs.GRANTS, subject)
+    context: dict[str, Any] = {
+        "title": f"Revoke {', '.join(losing)} from {named[principal].name}?",
+        "text": f"It ends what was given on {name} itself. What reaches it through groups, roles or patterns stays.",
+        "losses": [],
+        "action": request.get_full_path(),
+        "label": "Revoke",
+        "cancel_url": back,
+        "breadcrumbs": [
+            {"label": "Catalog", "url": reverse("catalog")},
+            {"label": name, "url": subject.url},
+            {"label": "Grants", "url": back},
+            {"label": "Revoke"},
+        ],
+    }
+    if is_last:
+        context |= {
+            "text": f"Nobody would hold ADMIN on {name} any more.",
+            "losses": [f"ADMIN on it falls to who administers the instance: {_names(heirs, named)}."],
+            "label": "Revoke and hand over",
+            "hidden": [{"name": "confirmed", "value": "yes"}],
+        }
+    status = HTTPStatus.CONFLICT if is_last else HTTPStatus.OK
+    template = "components/modal.html" if getattr(request, "htmx", False) else "confirmation.html"
+    return render(request, template, context, status=status)
+
+
+def _names(urns: Sequence[str], named: Mapping[str, Reference]) -> str:
+    return ", ".join(named[urn].name for urn in urns)

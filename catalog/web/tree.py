@@ -1,0 +1,115 @@
+"""/catalog/tree/<urn>: what lies in a CDAP instance, namespace or application, as far as its reader may list it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.utils.http import urlencode
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from catalog import queries
+from catalog.services import operations
+from catalog.services.operations import Found
+from catalog.web import cdap_tabs, entity, words
+from catalog.web.subject import Reference, Subject, references
+from policies.engine.families import cdap, cdap_names
+from policies.engine.families.cdap_names import CdapName
+from policies.engine.families.cdap_questions import Said
+from policies.errors import NotFound
+from policies.guard import signed_in
+
+DOOR = "pages"
+PAGE_SIZE = 25
+
+#: How many programs are shown under their application; its own page has all of them.
+_SHOWN = 10
+
+
+@require_GET
+@never_cache
+@signed_in
+def tree(request: HttpRequest, urn: str) -> HttpResponse:
+    """One kind of what lies there, with the counts of all; applications with their programs."""
+    subject = Subject.of(request, urn)
+    place = cdap_tabs.name_of(subject)
+    if place.kind not in cdap_names.PLACES:
+        raise NotFound("Nothing lies in such an entity.")
+    found = {kind: _listed(kind, place, subject) for kind in _kinds(place)}
+    kind = request.GET.get("kind", "")
+    kind = kind if kind in found else next((one for one in found if found[one].returned), next(iter(found)))
+    page = Paginator(found[kind].returned, PAGE_SIZE).get_page(request.GET.get("page"))
+    below = _programs(found) if kind == cdap_names.APPLICATION else {}
+    shown = [*page, *(program for root in page for program in below.get(root, ())[:_SHOWN])]
+    named, concealed = references(set(shown)), queries.hidden(urns=shown, by=subject.by)
+    accessible = found[kind].accessible
+    address = cdap_tabs.address(cdap_tabs.TREE, subject)
+    rows: list[dict[str, Any]] = [
+        {
+            **_shown(root, named, concealed),
+            "is_accessible": accessible is None or root in accessible,
+            "count": len(below.get(root, ())),
+            "programs": [_shown(program, named, concealed) for program in below.get(root, ())[:_SHOWN]],
+        }
+        for root in page
+    ]
+    return entity.draw(
+        request,
+        subject,
+        tab=cdap_tabs.TREE,
+        template="catalog/grants/tree.html",
+        kinds_there=[
+            {
+                "label": f"{words.many(one)} ({len(listed.returned)})",
+                "url": f"{address}?{urlencode({'kind': one})}",
+                "is_current": one == kind,
+            }
+            for one, listed in found.items()
+        ],
+        kind=kind,
+        label=words.many(kind),
+        page=page,
+        rows=rows,
+        columns=_columns(kind),
+    )
+
+
+def _kinds(place: CdapName) -> Sequence[str]:
+    """Return the kinds of the tree below a place, programs shown with their applications."""
+    if place.kind == cdap_names.INSTANCE:
+        return (cdap_names.NAMESPACE,)
+    if place.kind == cdap_names.APPLICATION:
+        return (cdap_names.PROGRAM,)
+    found = [kind for kind in cdap.listed_kinds() if kind != cdap_names.NAMESPACE]
+    return sorted(found, key=lambda kind: kind != cdap_names.APPLICATION)
+
+
+def _listed(kind: str, place: CdapName, subject: Subject) -> Found:
+    said = Said(f"{kind}.list", place.urn)
+    found = operations.perform(said=said, actor=None, by=subject.by, door=DOOR)
+    return found if isinstance(found, Found) else Found(())
+
+
+def _programs(found: Mapping[str, Found]) -> Mapping[str, Sequence[str]]:
+    below: dict[str, list[str]] = {}
+    for urn in found[cdap_names.PROGRAM].returned:
+        name = cdap_names.read(urn)
+        if name is not None and name.parent is not None:
+            below.setdefault(name.parent, []).append(urn)
+    return below
+
+
+def _shown(urn: str, named: Mapping[str, Reference], concealed: frozenset[str]) -> dict[str, Any]:
+    one = named[urn]
+    return {"urn": urn, "name": one.name, "type": one.type, "url": "" if urn in concealed else one.url}
+
+
+def _columns(kind: str) -> Sequence[Mapping[str, Any]]:
+    if kind == cdap_names.APPLICATION:
+        return ({"label": "Application"}, {"label": "Programs", "is_number": True})
+    return (
+        ({"label": words.one(kind)}, {"label": "Access"})
+        if kind == cdap_names.NAMESPACE
+        else ({"label": words.one(kind)},)
+    )

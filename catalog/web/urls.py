@@ -1,0 +1,24 @@
+"""The addresses of the catalog's pages. A word between /catalog/ and a URN can be none: URNs begin with urn:li:."""
+
+from django.urls import path
+
+from catalog.web import browse, edits, entity, external_roles, grants, operations, picking, restrictions, tree
+
+urlpatterns = [
+    path("catalog", browse.entity_list, name="catalog"),
+    path("catalog/browse/<slug:way>", browse.browse, name="catalog-browse"),
+    path("catalog/pick/<slug:kind>", picking.options, name="catalog-pick"),
+    path("catalog/edit/<slug:what>/<path:urn>", edits.edit, name="catalog-edit"),
+    path("catalog/grants/<path:urn>", grants.grants, name="entity-grants"),
+    path("catalog/revoke/<path:urn>", grants.revoke, name="entity-revoke"),
+    path("catalog/operations/<path:urn>", operations.matrix, name="entity-operations"),
+    path("catalog/tree/<path:urn>", tree.tree, name="entity-tree"),
+    path("catalog/<path:urn>", entity.entity, name="entity"),
+    path("why/restrictions", restrictions.page, name="why-restrictions"),
+    path("external-roles", external_roles.role_list, name="external-roles"),
+    path("external-roles/new", external_roles.create, name="external-role-new"),
+    path("external-roles/edit/<path:urn>", external_roles.update, name="external-role-edit"),
+    path("external-roles/delete/<path:urn>", external_roles.delete, name="external-role-delete"),
+    path("external-roles/held/<path:urn>", external_roles.held, name="external-roles-held"),
+    path("external-roles/<path:urn>", external_roles.detail, name="external-role"),
+]

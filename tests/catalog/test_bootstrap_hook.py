@@ -1,0 +1,51 @@
+"""The ownership types that every installation starts with."""
+
+import json
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from catalog import queries
+from catalog.models import Aspect, Entity
+from catalog.services import bootstrap, proposals
+from catalog.services.proposals import Proposal
+from policies import authority
+from policies.services import bootstrap as whole
+
+URN = "urn:li:ownershipType:__system__technical_owner"
+
+pytestmark = pytest.mark.django_db
+
+
+def info() -> dict[str, Any]:
+    """What is stored of the ownership type."""
+    found = queries.aspect(urn=URN, name="ownershipTypeInfo")
+    assert found is not None
+    value: dict[str, Any] = found.value
+    return value
+
+
+def test_bootstrap_writes_them_and_running_it_again_changes_nothing():
+    assert "catalog.services.bootstrap.ownership_types" in settings.BOOTSTRAP_HOOKS
+    whole.run()
+    types = Entity.objects.filter(type="ownershipType")
+    assert {row.name for row in types} == {"Technical Owner", "Business Owner", "Data Steward", "None"}
+    said = info()
+    assert said["created"] == said["lastModified"]
+    assert said["created"]["actor"] == authority.SYSTEM.urn
+    before = list(Aspect.objects.order_by("pk").values_list("pk", "document", "version"))
+    whole.run()
+    assert list(Aspect.objects.order_by("pk").values_list("pk", "document", "version")) == before
+
+
+def test_what_somebody_changed_comes_back_and_what_they_added_stays():
+    bootstrap.ownership_types(by=authority.SYSTEM)
+    first = info()
+    changed = {**first, "name": "Techie", "colour": "red"}
+    proposals.apply(
+        proposals=[Proposal(URN, "ownershipTypeInfo", json.dumps(changed))], by=authority.SYSTEM, door="test"
+    )
+    bootstrap.ownership_types(by=authority.SYSTEM)
+    said = info()
+    assert (said["name"], said["colour"], said["created"]) == ("Technical Owner", "red", first["created"])

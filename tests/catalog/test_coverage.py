@@ -1,0 +1,134 @@
+"""A privilege as a WHERE clause says what the engine says, entity by entity; and so do the facts it decides on."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from catalog import queries
+from catalog.facets import OrmFacetSource
+from catalog.models import Entity, prefix_range
+from policies.engine import matching
+from policies.engine.evaluate import decide
+from policies.engine.matching import ActorMatch, Condition, Criterion, Selector
+from policies.engine.model import Cover, Coverage, Effect, Origin, Question, Statement
+from tests.catalog.conftest import said, tell, undone
+from tests.catalog.generated import store
+from tests.strategies import ACTORS, ENTITIES, PRIVILEGES, UNKNOWN_ENTITY, worlds
+
+pytestmark = pytest.mark.django_db
+
+FIELDS = {
+    matching.OWNER,
+    matching.DOMAIN,
+    matching.CONTAINER,
+    matching.GLOSSARY,
+    matching.TAG,
+    matching.DATA_PLATFORM_INSTANCE,
+    matching.GROUP_MEMBERSHIP,
+}
+with_database = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+
+@with_database
+@given(worlds())
+def test_the_facts_are_those_of_the_world(world) -> None:
+    with undone():
+        store(world)
+        asked = [*ENTITIES, UNKNOWN_ENTITY]
+        loaded = OrmFacetSource().load(urns=asked, fields=FIELDS)
+    assert set(loaded) == set(asked)
+    for urn in asked:
+        expected = world.resource(urn)
+        assert (loaded[urn].urn, loaded[urn].type) == (urn, expected.type)
+        assert dict(loaded[urn].facets) == dict(expected.facets)
+        assert loaded[urn].owners == expected.owners
+
+
+@with_database
+@given(worlds(), st.sampled_from(PRIVILEGES))
+def test_covered_is_what_the_engine_allows(world, privilege: str) -> None:
+    snapshot = world.snapshot()
+    with undone():
+        store(world)
+        for who in ACTORS:
+            actor = world.actor(who)
+            coverage = snapshot.coverage(actor, privilege)
+            found = queries.covered(coverage, Entity.objects.filter(urn__in=ENTITIES))
+            expected = {
+                urn for urn in ENTITIES if decide(snapshot, Question(actor, privilege, world.resource(urn))).is_allowed
+            }
+            assert set(found.values_list("urn", flat=True)) == expected
+
+
+def allow(*criteria: Criterion) -> Cover:
+    match = ActorMatch(frozenset({matching.EVERYONE}))
+    selector = Selector(criteria, needs_resource=True)
+    return Cover(Statement(Origin("p", "p"), Effect.ALLOW, match, frozenset({"X"}), selector), is_unconditional=True)
+
+
+def test_thousands_of_alternatives_are_one_query(django_assert_num_queries) -> None:
+    """Neither the depth of an expression nor the number of parameters stands in the way."""
+    urns = [f"urn:li:tag:{number}" for number in range(5000)]
+    tell(*[said(urn, "tagProperties", {"name": urn}) for urn in urns[::10]])
+    actor = Coverage(None)  # type: ignore[arg-type] # nothing here is conditional on the actor
+    one_each = [allow(Criterion("URN", Condition.EQUALS, frozenset({urn}))) for urn in urns[:3000]]
+    prefixes = [allow(Criterion("URN", Condition.STARTS_WITH, frozenset({f"{urn}$"}))) for urn in urns[:2500]]
+    with django_assert_num_queries(1):
+        found = queries.covered(Coverage(actor.actor, tuple(one_each + prefixes))).count()
+    assert found == 300
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.text(st.sampled_from("ab%_\\é\ud7ff\ue000\U0010ffff Z"), max_size=3), min_size=1, max_size=8),
+    st.lists(st.text(st.sampled_from("ab%_\\é\ud7ff\ue000\U0010ffff Z"), max_size=2), max_size=3),
+)
+def test_a_prefix_is_a_range_of_bytes(texts: list[str], prefixes: list[str]) -> None:
+    """Also at the edges of Unicode, and for what LIKE would take for a wildcard."""
+    with undone():
+        Entity.objects.bulk_create(
+            [Entity(urn=f"urn:li:tag:{n}", type="tag", name=text) for n, text in enumerate(texts)]
+        )
+        found = Entity.objects.filter(prefix_range("name", prefixes)).values_list("name", flat=True)
+        assert sorted(found) == sorted(text for text in texts if text.startswith(tuple(prefixes)))
+
+
+def test_relatives() -> None:
+    dataset = "urn:li:dataset:(urn:li:dataPlatform:hive,t,PROD)"
+    column = f"urn:li:schemaField:({dataset},id)"
+    product, query = "urn:li:dataProduct:p", "urn:li:query:q"
+    a, b = "urn:li:domain:a", "urn:li:domain:b"
+    tell(
+        said(product, "domains", {"domains": [b], "domainAssociations": [{"domain": a}, {"domain": a}]}),
+        said(query, "querySubjects", {"subjects": [{"entity": column}, {"entity": dataset}, {"entity": product}]}),
+        said(dataset, "container", {"container": "urn:li:container:c"}),
+        said(a, "domainProperties", {"name": "A", "parentDomain": b}),
+    )
+    names = ["parent", "domains", "subjects", "dataset"]
+    found = OrmFacetSource().relatives(urns=[product, query, dataset, column, a, "nonsense"], names=names)
+    assert found[product]["domains"] == (a,)
+    assert set(found[query]["subjects"]) == {dataset, product}
+    assert found[column]["dataset"] == (dataset,)
+    assert found[dataset]["parent"] == ("urn:li:container:c",)
+    assert found[a]["parent"] == (b,)
+    assert found["nonsense"] == dict.fromkeys(names, ())
+
+
+def test_known_and_find() -> None:
+    source = OrmFacetSource()
+    Entity.objects.create(urn="urn:li:view:x", type="view", object_id="a" * 24)
+    assert source.known(urns=["urn:li:view:x", "urn:li:view:y", "\x00"]) == {"urn:li:view:x": "view"}
+    upper = ("view", "A" * 24)
+    objects = [upper, ("dataset", "a" * 24), ("view", "\x00")]
+    assert source.find(objects=objects) == {upper: "urn:li:view:x"}
+
+
+def test_facts_cost_one_query(django_assert_num_queries) -> None:
+    urns = [f"urn:li:tag:{number}" for number in range(500)]
+    tell(*[said(urn, "domains", {"domains": ["urn:li:domain:a"]}) for urn in urns])
+    with django_assert_num_queries(1):
+        loaded = OrmFacetSource().load(urns=[*urns, "urn:li:tag:\ud800"], fields=["DOMAIN", "OWNER", "TAG"])
+    assert len(loaded) == 501
+    assert loaded[urns[7]].values("DOMAIN") == {"urn:li:domain:a"}

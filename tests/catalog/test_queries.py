@@ -1,0 +1,128 @@
+"""Lists, search and names; and grants as statements."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+
+from catalog import queries
+from catalog.directory import OrmDirectory
+from catalog.grants import OrmGrantSource
+from catalog.models import Entity, EntityGroupGrant, EntityUserGrant
+from policies.authority import SYSTEM
+from policies.engine.ports import Named
+from policies.errors import NotFound
+from policies.models import Role, User
+from policies.services import roles
+from tests.catalog.conftest import DOOR, said, tags, tell
+
+pytestmark = pytest.mark.django_db
+
+READER = "urn:li:role:snowflake_reader_role"
+ORDERS = "urn:li:dataset:(urn:li:dataPlatform:hive,sales.order_lines,PROD)"
+STRASSE = "urn:li:tag:strasse"
+
+
+@pytest.fixture(autouse=True)
+def _catalog() -> None:
+    tell(
+        said(READER, "roleProperties", {"name": "Snowflake Reader Role"}),
+        said(ORDERS, "globalTags", tags("PII")),
+        said(ORDERS, "domains", {"domains": ["urn:li:domain:low"]}),
+        said("urn:li:domain:low", "domainProperties", {"name": "Readers", "parentDomain": "urn:li:domain:top"}),
+        said("urn:li:domain:top", "domainProperties", {"name": "Reader"}),
+        said(STRASSE, "tagProperties", {"name": "Große Straße 100%"}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("snowflake read", [READER]),
+        ("role snow", [READER]),
+        ("SALES", [ORDERS]),
+        ("order_lines", [ORDERS]),
+        ("lines.order", [ORDERS]),
+        ("ines", []),
+        ("strasse GROSSE", [STRASSE]),
+        ("100%", [STRASSE]),
+        ("reader", ["urn:li:domain:top", "urn:li:domain:low", READER]),
+        ("urn:li:domain:", ["urn:li:domain:top", "urn:li:domain:low"]),
+        (ORDERS, [ORDERS]),
+        ("nothing like it", []),
+        ("\x00", []),
+        ("\ud800", []),
+        ("x" * 5000, []),
+    ],
+)
+def test_search(text: str, found: list[str]) -> None:
+    assert list(queries.search(text=text).values_list("urn", flat=True)) == found
+
+
+@pytest.mark.parametrize("text", ["", " ", "*"])
+def test_searching_for_anything(text: str) -> None:
+    assert queries.search(text=text).count() == 5
+    assert queries.search(text=text, types=["domain"]).count() == 2
+
+
+def test_narrowing() -> None:
+    def urns(**filters: Any) -> set[str]:
+        return set(queries.entities(**filters).values_list("urn", flat=True))
+
+    assert urns(tag="urn:li:tag:PII") == {ORDERS}
+    assert urns(domain="urn:li:domain:top") == {ORDERS, "urn:li:domain:low", "urn:li:domain:top"}
+    assert urns(domain="urn:li:domain:low", types=["dataset"]) == {ORDERS}
+    assert urns(platform="urn:li:dataPlatform:hive") == {ORDERS}
+    assert urns(platform="\x00") == set()
+    assert urns(text="reader", types=["role"]) == {READER}
+
+
+def test_get() -> None:
+    assert queries.get(urn=ORDERS).name == "sales.order_lines"
+    for urn in ("urn:li:tag:none", "\x00"):
+        with pytest.raises(NotFound):
+            queries.get(urn=urn)
+
+
+def test_documents() -> None:
+    found = queries.documents(urns=[ORDERS, "urn:li:tag:none", "nonsense", "\x00"])
+    assert list(found) == [ORDERS]
+    assert set(found[ORDERS]) == {"datasetKey", "globalTags", "domains"}
+    assert queries.aspect(urn=ORDERS, name="globalTags", version=1) is None
+    assert queries.aspect(urn=ORDERS, name="globalTags", version=10**30) is None
+
+
+def test_the_directory() -> None:
+    directory = OrmDirectory()
+    assert directory.names(urns=[READER, "urn:li:tag:none", "\x00"]) == {READER: "Snowflake Reader Role"}
+    assert directory.search(text="snow", types=["role"], limit=5) == [Named(READER, "Snowflake Reader Role", "role")]
+    assert len(directory.search(text="", types=[], limit=2)) == 2
+
+
+def test_grants_are_statements_for_their_holder(django_assert_num_queries) -> None:
+    user, group = "urn:li:corpuser:jo", "urn:li:corpGroup:eng"
+    tell(
+        said(group, "corpGroupInfo", {"admins": [], "members": [], "groups": []}),
+        said(user, "corpUserInfo", {"active": True}),
+        said(user, "nativeGroupMembership", {"nativeGroups": [group]}),
+    )
+    role: Role = roles.create(name="Boss", identifier="Boss", by=SYSTEM, door=DOOR)
+    roles.give(urn=role.urn, actors=[group], by=SYSTEM, door=DOOR)
+    entity = Entity.objects.get(urn=ORDERS)
+    allowed = {
+        name: Permission.objects.get(content_type__app_label="catalog", codename=name) for name in ("READ", "WRITE")
+    }
+    row = User.objects.get(urn=user)
+    for name in ("READ", "WRITE"):
+        EntityUserGrant.objects.create(user=row, permission=allowed[name], content_object=entity)
+    for holder in (row.groups.get(), role.group):
+        EntityGroupGrant.objects.create(group=holder, permission=allowed["READ"], content_object=entity)
+    holders = [user, group, role.urn]
+    with django_assert_num_queries(1):
+        found = OrmGrantSource().statements(holders=holders, urns=[ORDERS, READER])
+    said_of = {holder: one.privileges for holder, (one,) in found[ORDERS].items()}
+    assert said_of == {user: {"READ", "WRITE"}, group: {"READ"}, role.urn: {"READ"}}
+    assert OrmGrantSource().statements(holders=["urn:li:corpuser:other"], urns=[ORDERS]) == {}
+    entity.delete()
+    assert not EntityUserGrant.objects.exists()
+    assert not EntityGroupGrant.objects.exists()

@@ -1,0 +1,134 @@
+"""A CDAP instance with callers: the root user administers it, everybody else holds what the test gives."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from catalog.models import Entity
+from catalog.services import bootstrap, granting, operations
+from catalog.services.granting import Sent
+from policies import authority, queries, store
+from policies.engine.families.cdap_questions import Said
+from policies.models.people import USER_PREFIX
+from policies.services import people, policies, tokens
+
+DOOR = "test"
+INSTANCE = "urn:li:instance:cdap"
+ROOT = "urn:li:corpuser:datahub"
+
+
+def urn(name: str) -> str:
+    """Spell a short name out: `jo`, `group:x`, `role:x`, `ns1`-less kinds as `stream:ns1.clicks`; a URN stays one."""
+    if name.startswith("urn:"):
+        return name
+    kind, _, rest = name.partition(":")
+    if not rest:
+        return f"{USER_PREFIX}{kind}"
+    shapes = {
+        "group": "urn:li:corpGroup:{}",
+        "role": "urn:li:dataHubRole:{}",
+        "dataset": "urn:li:dataset:(urn:li:dataPlatform:cdap,{},PROD)",
+    }
+    return shapes.get(kind, f"urn:li:{kind}:{{}}").format(rest)
+
+
+def missing(*pairs: tuple[str, str]) -> list[dict[str, str]]:
+    """Return what a refusal names: (entity, privilege)."""
+    return [{"entity": urn(entity), "privilege": privilege} for entity, privilege in pairs]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
+    store.drop()
+    yield
+    store.drop()
+
+
+@pytest.fixture
+def instance(db: None) -> None:
+    """The instance, and the root user who administers it."""
+    bootstrap.cdap_instance(by=authority.SYSTEM)
+    people.create(username="datahub", by=authority.SYSTEM, door=DOOR)
+
+
+@pytest.fixture
+def client_of(instance: None) -> Callable[..., APIClient]:
+    """Make a user, unless it is there, and return a client with its token; `privileges` are platform privileges."""
+
+    def make(username: str, *privileges: str) -> APIClient:
+        who = urn(username)
+        if who not in queries.names(urns=[who]):
+            people.create(username=username, by=authority.SYSTEM, door=DOOR)
+        if privileges:
+            policies.create(draft=policies.Draft("datahub", platform(who, *privileges)), by=authority.SYSTEM, door=DOOR)
+            store.drop()
+        made = tokens.create(owner=who, name="test", by=authority.SYSTEM, door=DOOR)
+        client = APIClient()
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
+        return client
+
+    return make
+
+
+@pytest.fixture
+def root(client_of: Callable[..., APIClient]) -> APIClient:
+    """The root user."""
+    return client_of("datahub")
+
+
+def platform(who: str, *privileges: str) -> dict[str, Any]:
+    """Return a policy that gives a user platform privileges."""
+    return {
+        "displayName": f"Of {who}",
+        "description": "",
+        "type": "PLATFORM",
+        "state": "ACTIVE",
+        "editable": True,
+        "privileges": list(privileges),
+        "actors": {"users": [who]},
+    }
+
+
+def give(principal: str, entity: str, *privileges: str) -> None:
+    """Grant as the system does."""
+    entity = entity if "*" in entity else urn(entity)
+    sent = [Sent(urn(principal), entity, privileges)]
+    granting.give(sent=sent, by=authority.SYSTEM, door=DOOR)
+
+
+def register(*names: str) -> None:
+    """Put entities into the catalog without granting anything."""
+    from catalog.services import entities
+
+    bodies = [{"type": urn(name).split(":")[2], "urn": urn(name)} for name in names]
+    entities.create(bodies=bodies, by=authority.SYSTEM, door=DOOR)
+
+
+def do(client: APIClient, operation: str, entity: str | None = None, **more: Any) -> Any:
+    """Post an operation."""
+    body = {"operation": operation, **({} if entity is None else {"entity": urn(entity)}), **more}
+    return client.post("/api/v1/operations", body, format="json")
+
+
+def may(client: APIClient, operation: str, entity: str, **more: Any) -> dict[str, Any]:
+    """Ask about an operation without doing it."""
+    body = {"operation": operation, "resource": {"urn": urn(entity)}, **more}
+    answer = client.post("/api/v1/authorize", body, format="json")
+    assert answer.status_code == 200, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def performed(operation: str, entity: str, actor: str, **more: Any) -> Any:
+    """Do an operation through the service, as a user."""
+    said = Said(operation, urn(entity), **more)
+    return operations.perform(said=said, actor=None, by=queries.actor(urn=urn(actor)), door=DOOR)
+
+
+def known(*names: str) -> set[str]:
+    """Return those of the entities that are there."""
+    wanted = {urn(name) for name in names}
+    return set(Entity.objects.filter(urn__in=wanted).values_list("urn", flat=True))

@@ -1,0 +1,92 @@
+"""Operations at the same time, in real threads: one create wins, and no grant is left on what is not there."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Barrier
+
+import pytest
+from django.db import connection
+
+from catalog.models import Entity, EntityUserGrant
+from catalog.services import bootstrap, granting
+from catalog.services.granting import Sent
+from policies import authority, queries
+from policies.errors import Conflict, Forbidden, NotFound, PolicyAppError
+from policies.services import people
+from tests.cdap.conftest import DOOR, give, performed, register, urn
+
+WRITERS = 6
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def writers(transactional_db: None) -> list[str]:
+    """Users who may create in the namespace ns1."""
+    bootstrap.cdap_instance(by=authority.SYSTEM)
+    register("namespace:ns1")
+    names = [f"writer{number}" for number in range(WRITERS)]
+    for name in names:
+        people.create(username=name, by=authority.SYSTEM, door=DOOR)
+        give(name, "namespace:ns1", "WRITE", "ADMIN")
+    return names
+
+
+def together(deeds: Sequence[Callable[[], object]]) -> list[str]:
+    """Do everything at once, each in a thread of its own; return how each ended."""
+    barrier = Barrier(len(deeds))
+
+    def run(deed: Callable[[], object]) -> str:
+        try:
+            barrier.wait()
+            deed()
+        except PolicyAppError as error:
+            return type(error).__name__
+        finally:
+            connection.close()
+        return "done"
+
+    with ThreadPoolExecutor(len(deeds)) as pool:
+        return list(pool.map(run, deeds))
+
+
+def test_one_of_several_creates_wins_and_no_grant_leaks_cd_16(writers: list[str]):
+    ends = together([partial(performed, "stream.create", "stream:ns1.clicks", name) for name in writers])
+    assert sorted(ends) == sorted([Conflict.__name__] * (WRITERS - 1) + ["done"])
+    rows = EntityUserGrant.objects.filter(content_object__urn=urn("stream:ns1.clicks"))
+    winner = writers[ends.index("done")]
+    assert set(rows.values_list("user__urn", flat=True)) == {urn(winner)}
+    assert rows.count() == 4
+
+
+def test_create_and_delete_of_the_namespace_leave_nothing_behind_cd_17(writers: list[str]):
+    deeds = [partial(performed, "stream.create", f"stream:ns1.{name}", name) for name in writers[1:]]
+    ends = together([lambda: performed("namespace.delete", "namespace:ns1", writers[0]), *deeds])
+    assert ends[0] == "done"
+    assert set(ends) <= {"done", Forbidden.__name__}
+    assert not Entity.objects.filter(urn__startswith="urn:li:stream:").exists()
+    assert not EntityUserGrant.objects.exists()
+
+
+def test_one_of_several_deletes_wins_cd_17(writers: list[str]):
+    performed("stream.create", "stream:ns1.clicks", writers[0])
+    for name in writers:
+        give(name, "stream:ns1.*", "ADMIN")
+    ends = together([partial(performed, "stream.delete", "stream:ns1.clicks", name) for name in writers])
+    assert sorted(ends) == sorted([NotFound.__name__] * (WRITERS - 1) + ["done"])
+
+
+def test_the_last_two_admins_cannot_both_go_cd_19(writers: list[str]):
+    register("stream:ns1.clicks")
+    pair = writers[:2]
+    for name in pair:
+        give(name, "stream:ns1.clicks", "ADMIN")
+    deeds = [
+        partial(
+            granting.take, sent=[Sent(urn(name), urn("stream:ns1.clicks"))], by=queries.actor(urn=urn(name)), door=DOOR
+        )
+        for name in pair
+    ]
+    assert sorted(together(deeds)) == [Conflict.__name__, "done"]
+    assert EntityUserGrant.objects.filter(content_object__urn=urn("stream:ns1.clicks")).count() == 1

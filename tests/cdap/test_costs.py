@@ -1,0 +1,58 @@
+"""What grants cost: one query where they have a say, none where they have not."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from policies import authority, store
+from policies.authority import Ask, Asked
+from policies.engine import families
+from policies.engine.families import cdap_questions
+from policies.engine.families.cdap_questions import Said
+from policies.engine.model import Actor
+from policies.engine.requirements import one
+from tests.cdap.conftest import give, register, urn
+
+pytestmark = pytest.mark.django_db
+
+
+def about(said: Said) -> Ask:
+    """Return the question about an operation."""
+    read = cdap_questions.read(said)
+    assert read.entity is not None
+    return Ask(read.requirement, Asked(read.entity.urn, read.entity.kind), relatives=read.relatives)
+
+
+def tables(asks: list[tuple[Actor, Ask]]) -> list[str]:
+    """Return the statements that answering costs, once the policies are loaded."""
+    store.current()
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        authority.answer_many(asks=asks)
+    return [query["sql"] for query in queries if "policyversion" not in query["sql"]]
+
+
+def test_no_query_is_made_where_no_privilege_of_grants_is_asked(instance: None):
+    actor = Actor(urn("datahub"))
+    platform = [(actor, Ask(one("MANAGE_POLICIES"))), (actor, Ask(one("cdap:list")))]
+    assert tables(platform) == []
+    assert not any("grant" in sql for sql in tables([(actor, Ask(one("VIEW_ENTITY"), Asked(urn("stream:a.b"))))]))
+
+
+@pytest.mark.parametrize("count", [1, 50])
+def test_one_query_loads_the_grants_of_everything_that_is_asked(instance: None, count: int):
+    register("namespace:ns1", *[f"stream:ns1.s{number}" for number in range(count)])
+    for number in range(count):
+        give("datahub", f"stream:ns1.s{number}", "READ")
+    give("datahub", "namespace:ns1", "READ")
+    actors = [Actor(urn("datahub"), roles=frozenset({urn(f"role:r{number}")})) for number in range(count)]
+    asks = [(actor, about(Said("stream.get", urn(f"stream:ns1.s{number}")))) for number, actor in enumerate(actors)]
+    assert len(tables(asks)) == 1
+    assert all(decision.is_allowed for decision in authority.answer_many(asks=asks))
+
+
+def test_the_implicit_statement_of_lists_is_about_nothing_else():
+    (pair,) = [pair for pair in families.implicit() if "cdap" in pair[0]]
+    (statement,) = pair[1]
+    assert statement.privileges == {"cdap:list"}

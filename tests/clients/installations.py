@@ -1,0 +1,94 @@
+"""A real site for other people's programs: granian on a loopback port, with a folder and an SQLite file of its own."""
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import servers
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+ROOT_USER = "urn:li:corpuser:datahub"
+
+_PATIENCE_SECONDS = 60
+# What an outer run may have set must not reach the installation under test.
+_OURS = ("DATABASE_URL", "REDIS_URL", "PORT", "METADATA_SERVICE_AUTH_ENABLED", "REST_API_AUTHORIZATION", "GRANIAN_HOST")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A running site: its address, a token of the root user, and a way to run management commands on it."""
+
+    address: str
+    token: str
+    environment: dict[str, str]
+
+    def manage(self, *arguments: str) -> str:
+        return manage(self.environment, *arguments)
+
+    def token_for(self, urn: str) -> str:
+        return self.manage("create_token", urn, "--name", "clients").strip()
+
+
+def manage(environment: dict[str, str], *arguments: str) -> str:
+    """Run a management command; what it printed."""
+    command = [sys.executable, "manage.py", *arguments]
+    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(arguments)}: {done.stderr}"
+    return done.stdout
+
+
+@contextmanager
+def running(folder: Path, *, port: int | None = None, **variables: str) -> Iterator[Installation]:
+    """Set an installation up in the folder and serve it until the block ends."""
+    chosen = port or servers.free_port()
+    environment = {name: value for name, value in os.environ.items() if name not in _OURS} | {
+        "VAR_DIR": str(folder),
+        "DJANGO_SETTINGS_MODULE": "authzsite.settings",
+        "PLAIN_HTTP": "true",
+        "LOG_LEVEL": "WARNING",
+        "GRANIAN_PORT": str(chosen),
+        **variables,
+    }
+    manage(environment, "migrate", "--verbosity", "0")
+    manage(environment, "createcachetable")
+    manage(environment, "bootstrap", "--restricted")
+    token = manage(environment, "create_token", ROOT_USER, "--name", "clients").strip()
+    command = [sys.executable, *_web_command()[1:]]
+    with (
+        (folder / "web.log").open("wb") as log,
+        subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=subprocess.STDOUT) as server,
+    ):
+        try:
+            address = f"http://127.0.0.1:{chosen}"
+            _wait(address, server, folder / "web.log")
+            yield Installation(address, token, environment)
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+
+
+def _web_command() -> list[str]:
+    """The web process as `make run` starts it."""
+    lines = (PROJECT / "Procfile").read_text(encoding="utf-8").splitlines()
+    line = next(line for line in lines if line.startswith("web:"))
+    return shlex.split(line.removeprefix("web: exec "))
+
+
+def _wait(address: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    """Return once the site answers; a server that ends before is a failure with its log."""
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        assert server.poll() is None, log.read_text(errors="replace")
+        assert time.monotonic() < end, f"Nothing answers at {address}."
+        with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
+            urllib.request.urlopen(f"{address}/health/live", timeout=2).close()
+            return
+        time.sleep(0.1)

@@ -1,0 +1,184 @@
+"""A policy's life in a real browser: written in the builder, felt by somebody else, overtaken, restored, deleted."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from catalog.services import proposals
+from catalog.services.proposals import Proposal
+from policies import authority, store
+from policies.models import Policy
+from policies.services import bootstrap, people
+from tests.journeys.browsing import barriers, sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+
+POLICIES = "/settings/permissions/policies"
+PASSWORD = "correct horse battery"
+DOOR = "test"
+
+
+@pytest.fixture
+def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+    """Serve a bootstrapped installation with a second person and a tree of domains; give its address."""
+    settings.PLAIN_HTTP = True
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
+    store.drop()
+    bootstrap.run(is_restricted=True)
+    people.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authority.SYSTEM, door=DOOR)
+    described = [
+        Proposal("urn:li:domain:sales", "domainProperties", '{"name": "Sales", "description": ""}'),
+        Proposal(
+            "urn:li:domain:shop",
+            "domainProperties",
+            '{"name": "Shop", "description": "", "parentDomain": "urn:li:domain:sales"}',
+        ),
+    ]
+    proposals.apply(proposals=described, by=authority.SYSTEM, door=DOOR)
+    yield live_server.url
+    store.drop()
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open a window; what a script or the content policy complains about fails the test."""
+    contexts: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def open_(**options) -> Page:
+        context = browser.new_context(**options)
+        context.set_default_timeout(20_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: note(message))
+        return page
+
+    def note(message) -> None:
+        # Pages that answer 403, 412 or 422 on purpose make the browser say so.
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            complaints.append(message.text)
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def save(page: Page) -> None:
+    page.locator(".site-builder-side").get_by_role("button", name="Save").click()
+
+
+def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
+    root, jane = opened(), opened()
+    sign_in(root, f"{site}{POLICIES}", "datahub", "datahub")
+    sign_in(jane, f"{site}/why", "jane", PASSWORD)
+    jane.goto(f"{site}{POLICIES}")
+    expect(jane.get_by_text("Manage Policies")).to_be_visible()
+
+    # Three steps; the sentence beside them follows without a reload.
+    root.get_by_role("link", name="Create policy").click()
+    assert barriers(root) == []
+    root.get_by_label("Name").fill("Jane keeps the policies")
+    root.get_by_label("Platform").check()
+    expect(root.locator("#builder-aside")).to_contain_text("Nobody may do anything yet across the platform.")
+    root.get_by_label("Name").press("Enter")
+    root.get_by_label("Find privileges").fill("manage policies")
+    expect(root.locator("#privileges label")).to_have_count(1)
+    root.get_by_label("Manage Policies").check()
+    expect(root.locator("#builder-aside")).to_contain_text("Nobody yet may Manage Policies across the platform.")
+    assert barriers(root) == []
+    root.get_by_role("button", name="Next").last.click()
+    root.get_by_label("Search users").press_sequentially("jane")
+    root.locator("#users-options").get_by_label("Jane Doe").check()
+    expect(root.locator("#builder-aside")).to_contain_text("Jane Doe may Manage Policies across the platform.")
+    expect(root.locator("#builder-aside")).to_contain_text("would reach 1")
+    assert barriers(root) == []
+    save(root)
+    expect(root.locator("#toasts")).to_contain_text("Saved as version")
+
+    jane.goto(f"{site}{POLICIES}")
+    expect(jane.get_by_role("table", name="Policies")).to_be_visible()
+
+    root.get_by_role("button", name="Deactivate").click()
+    expect(root.locator("#toasts")).to_contain_text("Jane keeps the policies is inactive now.")
+    jane.reload()
+    expect(jane.get_by_role("table", name="Policies")).to_have_count(0)
+
+    # The version in which she could is taken up again, after a question.
+    root.get_by_role("link", name="History").click()
+    root.get_by_role("link", name="version 1", exact=True).click()
+    assert barriers(root) == []
+    root.get_by_role("link", name="Restore this version").click()
+    expect(root.get_by_role("dialog")).to_contain_text("State changes.")
+    root.get_by_role("dialog").get_by_role("button", name="Restore this version").click()
+    expect(root.locator("#toasts")).to_contain_text("Version 1 of Jane keeps the policies is in force again.")
+    jane.reload()
+    expect(jane.get_by_role("table", name="Policies")).to_be_visible()
+
+    root.get_by_role("link", name="Delete").click()
+    expect(root.get_by_role("dialog")).to_contain_text("Jane Doe")
+    root.get_by_role("dialog").get_by_role("button", name="Delete policy").click()
+    expect(root.locator("#toasts")).to_contain_text("is deleted")
+    jane.reload()
+    expect(jane.get_by_role("table", name="Policies")).to_have_count(0)
+
+
+def test_the_second_editor_is_told_and_leaving_with_changes_asks(site, opened):
+    root, other = opened(), opened()
+    for page in (root, other):
+        sign_in(page, f"{site}{POLICIES}", "datahub", "datahub")
+    root.goto(f"{site}{POLICIES}/new?template=domains")
+    save(root)
+    policy = Policy.objects.get(name="See the domains")
+    for page in (root, other):
+        page.goto(f"{site}{POLICIES}/edit/{policy.urn}")
+    other.get_by_label("Name").fill("Theirs")
+    save(other)
+    expect(other.locator("#toasts")).to_contain_text("Saved as version")
+
+    root.get_by_label("Description").fill("Mine")
+    asked: list[str] = []
+
+    def stay(dialog):
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    root.on("dialog", stay)
+    root.get_by_role("link", name="Cancel").click()
+    expect(root.get_by_label("Description")).to_have_value("Mine")
+    assert asked == ["beforeunload"]
+    save(root)
+    told = root.get_by_role("alert")
+    expect(told).to_contain_text("Somebody else saved version 2 meanwhile")
+    expect(told).to_contain_text("Theirs")
+    assert barriers(root) == []
+    root.get_by_role("button", name="Save mine over version 2").click()
+    expect(root.locator("#toasts")).to_contain_text("Saved as version")
+    policy.refresh_from_db()
+    assert (policy.name, policy.description, policy.version) == ("See the domains", "Mine", 3)
+
+
+@pytest.mark.parametrize("with_scripts", [True, False])
+def test_a_domain_is_chosen_from_the_tree_with_and_without_scripts(site, opened, with_scripts):
+    page = opened(java_script_enabled=with_scripts, color_scheme="dark", viewport={"width": 390, "height": 800})
+    sign_in(page, f"{site}{POLICIES}", "datahub", "datahub")
+    page.goto(f"{site}{POLICIES}/new?template=domains")
+    page.get_by_role("button", name="2. Resources and privileges").click()
+    page.locator("#c_new").select_option("DOMAIN")
+    page.locator("button[value='add:c']").click()
+    page.get_by_text("Browse: domain").click()
+    if not with_scripts:
+        page.get_by_role("button", name="Show").click()
+    page.get_by_text("In Sales").click()
+    if not with_scripts:
+        page.get_by_role("button", name="Show").click()
+    page.get_by_label("Shop").check()
+    if with_scripts:
+        assert barriers(page) == []
+        expect(page.locator("#builder-aside")).to_contain_text("domains in the domain Shop")
+    page.locator(".site-builder-side").get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("See the domains")
+    criteria = Policy.objects.get(name="See the domains").document["resources"]["filter"]["criteria"]
+    assert criteria[1] == {"field": "DOMAIN", "condition": "EQUALS", "values": ["urn:li:domain:shop"]}

@@ -1,0 +1,118 @@
+"""Datazone in a real browser: a policy written as statements and JSON, and what of a table somebody may read."""
+
+import json
+import re
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from catalog.models import Entity
+from catalog.services import proposals
+from catalog.services.proposals import Proposal
+from policies import authority, store
+from policies.models import Policy
+from policies.services import bootstrap, people, policies, roles
+from tests.journeys.browsing import barriers, sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+
+BASE = "/settings/permissions/policies"
+ORDERS = "urn:li:dataset:(urn:li:dataPlatform:snowflake,shop.orders,PROD)"
+ORDERS_ID = "507f1f77bcf86cd799439011"
+DOOR = "test"
+VIEWER = "urn:li:dataHubRole:viewer"
+
+
+@pytest.fixture
+def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+    """Serve an installation with a dataset, a role and somebody who holds it, and a policy with restrictions."""
+    settings.PLAIN_HTTP = True
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
+    store.drop()
+    bootstrap.run(is_restricted=True)
+    by = authority.SYSTEM
+    people.create(username="otto", display_name="Otto Outsider", by=by, door=DOOR)
+    roles.create(identifier="viewer", name="Viewer", description="", by=by, door=DOOR)
+    roles.give(urn=VIEWER, actors=["urn:li:corpuser:otto"], by=by, door=DOOR)
+    fields = [{"fieldPath": name, "nativeDataType": "TEXT"} for name in ("id", "region", "total")]
+    documents = {"datasetProperties": {"name": "orders"}, "schemaMetadata": {"schemaName": "orders", "fields": fields}}
+    listed = [Proposal(ORDERS, name, json.dumps(value)) for name, value in documents.items()]
+    proposals.apply(proposals=listed, by=by, door=DOOR)
+    Entity.objects.filter(urn=ORDERS).update(object_id=ORDERS_ID)
+    limits = {"row_level_restrictions": ["region = 'EU'"], "column_level_restrictions": ["id", "region"]}
+    statements = [
+        {
+            "resource": f"dataset:{ORDERS_ID}",
+            "actions": ["dataset:read"],
+            "effect": "allow",
+            "extra_constraints": limits,
+        },
+        {"resource": f"project:{'f' * 24}:*", "actions": ["*:*"], "effect": "deny", "branch": "dev"},
+    ]
+    document = {"name": "Europe only", "statements": statements, "roles": [VIEWER]}
+    draft = policies.Draft("datazone", document)
+    policies.create(urn="urn:li:dataHubPolicy:europe", draft=draft, by=by, door=DOOR)
+    yield live_server.url
+    store.drop()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Open a window; a policy violation or script error fails the test."""
+    context = browser.new_context()
+    context.set_default_timeout(20_000)
+    window = context.new_page()
+    complaints: list[str] = []
+    window.on("pageerror", lambda error: complaints.append(str(error)))
+    window.on(
+        "console", lambda message: complaints.append(message.text) if "Content Security" in message.text else None
+    )
+    yield window
+    context.close()
+    assert complaints == []
+
+
+def test_a_policy_is_written_and_the_json_follows(site, page):
+    sign_in(page, f"{site}{BASE}/statements/new", "datahub", "datahub")
+    box = page.locator("#json")
+    page.get_by_label("Name", exact=True).fill("Live")
+    expect(box).to_have_value(re.compile("Live"))
+    page.get_by_label("On", exact=True).select_option("one")
+    page.get_by_label("Which one").press_sequentially("ord")
+    page.get_by_role("button", name=re.compile("^orders")).click()
+    expect(page.get_by_label("Which one")).to_have_value(ORDERS_ID)
+    page.get_by_role("button", name="Add a statement").click()
+    expect(page.get_by_role("group", name="Statement 2")).to_be_visible()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("This cannot be saved yet")).to_be_visible()
+    assert barriers(page) == []
+    page.get_by_role("button", name="Remove statement 2").click()
+    page.get_by_role("checkbox", name=re.compile("Read dataset")).check()
+    expect(box).to_have_value(re.compile("dataset:read"))
+    box.fill(box.input_value().replace("dataset:read", "dataset:write"))
+    page.get_by_role("button", name="Apply JSON to the form").click()
+    expect(page.get_by_role("checkbox", name=re.compile("Write dataset"))).to_be_checked()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("May write on the dataset orders.")).to_be_visible()
+    assert Policy.objects.get(name="Live").document["statements"][0]["actions"] == ["dataset:write"]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1300), ("dark", 1300), ("light", 390)])
+def test_every_page_is_open_to_everybody_and_fits(site, page, scheme, width):
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 900})
+    sign_in(page, f"{site}{BASE}", "datahub", "datahub")
+    europe = "urn:li:dataHubPolicy:europe"
+    question = f"actor=otto&resource={quote(ORDERS)}"
+    for address in (
+        f"{BASE}/statements/new",
+        f"{BASE}/statements/edit/{europe}",
+        f"{BASE}/{europe}",
+        f"/why/restrictions?{question}",
+        f"/why?privilege=dataset:read&{question}",
+    ):
+        page.goto(f"{site}{address}")
+        assert barriers(page) == [], address
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), address

@@ -1,0 +1,227 @@
+"""The first pages in a real browser: root looks policies up and asks why; somebody else is refused."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from catalog.services import proposals
+from catalog.services.proposals import Proposal
+from policies import authority, store
+from policies.services import bootstrap, people, policies
+from tests.journeys.browsing import barriers, sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+
+POLICIES = "/settings/permissions/policies"
+DATASET = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
+LONG = f"urn:li:dataset:(urn:li:dataPlatform:hive,{'orders_of_every_country_' * 12},PROD)"
+PASSWORD = "correct horse battery"
+DOOR = "test"
+
+
+@pytest.fixture
+def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+    """Serve a bootstrapped installation with datasets, more policies and a second person; give its address."""
+    # The live server speaks plain HTTP, over which a browser keeps no cookie that is for TLS alone.
+    settings.PLAIN_HTTP = True
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
+    store.drop()
+    bootstrap.run(is_restricted=True)
+    people.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authority.SYSTEM, door=DOOR)
+    described = [Proposal(urn, "datasetProperties", '{"name": "orders"}') for urn in (DATASET, LONG)]
+    proposals.apply(proposals=described, by=authority.SYSTEM, door=DOOR)
+    for number in range(30):
+        document = {
+            "displayName": f"Taggers {number:02}",
+            "description": "Put tags on datasets",
+            "type": "METADATA",
+            "state": "ACTIVE" if number % 2 else "INACTIVE",
+            "privileges": ["EDIT_ENTITY_TAGS"],
+            "actors": {"users": [f"urn:li:corpuser:tagger-{place}" for place in range(number)]},
+            "resources": {"filter": {"criteria": [{"field": "TYPE", "values": ["dataset"]}]}},
+        }
+        draft = policies.Draft("datahub", document)
+        policies.create(urn=f"urn:li:dataHubPolicy:t{number}", draft=draft, by=authority.SYSTEM, door=DOOR)
+    yield live_server.url
+    store.drop()
+
+
+@pytest.fixture
+def complaints() -> Iterator[list[str]]:
+    """Collect what the browser complains about; there must be nothing."""
+    found: list[str] = []
+    yield found
+    assert found == []
+
+
+@pytest.fixture
+def opened(browser: Browser, complaints: list[str]) -> Iterator[Callable[..., Page]]:
+    """Open a window: `opened(color_scheme="dark")`; policy violations and script errors count as complaints."""
+    contexts: list[BrowserContext] = []
+
+    def open_(**options) -> Page:
+        context = browser.new_context(**options)
+        context.set_default_timeout(20_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: _note(message, complaints))
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+def _note(message, complaints: list[str]) -> None:
+    # A page that answers 403 or 404 on purpose makes the browser say so.
+    if message.type == "error" and "Failed to load resource" not in message.text:
+        complaints.append(message.text)
+
+
+def shows(page: Page, first: int, last: int, *, of: int) -> None:
+    expect(page.locator("#policies")).to_contain_text(f"Policies {first}\N{EN DASH}{last} of {of}")
+
+
+def test_root_lists_filters_reads_and_asks_why_and_somebody_else_may_not(site, opened):
+    page = opened()
+    sign_in(page, f"{site}{POLICIES}", "datahub", "datahub")
+    table = page.get_by_role("table", name="Policies")
+    expect(table.get_by_role("row")).to_have_count(26)
+
+    # While one types, the list follows without a reload, and the address can be shared.
+    page.evaluate("window.untouched = true")
+    page.get_by_label("Search", exact=True).press_sequentially("taggers")
+    shows(page, 1, 25, of=30)
+    page.get_by_label("State").select_option("Inactive")
+    shows(page, 1, 15, of=15)
+    page.get_by_role("link", name="Name").click()
+    expect(table.get_by_role("row").nth(1)).to_contain_text("Taggers 28")
+    page.get_by_label("State").select_option("All")
+    shows(page, 1, 25, of=30)
+    expect(table.get_by_role("row").nth(1)).to_contain_text("Taggers 29")
+    page.get_by_role("link", name="Next page").click()
+    shows(page, 26, 30, of=30)
+    assert page.evaluate("window.untouched") is True
+    assert "q=taggers" in page.url
+    assert "sort=-name" in page.url
+
+    page.get_by_role("link", name="Taggers 04").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Taggers 04")
+    expect(page.get_by_text("EDIT_ENTITY_TAGS", exact=True)).to_be_visible()
+    page.go_back()
+    shows(page, 26, 30, of=30)
+
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Why").click()
+    page.get_by_label("Who").fill("jane")
+    page.get_by_label("May use").fill("EDIT_ENTITY_TAGS")
+    page.get_by_label("On", exact=True).fill(DATASET)
+    page.get_by_role("button", name="Ask").click()
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer).to_contain_text("Nothing allows it.")
+    expect(answer).to_contain_text("Jane Doe is not")
+
+    other = opened()
+    sign_in(other, f"{site}/why", "jane", PASSWORD)
+    other.get_by_role("link", name="Settings").click()
+    expect(other.get_by_role("link", name="Access tokens")).to_be_visible()
+    expect(other.get_by_role("link", name="Policies")).to_have_count(0)
+    other.goto(f"{site}{POLICIES}")
+    expect(other.get_by_role("heading", level=1)).to_have_text("You may not do this")
+    expect(other.get_by_text("MANAGE_POLICIES")).to_be_visible()
+    other.get_by_role("link", name="Why?").click()
+    expect(other.get_by_role("region", name="Answer")).to_contain_text("Nothing allows it.")
+    other.get_by_text("Jane Doe").first.click()
+    other.get_by_role("button", name="Sign out").click()
+    other.wait_for_url(f"{site}/login")
+    other.goto(f"{site}/why")
+    expect(other.get_by_role("heading", level=1)).to_contain_text("Sign in")
+
+
+def test_everything_works_without_scripts(site, opened):
+    page = opened(java_script_enabled=False)
+    sign_in(page, f"{site}{POLICIES}", "datahub", "datahub")
+    page.get_by_label("Search", exact=True).fill("taggers")
+    page.get_by_label("State").select_option("Active")
+    page.get_by_role("button", name="Search").click()
+    shows(page, 1, 15, of=15)
+    page.get_by_role("link", name="Name").click()
+    shows(page, 1, 15, of=15)
+    page.get_by_role("link", name="Taggers 29").click()
+    page.get_by_text("17 more").click()
+    expect(page.get_by_text("urn:li:corpuser:tagger-28", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Why").click()
+    page.get_by_label("May use").fill("MANAGE_POLICIES")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("region", name="Answer")).to_contain_text("A policy allows it.")
+    page.get_by_role("link", name="Root User - All Platform Privileges").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Root User - All Platform Privileges")
+
+
+def test_everything_works_by_keyboard(site, opened):
+    page = opened()
+    page.goto(f"{site}/login")
+    page.get_by_label("Username").focus()
+    for keys in ("datahub", "Tab", "datahub", "Enter"):
+        page.keyboard.press(keys) if keys[0].isupper() else page.keyboard.type(keys)
+    page.wait_for_url(f"{site}/catalog")
+    page.goto(f"{site}{POLICIES}")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
+    page.get_by_label("Search", exact=True).focus()
+    page.keyboard.type("taggers 04")
+    shows(page, 1, 1, of=1)
+    page.get_by_role("link", name="Taggers 04").focus()
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Taggers 04")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_page_has_a_barrier_or_runs_out_of_the_window(site, opened, scheme, width):
+    page = opened(color_scheme=scheme, viewport={"width": width, "height": 900})
+    found = {}
+
+    def look(address: str) -> None:
+        page.goto(f"{site}{address}")
+        for details in page.locator("main details").all():
+            details.evaluate("element => { element.open = true }")
+        found[address] = barriers(page)
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            found[address].append("The page is wider than the window.")
+
+    look("/login")
+    page.get_by_label("Username").fill("datahub")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    found["/login, wrong"] = barriers(page)
+    sign_in(page, f"{site}/why", "datahub", "datahub")
+    for address in (
+        POLICIES,
+        f"{POLICIES}?q=taggers&page=2",
+        f"{POLICIES}?state=BOGUS&privilege=EDIT_TAGS",
+        f"{POLICIES}/urn:li:dataHubPolicy:t29",
+        f"{POLICIES}/urn:li:dataHubPolicy:1",
+        f"{POLICIES}/urn:li:dataHubPolicy:none",
+        "/why",
+        "/why?privilege=",
+        f"/why?privilege=EDIT_ENTITY_TAGS&actor=jane&resource={DATASET}",
+        "/why?privilege=EDIT_TAGS&actor=jan&resource=urn:li:dataset:absent&sub_resources=urn:li:tag:x",
+        "/why?privilege=EDIT_ENTITY_TAGS&resource=orders",
+        f"/why?privilege=EDIT_ENTITY_TAGS&resource={LONG}",
+        "/why?privilege=MANAGE_POLICIES",
+    ):
+        look(address)
+    page.locator(".site-menu summary").click()
+    found["the account menu"] = barriers(page)
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, f"{site}/why", "jane", PASSWORD)
+    look(POLICIES)
+    assert {address: problems for address, problems in found.items() if problems} == {}

@@ -1,0 +1,230 @@
+"""People in a real browser: invited, signed up, given a role, found by a picker, suspended; a token is seen once."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from policies import authority, queries, store
+from policies.models import User
+from policies.services import bootstrap, groups, invites, people, resets, roles, service_accounts, tokens
+from tests.journeys.browsing import barriers, sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+
+USERS, GROUPS = "/settings/identities/users", "/settings/identities/groups"
+ROLES, SERVICES = "/settings/permissions/roles", "/settings/identities/service-accounts"
+PASSWORD = "correct horse battery"
+DOOR = "test"
+ROOT = ("datahub", "datahub")
+JANE = "urn:li:corpuser:jane"
+
+
+@pytest.fixture
+def site(transactional_db: None, live_server, settings) -> Iterator[str]:
+    """Serve a bootstrapped installation with people, groups, a role, a service account and links."""
+    settings.PLAIN_HTTP = True
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
+    store.drop()
+    bootstrap.run(is_restricted=True)
+    by = authority.SYSTEM
+    people.create(
+        username="jane", display_name="Jane Doe", email="jane@site.example", password=PASSWORD, by=by, door=DOOR
+    )
+    for number in range(30):
+        people.create(username=f"reader{number:02}", display_name=f"Reader {number:02}", by=by, door=DOOR)
+    groups.create(identifier="crew", name="Crew", description="Keeps the lights on", members=[JANE], by=by, door=DOOR)
+    groups.create(identifier="hr", name="From HR", origin="EXTERNAL", members=[JANE], by=by, door=DOOR)
+    steward = roles.create(identifier="steward", name="Data Steward", description="Looks after data", by=by, door=DOOR)
+    roles.give(urn=steward.urn, actors=[JANE, "urn:li:corpGroup:crew"], by=by, door=DOOR)
+    service = service_accounts.create(display_name="Nightly load", description="Loads at night", by=by, door=DOOR)
+    tokens.create(owner=service.urn, name="loader", by=by, door=DOOR)
+    tokens.create(owner="urn:li:corpuser:datahub", name="laptop", description="For the CLI", by=by, door=DOOR)
+    yield live_server.url
+    store.drop()
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open a window: `opened(color_scheme="dark")`; a policy violation or script error fails the test."""
+    contexts: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def open_(**options) -> Page:
+        context = browser.new_context(**options)
+        context.set_default_timeout(20_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda message: (
+                complaints.append(message.text)
+                if message.type == "error" and "Failed to load resource" not in message.text
+                else None
+            ),
+        )
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def test_invited_signed_up_given_a_role_and_suspended(site, opened):
+    root = opened()
+    sign_in(root, f"{site}{USERS}", *ROOT)
+    root.get_by_role("link", name="Invite users").click()
+    dialog = root.get_by_role("dialog")
+    dialog.get_by_label("Role").select_option(label="Data Steward")
+    dialog.get_by_role("button", name="Make the link").click()
+    link = root.get_by_label("Invitation link").input_value()
+    root.goto(f"{site}{USERS}/invite")
+    assert link not in root.content()
+
+    newcomer = opened()
+    newcomer.goto(link)
+    expect(newcomer.get_by_text("You are invited as")).to_contain_text("Data Steward")
+    newcomer.get_by_label("User name").fill("nina")
+    newcomer.get_by_label("Full name").fill("Nina New")
+    newcomer.get_by_label("Password", exact=True).fill(PASSWORD)
+    newcomer.get_by_label("Password again").fill("something else")
+    newcomer.get_by_role("button", name="Sign up").click()
+    expect(newcomer.get_by_text("The two are not the same.")).to_be_visible()
+    expect(newcomer.get_by_label("Full name")).to_have_value("Nina New")
+    newcomer.get_by_label("Password", exact=True).fill(PASSWORD)
+    newcomer.get_by_label("Password again").fill(PASSWORD)
+    newcomer.get_by_role("button", name="Sign up").click()
+    newcomer.goto(f"{site}/profile")
+    expect(newcomer.get_by_role("heading", level=1)).to_have_text("Nina New")
+    expect(newcomer.get_by_role("region", name="Roles")).to_contain_text("Data Steward")
+
+    root.goto(f"{site}{USERS}?q=nina")
+    root.get_by_role("link", name="Suspend").click()
+    root.get_by_role("dialog").get_by_role("button", name="Suspend user").click()
+    expect(root.get_by_text("Nina New is suspended.")).to_be_visible()
+    newcomer.reload()
+    expect(newcomer).to_have_url(re.compile("/login"))
+    newcomer.get_by_label("Username").fill("nina")
+    newcomer.get_by_label("Password").fill(PASSWORD)
+    newcomer.get_by_role("button", name="Sign in").click()
+    expect(newcomer.get_by_text("This account is suspended")).to_be_visible()
+
+
+def test_a_token_is_seen_once_and_revoked(site, opened):
+    page = opened()
+    sign_in(page, f"{site}/settings/tokens", *ROOT)
+    page.get_by_role("link", name="New token").click()
+    page.get_by_label("Name").fill("Build server")
+    page.get_by_label("Valid for").select_option(label="1 day")
+    page.get_by_role("button", name="Create token").click()
+    secret = page.get_by_role("textbox", name="Access token").input_value()
+    assert re.fullmatch("azs_[A-Za-z0-9_-]{43}", secret)
+    page.get_by_role("link", name="Done").click()
+    assert secret not in page.content()
+    row = page.get_by_role("row", name=re.compile("Build server"))
+    expect(row).to_contain_text("Never")
+    row.get_by_role("link", name="Revoke").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke token").click()
+    expect(page.get_by_text("Build server is revoked.")).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("Build server"))).to_have_count(0)
+
+
+def test_people_are_picked_by_search_and_put_into_a_group(site, opened):
+    page = opened()
+    sign_in(page, f"{site}{GROUPS}/urn:li:corpGroup:crew", *ROOT)
+    page.get_by_role("link", name="Add members").click()
+    page.get_by_role("searchbox").fill("read 17")
+    page.get_by_role("checkbox", name=re.compile("Reader 17")).check()
+    page.get_by_role("searchbox").fill("reader")
+    expect(page.locator("#members-options")).to_contain_text("The first 20; type more to narrow them.")
+    page.get_by_role("checkbox", name=re.compile("Reader 03")).check()
+    page.get_by_role("button", name="Add members").click()
+    expect(page.get_by_text("Added 2 members.")).to_be_visible()
+    assert queries.member_urns(groups=["urn:li:corpGroup:crew"])["urn:li:corpGroup:crew"] == [
+        JANE,
+        "urn:li:corpuser:reader03",
+        "urn:li:corpuser:reader17",
+    ]
+
+
+def test_everything_works_without_scripts(site, opened):
+    page = opened(java_script_enabled=False)
+    sign_in(page, f"{site}{USERS}?q=jane", *ROOT)
+    page.get_by_role("link", name="Remove").click()
+    expect(page.get_by_role("heading", name="Remove Jane Doe?")).to_be_visible()
+    page.get_by_role("link", name="Cancel").click()
+    page.get_by_role("link", name="Add to groups").click()
+    page.get_by_text("Paste URNs").click()
+    page.get_by_label("Groups: URNs, one a line").fill("urn:li:corpGroup:hr")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_text("come from its source")).to_be_visible()
+    assert page.get_by_label("Groups: URNs, one a line").input_value() == "urn:li:corpGroup:hr"
+    page.goto(f"{site}{ROLES}/new")
+    page.get_by_label("Name").fill("Auditor")
+    page.get_by_role("button", name="Create role").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Auditor")
+
+
+def addresses() -> list[str]:
+    """Every page that root sees, by address."""
+    service = User.objects.get(kind=User.Kind.SERVICE).urn
+    return [
+        USERS,
+        f"{USERS}/new",
+        f"{USERS}/{JANE}",
+        f"{USERS}/edit/{JANE}",
+        f"{USERS}/remove/{JANE}",
+        f"{USERS}/roles/{JANE}",
+        f"{USERS}/invite",
+        GROUPS,
+        f"{GROUPS}/new",
+        f"{GROUPS}/urn:li:corpGroup:crew",
+        f"{GROUPS}/urn:li:corpGroup:hr",
+        f"{GROUPS}/add/urn:li:corpGroup:crew",
+        ROLES,
+        f"{ROLES}/urn:li:dataHubRole:steward",
+        f"{ROLES}/assign/urn:li:dataHubRole:steward",
+        SERVICES,
+        f"{SERVICES}/{service}",
+        "/settings/tokens",
+        "/settings/tokens?whose=ALL",
+        "/settings/tokens/new",
+        "/profile",
+        "/profile/edit",
+        "/profile/password",
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"color_scheme": "light"},
+        {"color_scheme": "dark"},
+        {"color_scheme": "light", "viewport": {"width": 390, "height": 844}},
+    ],
+    ids=["light", "dark", "phone"],
+)
+def test_no_page_has_a_barrier_and_none_is_wider_than_the_window(site, opened, options):
+    page = opened(**options)
+    reset = resets.create(urn=JANE, by=authority.SYSTEM, door=DOOR).text
+    invite = invites.create(role="urn:li:dataHubRole:steward", by=authority.SYSTEM, door=DOOR).text
+    found = {}
+    for address in (f"/reset?reset_token={reset}", f"/signup?invite_token={invite}", "/signup"):
+        page.goto(f"{site}{address}")
+        found[address] = (barriers(page), overflow(page))
+    sign_in(page, f"{site}{USERS}", *ROOT)
+    for address in (*addresses(), f"/signup?invite_token={invite}"):
+        page.goto(f"{site}{address}")
+        found[address] = (barriers(page), overflow(page))
+    page.goto(f"{site}{USERS}/new")
+    page.get_by_role("button", name="Create user").click()
+    found["mistakes"] = (barriers(page), overflow(page))
+    assert {address: seen for address, seen in found.items() if seen != ([], 0)} == {}
+
+
+def overflow(page: Page) -> int:
+    """How many pixels the page is wider than its window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))

@@ -1,0 +1,1 @@
+"""Decision tables: the specification, written out case by case."""

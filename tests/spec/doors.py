@@ -1,0 +1,84 @@
+"""The runner that asks over HTTP: the world in a database, the questions through the public contract."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests import oracle
+from tests.spec.tables import Asked, Cell
+from tests.worlds import World, document
+
+_POLICY = "urn:li:dataHubPolicy:"
+_CALLER = "caller-of-the-tables"
+_PATHS = {"granted": "/api/v1/granted-privileges", "who": "/api/v1/who", "what": "/api/v1/what"}
+
+
+def by_http(world: World, questions: Sequence[Asked], _request: pytest.FixtureRequest) -> list[dict[str, Cell]]:
+    """Store the world and ask as a service that may check everybody's access."""
+    client = _client(world)
+    return [_read(asked, _ask(client, asked)) for asked in questions]
+
+
+def _client(world: World) -> Any:
+    from rest_framework.test import APIClient
+
+    from policies import authority, store
+    from policies.services import tokens
+    from tests import stored
+
+    caller = f"urn:li:corpuser:{_CALLER}"
+    may_check = document(type="PLATFORM", privileges=["CHECK_ACCESS"], actors={"users": [caller]})
+    guarded = world.having([*world.policies, ("may-check", may_check)])
+    guarded.raw = world.raw | {"users": [*world.raw["users"], caller]}
+    store.drop()
+    stored.store(guarded)
+    store.drop()
+    made = tokens.create(owner=caller, name="tables", by=authority.SYSTEM, door=stored.DOOR)
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
+    return client
+
+
+def _ask(client: Any, asked: Asked) -> dict[str, Any]:
+    answer = client.post(_PATHS.get(asked.kind, "/api/v1/authorize"), _question(asked), format="json")
+    assert answer.status_code == 200, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def _question(asked: Asked) -> dict[str, Any]:
+    body: dict[str, Any] = {}
+    if asked.kind == "what":
+        narrowed = {"type": asked.type} if asked.type else {}
+        return {"actor": asked.actor, "privilege": asked.privilege, "page_size": 200, **narrowed}
+    if asked.resource or asked.type:
+        body["resource"] = {"urn": asked.resource} if asked.resource else {"type": asked.type}
+    if asked.kind != "who":
+        body["actor"] = asked.actor
+    if asked.kind in ("authorize", "who"):
+        body["privilege"] = asked.privilege
+    if asked.kind == "any_of":
+        body["any_of"] = [list(privileges) for privileges in asked.any_of]
+    if asked.kind == "operation":
+        body["operation"] = asked.operation
+        body["related"] = {
+            key: named[0] if key in ("parent", "product") else named for key, named in asked.related.items()
+        }
+    if asked.subresources:
+        body["sub_resources"] = list(asked.subresources)
+    return body
+
+
+def _read(asked: Asked, found: dict[str, Any]) -> dict[str, Cell]:
+    if asked.kind == "granted":
+        return {"privileges": found["privileges"]}
+    if asked.kind == "who":
+        return {key.replace("_", " "): value for key, value in found.items() if key != "policy_version"}
+    if asked.kind == "what":
+        return {"entities": sorted(one["urn"] for one in found["results"])}
+    policies = {reason["policy"].removeprefix(_POLICY) for reason in found["reasons"]}
+    return {
+        "decision": found["decision"],
+        "because": sorted(oracle.SELF_POLICY if name == "__view_self" else name for name in policies),
+    }

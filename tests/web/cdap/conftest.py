@@ -1,0 +1,67 @@
+"""A CDAP namespace for the tests of its pages, made through the operations, and people who hold different things."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from catalog.services import granting, operations
+from catalog.services.granting import Sent
+from policies import authority, queries
+from policies.engine.families.cdap_questions import Said
+from policies.models import User
+from policies.models.people import USER_PREFIX
+from policies.services import groups, people, roles
+from tests.web.conftest import DOOR
+
+SHOP = "urn:li:namespace:shop"
+ETL = "urn:li:artifact:shop.etl"
+ORDERS_APP, LOAD = "urn:li:application:shop.orders", "urn:li:program:shop.orders.load"
+CLICKS = "urn:li:stream:shop.clicks"
+TABLE = "urn:li:dataset:(urn:li:dataPlatform:cdap,shop.sales,PROD)"
+ELSEWHERE = "urn:li:dataset:(urn:li:dataPlatform:hive,sales,PROD)"
+
+#: Holds everything on what she made, and WRITE on the namespace without READ; holds one privilege; holds nothing.
+MAKER, READER, STRANGER = (f"{USER_PREFIX}{name}" for name in ("mara", "rita", "sven"))
+TEAM, ROLE = "urn:li:corpGroup:team", "urn:li:dataHubRole:loaders"
+ROOT = f"{USER_PREFIX}datahub"
+
+
+def give(*grants: tuple[str, str, str]) -> None:
+    """Give privileges, as the system: (principal, entity, words)."""
+    sent = [Sent(principal, entity, tuple(words.split())) for principal, entity, words in grants]
+    granting.give(sent=sent, by=authority.SYSTEM, door=DOOR)
+
+
+def do(operation: str, entity: str, by: str, **more: object) -> None:
+    """Do an operation as somebody."""
+    said = Said(operation, entity, **more)  # type: ignore[arg-type]
+    operations.perform(said=said, actor=None, by=queries.actor(urn=by), door=DOOR)
+
+
+@pytest.fixture
+def shop(world: dict[str, User | None]) -> Callable[[str], Client]:
+    """Make the namespace; return a client of somebody: anonymous, stranger, reader, maker or root."""
+    found = {"anonymous": None, "root": world["root"]}
+    for name, username in (("maker", "mara"), ("reader", "rita"), ("stranger", "sven")):
+        found[name] = people.create(
+            username=username, display_name=username.capitalize(), by=authority.SYSTEM, door=DOOR
+        )
+    groups.create(identifier="team", name="The team", members=[], by=authority.SYSTEM, door=DOOR)
+    roles.create(identifier="loaders", name="Loaders", by=authority.SYSTEM, door=DOOR)
+    do("namespace.create", SHOP, ROOT)
+    give((MAKER, SHOP, "WRITE"))
+    do("artifact.add", ETL, MAKER)
+    do("application.deploy", ORDERS_APP, MAKER, programs=(LOAD,))
+    do("stream.create", CLICKS, MAKER)
+    do("dataset.create", TABLE, MAKER)
+    give((READER, TABLE, "READ"), (READER, LOAD, "EXECUTE"))
+
+    def make(name: str) -> Client:
+        client = Client(raise_request_exception=True)
+        person = found[name]
+        if person is not None:
+            client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    return make

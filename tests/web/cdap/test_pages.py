@@ -1,0 +1,304 @@
+"""The pages of CDAP entities: who gets them, what they say, what they change, and what they cost."""
+
+from urllib.parse import quote, unquote
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from catalog import grants
+from catalog.models import Entity
+from policies import authority
+from policies.engine.families import cdap
+from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.services import people
+from tests.web.cdap.conftest import (
+    CLICKS,
+    ELSEWHERE,
+    ETL,
+    LOAD,
+    MAKER,
+    ORDERS_APP,
+    READER,
+    ROLE,
+    ROOT,
+    SHOP,
+    STRANGER,
+    TABLE,
+    TEAM,
+    do,
+    give,
+)
+from tests.web.conftest import DOOR
+from tests.web.test_markup import HOSTILE, check
+
+NOWHERE = "urn:li:dataset:(urn:li:dataPlatform:cdap,shop.nothing,PROD)"
+PEOPLE = ("anonymous", "stranger", "reader", "maker", "root")
+
+
+def page(part, urn, query=""):
+    return f"/catalog/{part}/{quote(urn, safe='')}{query}"
+
+
+#: Address → what stranger, reader, maker and root get; anonymous is led to the sign-in page everywhere.
+TABLE_OF_PAGES = {
+    page("grants", TABLE): (403, 403, 200, 200),
+    page("grants", LOAD): (403, 403, 200, 200),
+    page("grants", SHOP): (403, 403, 403, 200),
+    page("grants", INSTANCE_URN): (403, 403, 403, 200),
+    page("grants", NOWHERE): (404, 404, 404, 404),
+    page("revoke", TABLE, f"?principal={READER}&privilege=READ"): (403, 403, 200, 200),
+    page("revoke", TABLE, f"?principal={READER}&privilege=ADMIN"): (403, 403, 404, 404),
+    page("revoke", TABLE, f"?principal={STRANGER}"): (403, 403, 404, 404),
+    page("revoke", TABLE): (403, 403, 404, 404),
+    page("revoke", INSTANCE_URN, "?principal=%00&privilege=%F0"): (403, 403, 403, 404),
+    page("operations", TABLE): (200, 200, 200, 200),
+    page("operations", SHOP): (200, 200, 200, 200),
+    page("operations", NOWHERE): (404, 404, 404, 404),
+    page("tree", SHOP): (200, 200, 200, 200),
+    page("tree", SHOP, "?kind=colours&page=x"): (200, 200, 200, 200),
+    page("tree", INSTANCE_URN): (200, 200, 200, 200),
+    page("tree", ORDERS_APP): (200, 200, 200, 200),
+    page("tree", TABLE): (404, 404, 404, 404),
+}
+
+
+@pytest.mark.parametrize(("place", "name"), list(enumerate(PEOPLE)))
+def test_everybody_gets_what_the_table_says_cd_18(shop, place, name):
+    client = shop(name)
+    found = {address: client.get(address).status_code for address in TABLE_OF_PAGES}
+    assert found == {address: (302, *answers)[place] for address, answers in TABLE_OF_PAGES.items()}
+
+
+def test_an_entity_leads_to_its_tabs_and_one_of_another_platform_has_none(shop):
+    def labels(name, urn):
+        return [tab["label"] for tab in shop(name).get(f"/catalog/{quote(urn, safe='')}").context["tabs"]]
+
+    assert labels("maker", TABLE) == ["About", "Documents", "Operations", "Grants"]
+    assert labels("reader", TABLE) == ["About", "Documents", "Operations"]
+    assert labels("root", SHOP) == ["About", "Documents", "Contents", "Operations", "Grants"]
+    assert shop("root").get(page("grants", ELSEWHERE)).status_code == 404
+
+
+# -- grants -----------------------------------------------------------------------------------------------------------
+
+
+def listed(client, urn):
+    shown = client.get(page("grants", urn)).context
+    return [(row.who.urn, row.privileges, row.giver.urn if row.giver else None) for row in shown["rows"]]
+
+
+def test_the_grants_say_who_holds_what_since_when_and_from_whom(shop):
+    give((TEAM, TABLE, "WRITE"), (ROLE, "dataset:shop.*", "READ"))
+    answer = shop("maker").get(page("grants", TABLE))
+    assert sorted(listed(shop("maker"), TABLE)) == [
+        (TEAM, ("WRITE",), authority.SYSTEM.urn),
+        (MAKER, cdap.PRIVILEGES, MAKER),
+        (READER, ("READ",), authority.SYSTEM.urn),
+    ]
+    assert all(row.given.at is not None for row in answer.context["rows"])
+    assert [(row.who.urn, row.privileges) for row in answer.context["wide"]] == [(ROLE, ("READ",))]
+    check(answer)
+
+
+def test_privileges_are_given_and_all_stands_for_the_four_cd_2(shop):
+    client = shop("maker")
+    answer = client.post(page("grants", TABLE), {"principals": [TEAM], "principals_pasted": ROLE, "privileges": "ALL"})
+    assert answer.status_code == 302
+    assert unquote(answer.headers["Location"]) == f"/catalog/grants/{TABLE}"
+    assert grants.held(pairs=[(TEAM, TABLE), (ROLE, TABLE)]) == {
+        (TEAM, TABLE): cdap.PRIVILEGES,
+        (ROLE, TABLE): cdap.PRIVILEGES,
+    }
+    assert (TEAM, cdap.PRIVILEGES, MAKER) in listed(client, TABLE)
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ({"principals": [STRANGER]}, "Choose at least one."),
+        ({"privileges": ["READ"]}, "Choose whom to give it to."),
+        ({"principals": [STRANGER], "privileges": ["RULE"]}, "RULE is not one of the available choices"),
+        ({"principals": ["urn:li:corpuser:none"], "privileges": ["READ"]}, "There is no urn:li:corpuser:none."),
+        ({"principals_pasted": TABLE, "privileges": ["READ"]}, "is not the URN of one of the"),
+    ],
+)
+def test_what_is_wrong_stands_beside_its_field_and_nothing_typed_is_lost(shop, sent, sentence):
+    before = listed(shop("maker"), TABLE)
+    answer = shop("maker").post(page("grants", TABLE), sent)
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert sentence in text
+    assert all(urn in text for urn in sent.get("principals", ()))
+    assert listed(shop("maker"), TABLE) == before
+
+
+def test_who_may_not_grant_changes_nothing_cd_18(shop):
+    for name in ("stranger", "reader"):
+        client = shop(name)
+        assert client.post(page("grants", TABLE), {"principals": [READER], "privileges": "ALL"}).status_code == 403
+        assert client.post(page("revoke", TABLE, f"?principal={MAKER}"), {"confirmed": "yes"}).status_code == 403
+    assert grants.held(pairs=[(READER, TABLE), (MAKER, TABLE)]) == {
+        (READER, TABLE): ("READ",),
+        (MAKER, TABLE): cdap.PRIVILEGES,
+    }
+
+
+def test_a_grant_is_revoked_after_a_question(shop):
+    client, address = shop("maker"), page("revoke", TABLE, f"?principal={READER}&privilege=READ")
+    assert "Revoke READ from Rita?" in client.get(address).content.decode()
+    assert grants.held(pairs=[(READER, TABLE)]) == {(READER, TABLE): ("READ",)}
+    assert client.post(address).status_code == 302
+    assert grants.held(pairs=[(READER, TABLE)]) == {(READER, TABLE): ()}
+
+
+def test_the_last_admin_falls_to_the_instance_administrators_once_confirmed_cd_19(shop):
+    client, address = shop("maker"), page("revoke", TABLE, f"?principal={MAKER}")
+    warned = client.post(address)
+    assert warned.status_code == 409
+    assert "Nobody would hold ADMIN" in warned.content.decode()
+    assert grants.held(pairs=[(MAKER, TABLE)]) == {(MAKER, TABLE): cdap.PRIVILEGES}
+    assert client.post(address, {"confirmed": "yes"}).status_code == 302
+    assert grants.held(pairs=[(MAKER, TABLE), (ROOT, TABLE)]) == {(MAKER, TABLE): (), (ROOT, TABLE): ("ADMIN",)}
+
+
+def test_what_the_settings_give_is_shown_and_stays_cd_18(shop):
+    client = shop("root")
+    (row,) = client.get(page("grants", INSTANCE_URN)).context["rows"]
+    assert (row.who.urn, row.privileges, row.revoke_url) == (ROOT, cdap.PRIVILEGES, "")
+    answer = client.post(page("revoke", INSTANCE_URN, f"?principal={ROOT}"), follow=True)
+    assert "cannot be taken away here" in answer.content.decode()
+
+
+def test_roles_can_be_picked(shop):
+    assert ROLE in shop("maker").get("/catalog/pick/principals?q=loa").content.decode()
+
+
+# -- operations -------------------------------------------------------------------------------------------------------
+
+
+def matrix(client, urn, part="rows"):
+    rows = client.get(page("operations", urn)).context[part]
+    return {
+        row.name: row.is_allowed or {(privilege, lacking.urn) for privilege, lacking in row.missing} for row in rows
+    }
+
+
+@pytest.mark.parametrize("urn", [INSTANCE_URN, SHOP, ETL, ORDERS_APP, LOAD, CLICKS, TABLE])
+def test_every_operation_of_the_kind_has_a_row_cd_6(shop, urn):
+    kind = urn.split(":")[2]
+    wanted = {one.name for one in cdap.operations_on(kind) if one.applied is not cdap.Applied.CREATE}
+    assert matrix(shop("stranger"), urn).keys() == wanted
+
+
+def test_every_missing_pair_is_named_cd_7(shop):
+    found = matrix(shop("stranger"), TABLE)
+    assert found["dataset.get"] == {("READ", TABLE), ("READ", SHOP)}
+    assert found["dataset.drop"] == {("ADMIN", TABLE)}
+    assert matrix(shop("reader"), TABLE)["dataset.get"] == {("READ", SHOP)}
+    assert matrix(shop("reader"), LOAD)["program.start"] == {("READ", SHOP)}
+    give((READER, SHOP, "READ"))
+    assert matrix(shop("reader"), TABLE)["dataset.get"] is True
+    assert matrix(shop("reader"), LOAD)["program.start"] is True
+
+
+def test_a_place_says_what_can_be_made_in_it(shop):
+    wanted = {"artifact.add", "application.deploy", "stream.create", "dataset.create"}
+    allowed = matrix(shop("maker"), SHOP, "making")
+    assert wanted <= allowed.keys()
+    assert set(allowed.values()) == {True}
+    assert matrix(shop("stranger"), SHOP, "making")["dataset.create"] == {("WRITE", SHOP)}
+    assert matrix(shop("stranger"), INSTANCE_URN, "making") == {"namespace.create": {("WRITE", INSTANCE_URN)}}
+
+
+def test_an_owner_without_read_on_the_namespace_is_told_so(shop):
+    def hints(name, urn):
+        return " ".join(shop(name).get(page("operations", urn)).context["hints"])
+
+    assert "Missing: READ on shop" in hints("maker", TABLE)
+    assert "get, update" in hints("maker", TABLE)
+    assert "Who makes a dataset here" in hints("maker", SHOP)
+    assert hints("stranger", TABLE) == hints("stranger", SHOP) == hints("root", INSTANCE_URN) == ""
+    give((MAKER, SHOP, "READ"))
+    assert hints("maker", TABLE) == hints("maker", SHOP) == ""
+
+
+# -- contents ---------------------------------------------------------------------------------------------------------
+
+
+def tree(client, urn, kind=""):
+    shown = client.get(page("tree", urn, f"?kind={kind}" if kind else "")).context
+    return {row["urn"]: [one["urn"] for one in row["programs"]] for row in shown["rows"]}
+
+
+def test_a_namespace_shows_what_its_reader_may_list_cd_12(shop):
+    assert tree(shop("maker"), SHOP) == {ORDERS_APP: [LOAD]}
+    assert tree(shop("maker"), SHOP, "stream") == {CLICKS: []}
+    assert tree(shop("reader"), SHOP) == {TABLE: []}
+    assert tree(shop("reader"), SHOP, "program") == {}
+    assert tree(shop("stranger"), SHOP) == {}
+    counts = [kind["label"] for kind in shop("reader").get(page("tree", SHOP)).context["kinds_there"]]
+    assert counts[0] == "Applications (0)"
+    assert "Datasets (1)" in counts
+    assert all(label.endswith("(0)") for label in counts if label != "Datasets (1)")
+    assert tree(shop("maker"), ORDERS_APP) == {LOAD: []}
+
+
+def test_every_namespace_is_listed_and_those_with_a_grant_are_marked_cd_13(shop):
+    def marks(name):
+        return {row["urn"]: row["is_accessible"] for row in shop(name).get(page("tree", INSTANCE_URN)).context["rows"]}
+
+    assert marks("stranger") == {SHOP: False}
+    assert marks("maker") == {SHOP: True}
+
+
+# -- names and costs --------------------------------------------------------------------------------------------------
+
+
+def test_what_names_hold_stays_text(shop):
+    people.create(username="hostile", display_name=HOSTILE[:200], by=authority.SYSTEM, door=DOOR)
+    give(("urn:li:corpuser:hostile", TABLE, "READ"), ("urn:li:corpuser:hostile", SHOP, "READ"))
+    Entity.objects.filter(urn__in=[TABLE, SHOP, LOAD, ORDERS_APP]).update(name=HOSTILE[:200])
+    client = shop("root")
+    revoking = page("revoke", TABLE, "?principal=urn:li:corpuser:hostile")
+    for address in (page("grants", TABLE), page("operations", TABLE), page("tree", SHOP), revoking):
+        answer = client.get(address)
+        assert answer.status_code == 200
+        assert "<script>alert(1)" not in answer.content.decode()
+        check(answer)
+    assert client.post(page("grants", TABLE), {"principals_pasted": HOSTILE, "privileges": HOSTILE}).status_code == 422
+    assert client.get(page("revoke", TABLE, f"?principal={quote(HOSTILE)}")).status_code == 404
+
+
+def cost(client, address):
+    client.get(address)
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(address).status_code == 200
+    return len(queries)
+
+
+def fill(start, stop):
+    for number in range(start, stop):
+        who = f"urn:li:corpuser:p{number}"
+        people.create(username=f"p{number}", by=authority.SYSTEM, door=DOOR)
+        give((who, TABLE, "READ"), (who, "dataset:shop.*", "READ"))
+        application = f"urn:li:application:shop.a{number}"
+        do("application.deploy", application, MAKER, programs=(f"urn:li:program:shop.a{number}.p",))
+    Entity.objects.filter(type="application").update(name="An application")
+
+
+@pytest.mark.parametrize(
+    ("address", "most"),
+    [
+        (page("grants", TABLE), 40),
+        (page("operations", TABLE), 30),
+        (page("operations", SHOP), 30),
+        (page("tree", SHOP), 60),
+    ],
+)
+def test_a_page_of_many_costs_what_a_page_of_few_does(shop, address, most):
+    client = shop("maker")
+    fill(0, 3)
+    few = cost(client, address)
+    fill(3, 24)
+    assert cost(client, address) == few <= most

@@ -1,0 +1,62 @@
+"""Roles, a project and datasets with ids for the tests of the Datazone pages."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from catalog.models import Entity
+from catalog.services import proposals
+from catalog.services.proposals import Proposal
+from policies import authority
+from policies.models import Policy
+from policies.services import policies, roles
+from tests.web.conftest import DOOR
+
+VIEWER, EDITOR = "urn:li:dataHubRole:viewer", "urn:li:dataHubRole:editor"
+ORDERS = "urn:li:dataset:(urn:li:dataPlatform:snowflake,shop.orders,PROD)"
+ORDERS_ID = "507f1f77bcf86cd799439011"
+OTHER = "f" * 24
+
+
+def statement(resource: str, *actions: str, effect: str = "allow", **more: Any) -> dict[str, Any]:
+    """Return a statement as a document holds it."""
+    return {"resource": resource, "actions": list(actions), "effect": effect, **more}
+
+
+@pytest.fixture
+def crew(world: Any) -> None:
+    """Two roles, and somebody who holds both."""
+    for identifier in ("viewer", "editor"):
+        made = roles.create(
+            identifier=identifier, name=identifier.title(), description="", by=authority.SYSTEM, door=DOOR
+        )
+        roles.give(urn=made.urn, actors=["urn:li:corpuser:otto"], by=authority.SYSTEM, door=DOOR)
+
+
+@pytest.fixture
+def orders(world: Any) -> str:
+    """A dataset with a schema; the answer is its object id."""
+    fields = [{"fieldPath": name, "nativeDataType": "TEXT"} for name in ("id", "region", "total")]
+    documents = {
+        "datasetProperties": {"name": "Orders"},
+        "schemaMetadata": {"schemaName": "orders", "fields": fields},
+    }
+    listed = [Proposal(ORDERS, name, json.dumps(value)) for name, value in documents.items()]
+    proposals.apply(proposals=listed, by=authority.SYSTEM, door=DOOR)
+    Entity.objects.filter(urn=ORDERS).update(object_id=ORDERS_ID)
+    return ORDERS_ID
+
+
+@pytest.fixture
+def state() -> Callable[..., Policy]:
+    """Store a Datazone policy: `state("id", statement(...), roles=[...])`."""
+
+    def make(identifier: str, *statements: dict[str, Any], name: str = "", **more: Any) -> Policy:
+        document = {"name": name or identifier, "statements": list(statements), **more}
+        draft = policies.Draft("datazone", document)
+        urn = f"urn:li:dataHubPolicy:{identifier}"
+        return policies.create(urn=urn, draft=draft, by=authority.SYSTEM, door=DOOR).policy
+
+    return make

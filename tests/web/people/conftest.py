@@ -1,0 +1,50 @@
+"""People to look at: a group with members, an external group, a role of our own, a service account with a token."""
+
+from typing import Any
+
+import pytest
+
+from policies import authority
+from policies.services import groups, people, roles, service_accounts, tokens
+from tests.web.conftest import DOOR
+
+SYSTEM = authority.SYSTEM
+
+
+@pytest.fixture
+def crew(world):
+    """Return what was made, by name."""
+    members = ["urn:li:corpuser:otto", "urn:li:corpuser:stella"]
+    made: dict[str, Any] = {
+        "group": groups.create(identifier="crew", name="Crew", members=members, by=SYSTEM, door=DOOR),
+        "external": groups.create(
+            identifier="hr", name="From HR", origin="EXTERNAL", members=members[:1], by=SYSTEM, door=DOOR
+        ),
+        "role": roles.create(identifier="steward", name="Data Steward", by=SYSTEM, door=DOOR),
+        "service": service_accounts.create(display_name="Nightly load", by=SYSTEM, door=DOOR),
+    }
+    roles.give(urn=made["role"].urn, actors=[members[0], made["group"].urn], by=SYSTEM, door=DOOR)
+    made["token"] = tokens.create(owner=made["service"].urn, name="loader", by=SYSTEM, door=DOOR)
+    return made
+
+
+@pytest.fixture
+def manager(browse, world, write):
+    """Return a client of somebody who manages users and groups, and nothing else."""
+
+    def make(*privileges: str):
+        actors = {"users": ["urn:li:corpuser:otto"]}
+        write("managers", displayName="Managers", type="PLATFORM", privileges=list(privileges), actors=actors)
+        return browse("outsider")
+
+    return make
+
+
+@pytest.fixture
+def person(world):
+    """Make a person with a password: `person("jo")`."""
+
+    def make(username, **more):
+        return people.create(username=username, by=SYSTEM, door=DOOR, **more)
+
+    return make

@@ -1,0 +1,440 @@
+"""What is done to people through the pages: it takes effect at once, and what was typed wrongly comes back."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from policies import authority, queries
+from policies.models import AccessToken, ChangeEvent, InviteToken, ResetToken, User
+from policies.services import groups, invites, people, resets, roles, tokens
+from tests.web.conftest import DOOR, PASSWORD
+from tests.web.people.table import GROUPS, ROLES, SERVICES, USERS
+
+SYSTEM = authority.SYSTEM
+NEW = "another horse battery"
+
+
+def signed_in(username, password=PASSWORD):
+    client = Client()
+    assert client.post("/login", {"username": username, "password": password}).status_code == 302
+    return client
+
+
+def is_in(client):
+    return client.get("/profile").status_code == 200
+
+
+def bearer(text):
+    return Client().get("/api/v1/roles/", headers={"Authorization": f"Bearer {text}"}).status_code
+
+
+@pytest.mark.parametrize("act", ["suspend", "remove"])
+def test_suspending_and_removing_end_sessions_and_tokens_at_once(browse, person, act):
+    jo = person("jo", password=PASSWORD)
+    session, token = signed_in("jo"), tokens.create(owner=jo.urn, name="t", by=SYSTEM, door=DOOR).text
+    assert is_in(session)
+    assert bearer(token) == 200
+    root = browse("root")
+    question = root.get(f"{USERS}/{act}/{jo.urn}")
+    assert "Every session" in question.content.decode()
+    assert is_in(session), "asking changes nothing"
+    assert root.post(f"{USERS}/{act}/{jo.urn}").status_code == 302
+    assert not is_in(session)
+    assert bearer(token) == 401
+    if act == "suspend":
+        root.post(f"{USERS}/activate/{jo.urn}")
+        assert bearer(token) == 200
+        assert not is_in(session), "an ended session stays ended"
+
+
+def test_removing_says_what_will_be_lost(browse, crew):
+    tokens.create(owner="urn:li:corpuser:otto", name="t", by=SYSTEM, door=DOOR)
+    page = browse("root").get(f"{USERS}/remove/urn:li:corpuser:otto").content.decode()
+    for loss in ("2 memberships of groups", "1 role", "1 access token"):
+        assert loss in page
+
+
+def test_the_root_user_stays(browse, world):
+    root = "urn:li:corpuser:datahub"
+    for act in ("suspend", "remove"):
+        assert browse("admin").post(f"{USERS}/{act}/{root}").status_code == 403
+    assert queries.user(urn=root).is_active
+
+
+def test_a_person_is_made_with_groups_and_roles(browse, crew):
+    typed = {
+        "username": "new",
+        "display_name": "New One",
+        "groups": crew["group"].urn,
+        "roles_pasted": crew["role"].urn,
+    }
+    response = browse("root").post(f"{USERS}/new", typed)
+    assert response.headers["Location"] == f"{USERS}/urn:li:corpuser:new"
+    made = queries.user(urn="urn:li:corpuser:new")
+    assert (made.group_names, made.role_names, made.has_usable_password()) == (["Crew"], ["Data Steward"], False)
+
+
+@pytest.mark.parametrize(
+    ("typed", "wrong"),
+    [
+        ({}, {"username"}),
+        ({"username": "a,b"}, {"username"}),
+        ({"username": "x" * 201}, {"username"}),
+        ({"username": "datahub"}, {"username"}),
+        ({"username": "__datahub_system"}, {"username"}),
+        ({"username": "otto"}, {"username"}),
+        ({"username": "new", "display_name": "x" * 256, "email": "x" * 321}, {"display_name", "email"}),
+        ({"username": "new", "password": "short"}, {"password"}),
+        ({"username": "new", "display_name": "nul\x00"}, {"display_name"}),
+    ],
+)
+def test_wrong_fields_of_a_new_user_are_named_and_kept(browse, world, typed, wrong):
+    response = browse("root").post(f"{USERS}/new", {"title": "kept <i>", **typed})
+    assert response.status_code == 422
+    form = response.context["page"].form
+    assert form.errors.keys() == wrong
+    assert form["title"].value() == "kept <i>"
+    page = response.content.decode()
+    assert "kept &lt;i&gt;" in page
+    assert page.count("site-field-error") >= len(wrong)
+    assert not User.objects.filter(username="new").exists()
+
+
+def test_a_long_paste_is_taken_and_a_wrong_one_comes_back(browse, crew):
+    User.objects.bulk_create(
+        User(username=f"p{number}", urn=f"urn:li:corpuser:p{number}", created_by="x") for number in range(5000)
+    )
+    address = f"{GROUPS}/add/{crew['group'].urn}"
+    lines = "\r\n".join(f"urn:li:corpuser:p{number}" for number in range(5000))
+    client = browse("root")
+    refused = client.post(address, {"members_pasted": f"{lines}\nurn:li:corpuser:nobody\nurn:li:corpGroup:hr\n"})
+    assert refused.status_code == 422
+    picker = refused.context["page"].pickers[0]
+    assert picker.errors == ["These do not begin urn:li:corpuser:: urn:li:corpGroup:hr."]
+    assert "urn:li:corpuser:p4999" in refused.content.decode()
+    unknown = client.post(address, {"members_pasted": f"{lines}\nnobody"})
+    assert unknown.context["page"].pickers[0].errors == ["There is no user 'urn:li:corpuser:nobody'."]
+    assert client.post(address, {"members_pasted": lines}).status_code == 302
+    assert queries.member_counts(groups=[crew["group"]])[crew["group"].urn] == 5002
+    many = "\n".join(f"u{number}" for number in range(10_001))
+    assert "At most 10,000" in client.post(address, {"members_pasted": many}).content.decode()
+
+
+def test_unknown_lines_of_a_long_paste_are_counted(browse, crew):
+    lines = "\n".join(f"nobody{number}" for number in range(5000))
+    refused = browse("root").post(f"{ROLES}/assign/{crew['role'].urn}", {"actors_pasted": lines})
+    assert refused.status_code == 422
+    lines = "\n".join(f"urn:li:corpuser:nobody{number}" for number in range(5000))
+    refused = browse("root").post(f"{ROLES}/assign/{crew['role'].urn}", {"actors_pasted": lines})
+    errors = refused.context["page"].pickers[0].errors
+    assert len(errors) == 6
+    assert errors[-1] == "And 4,995 more like these."
+
+
+def test_external_groups_refuse_manual_members_and_say_why(browse, crew):
+    client, urn = browse("root"), crew["external"].urn
+    page = client.get(f"{GROUPS}/{urn}").content.decode()
+    assert "come from its source" in page
+    assert "Add members" not in page
+    assert "Remove from the group" not in page
+    refused = client.post(f"{GROUPS}/add/{urn}", {"members": "urn:li:corpuser:stella"})
+    assert refused.status_code == 422
+    assert "come from its source" in refused.content.decode()
+    assert client.post(f"{GROUPS}/take/{urn}", {"member": "urn:li:corpuser:otto"}).status_code == 409
+    joined = client.post(f"{USERS}/groups/urn:li:corpuser:stella", {"groups": [urn, crew["group"].urn]})
+    assert joined.status_code == 422
+    assert "come from its source" in joined.context["page"].pickers[0].errors[0]
+
+
+def test_members_come_and_go(browse, crew, person):
+    person("jo")
+    client, urn = browse("root"), crew["group"].urn
+    client.post(f"{GROUPS}/add/{urn}", {"members_pasted": "jo"})
+    assert "urn:li:corpuser:jo" in queries.member_urns(groups=[urn])[urn]
+    client.post(f"{GROUPS}/take/{urn}", {"member": "urn:li:corpuser:jo"})
+    assert "urn:li:corpuser:jo" not in queries.member_urns(groups=[urn])[urn]
+    client.post(f"{USERS}/groups/urn:li:corpuser:jo", {"groups": urn})
+    assert queries.user(urn="urn:li:corpuser:jo").group_names == ["Crew"]
+
+
+def test_several_roles_are_held_and_taken(browse, crew, person):
+    jo, client = person("jo"), browse("root")
+    reader = "urn:li:dataHubRole:Reader"
+    client.post(f"{USERS}/roles/{jo.urn}", {"roles": [reader, crew["role"].urn]})
+    assert queries.user(urn=jo.urn).role_urns == sorted([reader, crew["role"].urn])
+    client.post(f"{ROLES}/take/{reader}", {"actor": jo.urn})
+    assert queries.user(urn=jo.urn).role_urns == [crew["role"].urn]
+    client.post(f"{GROUPS}/roles/{crew['group'].urn}", {})
+    assert queries.group(urn=crew["group"].urn).role_urns == []
+    wrong = client.post(f"{USERS}/roles/{jo.urn}", {"roles": "urn:li:dataHubRole:none"})
+    assert wrong.status_code == 422
+    assert queries.user(urn=jo.urn).role_urns == [crew["role"].urn]
+
+
+def test_roles_that_come_with_the_product_are_fixed(browse, crew):
+    client, admin = browse("root"), "urn:li:dataHubRole:Admin"
+    page = client.get(f"{ROLES}/{admin}").content.decode()
+    assert f"{ROLES}/edit/" not in page
+    assert f"{ROLES}/delete/" not in page
+    for address in (f"{ROLES}/edit/{admin}", f"{ROLES}/delete/{admin}"):
+        assert client.post(address, {"name": "Mine"}).status_code == 403
+    assert client.post(f"{ROLES}/delete/{crew['role'].urn}").headers["Location"] == ROLES
+
+
+def test_a_role_that_a_policy_names_stays(browse, crew, write):
+    write("named", displayName="Names it", actors={"roles": [crew["role"].urn]})
+    client = browse("root")
+    assert "Names it" in client.get(f"{ROLES}/delete/{crew['role'].urn}").content.decode()
+    assert client.post(f"{ROLES}/delete/{crew['role'].urn}").status_code == 409
+    assert "Names it" in client.get(ROLES).content.decode()
+
+
+EDITS = {
+    "role": (ROLES, lambda urn: roles.update(urn=urn, name="Theirs", by=SYSTEM, door=DOOR), "name"),
+    "group": (GROUPS, lambda urn: groups.update(urn=urn, name="Theirs", by=SYSTEM, door=DOOR), "name"),
+    "service": (
+        SERVICES,
+        lambda urn: people.update(urn=urn, display_name="Theirs", by=SYSTEM, door=DOOR),
+        "display_name",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_the_second_of_two_who_edit_is_told_and_may_go_on(browse, crew, kind):
+    place, change, field = EDITS[kind]
+    client, address = browse("root"), f"{place}/edit/{crew[kind].urn}"
+    seen = client.get(address).context["page"].form["seen"].value()
+    change(crew[kind].urn)
+    typed = {field: "Mine", "description": "mine", "seen": seen}
+    told = client.post(address, typed)
+    assert told.status_code == 412
+    assert "Somebody else changed this" in told.content.decode()
+    form = told.context["page"].form
+    assert form[field].value() == "Mine"
+    assert client.post(address, {**typed, "seen": form["seen"].value()}).status_code == 302
+    assert "Mine" in queries.names(urns=[crew[kind].urn]).values()
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_what_was_removed_meanwhile_is_said_and_what_was_typed_stays(browse, crew, kind):
+    place, _, field = EDITS[kind]
+    client = browse("root")
+    assert client.post(f"{place}/delete/{crew[kind].urn}").status_code == 302
+    gone = client.post(f"{place}/edit/{crew[kind].urn}", {field: "Typed"})
+    assert gone.status_code == 404
+    assert "removed meanwhile" in gone.content.decode()
+    assert gone.context["page"].form[field].value() == "Typed"
+
+
+def test_a_name_that_is_taken_stands_beside_its_field(browse, crew):
+    client = browse("root")
+    for place, identifier in ((ROLES, "steward"), (GROUPS, "crew")):
+        response = client.post(f"{place}/new", {"name": "Again", "identifier": identifier})
+        assert response.status_code == 422
+        assert response.context["page"].form.errors.keys() == {"identifier"}
+
+
+def secret_of(response):
+    assert response.status_code == 200
+    assert "no-store" in response.headers["Cache-Control"]
+    found = re.search(r'id="secret"\s+type="text"\s+value="([^"]+)"', response.content.decode())
+    assert found
+    return found[1]
+
+
+def test_a_token_is_shown_once_and_revoked(browse, crew):
+    client = browse("outsider")
+    text = secret_of(client.post("/settings/tokens/new", {"name": "mine", "duration": "ONE_HOUR"}))
+    assert bearer(text) != 401
+    listed = client.get("/settings/tokens").content.decode()
+    assert text not in listed
+    assert text[:8] in listed
+    token = AccessToken.objects.get(name="mine")
+    assert "used on" in client.get(f"/settings/tokens/revoke/{token.pk}").content.decode()
+    assert client.post(f"/settings/tokens/revoke/{token.pk}").headers["Location"] == "/settings/tokens"
+    assert bearer(text) == 401
+    wrong = client.post("/settings/tokens/new", {"name": "", "duration": "FOR_EVER"})
+    assert wrong.context["page"].form.errors.keys() == {"name", "duration"}
+
+
+def test_tokens_of_others_are_for_who_manages_them(browse, crew, person):
+    jo, client = person("jo"), browse("outsider")
+    token = tokens.create(owner=jo.urn, name="private name", by=SYSTEM, door=DOOR).token
+    for address in (
+        f"/settings/tokens/revoke/{token.pk}",
+        f"/settings/tokens/new?owner={jo.urn}",
+        f"/settings/tokens?owner={jo.urn}",
+        "/settings/tokens?whose=ALL",
+    ):
+        refused = client.get(address)
+        assert refused.status_code == 403
+        assert "private name" not in refused.content.decode()
+        assert "MANAGE_ACCESS_TOKENS" in refused.content.decode()
+    assert "private name" in browse("root").get("/settings/tokens?owner=jo").content.decode()
+    assert (
+        bearer(
+            secret_of(browse("root").post(f"/settings/tokens/new?owner={jo.urn}", {"name": "n", "duration": "ONE_DAY"}))
+        )
+        == 200
+    )
+
+
+def test_a_reset_link_works_once_and_ends_sessions(browse, person):
+    jo = person("jo", password=PASSWORD)
+    session = signed_in("jo")
+    root = browse("root")
+    first = secret_of(root.post(f"{USERS}/reset/{jo.urn}"))
+    link = secret_of(root.post(f"{USERS}/reset/{jo.urn}"))
+    assert Client().get(first).status_code == 404, "a new link ends the one before"
+    assert is_in(session), "the old password works until the link is used"
+    weak = Client().post(link, {"password": "password", "again": "password"})
+    assert weak.status_code == 422
+    differing = Client().post(link, {"password": NEW, "again": "other"})
+    assert differing.context["form"].errors.keys() == {"again"}
+    assert Client().post(link, {"password": NEW, "again": NEW}).headers["Location"] == "/login"
+    assert not is_in(session)
+    assert is_in(signed_in("jo", NEW))
+    assert Client().post(link, {"password": PASSWORD, "again": PASSWORD}).status_code == 404
+
+
+@pytest.mark.parametrize("end", ["expire", "suspend", "own password", "remove"])
+def test_a_reset_link_dies_with_what_it_was_for(person, end):
+    jo = person("jo", password=PASSWORD)
+    text = resets.create(urn=jo.urn, by=SYSTEM, door=DOOR).text
+    assert Client().get(f"/reset?reset_token={text}").status_code == 200
+    if end == "expire":
+        old = timezone.now() - resets.LIFETIME * 2
+        ResetToken.objects.update(created_at=old, expires_at=old + resets.LIFETIME)
+    elif end == "suspend":
+        people.suspend(urn=jo.urn, by=SYSTEM, door=DOOR)
+    elif end == "remove":
+        people.remove(urn=jo.urn, by=SYSTEM, door=DOOR)
+    else:
+        signed_in("jo").post("/profile/password", {"old": PASSWORD, "password": NEW, "again": NEW})
+    assert Client().get(f"/reset?reset_token={text}").status_code == 404
+
+
+def test_the_own_password_asks_for_the_old_one_and_ends_sessions_elsewhere(person):
+    person("jo", password=PASSWORD)
+    here, elsewhere = signed_in("jo"), signed_in("jo")
+    wrong = here.post("/profile/password", {"old": "wrong", "password": "short", "again": "short"})
+    assert wrong.status_code == 422
+    assert wrong.context["page"].form.errors.keys() == {"old", "password"}
+    assert here.post("/profile/password", {"old": PASSWORD, "password": NEW, "again": NEW}).status_code == 302
+    assert is_in(here)
+    assert not is_in(elsewhere)
+
+
+def test_the_own_profile_holds_names_and_not_the_address(browse, crew):
+    client = browse("outsider")
+    client.post("/profile/edit", {"display_name": "Otto O.", "title": "Lead", "email": "root@site.example"})
+    otto = queries.user(urn="urn:li:corpuser:otto")
+    assert (otto.display_name, otto.title, otto.email) == ("Otto O.", "Lead", "")
+    page = client.get("/profile").content.decode()
+    for shown in ("Otto O.", "Crew", "From HR", "Data Steward", "through Crew"):
+        assert shown in page
+
+
+SIGN_UP = {"username": "newcomer", "display_name": "New Comer", "password": NEW, "again": NEW}
+
+
+def test_an_invitation_makes_an_account_with_its_role(browse, crew):
+    link = secret_of(browse("root").post(f"{USERS}/invite", {"role": crew["role"].urn, "duration": "ONE_DAY"}))
+    client = Client()
+    assert "Data Steward" in client.get(link).content.decode()
+    assert client.post(link, SIGN_UP).headers["Location"] == "/"
+    assert is_in(client)
+    made = queries.user(urn="urn:li:corpuser:newcomer")
+    assert (made.role_names, made.created_by) == (["Data Steward"], made.urn)
+    again = Client().post(link, SIGN_UP)
+    assert again.status_code == 422
+    assert "already exists" in str(again.context["form"].errors["username"])
+    assert not any("azi_" in str(event.after) for event in ChangeEvent.objects.all())
+
+
+@pytest.mark.parametrize("username", ["datahub", "__datahub_system", "a,b", "", " otto", "x" * 201])
+def test_nobody_signs_up_as_somebody_else(crew, username):
+    text = invites.create(role=None, by=SYSTEM, door=DOOR).text
+    refused = Client().post(f"/signup?invite_token={text}", {**SIGN_UP, "username": username})
+    assert refused.status_code == 422
+    assert "username" in refused.context["form"].errors
+    assert refused.context["form"]["display_name"].value() == "New Comer"
+
+
+def test_a_new_link_ends_the_one_before_for_the_same_role_only(browse, crew):
+    root = browse("root")
+
+    def make(role):
+        return secret_of(root.post(f"{USERS}/invite", {"role": role, "duration": "ONE_DAY"}))
+
+    first, other, nothing = make(crew["role"].urn), make("urn:li:dataHubRole:Reader"), make("")
+    second = make(crew["role"].urn)
+    assert [Client().get(link).status_code for link in (first, second, other, nothing)] == [404, 200, 200, 200]
+    live = InviteToken.objects.get(role__isnull=True)
+    assert root.post(f"{USERS}/invite/end/{live.pk}").status_code == 302
+    assert Client().get(nothing).status_code == 404
+    old = timezone.now() - invites.LIFETIMES["ONE_YEAR"]
+    InviteToken.objects.update(created_at=old, expires_at=old + invites.LIFETIMES["ONE_DAY"])
+    assert Client().get(second).status_code == 404
+    assert Client().post(second, SIGN_UP).status_code == 404
+
+
+def test_accepting_replaces_the_roles_and_says_so_first(browse, crew):
+    client = browse("outsider")
+    text = invites.create(role="urn:li:dataHubRole:Reader", by=SYSTEM, door=DOOR).text
+    question = client.get(f"/signup?invite_token={text}").content.decode()
+    assert "replaces what you hold now: Data Steward" in question
+    assert queries.user(urn="urn:li:corpuser:otto").role_names == ["Data Steward"]
+    client.post(f"/signup?invite_token={text}")
+    assert queries.user(urn="urn:li:corpuser:otto").role_names == ["Reader"]
+    bare = invites.create(role=None, by=SYSTEM, door=DOOR).text
+    assert "takes away: Reader" in client.get(f"/signup?invite_token={bare}").content.decode()
+    client.post(f"/signup?invite_token={bare}")
+    assert queries.user(urn="urn:li:corpuser:otto").role_names == []
+
+
+def test_a_service_account_has_tokens_and_no_password(browse, crew):
+    client = browse("root")
+    made = client.post(f"{SERVICES}/new", {"display_name": "Loader", "description": "Loads"}).headers["Location"]
+    urn = made.removeprefix(f"{SERVICES}/")
+    assert re.fullmatch(r"urn:li:corpuser:service_[0-9a-f-]{36}", urn)
+    text = secret_of(client.post(f"/settings/tokens/new?owner={urn}", {"name": "t", "duration": "ONE_DAY"}))
+    assert bearer(text) == 200
+    assert client.post(f"{USERS}/reset/{urn}").status_code == 404
+    client.post(f"{SERVICES}/state/{urn}")
+    assert bearer(text) == 401
+    client.post(f"{SERVICES}/state/{urn}")
+    assert bearer(text) == 200
+    assert client.post(f"{SERVICES}/delete/{urn}").headers["Location"] == SERVICES
+    assert bearer(text) == 401
+    assert client.post(f"{SERVICES}/new", {"display_name": "  "}).status_code == 422
+
+
+def test_users_are_found_by_beginnings_of_words_and_paged_by_choice(browse, crew, person):
+    for number in range(30):
+        person(f"many{number}", display_name=f"Many Persons {number}", email=f"m{number}@site.example")
+    client = browse("root")
+    assert len(client.get(f"{USERS}?q=pers+man").context["rows"]) == 25
+    assert len(client.get(f"{USERS}?q=pers&size=10").context["rows"]) == 10
+    assert [row["user"].username for row in client.get(f"{USERS}?q=m7@site").context["rows"]] == ["many7"]
+    assert client.get(f"{USERS}?q=ersons").context["rows"] == []
+    assert client.get(f"{USERS}?state=SUSPENDED").context["rows"] == []
+    wrong = client.get(f"{USERS}?size=7&state=GONE")
+    assert wrong.status_code == 200
+    assert wrong.context["form"].errors.keys() == {"size", "state"}
+
+
+def test_the_picker_answers_a_few_and_says_that_there_are_more(browse, crew, person):
+    for number in range(25):
+        person(f"many{number}", display_name=f"Many {number}")
+    client = browse("root")
+    options = client.get("/settings/identities/options?kind=holder&name=actors&q=man")
+    assert len(options.context["options"]) == 20
+    assert "type more to narrow them" in options.content.decode()
+    found = client.get("/settings/identities/options?kind=holder&name=actors&q=crew").context["options"]
+    assert [one["urn"] for one in found] == ["urn:li:corpGroup:crew"]
+    assert client.get("/settings/identities/options?kind=anything").status_code == 404
+    assert browse("outsider").get("/settings/identities/options?kind=user").status_code == 403

@@ -1,0 +1,211 @@
+"""Every page about people: it answers, who may not is told the privilege, and its cost does not grow with its rows."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from policies import authority
+from policies.services import groups, invites, people, policies, resets, roles, service_accounts, tokens
+from tests.web.conftest import DOOR
+from tests.web.test_markup import HOSTILE, check
+
+SYSTEM = authority.SYSTEM
+USERS, GROUPS = "/settings/identities/users", "/settings/identities/groups"
+ROLES, SERVICES = "/settings/permissions/roles", "/settings/identities/service-accounts"
+
+#: Privileges of which one is needed: the answer names the first of them.
+ALTERNATIVES = {
+    "MANAGE_USERS_AND_GROUPS": ("UPDATE_USERS_AND_GROUPS",),
+    "MANAGE_SERVICE_ACCOUNTS": ("MANAGE_ACCESS_TOKENS",),
+}
+
+
+def pages(crew):
+    """Address → the privilege that alone opens it."""
+    group, external, role, service = (crew[name].urn for name in ("group", "external", "role", "service"))
+    user = "urn:li:corpuser:stella"
+    return {
+        USERS: "MANAGE_USERS_AND_GROUPS",
+        f"{USERS}/new": "MANAGE_USERS_AND_GROUPS",
+        f"{USERS}/{user}": "MANAGE_USERS_AND_GROUPS",
+        f"{USERS}/edit/{user}": "MANAGE_USERS_AND_GROUPS",
+        f"{USERS}/suspend/{user}": "MANAGE_USERS_AND_GROUPS",
+        f"{USERS}/remove/{user}": "MANAGE_USERS_AND_GROUPS",
+        f"{USERS}/groups/{user}": "MANAGE_USERS_AND_GROUPS",
+        f"{USERS}/reset/{user}": "MANAGE_USER_CREDENTIALS",
+        f"{USERS}/roles/{user}": "MANAGE_POLICIES",
+        f"{USERS}/invite": "MANAGE_USER_CREDENTIALS",
+        GROUPS: "MANAGE_USERS_AND_GROUPS",
+        f"{GROUPS}/new": "MANAGE_USERS_AND_GROUPS",
+        f"{GROUPS}/{group}": "MANAGE_USERS_AND_GROUPS",
+        f"{GROUPS}/{external}": "MANAGE_USERS_AND_GROUPS",
+        f"{GROUPS}/edit/{group}": "MANAGE_USERS_AND_GROUPS",
+        f"{GROUPS}/delete/{group}": "MANAGE_USERS_AND_GROUPS",
+        f"{GROUPS}/add/{group}": "MANAGE_USERS_AND_GROUPS",
+        f"{GROUPS}/roles/{group}": "MANAGE_POLICIES",
+        ROLES: "MANAGE_POLICIES",
+        f"{ROLES}/new": "MANAGE_POLICIES",
+        f"{ROLES}/{role}": "MANAGE_POLICIES",
+        f"{ROLES}/edit/{role}": "MANAGE_POLICIES",
+        f"{ROLES}/delete/{role}": "MANAGE_POLICIES",
+        f"{ROLES}/assign/{role}": "MANAGE_POLICIES",
+        SERVICES: "MANAGE_SERVICE_ACCOUNTS",
+        f"{SERVICES}/new": "MANAGE_SERVICE_ACCOUNTS",
+        f"{SERVICES}/{service}": "MANAGE_SERVICE_ACCOUNTS",
+        f"{SERVICES}/edit/{service}": "MANAGE_SERVICE_ACCOUNTS",
+        f"{SERVICES}/delete/{service}": "MANAGE_SERVICE_ACCOUNTS",
+        "/settings/tokens?whose=ALL": "MANAGE_ACCESS_TOKENS",
+        "/settings/tokens/new?owner=urn:li:corpuser:stella": "MANAGE_ACCESS_TOKENS",
+        f"/settings/tokens/new?owner={service}": "MANAGE_SERVICE_ACCOUNTS",
+        f"/settings/tokens/revoke/{crew['token'].token.pk}": "MANAGE_SERVICE_ACCOUNTS",
+    }
+
+
+def test_root_sees_them_all_and_an_outsider_is_told_the_privilege(browse, crew):
+    root, outsider = browse("root"), browse("outsider")
+    for address, privilege in pages(crew).items():
+        response = root.get(address)
+        assert response.status_code == 200, address
+        check(response)
+        refused = outsider.get(address)
+        assert refused.status_code == 403, address
+        named = {need["privilege"] for need in refused.context["missing"]}
+        assert len(named) == 1, address
+        assert named & {privilege, *ALTERNATIVES.get(privilege, ())}, address
+        assert Client().get(address).headers["Location"].startswith("/login?next=")
+
+
+def test_the_privilege_alone_opens_the_page(manager, crew, write):
+    found: dict[str, int] = {}
+    for privilege in sorted(set(pages(crew).values())):
+        client = manager(privilege)
+        found |= {
+            address: client.get(address).status_code for address, needed in pages(crew).items() if needed == privilege
+        }
+        policies.delete(urn="urn:li:dataHubPolicy:managers", by=SYSTEM, door=DOOR)
+    assert {address for address, status in found.items() if status != 200} == set()
+
+
+def test_what_somebody_may_not_use_is_not_shown(manager, crew):
+    client = manager("MANAGE_USERS_AND_GROUPS")
+    page = client.get(USERS).content.decode()
+    assert "/settings/permissions" not in page
+    assert "/settings/identities/service-accounts" not in page
+    assert "Invite users" not in page
+    assert "Reset link" not in page
+    assert GROUPS in page
+    stella = client.get(f"{USERS}/urn:li:corpuser:stella").content.decode()
+    assert "Change roles" not in stella
+    assert "Add to groups" in stella
+
+
+@pytest.mark.parametrize("address", [USERS, GROUPS, ROLES, SERVICES, "/settings/tokens?whose=ALL"])
+def test_a_list_costs_the_same_with_five_rows_and_with_fifty(browse, crew, address):
+    def fill(numbers):
+        for number in numbers:
+            user = people.create(
+                username=f"u{number}",
+                groups=[crew["group"].urn],
+                roles=[crew["role"].urn],
+                by=SYSTEM,
+                door=DOOR,
+            )
+            groups.create(identifier=f"g{number}", name=f"G {number}", roles=[crew["role"].urn], by=SYSTEM, door=DOOR)
+            roles.create(identifier=f"r{number}", name=f"R {number}", by=SYSTEM, door=DOOR)
+            service_accounts.create(display_name=f"S {number}", by=SYSTEM, door=DOOR)
+            tokens.create(owner=user.urn, name="t", by=SYSTEM, door=DOOR)
+
+    def cost():
+        with CaptureQueriesContext(connection) as caught:
+            assert client.get(address + ("&" if "?" in address else "?") + "size=50").status_code == 200
+        return len(caught)
+
+    client = browse("root")
+    fill(range(5))
+    client.get(address)
+    few = cost()
+    fill(range(5, 50))
+    assert cost() == few
+    assert few <= 25
+
+
+def test_members_and_holders_cost_the_same_however_many(browse, crew):
+    client = browse("root")
+    addresses = [f"{GROUPS}/{crew['group'].urn}", f"{ROLES}/{crew['role'].urn}"]
+
+    def costs():
+        found = []
+        for address in addresses:
+            with CaptureQueriesContext(connection) as caught:
+                client.get(address)
+            found.append(len(caught))
+        return found
+
+    costs()
+    few = costs()
+    for number in range(30):
+        people.create(username=f"u{number}", groups=[crew["group"].urn], roles=[crew["role"].urn], by=SYSTEM, door=DOOR)
+    assert costs() == few
+
+
+def test_hostile_names_stay_text_on_every_page(browse, crew):
+    name = HOSTILE[:200]
+    people.create(username="hostile", display_name=name, email=name, title=name, by=SYSTEM, door=DOOR)
+    group = groups.create(
+        identifier="<b>", name=name, description=HOSTILE, members=["urn:li:corpuser:hostile"], by=SYSTEM, door=DOOR
+    )
+    role = roles.create(identifier="</title>", name=name, description=HOSTILE, by=SYSTEM, door=DOOR)
+    roles.give(urn=role.urn, actors=["urn:li:corpuser:hostile", group.urn], by=SYSTEM, door=DOOR)
+    service = service_accounts.create(display_name=name, description=HOSTILE, by=SYSTEM, door=DOOR)
+    tokens.create(owner=service.urn, name=name, description=HOSTILE, by=SYSTEM, door=DOOR)
+    invites.create(role=role.urn, by=SYSTEM, door=DOOR)
+    client = browse("root")
+    addresses = [
+        f"{USERS}?q=script",
+        f"{USERS}/urn:li:corpuser:hostile",
+        f"{USERS}/edit/urn:li:corpuser:hostile",
+        f"{USERS}/remove/urn:li:corpuser:hostile",
+        f"{USERS}/roles/urn:li:corpuser:hostile",
+        f"{USERS}/invite",
+        f"{GROUPS}?q=script",
+        f"{GROUPS}/{group.urn}",
+        f"{ROLES}?q=script",
+        f"{ROLES}/{role.urn}",
+        f"{SERVICES}/{service.urn}",
+        "/settings/tokens?whose=ALL",
+        "/settings/identities/options?kind=holder&name=%3Cb%3E&q=script",
+    ]
+    for address in addresses:
+        response = client.get(address)
+        assert response.status_code == 200, address
+        check(response)
+        assert "&lt;script&gt;alert(1)" in response.content.decode(), address
+
+
+def test_the_public_pages_keep_to_it_too(browse, crew, person):
+    person("jo", display_name=HOSTILE[:200])
+    reset = resets.create(urn="urn:li:corpuser:jo", by=SYSTEM, door=DOOR)
+    invite = invites.create(role=None, by=SYSTEM, door=DOOR)
+    for address in (
+        f"/reset?reset_token={reset.text}",
+        f"/signup?invite_token={invite.text}",
+        "/signup?invite_token=%3Cscript%3E",
+        "/reset",
+    ):
+        response = Client().get(address)
+        assert response.status_code == (200 if "az" in address else 404)
+        assert "no-store" in response.headers["Cache-Control"]
+        check(response)
+
+
+def test_htmx_gets_the_list_alone_and_a_question_for_the_dialog(browse, crew):
+    client = browse("root")
+    for address in (USERS, GROUPS, ROLES, SERVICES, "/settings/tokens", f"{GROUPS}/{crew['group'].urn}"):
+        part = client.get(address, headers={"HX-Request": "true"})
+        assert "<html" not in part.content.decode(), address
+        assert "HX-Request" in part.headers["Vary"]
+    for address in (f"{USERS}/suspend/urn:li:corpuser:stella", f"{USERS}/invite"):
+        part = client.get(address, headers={"HX-Request": "true"}).content.decode()
+        assert "<html" not in part
+        assert 'id="dialog-title"' in part

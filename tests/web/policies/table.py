@@ -1,0 +1,49 @@
+"""Route → address → what anonymous, outsider, steward, admin and root get, for the pages about policies."""
+
+from urllib.parse import quote
+
+BASE = "/settings/permissions/policies"
+FIXED, FREE, NONE = (f"urn:li:dataHubPolicy:{name}" for name in ("0", "stewards-ask", "none"))
+
+
+def answers(path, admin, root=None):
+    """Give the row of an address: only who manages policies gets anywhere."""
+    return {path: (f"/login?next={quote(path)}", 403, 403, admin, admin if root is None else root)}
+
+
+def posted(path):
+    """Give the row of an address that takes posts only."""
+    return {path: (405, 405, 405, 405, 405)}
+
+
+TABLE = {
+    "policies": answers(BASE, 200),
+    "policies-export": answers(f"{BASE}/export", 200) | answers(f"{BASE}/export?state=INACTIVE", 200),
+    "policies-import": answers(f"{BASE}/import", 200),
+    "policy-new": answers(f"{BASE}/new", 200)
+    | answers(f"{BASE}/new?template=ownership", 200)
+    | answers(f"{BASE}/new?like={FIXED}", 200)
+    | answers(f"{BASE}/new?like={FREE}&version=1", 200)
+    | answers(f"{BASE}/new?like={FREE}&version=9", 404)
+    | answers(f"{BASE}/new?like={NONE}", 404),
+    "datazone-new": answers(f"{BASE}/statements/new", 200)
+    | answers(f"{BASE}/statements/new?template=read-only", 200)
+    | answers(f"{BASE}/statements/new?like={FREE}", 404)
+    | answers(f"{BASE}/statements/new?like={NONE}", 404),
+    "datazone-ids": answers(f"{BASE}/statements/ids?kind=dataset&place=0&part=id&s0_id=x", 200)
+    | answers(f"{BASE}/statements/ids", 404),
+    "datazone-edit": answers(f"{BASE}/statements/edit/{FREE}", 404) | answers(f"{BASE}/statements/edit/{NONE}", 404),
+    "policy-options": answers(f"{BASE}/options/DOMAIN", 200) | answers(f"{BASE}/options/NOTHING", 404),
+    "policy-branches": answers(f"{BASE}/branches/DOMAIN", 200) | answers(f"{BASE}/branches/TAG", 404),
+    "policy-edit": answers(f"{BASE}/edit/{FREE}", 200)
+    | answers(f"{BASE}/edit/{FIXED}", 403)
+    | answers(f"{BASE}/edit/{NONE}", 404),
+    "policy-export": answers(f"{BASE}/export/{FIXED}", 200) | answers(f"{BASE}/export/{NONE}", 404),
+    "policy-state": posted(f"{BASE}/state/{FREE}"),
+    "policy-duplicate": posted(f"{BASE}/duplicate/{FREE}"),
+    "policy-delete": answers(f"{BASE}/delete/{FREE}", 200) | answers(f"{BASE}/delete/{NONE}", 404),
+    "policy-history": answers(f"{BASE}/history/{FREE}", 200) | answers(f"{BASE}/history/{NONE}", 404),
+    "policy-version": answers(f"{BASE}/versions/1/{FREE}", 200) | answers(f"{BASE}/versions/2/{FREE}", 404),
+    "policy-restore": answers(f"{BASE}/restore/1/{FREE}", 200) | answers(f"{BASE}/restore/2/{FREE}", 404),
+    "policy": answers(f"{BASE}/{FIXED}", 200) | answers(f"{BASE}/{NONE}", 404),
+}

@@ -1,0 +1,216 @@
+"""Switching on and off, deleting, duplicating, history and restoring."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from policies import authority, queries
+from policies.models import Policy
+from policies.services import policies
+from tests.web.conftest import DOOR, document_of
+
+BASE = "/settings/permissions/policies"
+HTMX = {"HX-Request": "true"}
+HOSTILE = "<script>alert(1)</script>"
+DATAZONE = {
+    "name": "Readers of one project",
+    "statements": [
+        {"resource": "project:5f4b8c1d2e3f4a5b6c7d8e9f:dataset:*", "actions": ["dataset:read"], "effect": "allow"},
+        {"resource": "dataset", "actions": ["dataset:*"], "effect": "deny"},
+    ],
+    "roles": ["urn:li:dataHubRole:Reader"],
+}
+
+
+def said(response):
+    return [str(message) for message in response.wsgi_request._messages]
+
+
+def change(policy, **changes):
+    draft = policies.Draft("datahub", {**queries.policy(urn=policy.urn).document, **changes})
+    return policies.update(urn=policy.urn, draft=draft, by=authority.SYSTEM, door=DOOR).policy
+
+
+def test_a_policy_is_switched_off_and_on_and_one_comes_back(browse, world, write):
+    policy = write("one", displayName="One")
+    client = browse("root")
+    page = client.get(BASE, {"q": "One"}).content.decode()
+    assert f'action="{BASE}/state/{policy.urn}"' in page
+    back = f"{BASE}?q=One&page=1"
+    response = client.post(f"{BASE}/state/{policy.urn}", {"state": "INACTIVE", "version": "1", "back": back})
+    assert response.headers["Location"] == back
+    assert said(response)[0].startswith("One is inactive now. Saved as version")
+    assert queries.policy(urn=policy.urn).state == "INACTIVE"
+    response = client.post(
+        f"{BASE}/state/{policy.urn}", {"state": "ACTIVE", "version": "1", "back": "https://x.example/"}
+    )
+    assert response.headers["Location"] == f"{BASE}/{policy.urn}"
+    assert "is at version 2 now, not 1" in said(response)[-1]
+    assert queries.policy(urn=policy.urn).state == "INACTIVE"
+
+
+@pytest.mark.parametrize("body", [{}, {"state": "BOGUS"}, {"state": "ACTIVE", "version": "x" * 30}])
+def test_a_state_that_is_none_changes_nothing(browse, world, write, body):
+    policy = write("one", state="ACTIVE")
+    assert browse("root").post(f"{BASE}/state/{policy.urn}", body).status_code == 302
+    assert queries.policy(urn=policy.urn).state == "ACTIVE"
+
+
+def test_deleting_says_who_loses_what_and_then_does_it(browse, world, write):
+    policy = write("doomed", displayName=HOSTILE, actors={"users": ["urn:li:corpuser:otto", "urn:li:corpuser:stella"]})
+    client = browse("root")
+    url = f"{BASE}/delete/{policy.urn}?version=1"
+    question = client.get(url, headers=HTMX).content.decode()
+    assert "<html" not in question
+    assert "2 people may no longer do what only this policy lets them do: Otto Outsider, Stella Steward." in question
+    assert "Privileges: Edit Tags." in question
+    assert HOSTILE not in question
+    assert client.post(url).headers["Location"] == BASE
+    assert not Policy.objects.filter(urn=policy.urn).exists()
+    assert client.post(url).status_code == 404
+
+
+def test_a_stale_question_and_fixed_policies_delete_nothing(browse, world, write):
+    policy = write("one", displayName="One")
+    client = browse("root")
+    change(policy, description="Newer")
+    response = client.post(f"{BASE}/delete/{policy.urn}?version=1")
+    assert "Nothing was changed; look at it again." in said(response)[0]
+    fixed = f"{BASE}/delete/urn:li:dataHubPolicy:0"
+    assert client.post(fixed).status_code == 302
+    assert Policy.objects.filter(urn="urn:li:dataHubPolicy:0").exists()
+    assert "/delete/" not in client.get(f"{BASE}/urn:li:dataHubPolicy:0").content.decode()
+
+
+def test_an_inactive_policy_takes_nothing_from_anybody(browse, world, write):
+    policy = write("off", state="INACTIVE", actors={"allUsers": True})
+    assert "Nobody loses anything" in browse("root").get(f"{BASE}/delete/{policy.urn}").content.decode()
+
+
+def test_history_tells_each_change_in_words(browse, world, write):
+    policy = write("one", displayName="One", privileges=["EDIT_ENTITY_TAGS", "VIEW_ENTITY_PAGE"])
+    change(policy, displayName="Two", privileges=["VIEW_ENTITY_PAGE", "EDIT_ENTITY_DOCS"])
+    change(policy, actors={"users": ["urn:li:corpuser:otto"]}, resources={"filter": {"criteria": []}})
+    change(policy, privileges=["EDIT_ENTITY_DOCS", "VIEW_ENTITY_PAGE"], mine={"x": [1]})
+    client = browse("root")
+    rows = client.get(f"{BASE}/history/{policy.urn}").context["rows"]
+    labels = [[change["label"] for change in row["changes"]] for row in rows]
+    assert labels == [["Privileges", "Field mine"], ["Resources", "Users"], ["Name", "Privileges"], []]
+    assert rows[0]["changes"][0]["change"].is_reordered
+    assert rows[1]["changes"][1]["gained"] == [{"text": "urn:li:corpuser:otto", "name": "Otto Outsider"}]
+    assert rows[2]["changes"][1]["lost"] == [{"text": "EDIT_ENTITY_TAGS", "name": "Edit Tags"}]
+    assert rows[3]["by"] == "the system"
+    page = client.get(f"{BASE}/versions/2/{policy.urn}")
+    text = page.content.decode()
+    assert "<del>-   &quot;displayName&quot;: &quot;One&quot;,</del>" in text
+    assert "<ins>+   &quot;displayName&quot;: &quot;Two&quot;,</ins>" in text
+
+
+def test_a_version_is_taken_up_again_after_a_question(browse, world, write):
+    policy = write("one", displayName="One", kept={"b": 1})
+    first = queries.policy(urn=policy.urn).document
+    change(policy, displayName="Two", kept=None)
+    client = browse("root")
+    url = f"{BASE}/restore/1/{policy.urn}?version=2"
+    assert "Name changes." in client.get(url, headers=HTMX).content.decode()
+    response = client.post(url)
+    assert said(response)[0].startswith("Version 1 of One is in force again. Saved as version")
+    now = queries.policy(urn=policy.urn)
+    assert (now.document, now.version) == (first, 3)
+    assert "is at version 3 now, not 2" in said(client.post(url))[-1]
+    page = client.get(f"{BASE}/versions/3/{policy.urn}")
+    assert "Nothing: the policy says this now." in page.content.decode()
+
+
+def test_the_history_of_a_deleted_policy_stays_and_can_begin_a_new_one(browse, world, write):
+    policy = write("gone", displayName="Gone")
+    policies.delete(urn=policy.urn, by=authority.SYSTEM, door=DOOR)
+    client = browse("root")
+    page = client.get(f"{BASE}/history/{policy.urn}")
+    assert "This policy is deleted; its history is kept." in page.content.decode()
+    assert [row["event"].verb for row in page.context["rows"]] == ["DELETED", "CREATED"]
+    for number in (1, 2):
+        assert client.get(f"{BASE}/versions/{number}/{policy.urn}").status_code == 200
+    assert client.get(f"{BASE}/restore/1/{policy.urn}").status_code == 404
+    assert client.get(f"{BASE}/new?like={policy.urn}&version=1").status_code == 200
+    assert client.get(f"{BASE}/new?like={policy.urn}&version=2").status_code == 404
+    assert client.get(f"{BASE}/versions/{10**30}/{policy.urn}").status_code == 404
+
+
+@pytest.fixture
+def zone(world):
+    draft = policies.Draft("datazone", DATAZONE, description="Reads")
+    return policies.create(draft=draft, by=authority.SYSTEM, door=DOOR).policy
+
+
+def test_a_datazone_policy_goes_through_every_page_that_is_for_all_families(browse, zone):
+    client = browse("root")
+    text = client.get(f"{BASE}/{zone.urn}").content.decode()
+    assert "project:5f4b8c1d2e3f4a5b6c7d8e9f:dataset:*" in text
+    assert "Holders of Reader may do what 1 statement allows and 1 denies." in text
+    assert client.get(f"{BASE}/edit/{zone.urn}").status_code == 404
+    client.post(f"{BASE}/state/{zone.urn}", {"state": "INACTIVE", "version": "1"})
+    rows = client.get(f"{BASE}/history/{zone.urn}").context["rows"]
+    assert [change["label"] for change in rows[0]["changes"]] == ["State"]
+    client.post(f"{BASE}/duplicate/{zone.urn}")
+    copy = Policy.objects.get(name="Copy of Readers of one project")
+    assert (copy.family, copy.state, copy.document["statements"]) == ("datazone", "INACTIVE", DATAZONE["statements"])
+    client.post(f"{BASE}/state/{zone.urn}", {"state": "ACTIVE", "version": "2"})
+    assert "may no longer do" in client.get(f"{BASE}/delete/{zone.urn}").content.decode()
+    file = client.get(f"{BASE}/export/{zone.urn}").content.decode()
+    client.post(f"{BASE}/delete/{zone.urn}")
+    seen = client.post(f"{BASE}/import", {"text": file})
+    client.post(f"{BASE}/import", {"text": file, "seen": seen.context["seen"]})
+    again = queries.policy(urn=zone.urn)
+    assert (again.document, again.state, again.description) == (DATAZONE, "ACTIVE", "Reads")
+    listed = client.get(BASE, {"family": "datazone", "q": "Readers of one"})
+    assert [row["policy"].urn for row in listed.context["rows"]].count(zone.urn) == 1
+
+
+def test_history_costs_the_same_whatever_its_length(browse, world, write):
+    client = browse("root")
+    costs = []
+    for size in (3, 19):
+        policy = write(f"busy-{size}")
+        for number in range(size):
+            users = [f"urn:li:corpuser:{size}-{number}-{place}" for place in range(size)]
+            change(policy, description=str(number), actors={"users": users, "groups": [f"urn:li:corpGroup:{number}"]})
+        client.get(f"{BASE}/history/{policy.urn}")
+        with CaptureQueriesContext(connection) as found:
+            client.get(f"{BASE}/history/{policy.urn}")
+        costs.append(len(found))
+    assert costs[0] == costs[1] <= 20
+
+
+def test_every_family_has_a_presenter():
+    from policies.engine import families
+    from policies.web.presenters import PRESENTERS
+
+    assert PRESENTERS.keys() == families.FAMILIES.keys()
+
+
+def test_documents_of_any_family_are_described_without_markup(browse, zone):
+    hostile = {**DATAZONE, "name": HOSTILE}
+    draft = policies.Draft("datazone", hostile, description=HOSTILE)
+    policies.update(urn=zone.urn, draft=draft, by=authority.SYSTEM, door=DOOR)
+    for path in ("", "history/", "versions/2/", "delete/"):
+        assert HOSTILE not in browse("root").get(f"{BASE}/{path}{zone.urn}").content.decode()
+
+
+def test_a_post_without_the_right_changes_nothing(browse, world, write):
+    policy = write("one", displayName="One")
+    posts = {
+        "state": {"state": "INACTIVE", "version": "1"},
+        "duplicate": {},
+        "delete": {},
+        "edit": {"go": "save"},
+        "restore/1": {},
+    }
+    for person, status in (("anonymous", 302), ("outsider", 403), ("steward", 403)):
+        client = browse(person)
+        for path, body in posts.items():
+            assert client.post(f"{BASE}/{path}/{policy.urn}", body).status_code == status
+        for path in ("new", "import"):
+            assert client.post(f"{BASE}/{path}", {"text": "{}"}).status_code == status
+    now = queries.policy(urn=policy.urn)
+    assert (now.version, now.document) == (1, document_of(displayName="One"))

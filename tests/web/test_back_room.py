@@ -1,0 +1,82 @@
+"""The back room reads everything and repairs through services."""
+
+import pytest
+
+from policies import admin, authority
+from policies.models import AccessToken, ChangeEvent, Policy, PolicyEvent, PolicyVersion, User
+from policies.services import tokens
+from tests.web.conftest import DOOR
+
+
+def run(client, model: str, action: str, *rows):
+    return client.post(
+        f"/admin/policies/{model}/", {"action": action, "_selected_action": [row.pk for row in rows]}, follow=True
+    )
+
+
+def test_every_table_and_row_can_be_read_and_none_written(browse, world, write):
+    tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authority.SYSTEM, door=DOOR)
+    client = browse("root")
+    seen = 0
+    for model in admin.site._registry:
+        table = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        assert client.get(table, {"q": "x"}).status_code == 200
+        assert client.get(f"{table}add/").status_code == 403
+        row = model._default_manager.first()
+        if row is not None:
+            assert client.get(f"{table}{row.pk}/change/").status_code == 200
+            assert client.post(f"{table}{row.pk}/change/", {}).status_code == 403
+            assert client.post(f"{table}{row.pk}/delete/", {"post": "yes"}).status_code == 403
+            seen += 1
+    assert seen >= 8
+
+
+def test_secrets_are_not_shown(browse, world):
+    issued = tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authority.SYSTEM, door=DOOR)
+    client = browse("root")
+    digest = AccessToken.objects.get().digest
+    root = User.objects.get(username="datahub")
+    for address in (f"accesstoken/{issued.token.pk}/change/", "accesstoken/", f"user/{root.pk}/change/", "user/"):
+        text = client.get(f"/admin/policies/{address}").content.decode()
+        assert digest not in text
+        assert root.password not in text
+        assert issued.text not in text
+
+
+def test_policies_are_switched_by_the_service(browse, world, write):
+    policy, fixed = write("one"), Policy.objects.get(urn="urn:li:dataHubPolicy:0")
+    version = PolicyVersion.current()
+    page = run(browse("root"), "policy", "deactivate", policy, fixed)
+    assert Policy.objects.get(pk=policy.pk).state == "INACTIVE"
+    assert Policy.objects.get(pk=fixed.pk).state == "ACTIVE"
+    assert PolicyVersion.current() == version + 1
+    event = PolicyEvent.objects.get(policy_urn=policy.urn, verb="DEACTIVATED")
+    assert (event.by, event.door) == ("urn:li:corpuser:datahub", "admin")
+    assert f"{fixed.name} cannot be changed." in page.content.decode()
+    run(browse("root"), "policy", "activate", policy)
+    assert Policy.objects.get(pk=policy.pk).document["state"] == "ACTIVE"
+
+
+def test_users_are_suspended_by_the_service_and_root_never(browse, world):
+    outsider, root = world["outsider"], world["root"]
+    page = run(browse("root"), "user", "suspend", outsider, root)
+    assert User.objects.get(pk=outsider.pk).state == "SUSPENDED"
+    assert User.objects.get(pk=root.pk).state == "ACTIVE"
+    assert ChangeEvent.objects.filter(object_urn=outsider.urn, verb="SUSPENDED", door="admin").count() == 1
+    assert "done." in page.content.decode()
+    run(browse("root"), "user", "reactivate", outsider)
+    assert User.objects.get(pk=outsider.pk).state == "ACTIVE"
+
+
+def test_tokens_are_revoked_by_the_service(browse, world):
+    issued = tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authority.SYSTEM, door=DOOR)
+    assert tokens.authenticate(text=issued.text) is not None
+    run(browse("root"), "accesstoken", "revoke", issued.token)
+    assert tokens.authenticate(text=issued.text) is None
+
+
+@pytest.mark.parametrize(("is_staff", "holds", "status"), [(True, False, 403), (False, True, 403), (True, True, 200)])
+def test_it_takes_a_staff_account_and_the_privilege(browse, world, is_staff, holds, status):
+    name = "admin" if holds else "outsider"
+    User.objects.filter(pk=world[name].pk).update(is_staff=is_staff)
+    assert browse(name).get("/admin/").status_code == status

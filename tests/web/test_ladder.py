@@ -1,0 +1,78 @@
+"""Every page and who gets which answer: the table fails when a page is missing from it."""
+
+from urllib.parse import quote
+
+import pytest
+from django.urls import URLPattern
+
+from policies import admin
+from policies.guard import guard_of, needs
+from policies.web import urls
+from tests.web.people import table as people
+from tests.web.policies import table as policies
+
+TO_SIGN_IN = "/login?next="
+
+#: Route → address → what anonymous, outsider, steward, admin and root get; a path is a redirect to it.
+TABLE: dict[str, dict[str, tuple]] = {
+    "home": {"/": (f"{TO_SIGN_IN}/", "/catalog", "/catalog", "/catalog", "/catalog")},
+    "sign-in": {"/login": (200, "/", "/", "/", "/")},
+    "sign-out": {"/logout": (405, 405, 405, 405, 405)},
+    "why": {
+        "/why": (f"{TO_SIGN_IN}/why", 200, 200, 200, 200),
+        "/why?privilege=EDIT_ENTITY_TAGS": (
+            f"{TO_SIGN_IN}{quote('/why?privilege=EDIT_ENTITY_TAGS')}",
+            200,
+            200,
+            200,
+            200,
+        ),
+        "/why?privilege=X&actor=ada": (f"{TO_SIGN_IN}{quote('/why?privilege=X&actor=ada')}", 403, 200, 200, 200),
+    },
+    "why-can": people.own("/why/can")
+    | {"/why/can?actor=ada": (people.to_sign_in("/why/can?actor=ada"), 403, 200, 200, 200)},
+    # Who may is always about others.
+    "why-who": {"/why/who": (people.to_sign_in("/why/who"), 403, 200, 200, 200)},
+    "why-what": people.own("/why/what?privilege=VIEW_ENTITY_PAGE")
+    | {"/why/what?privilege=X&actor=ada": (people.to_sign_in("/why/what?privilege=X&actor=ada"), 403, 200, 200, 200)},
+    "status": people.managed("/settings/status"),
+    "status-workers": people.managed("/settings/status/workers"),
+    "admin": {
+        "/admin": ("/admin/", "/admin/", "/admin/", "/admin/", "/admin/"),
+        "/admin/": (f"{TO_SIGN_IN}/admin/", 403, 403, 403, 200),
+        "/admin/policies/policy/": (f"{TO_SIGN_IN}/admin/policies/policy/", 403, 403, 403, 200),
+        "/admin/login/": (f"{TO_SIGN_IN}/admin/login/", 403, 403, 403, 404),
+        "/admin/password_change/": (f"{TO_SIGN_IN}/admin/password_change/", 403, 403, 403, 404),
+        "/admin/nothing-here": (f"{TO_SIGN_IN}/admin/nothing-here", 403, 403, 403, 404),
+    },
+}
+TABLE |= people.TABLE | policies.TABLE
+LADDER = ("anonymous", "outsider", "steward", "admin", "root")
+
+
+@pytest.mark.parametrize(("place", "name"), list(enumerate(LADDER)))
+def test_everybody_gets_what_the_table_says(browse, place, name):
+    client = browse(name)
+    expected = {address: answers[place] for addresses in TABLE.values() for address, answers in addresses.items()}
+    found = {}
+    for address in expected:
+        response = client.get(address)
+        found[address] = response.headers["Location"] if response.status_code == 302 else response.status_code
+    assert found == expected
+
+
+def test_the_table_names_every_page():
+    assert {pattern.name for pattern in urls.urlpatterns} <= TABLE.keys()
+
+
+def test_every_address_of_the_back_room_is_guarded():
+    def callbacks(patterns):
+        for pattern in patterns:
+            if isinstance(pattern, URLPattern):
+                yield pattern.callback
+            else:
+                yield from callbacks(pattern.url_patterns)
+
+    found = list(callbacks(admin.site.get_urls()))
+    assert len(found) > 50
+    assert {guard_of(callback) for callback in found} == {needs("MANAGE_POLICIES")}

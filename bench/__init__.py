@@ -1,0 +1,1 @@
+"""Measurements, each beside baselines from the same run, because figures of one machine say little on another."""

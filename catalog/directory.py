@@ -17,7 +17,7 @@ class OrmDirectory:
 
     def names(self, *, urns: Collection[str]) -> Mapping[str, str]:
         """Return the names of those that are stored, in one query."""
-        rows = Entity.objects.filter(urn__among=storable(urns)).order_by()
+        rows = Entity.objects.filter(urn__among=urns).order_by()
         return dict(rows.values_list("urn", "name"))
 
     def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[Named]:
@@ -31,7 +31,7 @@ class OrmDirectory:
         below = Entity.objects.filter(parent=OuterRef("urn"), type__in=kinds, is_removed=False)
         rows = Entity.objects.filter(type__in=kinds, is_removed=False).annotate(is_parent=Exists(below))
         if parent:
-            rows = rows.filter(parent__in=storable([parent]))
+            rows = rows.filter(parent__in=[parent])
         else:
             stored = Entity.objects.filter(urn=OuterRef("parent"), is_removed=False)
             rows = rows.filter(Q(parent__isnull=True) | ~Exists(stored))
@@ -54,7 +54,7 @@ class OrmDirectory:
         """Return who owns something that a coverage reaches, as one of these types (None: any), up to a limit."""
         rows = Facet.objects.filter(field=OWNER, entity__in=queries.covered(coverage, _present()).order_by())
         if types is not None:
-            rows = rows.filter(type__in=storable(types))
+            rows = rows.filter(type__in=types)
         return frozenset(rows.order_by().values_list("value", flat=True).distinct()[:limit])
 
     def covered(

@@ -83,7 +83,7 @@ class OrmFacetSource:
 
     def known(self, *, urns: Collection[str]) -> Mapping[str, str]:
         """Return URN → entity type of those that are stored."""
-        rows = Entity.objects.filter(urn__among=storable(urns)).order_by()
+        rows = Entity.objects.filter(urn__among=urns).order_by()
         return dict(rows.values_list("urn", "type"))
 
     def find(self, *, objects: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
@@ -131,7 +131,7 @@ def _add_objects(found: Mapping[str, dict[str, set[str]]], fields: Collection[st
     Not so when an object with this id is stored under another URN: then this URN names nothing, and an answer about it
     must not get round the project of the other.
     """
-    rows = Entity.objects.filter(urn__among=storable(found)).order_by()
+    rows = Entity.objects.filter(urn__among=found).order_by()
     stored = {urn: (object_id, project) for urn, object_id, project in rows.values_list("urn", "object_id", "project")}
     ids = {urn: found_id for urn, (found_id, _) in stored.items()}
     if matching.ID in fields:
@@ -158,7 +158,7 @@ def _resource(urn: str, sets: Mapping[str, set[str]], owners: Iterable[Owner]) -
 
 
 def _direct(found: Iterable[str], fields: Iterable[str]) -> dict[tuple[str, str], list[str]]:
-    rows = Facet.objects.filter(entity__urn__among=storable(found), field__among=list(fields)).order_by("value")
+    rows = Facet.objects.filter(entity__urn__among=found, field__among=list(fields)).order_by("value")
     direct: dict[tuple[str, str], list[str]] = {}
     for urn, field, value in rows.values_list("entity__urn", "field", "value"):
         direct.setdefault((urn, field), []).append(value)

@@ -104,7 +104,7 @@ def take(*, grants: Iterable[Grant]) -> None:
 
 def end_within(*, urns: Collection[str]) -> None:
     """End the grants on patterns all of whose entities lie in one of these, which are about to go (CD-17)."""
-    WildcardGrant.objects.filter(within__among=storable(urns)).delete()
+    WildcardGrant.objects.filter(within__among=urns).delete()
 
 
 def principals(*, urns: Iterable[str]) -> dict[str, dict[str, int]]:

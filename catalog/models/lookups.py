@@ -13,6 +13,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import AutoField, BigAutoField, BigIntegerField, CharField, ForeignKey, Lookup, Q
 from django.db.models.sql.compiler import SQLCompiler
 
+from policies.models.fields import is_storable
+
 if TYPE_CHECKING:
     from django.db.models.fields import Field
 
@@ -36,8 +38,11 @@ class Among(_Lookup):
     lookup_name = "among"
 
     def get_prep_lookup(self) -> list[Any]:
-        """Return the values as a list of plain texts or numbers, sorted: equal questions are equal statements."""
-        return sorted(set(self.rhs))
+        """Return the values as a list of plain texts or numbers, sorted: equal questions are equal statements.
+
+        Texts that no column can hold are passed over: no row carries them.
+        """
+        return sorted({value for value in self.rhs if not isinstance(value, str) or is_storable(value)})
 
     def get_db_prep_lookup(self, value: Any, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
         """Return the one parameter that carries the list."""

@@ -16,7 +16,6 @@ from catalog.queries.viewing import hidden, viewable
 from policies.engine import matching
 from policies.engine.matching import Condition, Criterion
 from policies.engine.model import Actor
-from policies.models.fields import storable
 
 #: What a list can be narrowed by beside words and type, and the facet each looks at.
 FILTERS: Mapping[str, str] = {
@@ -71,7 +70,7 @@ def below(*, type: str, under: str, by: Actor) -> QuerySet[Entity]:
     """Return the nodes of a type directly under one of them, or (`under` empty) those under none that may be viewed."""
     nodes = viewable(Entity.objects.filter(type=type, is_removed=False), by=by).order_by("name", "urn")
     if under:
-        return nodes.filter(parent__among=storable([under]))
+        return nodes.filter(parent__among=[under])
     return nodes.filter(Q(parent__isnull=True) | ~Q(parent__in=nodes.order_by().values("urn")))
 
 
@@ -92,13 +91,13 @@ def trail(*, entity: Entity, by: Actor) -> list[Entity]:
 
 def counts(*, field: str, values: Collection[str], by: Actor) -> dict[str, int]:
     """Return how many other entities have each of these values directly; zeros are left out."""
-    rows = _visible_facets(field, by).filter(value__among=storable(values)).exclude(entity__urn=F("value"))
+    rows = _visible_facets(field, by).filter(value__among=values).exclude(entity__urn=F("value"))
     return dict(rows.values_list("value").annotate(Count("entity")))
 
 
 def node_counts(*, parents: Sequence[str], type: str, by: Actor) -> dict[str, int]:
     """Return how many nodes of a type lie directly under each of these."""
-    rows = viewable(Entity.objects.filter(type=type, is_removed=False, parent__among=storable(parents)), by=by)
+    rows = viewable(Entity.objects.filter(type=type, is_removed=False, parent__among=parents), by=by)
     return {str(parent): count for parent, count in rows.order_by().values_list("parent").annotate(Count("pk"))}
 
 

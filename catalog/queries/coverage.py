@@ -121,9 +121,9 @@ def _reached(reach: _Reach, coverage: Coverage) -> Q:
         return _EVERYTHING
     found = Q(urn=coverage.actor.urn) if reach.is_self else _NOTHING
     if reach.is_owned:
-        owned = Q(value__among=storable(coverage.actor.holders))
+        owned = Q(value__among=coverage.actor.holders)
         if reach.owner_types is not None:
-            owned &= Q(type__among=storable(reach.owner_types - {""}))
+            owned &= Q(type__among=reach.owner_types - {""})
         found |= having(matching.OWNER, owned)
     return found
 

@@ -71,7 +71,7 @@ def aspect(*, urn: str, name: str, version: int = 0) -> StoredAspect | None:
 
 def deprecated(*, urns: Collection[str]) -> frozenset[str]:
     """Return those of these that should no longer be used."""
-    rows = Aspect.objects.filter(entity__urn__among=storable(urns), name="deprecation", version=0).order_by()
+    rows = Aspect.objects.filter(entity__urn__among=urns, name="deprecation", version=0).order_by()
     found = rows.values_list("entity__urn", "document")
     return frozenset(urn for urn, document in found if json.loads(document).get("deprecated"))
 

@@ -16,7 +16,6 @@ from catalog.queries.lists import entities, get
 from catalog.queries.viewing import viewable
 from policies.engine.model import Actor
 from policies.errors import NotFound
-from policies.models.fields import storable
 
 TYPE = "role"
 
@@ -45,9 +44,9 @@ def external_roles(*, text: str = "", type: str = "", holders: Collection[str] =
     """Return external roles by name; `type` is READ, WRITE …, `holders` are people and groups that one must name."""
     found = entities(text=text, types=[TYPE])
     if type:
-        found = found.filter(_has(field=ROLE_TYPE, value__among=storable([type.upper()])))
+        found = found.filter(_has(field=ROLE_TYPE, value__among=[type.upper()]))
     if holders:
-        found = found.filter(_has(field__in=(ROLE_USER, ROLE_GROUP), value__among=storable(holders)))
+        found = found.filter(_has(field__in=(ROLE_USER, ROLE_GROUP), value__among=holders))
     return found
 
 
@@ -87,7 +86,7 @@ def opened(*, urn: str, by: Actor) -> QuerySet[Entity]:
 def counts(*, urns: Collection[str], by: Actor) -> dict[str, int]:
     """Return how many entities each external role opens, of those that the reader may view; zeros are left out."""
     seen = viewable(Entity.objects.filter(is_removed=False), by=by).order_by().values("pk")
-    rows = Facet.objects.filter(field=ACCESS_ROLE, value__among=storable(urns), entity__in=seen).order_by()
+    rows = Facet.objects.filter(field=ACCESS_ROLE, value__among=urns, entity__in=seen).order_by()
     return dict(rows.values_list("value").annotate(Count("entity")))
 
 
@@ -121,7 +120,7 @@ def _described(urn: str, said: Mapping[str, Any], datasets: Iterable[str], by: A
 
 def _datasets(urns: Collection[str], by: Actor) -> Mapping[str, list[str]]:
     seen = viewable(Entity.objects.filter(is_removed=False), by=by).order_by().values("pk")
-    rows = Facet.objects.filter(field=ACCESS_ROLE, value__among=storable(urns), entity__in=seen)
+    rows = Facet.objects.filter(field=ACCESS_ROLE, value__among=urns, entity__in=seen)
     found: dict[str, list[str]] = defaultdict(list)
     for role, urn in rows.order_by("entity__urn").values_list("value", "entity__urn"):
         found[role].append(urn)

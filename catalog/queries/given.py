@@ -11,7 +11,6 @@ from django.db.models.functions import Coalesce
 from catalog.models import EntityGroupGrant, EntityUserGrant, WildcardGrant
 from catalog.queries.granted import of_groups
 from policies.engine.families import cdap, cdap_names
-from policies.models.fields import storable
 
 _GROUP = Coalesce(F("group__profile__urn"), F("group__role__urn"))
 _HOLDER = Coalesce(F("user__urn"), _GROUP)
@@ -30,7 +29,7 @@ class Given:
 
 def on(*, urn: str, holders: Collection[str]) -> list[Given]:
     """Return what each of these holders was given on exactly this entity, by holder and time; one query."""
-    users = EntityUserGrant.objects.filter(content_object__urn=urn, user__urn__in=storable(holders))
+    users = EntityUserGrant.objects.filter(content_object__urn=urn, user__urn__in=holders)
     groups = EntityGroupGrant.objects.filter(of_groups(frozenset(holders)), content_object__urn=urn)
     named = ("content_object__urn", "permission__codename", "given_by", "given_at")
     rows = users.values_list(F("user__urn"), *named).union(groups.values_list(_GROUP, *named), all=True)

@@ -13,7 +13,7 @@ from policies.engine.families import cdap_names
 from policies.engine.matching import Condition, Criterion
 from policies.engine.model import Coverage
 from policies.errors import NotFound
-from policies.models.fields import is_storable, storable
+from policies.models.fields import is_storable
 from policies.models.words import words
 
 _URN_PREFIX = "urn:li:"
@@ -47,7 +47,7 @@ def entities(
     found = Entity.objects.all() if with_removed else Entity.objects.filter(is_removed=False)
     found = found.filter(_has_words(text))
     if types:
-        found = found.filter(type__among=storable(types))
+        found = found.filter(type__among=types)
     for field, value in ((matching.DOMAIN, domain), (matching.TAG, tag), (PLATFORM, platform)):
         if value:
             found = found.filter(meets(Criterion(field, Condition.EQUALS, frozenset((value,)))))
@@ -78,12 +78,12 @@ def search(
 
 def members(*, field: str, value: str) -> QuerySet[Entity]:
     """Return the entities that have this value of this facet, directly."""
-    return Entity.objects.filter(having(field, Q(value__among=storable([value]))))
+    return Entity.objects.filter(having(field, Q(value__among=[value])))
 
 
 def parents(*, urns: Iterable[str]) -> Iterable[tuple[str, str]]:
     """Return (entity, parent) for those of the entities that lie in something."""
-    rows = Entity.objects.filter(urn__among=storable(urns), parent__isnull=False).order_by()
+    rows = Entity.objects.filter(urn__among=urns, parent__isnull=False).order_by()
     return [(urn, parent) for urn, parent in rows.values_list("urn", "parent") if parent is not None]
 
 
@@ -97,7 +97,7 @@ def within(*, urns: Iterable[str]) -> list[str]:
 
 def contents(*, place: Collection[str], kind: str = "") -> QuerySet[Entity]:
     """Return the CDAP entities (of one kind) that lie in one of these places, on any level."""
-    found = Entity.objects.filter(having(WITHIN, Q(value__among=storable(place))))
+    found = Entity.objects.filter(having(WITHIN, Q(value__among=place)))
     return found.filter(type=kind) if kind else found
 
 
@@ -117,7 +117,7 @@ def _has_words(text: str) -> Q:
 
 def values_of(*, urns: Collection[str], field: str) -> dict[str, list[str]]:
     """Return the direct values of a facet of each of these that has any, in order."""
-    rows = Facet.objects.filter(entity__urn__among=storable(urns), field=field).order_by("value")
+    rows = Facet.objects.filter(entity__urn__among=urns, field=field).order_by("value")
     found: dict[str, list[str]] = {}
     for urn, value in rows.values_list("entity__urn", "value"):
         found.setdefault(urn, []).append(value)

@@ -22,7 +22,7 @@ from policies.engine.errors import Problem
 from policies.engine.families import cdap_names
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
-from policies.models.fields import is_storable, storable
+from policies.models.fields import is_storable
 
 #: Longest list that one call may register.
 MOST = 1000
@@ -193,7 +193,7 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
 
 def _check_kept(drafts: Sequence[_Draft], named: Sequence[str]) -> None:
     """An object id, once given, stays: policies name objects by it."""
-    rows = Entity.objects.filter(urn__among=storable(named), object_id__isnull=False).order_by()
+    rows = Entity.objects.filter(urn__among=named, object_id__isnull=False).order_by()
     kept = dict(rows.values_list("urn", "object_id"))
     for urn, draft in zip(named, drafts, strict=True):
         if draft.object_id is not None and kept.setdefault(urn, draft.object_id) != draft.object_id:

@@ -27,7 +27,6 @@ from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
 from policies.models import PolicyVersion
-from policies.models.fields import storable
 
 URL_INVALID = "url.invalid"
 UNKNOWN = "unknown"
@@ -121,7 +120,7 @@ def _problems(draft: Draft, *, by: Actor) -> list[Problem]:
 def _unreachable(datasets: Sequence[str], by: Actor) -> list[Problem]:
     if not datasets:
         return []
-    rows = queries.viewable(Entity.objects.filter(urn__among=storable(datasets)), by=by).order_by()
+    rows = queries.viewable(Entity.objects.filter(urn__among=datasets), by=by).order_by()
     types = dict(rows.values_list("urn", "type"))
     found = _unknown("datasets", datasets, types, "There is no entity {}.")
     detail = "Access is kept for datasets, dashboards and containers."

@@ -19,7 +19,6 @@ from policies.engine.model import Actor, Missing
 from policies.engine.requirements import one
 from policies.errors import Conflict, Forbidden, Invalid
 from policies.models import Verb
-from policies.models.fields import storable
 from policies.models.people import NAME_LENGTH
 from policies.services.changes import Change, change
 
@@ -90,7 +89,7 @@ def listed(*, entity: str, principal: str, by: Actor) -> grants.Listed:
             raise Forbidden((Missing(name, cdap.ADMIN),))
         patterns = [urn for urn in patterns if urn not in lacking]
     if name:
-        rows = rows.filter(urn__among=storable([name]))
+        rows = rows.filter(urn__among=[name])
     shows_instance = name in ("", INSTANCE_URN) and (is_all or not _missing([INSTANCE_URN], by=by))
     is_limited = bool(name) or not is_all
     return grants.Listed(
@@ -131,7 +130,7 @@ def _problems(found: Sequence[Grant]) -> list[Problem]:
     principals = grants.principals(urns=[one.principal for one in found])
     patterns = {one.entity: cdap_names.pattern(one.entity) for one in found}
     places = {pattern.within if pattern is not None else urn for urn, pattern in patterns.items()}
-    known = set(Entity.objects.filter(urn__among=storable(places)).order_by().values_list("urn", flat=True))
+    known = set(Entity.objects.filter(urn__among=places).order_by().values_list("urn", flat=True))
     known -= {urn for urn in known if urn_room.type_of(urn) in urn_room.PEOPLE_TYPES}
     problems: list[Problem] = []
     for index, grant in enumerate(found):

@@ -18,7 +18,6 @@ from policies import queries as people
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.guard import actor_of, signed_in
-from policies.models.fields import storable
 
 #: How many suggestions one search gives.
 LIMIT = 20
@@ -175,5 +174,5 @@ _PEOPLE: Mapping[str, Callable[[str], list[dict[str, str]]]] = {
 def _known(found: Sequence[str], by: Actor) -> set[str]:
     if not found:
         return set()
-    rows = queries.viewable(Entity.objects.filter(urn__among=storable(found)), by=by).order_by()
+    rows = queries.viewable(Entity.objects.filter(urn__among=found), by=by).order_by()
     return {*rows.values_list("urn", flat=True), *people.names(urns=found)}

@@ -8,8 +8,10 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import lookups
 
 if TYPE_CHECKING:
     _Char = models.CharField[Any, Any]
@@ -43,6 +45,26 @@ class BytewiseCharField(_Char):
         parameters = super().db_parameters(connection)
         parameters["collation"] = _BYTEWISE[connection.vendor]
         return parameters
+
+
+@BytewiseCharField.register_lookup
+class _Exact(lookups.Exact):
+    """Equality that no row meets when no column can hold the text; PostgreSQL would raise, SQLite for surrogates."""
+
+    def as_sql(self, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self.rhs, str) and not is_storable(self.rhs):
+            raise EmptyResultSet
+        return super().as_sql(*args, **kwargs)
+
+
+@BytewiseCharField.register_lookup
+class _In(lookups.In):
+    """Membership that passes over texts that no column can hold, for the same reason."""
+
+    def get_prep_lookup(self) -> Any:
+        if self.rhs_is_direct_value():
+            self.rhs = [value for value in self.rhs if not isinstance(value, str) or is_storable(value)]
+        return super().get_prep_lookup()
 
 
 class UrnField(BytewiseCharField):

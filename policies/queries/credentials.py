@@ -6,7 +6,7 @@ from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from policies.models import AccessToken, GroupProfile, InviteToken, Membership, Policy, PolicyFacet, Role, User
-from policies.models.fields import is_storable, storable
+from policies.models.fields import is_storable
 
 
 def tokens(*, owner: str | None = None, made_by: str | None = None) -> QuerySet[AccessToken]:
@@ -61,7 +61,7 @@ def named_policies(*, actor: str, most: int = 50) -> list[Policy]:
 def policies_of_roles(*, roles: Collection[Role]) -> dict[str, list[tuple[str, str]]]:
     """Return role URN → (URN, name) of the policies that name it, by name, for each of these roles; one query."""
     found: dict[str, list[tuple[str, str]]] = {role.urn: [] for role in roles}
-    rows = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=storable(found))
+    rows = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=found)
     for role, urn, name in rows.order_by("policy__name", "policy__urn").values_list(
         "value", "policy__urn", "policy__name"
     ):

@@ -12,7 +12,7 @@ from django.db.models import F, Prefetch, Q, QuerySet
 
 from policies.errors import NotFound
 from policies.models import GroupProfile, Membership, NameWord, PolicyFacet, Role, RoleAssignment, User
-from policies.models.fields import is_storable, storable
+from policies.models.fields import is_storable
 from policies.models.people import USER_PREFIX
 from policies.models.words import LAST_CHARACTER, words
 
@@ -102,7 +102,7 @@ def members(*, group: GroupProfile) -> QuerySet[User]:
 def member_urns(*, groups: Collection[str]) -> dict[str, list[str]]:
     """Return group URN → URNs of its members in order, for each of these groups; one query."""
     found: dict[str, list[str]] = {urn: [] for urn in groups}
-    rows = Membership.objects.filter(group__profile__urn__in=storable(groups), user__is_removed=False)
+    rows = Membership.objects.filter(group__profile__urn__in=groups, user__is_removed=False)
     for group_urn, user_urn in rows.order_by("user__urn").values_list("group__profile__urn", "user__urn"):
         found[group_urn].append(user_urn)
     return found
@@ -134,7 +134,7 @@ def stored_role(*, urn: str) -> Role | None:
 def policies_naming(*, actors: Collection[str]) -> dict[str, list[str]]:
     """Return actor (user, group or role) URN → URNs of the policies that name it, in order; one query."""
     found: dict[str, list[str]] = {urn: [] for urn in actors}
-    rows = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=storable(actors))
+    rows = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=actors)
     for actor, policy in rows.order_by("policy__urn").values_list("value", "policy__urn"):
         found[actor].append(policy)
     return found

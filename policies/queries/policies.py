@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from policies.engine.matching import EVERYONE
 from policies.errors import NotFound
 from policies.models import Policy, PolicyEvent, PolicyFacet
-from policies.models.fields import is_storable, storable
+from policies.models.fields import is_storable
 
 
 def active_policies() -> QuerySet[Policy]:
@@ -60,7 +60,7 @@ def policy(*, urn: str) -> Policy:
 
 def policies_among(*, urns: Collection[str]) -> QuerySet[Policy]:
     """Return those of these policies that are stored, by URN."""
-    return Policy.objects.filter(urn__in=storable(urns)).order_by("urn")
+    return Policy.objects.filter(urn__in=urns).order_by("urn")
 
 
 def is_open_to_everybody() -> bool:

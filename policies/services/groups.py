@@ -11,7 +11,7 @@ from policies.authority import Ask, Asked
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, NotFound
 from policies.models import GroupProfile, Membership, User, Verb, documents
-from policies.models.fields import is_storable, storable
+from policies.models.fields import is_storable
 from policies.models.people import GROUP_PREFIX, NAME_LENGTH, django_group_name
 from policies.services import needs, wording
 from policies.services import roles as role_service
@@ -135,7 +135,7 @@ def remove_members(*, urn: str, members: Sequence[str], by: Actor, door: str) ->
     needs.require(by=by, requirement=needs.group_members(), urn=urn, type=TYPE)
     with change(by=by, door=door) as doing:
         group = _native(urn)
-        rows = Membership.objects.filter(group=group.group_id, user__urn__in=storable(members), is_native=True)
+        rows = Membership.objects.filter(group=group.group_id, user__urn__in=members, is_native=True)
         removed = [row.user for row in rows.select_related("user").order_by("user__urn")]
         touched = Membership.objects.filter(group=group.group_id, user__in=removed)
         touched.filter(is_external=False).delete()
@@ -178,7 +178,7 @@ def join(*, user: User, groups: Sequence[str], doing: Change) -> None:
 
 
 def _joinable(groups: Sequence[str], by: Actor) -> list[GroupProfile]:
-    rows = {row.urn: row for row in GroupProfile.objects.filter(urn__in=storable(groups)).select_related("group")}
+    rows = {row.urn: row for row in GroupProfile.objects.filter(urn__in=groups).select_related("group")}
     checks = Checks()
     checks.known(groups, rows, "/groups", "group")
     for position, urn in enumerate(groups):
@@ -237,7 +237,7 @@ def _comes_from_source(group: GroupProfile) -> str:
 
 
 def _users(urns: Sequence[str], pointer: str) -> list[User]:
-    rows = {user.urn: user for user in User.objects.filter(urn__in=storable(urns))}
+    rows = {user.urn: user for user in User.objects.filter(urn__in=urns)}
     checks = Checks()
     checks.known(urns, rows, pointer, "user")
     checks.finish()

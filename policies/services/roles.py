@@ -183,7 +183,7 @@ def set_roles(*, actor: str, roles: Sequence[str], by: Actor, door: str) -> list
         found = holders(urns=[actor])
         if actor not in found:
             raise NotFound(f"There is no user or group {actor!r}.")
-        known = {role.urn: role for role in Role.objects.filter(urn__in=storable(roles))}
+        known = {role.urn: role for role in Role.objects.filter(urn__in=roles)}
         checks = Checks()
         checks.known(roles, known, "/roles", "role")
         checks.finish()
@@ -197,7 +197,7 @@ def hold(*, holder: Holder, roles: Sequence[str], doing: Change) -> None:
     if not roles:
         return
     needs.require(by=doing.by, requirement=needs.MANAGE_POLICIES)
-    found = {role.urn: role for role in Role.objects.filter(urn__in=storable(roles))}
+    found = {role.urn: role for role in Role.objects.filter(urn__in=roles)}
     checks = Checks()
     checks.known(roles, found, "/roles", "role")
     checks.finish()

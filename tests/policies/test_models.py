@@ -197,3 +197,13 @@ def test_prefix_ranges_agree_with_python():
     found = User.objects.filter(username__gte="a", username__lt="b").values_list("username", flat=True)
     assert set(found) == {name for name in names if name.startswith("a")}
     assert connection.vendor in {"sqlite", "postgresql"}
+
+
+@pytest.mark.parametrize("text", ["jo\x00", "\ud800", "\x00"])
+def test_text_that_no_column_can_hold_is_met_by_no_row(text):
+    user = make_user("jo")
+    assert list(User.objects.filter(username=text)) == []
+    assert list(User.objects.exclude(username=text)) == [user]
+    assert list(User.objects.filter(urn__in=[text, user.urn])) == [user]
+    assert list(User.objects.filter(urn__in=[text])) == []
+    assert list(ChangeEvent.objects.filter(by=text)) == []

@@ -3,6 +3,7 @@
 Every function asks the authority itself, so that no door can forget. A refused write leaves nothing behind.
 """
 
+import re
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ from policies.services import bindings, lockout
 
 #: What a holder of the privilege can do: effectively everything (source 000, platform privileges).
 MANAGE = (("MANAGE_POLICIES",),)
+
+#: Ends of an id that would be another page of the API: `/policies/{urn}/versions/` are the versions of `{urn}`.
+_TAKEN_END = re.compile(r"/versions(/[0-9]+(/restore)?)?\Z")
 
 _VALUE_LENGTH = 1024
 _NAME_LENGTH = 255
@@ -169,6 +173,9 @@ def checked_urn(urn: str) -> str:
     if rest == urn or not rest.strip() or len(urn) > 512 or not is_storable(urn) or not rest.isprintable():
         detail = f"The URN of a policy is {POLICY_PREFIX} and an id of printable characters, up to 512 in all."
         raise Invalid.one(code="urn.invalid", pointer="/urn", detail=detail)
+    if end := _TAKEN_END.search(rest):
+        detail = f"The id of a policy cannot end in {end[0]}: its address would be that of the versions of another."
+        raise Invalid.one(code="urn.taken", pointer="/urn", detail=detail)
     return urn
 
 

@@ -108,6 +108,28 @@ def test_versions_and_restoring(manager, made):
     assert manager.get(f"{place(urn)}versions/").json()["results"][0]["document"] is None
 
 
+@pytest.mark.parametrize("end", ["/versions", "/versions/1", "/versions/1/restore"])
+def test_an_id_that_would_be_another_page_is_refused(manager, end):
+    """Once decoded, a path does not tell the policy `x/versions` from the versions of the policy `x`."""
+    body = {"family": "datahub", "document": document_of(), "urn": f"urn:li:dataHubPolicy:x{end}"}
+    assert pointers_of(manager.post(POLICIES, body)) == {("urn.taken", "/urn")}
+    checked = manager.post(f"{POLICIES}validate/", body).json()
+    assert [(one["code"], one["pointer"]) for one in checked["errors"]] == [("urn.taken", "/urn")]
+
+
+@pytest.mark.parametrize(
+    "identifier", ["a/versions/b", "a/b", "versions", "a/", "a/versions/", "a/restore", "a/versions/x/restore"]
+)
+def test_any_other_id_with_slashes_has_its_pages(manager, identifier):
+    urn = f"urn:li:dataHubPolicy:{identifier}"
+    body = {"family": "datahub", "document": document_of(), "urn": urn}
+    assert manager.post(POLICIES, body).status_code == 201
+    assert manager.get(place(urn)).json()["urn"] == urn
+    assert [row["urn"] for row in manager.get(f"{place(urn)}versions/").json()["results"]] == [urn]
+    assert manager.post(f"{place(urn)}versions/1/restore/").json()["version"] == 2
+    assert manager.delete(place(urn)).status_code == 204
+
+
 def test_what_cannot_be_changed(manager, stored):
     fixed = stored("fixed", editable=False)
     body = {"family": "datahub", "document": document_of()}

@@ -1,4 +1,8 @@
-"""What a caller may view: the same for every door, while VIEW_AUTHORIZATION_ENABLED is on."""
+"""What a caller may view: the same for every door, while VIEW_AUTHORIZATION_ENABLED is on.
+
+CDAP's entities are viewed by who could list them (rules/cdap.md CD-12, CD-22) and by who administers the instance,
+since those grant anywhere; a namespace by everybody (CD-13), a CDAP dataset as every other dataset.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -7,11 +11,14 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from catalog import urns as urn_room
-from catalog.models import Entity
+from catalog.aspects.base import WITHIN
+from catalog.models import Entity, Facet
 from catalog.queries.coverage import covered
+from catalog.queries.granted import is_instance_administrator
 from policies import authority
 from policies.authority import Ask, Asked
-from policies.engine.families import datahub
+from policies.engine.families import cdap, cdap_names, datahub
+from policies.engine.families.cdap_names import INSTANCE_URN
 from policies.engine.model import Actor, Coverage
 from policies.engine.requirements import Requirement
 
@@ -38,11 +45,15 @@ RESTRICTED = frozenset(
     }
 )
 
+#: CDAP's kinds that are not viewed by who could list them.
+_LISTED_OTHERWISE = frozenset({cdap_names.INSTANCE, cdap_names.NAMESPACE, cdap_names.DATASET})
+
 
 def viewable(rows: QuerySet[Entity], *, by: Actor) -> QuerySet[Entity]:
     """Keep what the caller may view, in the same statement that finds it."""
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return rows
+    rows = _listable(rows, by=by)
     coverages = [authority.visible(actor=by, privilege=privilege) for privilege in sorted(_reading().privileges)]
     if any(_is_boundless(coverage) for coverage in coverages):
         return rows
@@ -61,10 +72,11 @@ def hidden(*, urns: Collection[str], by: Actor) -> frozenset[str]:
     """
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return frozenset()
-    standing = {urn: one for urn in urns if urn_room.type_of(one := _standing(urn)) in RESTRICTED}
-    asked = sorted(set(standing.values()))
-    decisions = authority.answer_many(asks=[(by, Ask(_reading(), Asked(urn))) for urn in asked]) if asked else []
-    refused = {urn for urn, decision in zip(asked, decisions, strict=True) if not decision.is_allowed}
+    standing = {urn: _standing(urn) for urn in urns}
+    needed = {one: requirement for one in sorted(set(standing.values())) if (requirement := _needed(one, by))}
+    asks = [(by, Ask(requirement, Asked(one))) for one, requirement in needed.items()]
+    decisions = authority.answer_many(asks=asks) if asks else []
+    refused = {one for one, decision in zip(needed, decisions, strict=True) if not decision.is_allowed}
     return frozenset(urn for urn, one in standing.items() if one in refused)
 
 
@@ -74,6 +86,30 @@ def redacted(documents: Mapping[str, Any], *, by: Actor) -> dict[str, Any]:
         return dict(documents)
     concealed = hidden(urns=set(_named(documents)), by=by)
     return {name: _without(document, concealed) for name, document in documents.items()}
+
+
+def _listable(rows: QuerySet[Entity], *, by: Actor) -> QuerySet[Entity]:
+    """Leave out the CDAP entities that the caller could not list."""
+    if is_instance_administrator(by):
+        return rows
+    coverages = [authority.visible(actor=by, privilege=privilege) for privilege in cdap.LISTING]
+    if any(coverage.is_everything for coverage in coverages):
+        return rows
+    lying = Facet.objects.filter(field=WITHIN, value=INSTANCE_URN).values("entity")
+    found = ~Q(pk__in=lying) | Q(type__among=_LISTED_OTHERWISE)
+    for coverage in coverages:
+        found |= Q(pk__in=_numbers(covered(coverage)))
+    return rows.filter(found)
+
+
+def _needed(urn: str, by: Actor) -> Requirement | None:
+    """Return what viewing an entity needs, None where it needs nothing."""
+    if urn_room.type_of(urn) in RESTRICTED:
+        return _reading()
+    name = cdap_names.read(urn)
+    if name is None or name.kind in _LISTED_OTHERWISE or is_instance_administrator(by):
+        return None
+    return cdap.requirement(f"{name.kind}.{cdap.Applied.LIST.value}")
 
 
 def _reading() -> Requirement:

@@ -1,8 +1,13 @@
-"""/catalog/tree/<urn>: what lies in a CDAP instance, namespace or application, as far as its reader may list it."""
+"""/catalog/tree/<urn>: what lies in a CDAP instance, namespace or application, as far as its reader may list it.
+
+While view authorization is on, what may be listed and not viewed (a dataset by DataHub's rules) is not counted either.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.utils.http import urlencode
@@ -10,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from catalog import queries
+from catalog.models import Entity
 from catalog.services import operations
 from catalog.services.operations import Found
 from catalog.web import cdap_tabs, entity, words
@@ -36,21 +42,21 @@ def tree(request: HttpRequest, urn: str) -> HttpResponse:
     place = cdap_tabs.name_of(subject)
     if place.kind not in cdap_names.PLACES:
         raise NotFound("Nothing lies in such an entity.")
-    found = {kind: _listed(kind, place, subject) for kind in _kinds(place)}
+    found = _viewed({kind: _listed(kind, place, subject) for kind in _kinds(place)}, subject)
     kind = request.GET.get("kind", "")
     kind = kind if kind in found else next((one for one in found if found[one].returned), next(iter(found)))
     page = Paginator(found[kind].returned, PAGE_SIZE).get_page(request.GET.get("page"))
     below = _programs(found) if kind == cdap_names.APPLICATION else {}
     shown = [*page, *(program for root in page for program in below.get(root, ())[:_SHOWN])]
-    named, concealed = references(set(shown)), queries.hidden(urns=shown, by=subject.by)
+    named = references(set(shown))
     accessible = found[kind].accessible
     address = cdap_tabs.address(cdap_tabs.TREE, subject)
     rows: list[dict[str, Any]] = [
         {
-            **_shown(root, named, concealed),
+            **_shown(root, named),
             "is_accessible": accessible is None or root in accessible,
             "count": len(below.get(root, ())),
-            "programs": [_shown(program, named, concealed) for program in below.get(root, ())[:_SHOWN]],
+            "programs": [_shown(program, named) for program in below.get(root, ())[:_SHOWN]],
         }
         for root in page
     ]
@@ -91,6 +97,18 @@ def _listed(kind: str, place: CdapName, subject: Subject) -> Found:
     return found if isinstance(found, Found) else Found(())
 
 
+def _viewed(found: Mapping[str, Found], subject: Subject) -> dict[str, Found]:
+    """Leave out what the reader may not view, for all kinds in one query."""
+    if not settings.VIEW_AUTHORIZATION_ENABLED:
+        return dict(found)
+    listed = [urn for one in found.values() for urn in one.returned]
+    rows = queries.viewable(Entity.objects.filter(urn__among=listed), by=subject.by)
+    seen = set(rows.order_by().values_list("urn", flat=True))
+    return {
+        kind: replace(one, returned=tuple(urn for urn in one.returned if urn in seen)) for kind, one in found.items()
+    }
+
+
 def _programs(found: Mapping[str, Found]) -> Mapping[str, Sequence[str]]:
     below: dict[str, list[str]] = {}
     for urn in found[cdap_names.PROGRAM].returned:
@@ -100,9 +118,9 @@ def _programs(found: Mapping[str, Found]) -> Mapping[str, Sequence[str]]:
     return below
 
 
-def _shown(urn: str, named: Mapping[str, Reference], concealed: frozenset[str]) -> dict[str, Any]:
+def _shown(urn: str, named: Mapping[str, Reference]) -> dict[str, Any]:
     one = named[urn]
-    return {"urn": urn, "name": one.name, "type": one.type, "url": "" if urn in concealed else one.url}
+    return {"urn": urn, "name": one.name, "type": one.type, "url": one.url}
 
 
 def _columns(kind: str) -> Sequence[Mapping[str, Any]]:

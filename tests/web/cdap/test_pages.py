@@ -12,6 +12,7 @@ from policies import authority
 from policies.engine.families import cdap
 from policies.engine.families.cdap_names import INSTANCE_URN
 from policies.services import people
+from tests.web.catalog.conftest import hide
 from tests.web.cdap.conftest import (
     CLICKS,
     ELSEWHERE,
@@ -250,6 +251,56 @@ def test_every_namespace_is_listed_and_those_with_a_grant_are_marked_cd_13(shop)
 
     assert marks("stranger") == {SHOP: False}
     assert marks("maker") == {SHOP: True}
+
+
+# -- what may not be viewed -------------------------------------------------------------------------------------------
+
+
+def opened(client, urn):
+    return client.get(f"/catalog/{quote(urn, safe='')}").status_code
+
+
+def test_a_page_opens_for_who_could_list_the_entity_cd_22(shop, settings):
+    everything = (SHOP, INSTANCE_URN, ETL, ORDERS_APP, LOAD, CLICKS)
+    assert {opened(shop("stranger"), urn) for urn in everything} == {200}
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    # EXECUTE lists nothing (CD-12); namespaces are listed to all (CD-13); who grants anywhere sees what to grant on.
+    for name, seen in (
+        ("stranger", {SHOP, INSTANCE_URN}),
+        ("reader", {SHOP, INSTANCE_URN}),
+        ("maker", set(everything)),
+        ("root", set(everything)),
+    ):
+        client = shop(name)
+        assert {urn for urn in everything if opened(client, urn) == 200} == seen, name
+        listed = {row["urn"] for row in client.get("/catalog").context["rows"]}
+        assert listed & set(everything) == seen & listed, name
+    give((READER, "stream:shop.*", "READ"), (TEAM, ETL, "READ"))
+    reader = shop("reader")
+    assert (opened(reader, CLICKS), opened(reader, ETL)) == (200, 404)
+    assert CLICKS in {row["urn"] for row in reader.get("/catalog?type=stream").context["rows"]}
+    for part in ("tree", "operations", "grants"):
+        assert reader.get(page(part, ORDERS_APP)).status_code == 404
+
+
+def test_a_hidden_entity_is_as_if_it_were_not_there_cd_22(shop, settings):
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    client, nowhere = shop("stranger"), "urn:li:stream:shop.nothing"
+    hidden, absent = (client.get(f"/catalog/{quote(urn, safe='')}") for urn in (CLICKS, nowhere))
+    assert (hidden.status_code, absent.status_code) == (404, 404)
+    assert hidden.context["reason"].replace(CLICKS, "") == absent.context["reason"].replace(nowhere, "")
+
+
+def test_the_tree_neither_names_nor_counts_a_dataset_that_may_not_be_viewed(shop, settings):
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    assert tree(shop("reader"), SHOP) == {TABLE: []}
+    hide()
+    assert opened(shop("reader"), TABLE) == 404
+    answer = shop("reader").get(page("tree", SHOP))
+    assert "Datasets (0)" in [kind["label"] for kind in answer.context["kinds_there"]]
+    assert tree(shop("reader"), SHOP, "dataset") == {}
+    assert TABLE not in shop("reader").get(page("tree", SHOP, "?kind=dataset")).content.decode()
+    assert tree(shop("maker"), SHOP, "stream") == {CLICKS: []}
 
 
 # -- names and costs --------------------------------------------------------------------------------------------------

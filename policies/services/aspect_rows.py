@@ -1,6 +1,6 @@
 """Aspects of users and groups on their way into rows, many at once: read what they touch, plan in memory, write."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,6 +90,8 @@ class Batch:
 
     def write(self) -> None:
         """Store rows, memberships and assignments, and record them; the roles that are named are stored by now."""
+        if self._takes_away():
+            self.doing.takes("what this takes away")
         self._write_rows()
         self._write_memberships()
         self._write_assignments()
@@ -202,6 +204,17 @@ class Batch:
     def _is_changed(self, urn: str) -> bool:
         return self.before.get(urn) is not None
 
+    def _takes_away(self) -> bool:
+        """Whether somebody may lose something: an account or group ends, a membership does, roles are replaced."""
+        changed = ((self._row(urn), before) for urn, before in self.before.items() if before is not None)
+        if self.role_lists or any(_is_ended(row, before) for row, before in changed):
+            return True
+        return any(
+            getattr(row, flag) and group not in wanted
+            for (user, flag), wanted in self.joins.items()
+            for group, row in self.memberships.get(user, {}).items()
+        )
+
     def _write_rows(self) -> None:
         User.objects.bulk_create(row for urn, row in self.users.items() if self._is_new(urn))
         groups.store_new([row for urn, row in self.groups.items() if self._is_new(urn)])
@@ -269,6 +282,12 @@ def _kind_problems(one: AspectChange, row: Row | None, position: int) -> list[Pr
         else f"{row.name} is a person; a service account is made as one, it is not made of a person."
     )
     return [Problem("user.kind", f"/{position}/typeNames", detail)]
+
+
+def _is_ended(row: Row | None, before: Mapping[str, Any]) -> bool:
+    was_in_force = not before["is_removed"] and before.get("state", User.State.ACTIVE) == User.State.ACTIVE
+    is_in_force = row.is_active if isinstance(row, User) else row is not None and not row.is_removed
+    return was_in_force and not is_in_force
 
 
 def _listed(one: AspectChange) -> list[str]:

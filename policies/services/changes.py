@@ -12,16 +12,26 @@ from django.db import transaction
 from policies.engine.model import Actor
 from policies.errors import Stale
 from policies.models import ChangeEvent, PolicyVersion, Verb
+from policies.services import lockout
 
 
 @dataclass(slots=True)
 class Change:
-    """A write in progress, by this actor and through this door. What it records is stored when it ends well."""
+    """A write in progress, by this actor and through this door. What it records is stored when it ends well.
+
+    `losing` is what it takes from people, None when it takes nothing, empty when nobody could manage policies anyway.
+    """
 
     number: int
     by: Actor
     door: str
     events: list[ChangeEvent] = field(default_factory=list)
+    losing: str | None = None
+
+    def takes(self, what: str) -> None:
+        """Say, before it is written, what is taken from people: the change ends with Conflict if it locks all out."""
+        if self.losing is None:
+            self.losing = what if lockout.is_at_risk(by=self.by) else ""
 
     def record(self, *, urn: str, name: str, verb: Verb, before: Any = None, after: Any = None) -> None:
         """Remember what was done to one object; neither side may hold a secret."""
@@ -41,10 +51,15 @@ class Change:
 
 @contextmanager
 def change(*, by: Actor, door: str) -> Iterator[Change]:
-    """Open the transaction of one write, behind all writes that came before it."""
+    """Open the transaction of one write, behind all writes that came before it.
+
+    Raises Conflict, and stores nothing, when what it `takes` leaves nobody who can manage policies.
+    """
     with transaction.atomic():
         doing = Change(PolicyVersion.advance(), by, door)
         yield doing
+        if doing.losing:
+            lockout.refuse_loss(of=doing.losing)
         ChangeEvent.objects.bulk_create(doing.events)
 
 

@@ -99,10 +99,14 @@ def update(
 
 
 def remove(*, urn: str, by: Actor, door: str) -> None:
-    """Delete a group with its memberships and assignments. Raises Forbidden and NotFound."""
+    """Delete a group with its memberships and assignments.
+
+    Raises Forbidden, NotFound, Conflict when nobody could manage policies without it.
+    """
     needs.require(by=by, requirement=needs.group_of("group.delete"))
     with change(by=by, door=door) as doing:
         group = _stored(urn)
+        doing.takes(f"the group {group.name}")
         doing.record(urn=urn, name=group.name, verb=Verb.DELETED, before=facts(group))
         group.group.delete()
 
@@ -130,13 +134,16 @@ def add_members(*, urn: str, members: Sequence[str], by: Actor, door: str) -> li
 def remove_members(*, urn: str, members: Sequence[str], by: Actor, door: str) -> list[str]:
     """Take users out of a group and return the URNs of those that were in it by hand before.
 
-    A user nobody knows is not in it, so it is no problem. Raises Forbidden, NotFound, Conflict as `add_members`.
+    A user nobody knows is not in it, so it is no problem. Raises Forbidden, NotFound, Conflict as `add_members`, and
+    when nobody could manage policies afterwards.
     """
     needs.require(by=by, requirement=needs.group_members(), urn=urn, type=TYPE)
     with change(by=by, door=door) as doing:
         group = _native(urn)
         rows = Membership.objects.filter(group=group.group_id, user__urn__in=members, is_native=True)
         removed = [row.user for row in rows.select_related("user").order_by("user__urn")]
+        if removed:
+            doing.takes(f"the members of {group.name} as they are")
         touched = Membership.objects.filter(group=group.group_id, user__in=removed)
         touched.filter(is_external=False).delete()
         touched.update(is_native=False)

@@ -91,7 +91,8 @@ def find(*, text: str) -> InviteToken:
 def accept(*, text: str, by: Actor, door: str) -> Role | None:
     """Make the role of the link the only one that the caller holds, none when it has none; return it.
 
-    Raises NotFound for a link that has ended, Forbidden for a caller who is no active person.
+    Raises NotFound for a link that has ended, Forbidden for a caller who is no active person, Conflict for the last who
+    can manage policies and would not by the role of the link.
     """
     with change(by=by, door=door) as doing:
         user = User.objects.filter(urn=by.urn).first()

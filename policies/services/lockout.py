@@ -1,7 +1,7 @@
 """Somebody must be left who can manage policies: a change that locks the last one out is refused.
 
 Asked inside the transaction that writes, of the tables as they stand there, so that two changes made at once cannot
-pass together.
+pass together. The system may make such a change: whoever runs its commands can also give that power back.
 """
 
 from collections.abc import Iterator
@@ -27,14 +27,22 @@ _CHUNK = 200
 
 @contextmanager
 def guarded(*, policy: Policy, by: Actor) -> Iterator[None]:
-    """Make a change to a policy, or raise Conflict when it takes the power over policies from the last who had it.
-
-    The system may do it: whoever runs its commands can also give that power back.
-    """
-    is_at_risk = by.urn != SYSTEM_ACTOR and _may_give(policy) and is_manageable()
+    """Make a change to a policy, or raise Conflict when it takes the power over policies from the last who had it."""
+    is_watched = _may_give(policy) and is_at_risk(by=by)
     yield
-    if is_at_risk and not is_manageable():
-        raise Conflict(f"Nobody who can sign in could manage policies without {policy.name} as it is.")
+    if is_watched:
+        refuse_loss(of=f"{policy.name} as it is")
+
+
+def is_at_risk(*, by: Actor) -> bool:
+    """Whether a change that takes something away has to be looked at when it is made; asked before it is written."""
+    return by.urn != SYSTEM_ACTOR and is_manageable()
+
+
+def refuse_loss(*, of: str) -> None:
+    """Raise Conflict when nobody can manage policies any more, now that this is taken away."""
+    if not is_manageable():
+        raise Conflict(f"Nobody who can sign in could manage policies without {of}.")
 
 
 def is_manageable() -> bool:

@@ -124,7 +124,8 @@ def update(
 ) -> User:
     """Change what is given of a user; None leaves a field as it is. `seen` is the fingerprint of the facts seen.
 
-    Raises Forbidden (also for suspending the root user), NotFound, Stale, Invalid with every problem.
+    Raises Forbidden (also for suspending the root user), NotFound, Stale, Invalid with every problem, Conflict for
+    suspending the last who can manage policies.
     """
     given = {"display_name": display_name, "email": email, "title": title, "description": description}
     profile = {column: value for column, value in given.items() if value is not None}
@@ -145,7 +146,7 @@ def update(
         refuse_stale(seen=seen, facts=before)
         documents.edit(user, profile)
         if state is not None and state != state_before:
-            _move(user, state, by)
+            _move(user, state, doing)
         user.save()
         wording.index(users=[user])
         doing.record(urn=urn, name=user.name, verb=_verb(state_before, user.state), before=before, after=facts(user))
@@ -210,13 +211,14 @@ def write_password(*, user: User, password: str, doing: Change, checks: Checks |
 def remove(*, urn: str, by: Actor, door: str) -> None:
     """Delete a user with its memberships, assignments, tokens and sessions.
 
-    Raises Forbidden (also for the root user) and NotFound.
+    Raises Forbidden (also for the root user), NotFound, Conflict for the last who can manage policies.
     """
     needs.require(by=by, requirement=needs.SERVICES if _is_service(urn) else needs.group_of("user.delete"))
     with change(by=by, door=door) as doing:
         user = _stored(urn)
         if user.is_root:
             raise Forbidden((), "The root user cannot be removed.")
+        doing.takes(f"the account of {user.name}")
         doing.record(urn=urn, name=user.name, verb=Verb.DELETED, before=facts(user))
         user.delete()
 
@@ -261,12 +263,13 @@ def _stored(urn: str) -> User:
     return user
 
 
-def _move(user: User, state: str, by: Actor) -> None:
+def _move(user: User, state: str, doing: Change) -> None:
     if state == User.State.SUSPENDED:
-        documents.suspend(user, stamp(by))
+        doing.takes(f"the account of {user.name}")
+        documents.suspend(user, stamp(doing.by))
         user.session_epoch += 1
     else:
-        documents.activate(user, stamp(by))
+        documents.activate(user, stamp(doing.by))
     refuse_root_loss(user)
 
 

@@ -147,7 +147,7 @@ def give(*, urn: str, actors: Sequence[str], by: Actor, door: str) -> list[str]:
 def take(*, urn: str, actors: Sequence[str], by: Actor, door: str) -> list[str]:
     """Take a role from users and groups and return the URNs of those that held it; others are no problem.
 
-    Raises Forbidden and NotFound.
+    Raises Forbidden, NotFound, Conflict when nobody could manage policies without it.
     """
     needs.require(by=by, requirement=needs.MANAGE_POLICIES)
     with change(by=by, door=door) as doing:
@@ -161,7 +161,8 @@ def take(*, urn: str, actors: Sequence[str], by: Actor, door: str) -> list[str]:
 def assign(*, role: str | None, actors: Sequence[str], by: Actor, door: str) -> Assigned:
     """Make a role the only one these actors hold; None clears their roles (rules/datahub.md a.11).
 
-    An unknown actor is skipped. Raises Forbidden, and NotFound for an unknown role, when nothing changes.
+    An unknown actor is skipped. Nothing changes when it raises Forbidden, NotFound for an unknown role, or Conflict
+    because nobody could manage policies afterwards.
     """
     needs.require(by=by, requirement=needs.MANAGE_POLICIES)
     with change(by=by, door=door) as doing:
@@ -176,7 +177,8 @@ def assign(*, role: str | None, actors: Sequence[str], by: Actor, door: str) -> 
 def set_roles(*, actor: str, roles: Sequence[str], by: Actor, door: str) -> list[str]:
     """Make these the roles that a user or group holds itself, and return those it held before.
 
-    Raises Forbidden, NotFound for an actor nobody knows, Invalid naming every unknown role.
+    Raises Forbidden, NotFound for an actor nobody knows, Invalid naming every unknown role, Conflict when nobody could
+    manage policies afterwards.
     """
     needs.require(by=by, requirement=needs.MANAGE_POLICIES)
     with change(by=by, door=door) as doing:
@@ -233,7 +235,8 @@ def replace(
 ) -> list[str]:
     """Make each holder hold exactly these roles, and return the URNs of those for which that was a change.
 
-    `held` is what they hold now (`held_by`). Two queries whatever the number of holders.
+    `held` is what they hold now (`held_by`). A number of queries that does not grow with the holders. The change ends
+    with Conflict when nobody could manage policies without a role that is taken here.
     """
     new: list[RoleAssignment] = []
     gone: list[int] = []
@@ -245,7 +248,10 @@ def replace(
             continue
         changed.append(holder.urn)
         new += [_assignment(role, holder, doing) for key, role in wanted.items() if key not in had]
-        gone += [row.pk for key, row in had.items() if key not in wanted]
+        lost = [row.pk for key, row in had.items() if key not in wanted]
+        if lost:
+            doing.takes(f"the roles of {holder.name} as they are")
+        gone += lost
         doing.record(
             urn=holder.urn,
             name=holder.name,

@@ -218,3 +218,13 @@ def test_a_list_costs_the_same_number_of_queries_whatever_its_length(manager, ma
 
     cost(1)
     assert cost(5) == cost(50)
+
+
+def test_the_last_who_can_manage_policies_stays(manager, made):
+    here = place("users", "urn:li:corpuser:manager")
+    assert manager.patch(here, {"password": PASSWORD}).status_code == 200
+    for refused in (manager.patch(here, {"state": "SUSPENDED"}), manager.delete(here)):
+        problem = problem_of(refused, 409)
+        assert problem["code"] == "conflict"
+        assert problem["detail"] == "Nobody who can sign in could manage policies without the account of manager."
+    assert manager.get(here).json()["state"] == "ACTIVE"

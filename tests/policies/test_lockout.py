@@ -4,7 +4,8 @@ import pytest
 
 from policies import queries, store
 from policies.errors import Conflict
-from policies.services import people, policies
+from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment, User
+from policies.services import aspects, groups, invites, people, policies, roles
 from tests.policies.conftest import DOOR
 
 PASSWORD = "correct horse battery"
@@ -90,3 +91,98 @@ def test_what_gives_no_such_power_is_not_asked_about(manager, system):
 def test_the_system_may(manager, system):
     policies.delete(urn=the_policy().urn, by=system, door=DOOR)
     assert not queries.policies(privilege="MANAGE_POLICIES").exists()
+
+
+MIA, CREW, ADMINS = "urn:li:corpuser:mia", "urn:li:corpGroup:crew", "urn:li:dataHubRole:Admins"
+
+
+@pytest.fixture
+def bound(manager, group, role, system):
+    """Mia, who may also do everything to people; the power over policies she has by a role of her group alone."""
+    role("Admins")
+    group("crew", members=[MIA], roles=[ADMINS])
+    policies.update(urn=the_policy().urn, draft=changed(actors={"roles": [ADMINS]}), by=system, door=DOOR)
+    beside = {**the_policy().document, "privileges": ["MANAGE_USERS_AND_GROUPS"], "actors": {"users": [MIA]}}
+    policies.create(draft=policies.Draft("datahub", beside), by=system, door=DOOR)
+    store.drop()
+    return queries.actor(urn=MIA)
+
+
+def people_stored():
+    """Return everything about people that a refused change could leave behind."""
+    return (
+        list(User.objects.order_by("urn").values("urn", "state", "is_removed", "session_epoch", "extra")),
+        list(GroupProfile.objects.order_by("urn").values("urn", "is_removed", "extra")),
+        list(Membership.objects.order_by("pk").values("user", "group", "is_native", "is_external")),
+        list(RoleAssignment.objects.order_by("pk").values("role", "user", "group")),
+        list(Role.objects.order_by("urn").values("urn")),
+        ChangeEvent.objects.count(),
+    )
+
+
+def aspect(type_, urn, name, document):
+    one = aspects.AspectChange(urn, type_, name, document)
+    return lambda **by: aspects.apply(changes=[one], **by)
+
+
+#: Every way to take the power from the last who has it.
+TAKING = {
+    "suspend": lambda **by: people.suspend(urn=MIA, **by),
+    "remove the user": lambda **by: people.remove(urn=MIA, **by),
+    "take the role": lambda **by: roles.take(urn=ADMINS, actors=[CREW], **by),
+    "assign no role": lambda **by: roles.assign(role=None, actors=[CREW], **by),
+    "set the roles": lambda **by: roles.set_roles(actor=CREW, roles=[], **by),
+    "remove the member": lambda **by: groups.remove_members(urn=CREW, members=[MIA], **by),
+    "remove the group": lambda **by: groups.remove(urn=CREW, **by),
+    "delete the role": lambda **by: roles.delete(urn=ADMINS, **by),
+    "delete the user by aspect": lambda **by: aspects.remove(urn=MIA, **by),
+    "delete the group by aspect": lambda **by: aspects.remove(urn=CREW, **by),
+    "corpUserStatus": aspect("corpuser", MIA, "corpUserStatus", {"status": "SUSPENDED"}),
+    "corpUserInfo": aspect("corpuser", MIA, "corpUserInfo", {"active": False}),
+    "status of the user": aspect("corpuser", MIA, "status", {"removed": True}),
+    "status of the group": aspect("corpGroup", CREW, "status", {"removed": True}),
+    "memberships": aspect("corpuser", MIA, "nativeGroupMembership", {"nativeGroups": []}),
+    "memberships deleted": aspect("corpuser", MIA, "nativeGroupMembership", None),
+    "roles of the group": aspect("corpGroup", CREW, "roleMembership", {"roles": []}),
+    "roles of the group deleted": aspect("corpGroup", CREW, "roleMembership", None),
+    "role deleted by aspect": aspect("dataHubRole", ADMINS, "dataHubRoleInfo", None),
+}
+
+
+@pytest.mark.parametrize("taking", TAKING)
+def test_the_last_manager_stays_whatever_is_done_to_people(bound, taking):
+    before = people_stored()
+    is_of_role = taking in ("delete the role", "role deleted by aspect")
+    with pytest.raises(Conflict, match="is named by" if is_of_role else "Nobody who can sign in could manage policies"):
+        TAKING[taking](by=bound, door=DOOR)
+    assert people_stored() == before
+
+
+def test_an_invitation_does_not_take_the_role_of_the_last_manager(manager, role, system):
+    role("Admins")
+    policies.update(urn=the_policy().urn, draft=changed(actors={"roles": [ADMINS]}), by=system, door=DOOR)
+    roles.give(urn=ADMINS, actors=[MIA], by=system, door=DOOR)
+    store.drop()
+    link = invites.create(role=None, by=system, door=DOOR)
+    with pytest.raises(Conflict, match="without the roles of mia as they are"):
+        invites.accept(text=link.text, by=queries.actor(urn=MIA), door=DOOR)
+    assert queries.actor(urn=MIA).roles == {ADMINS}
+
+
+@pytest.mark.parametrize("taking", set(TAKING) - {"delete the role", "role deleted by aspect"})
+def test_with_a_second_manager_people_change_freely(bound, holding, system, taking):
+    holding("MANAGE_POLICIES", username="mo")
+    people.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, door=DOOR)
+    TAKING[taking](by=bound, door=DOOR)
+    assert not queries.actor(urn=MIA).is_active or ADMINS not in queries.actor(urn=MIA).roles
+
+
+def test_one_list_of_aspects_may_hand_the_power_over(bound, user, system):
+    user("mo")
+    people.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, door=DOOR)
+    handing = [
+        aspects.AspectChange(CREW, "corpGroup", "roleMembership", {"roles": []}),
+        aspects.AspectChange("urn:li:corpuser:mo", "corpuser", "roleMembership", {"roles": [ADMINS]}),
+    ]
+    aspects.apply(changes=handing, by=bound, door=DOOR)
+    assert queries.actor(urn="urn:li:corpuser:mo").roles == {ADMINS}

@@ -1,5 +1,6 @@
 """What is done to people through the pages: it takes effect at once, and what was typed wrongly comes back."""
 
+import html
 import re
 
 import pytest
@@ -14,6 +15,7 @@ from tests.web.people.table import GROUPS, ROLES, SERVICES, USERS
 
 SYSTEM = authority.SYSTEM
 NEW = "another horse battery"
+ADA, ADMIN = "urn:li:corpuser:ada", "urn:li:dataHubRole:Admin"
 
 
 def signed_in(username, password=PASSWORD):
@@ -438,3 +440,23 @@ def test_the_picker_answers_a_few_and_says_that_there_are_more(browse, crew, per
     assert [one["urn"] for one in found] == ["urn:li:corpGroup:crew"]
     assert client.get("/settings/identities/options?kind=anything").status_code == 404
     assert browse("outsider").get("/settings/identities/options?kind=user").status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("address", "posted"),
+    [
+        (f"{USERS}/suspend/{ADA}", {}),
+        (f"{USERS}/remove/{ADA}", {}),
+        (f"{USERS}/roles/{ADA}", {}),
+        (f"{ROLES}/take/{ADMIN}", {"actor": ADA}),
+    ],
+)
+def test_the_last_who_can_manage_policies_stays(browse, world, address, posted):
+    people.set_password(urn=ADA, password=PASSWORD, by=SYSTEM, door=DOOR)
+    world["root"].set_unusable_password()
+    world["root"].save()
+    refused = browse("root").post(address, posted)
+    assert refused.status_code == (422 if "/roles/" in address and USERS in address else 409)
+    assert "Nobody who can sign in could manage policies" in html.unescape(refused.content.decode())
+    ada = queries.user(urn=ADA)
+    assert (ada.is_active, ada.role_urns) == (True, [ADMIN])

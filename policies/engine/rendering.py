@@ -15,7 +15,7 @@ from sqlglot.dialects.sqlite import SQLite
 from policies.engine.errors import EngineError
 from policies.engine.families.datazone_rows import Node, columns, parsed
 from policies.engine.families.vocabulary import read_table
-from policies.engine.restrictions import Slice, column_path, is_held, shared_columns
+from policies.engine.restrictions import ColumnPath, Slice, column_path, is_held, shared_columns
 
 #: One alternative: conditions that a row must all meet. None at all: every row does.
 Rows = tuple[str, ...]
@@ -63,10 +63,9 @@ def view_of(
     Raises NothingToShow, or CannotRender when several slices meet on columns that nobody has named.
     """
     parts = (Slice("", (), None, None),) if slices is None else slices
+    table = None if known is None else _Table(known)
     shown = [
-        (part, _listed(part.columns, known, wanted))
-        for part in parts
-        if known is None or _can_be_asked(part.rows, known)
+        (part, _listed(part.columns, table, wanted)) for part in parts if table is None or table.can_ask(part.rows)
     ]
     shown = [(part, listed) for part, listed in shown if listed != ()]
     if not shown:
@@ -97,36 +96,54 @@ def select(view: View, *, table: str, dialect: str, known: Collection[str] | Non
     query = exp.Select(expressions=cells).from_(printer.table(table), copy=False)
     if view.rows:
         query = query.where(printer.any_of(view.rows), copy=False)
-    return query.sql(dialect=_dialect(dialect))
+    return _for_spark(query) if dialect == "spark" else query.sql(dialect=_dialect(dialect))
 
 
 # -- which cells ------------------------------------------------------------------------------------------------------
 
 
+class _Table:
+    """The columns that a table is known to have."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self.spelled = {name.casefold(): name for name in names}
+        paths = map(column_path, names)
+        self._paths = {path[:length] for path in paths for length in range(1, len(path) + 1)}
+        self._opened: set[ColumnPath] = {(), *(path[:-1] for path in self._paths)}
+
+    def has(self, name: str) -> bool:
+        """Whether the table has a column, as far as is known: not every schema tells the fields of its columns."""
+        path = column_path(name)
+        deepest = path
+        while deepest and deepest not in self._paths:
+            deepest = deepest[:-1]
+        return deepest == path or deepest not in self._opened
+
+    def can_ask(self, rows: Rows) -> bool:
+        """Whether the table has every column that the conditions read; one that it has not grants nothing (DZ-51)."""
+        return all(self.has(read) for row in rows for read in columns(row))
+
+
 def _listed(
-    allowed: Sequence[str] | None, known: Sequence[str] | None, wanted: Sequence[str] | None
+    allowed: Sequence[str] | None, table: _Table | None, wanted: Sequence[str] | None
 ) -> tuple[str, ...] | None:
     """Return the columns that one slice shows, spelled as the table spells them; None for all, whichever they are."""
     if allowed is None and wanted is None:
         return None
-    lists = [names for names in (known, wanted, allowed) if names is not None]
+    lists = [names for names in (None if table is None else table.names, wanted, allowed) if names is not None]
     found: Sequence[str] = lists[0]
     for names in lists[1:]:
         found = shared_columns(found, names)
-    spelled = {name.casefold(): name for name in known or ()}
-    return _topmost([spelled.get(name.casefold(), name) for name in found])
+    if table is not None:
+        found = [table.spelled.get(name.casefold(), name) for name in found if table.has(name)]
+    return _topmost(found)
 
 
 def _topmost(names: Sequence[str]) -> tuple[str, ...]:
     """Leave out fields of columns that are there as a whole."""
     paths = frozenset(map(column_path, names))
     return tuple(name for name in names if not is_held(column_path(name)[:-1], paths))
-
-
-def _can_be_asked(rows: Rows, known: Sequence[str]) -> bool:
-    """Whether the table has every column that the conditions read; one that it has not grants nothing (DZ-51)."""
-    names = {column_path(name)[0] for name in known}
-    return all(column_path(read)[0] in names for row in rows for read in columns(row))
 
 
 def _alternatives(slices: Iterable[Slice]) -> tuple[Rows, ...]:
@@ -185,6 +202,13 @@ DIALECTS = tuple(_DIALECTS)
 
 #: SQLite gives other numbers than the others for texts that are none, so only these casts mean the same.
 _SQLITE_CASTS = frozenset({exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.DATE})
+
+
+def _for_spark(query: exp.Select) -> str:
+    """Print so that Spark puts no setting of its session for `${name}`, which it does even inside texts and names."""
+    if any("${" in name.name for name in query.find_all(exp.Identifier)):
+        raise CannotRender("dialect.unsupported", "/dialect", "spark reads ${ in the name of a column as a setting.")
+    return query.sql(dialect="spark").replace("${", "$\\u007b")
 
 
 def _dialect(name: str) -> str | type[SQLite]:

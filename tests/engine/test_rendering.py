@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from policies.engine.rendering import DIALECTS, CannotRender, NothingToShow, select, view_of
@@ -189,6 +189,33 @@ def test_dz_51_case_and_nested_fields() -> None:
     assert "CASE WHEN (id = 2) THEN address END AS address" in query
 
 
+def test_dz_51_a_field_that_a_column_has_not_grants_nothing() -> None:
+    known = ("id", "address", "address.city")
+    view = view_of([Slice("r", (), ("id", "address.street"), None)], known=known)
+    assert select(view, table="t", dialect="spark", known=known) == "SELECT id FROM t"
+    for gone in (Slice("r", ("address.street = 'x'",), None, None), Slice("r", (), ("address.street", "id.x"), None)):
+        with pytest.raises(NothingToShow):
+            view_of([gone], known=(*known, "id.y"))
+    unopened = view_of([Slice("r", ("address.street = 'x'",), ("address.street",), None)], known=("id", "address"))
+    assert select(unopened, table="t", dialect="spark") == (
+        "SELECT address.street AS `address.street` FROM t WHERE (address.street = 'x')"
+    )
+    with pytest.raises(NothingToShow):
+        view_of([Slice("r", ("id = 1",), None, None)], known=())
+
+
+def test_spark_puts_no_setting_for_a_text() -> None:
+    """Spark replaces `${name}` by a setting of its session wherever it stands, so whoever sets it would decide."""
+    condition = "a = '${x} $ {y} \\\\${z}'"
+    view = view_of([Slice("r", (condition,), None, None)])
+    assert select(view, table="t", dialect="spark") == (r"SELECT * FROM t WHERE (a = '$\u007bx} $ {y} \\$\u007bz}')")
+    assert select(view, table="t", dialect="postgres") == r"SELECT * FROM t WHERE (a = '${x} $ {y} \${z}')"
+    for slices in ([Slice("r", ("`${x}` = 1",), None, None)], [Slice("r", (), ("${x}",), None)]):
+        with pytest.raises(CannotRender) as raised:
+            select(view_of(slices), table="t", dialect="spark")
+        assert (raised.value.code, raised.value.pointer) == ("dialect.unsupported", "/dialect")
+
+
 def test_dz_59_only_columns_that_are_wanted() -> None:
     with sqlite() as run:
         assert shown(None, run, "sqlite", wanted=["NOTE", "id", "gone"])[0].keys() == {"id", "note"}
@@ -236,6 +263,7 @@ def test_names_are_quoted_where_they_must_be(name: str, spark: str, postgres: st
 
 @given(st.text(min_size=1, max_size=12), st.sampled_from(DIALECTS))
 def test_a_name_never_becomes_anything_else(name: str, dialect: str) -> None:
+    assume(dialect != "spark" or "${" not in name)
     view = view_of([Slice("r", (), (name,), None)])
     query = select(view, table="t", dialect=dialect)
     if dialect == "sqlite" and "." not in name and "\x00" not in name and name.isprintable():

@@ -1,6 +1,6 @@
-"""What stands beside the fields while a policy is written: what it says and means, and what somebody else did to it."""
+"""What every editor draws around its fields: what the policy says and means, and what somebody else did to it."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from django.urls import reverse
@@ -11,7 +11,8 @@ from policies.services import impact, lints
 from policies.services import policies as service
 from policies.services.policies import Draft
 from policies.web import differences, presenters
-from policies.web.policies import makers
+from policies.web.editing import Edit
+from policies.web.policies import crumbs, makers
 from policies.web.policy_actions import counted
 
 
@@ -30,36 +31,59 @@ def aside(draft: Draft, stored: Policy | None, *, is_sound: bool) -> dict[str, A
     }
 
 
-def overtaken(
-    *, urn: str | None, stored: Policy | None, seen: int | None, mine: Mapping[str, Any], family: str
-) -> dict[str, Any]:
-    """Return what somebody else did to the policy that is being edited, with both versions; nothing when nobody did.
+def frame(work: Edit, draft: Draft, *, starters: Sequence[Any]) -> dict[str, Any]:
+    """Return what `policies/editor.html` needs beside the fields and the aside.
 
-    `seen` is the version that the edit began with, `mine` document, state and description as they are typed.
+    `starters` are what a new policy can begin with; they are offered until something was posted.
     """
-    latest = queries.versions(urn=urn).first() if urn is not None else None
+    presenter, urn, stored = presenters.of(draft.family), work.urn, work.stored
+    is_posted = work.request.method == "POST"
+    above = [(stored.name, reverse("policy", args=[stored.urn]))] if stored else []
+    return {
+        "work": work,
+        "conflict": _overtaken(work, draft) if is_posted else {},
+        "heading": f"Edit {stored.name}" if stored else "Edit policy" if urn else presenter.making,
+        "is_dirty": is_posted and (stored is None or stored.document != draft.document),
+        "action": reverse(presenter.editor, args=[urn]) if urn else reverse(presenter.maker),
+        "maker_url": reverse(presenter.maker),
+        "cancel_url": reverse("policy", args=[stored.urn]) if stored else reverse("policies"),
+        "starters": starters if urn is None and not is_posted else [],
+        "breadcrumbs": crumbs(*above, "Edit" if urn else "Create"),
+    }
+
+
+def _overtaken(work: Edit, draft: Draft) -> dict[str, Any]:
+    """Return what somebody else did to the policy that is being edited, with both versions; nothing when nobody did."""
+    latest = queries.versions(urn=work.urn).first() if work.urn is not None else None
     if latest is None:
         return {}
+    stored, began_with = work.stored, work.version
     who: dict[str, Any] = {"by": makers({latest.by})[latest.by], "at": latest.at}
     if stored is None:
-        return {"is_gone": True, "new_url": reverse(presenters.of(family).maker), **who}
-    if seen is None or stored.version == seen:
+        return {"is_gone": True, "new_url": reverse(presenters.of(draft.family).maker), **who}
+    if began_with is None or stored.version == began_with:
         return {}
-    base = queries.versions(urn=stored.urn).filter(version=seen).first()
+    base = queries.versions(urn=stored.urn).filter(version=began_with).first()
     began = base.after if base is not None else None
     theirs = service.snapshot_of(stored)
-    ours = {**theirs, **mine}
-    pairs = [(began, theirs), (began, ours), (theirs, ours)]
-    they, you, between = differences.worded([presenters.changes(family, one, other) for one, other in pairs])
+    mine = {"document": draft.document, "state": _column(draft, "state"), "description": _column(draft, "description")}
+    pairs = [(began, theirs), (began, mine), (theirs, mine)]
+    they, you, between = differences.worded([presenters.changes(draft.family, one, other) for one, other in pairs])
     return {
         **who,
         "version": stored.version,
-        "seen": seen,
+        "seen": began_with,
         "they": they,
         "you": you,
         "between": between,
         "again_url": presenters.edit_url(stored),
     }
+
+
+def _column(draft: Draft, name: str) -> str:
+    """Return what stands beside a document, or in one that holds it itself."""
+    beside = getattr(draft, name)
+    return (draft.document.get(name) or "") if beside is None else beside
 
 
 def _counted(label: str, count: impact.Count) -> dict[str, Any]:

@@ -7,26 +7,20 @@ else was faster.
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from policies import queries
 from policies.engine.errors import Problem
-from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.guard import actor_of, needs
+from policies.engine.families import datahub
+from policies.errors import Invalid
+from policies.guard import needs
 from policies.models import Policy
-from policies.services import policies as service
-from policies.services.policies import Written
-from policies.web import drafts, pages, presenters
+from policies.web import drafts, editing, pages
 from policies.web.builder_page import STEPS, Work, page, step_of
 from policies.web.policy_actions import seen
-from policies.web.starters import BLANK, STARTERS, copied
-
-#: The route of the page that edits a policy here.
-ROUTE = "policy-edit"
+from policies.web.starters import BLANK, STARTERS
 
 
 @never_cache
@@ -35,7 +29,7 @@ ROUTE = "policy-edit"
 def new(request: HttpRequest) -> HttpResponse:
     """Write a new policy: from nothing, from a pattern of the guide, or from another policy or a version of one."""
     if request.method == "GET":
-        return page(Work(request, drafts.Draft.of(_beginning(request)), None, None, None))
+        return page(Work(request=request, draft=drafts.Draft.of(_beginning(request))))
     return _go_on(request, None, None)
 
 
@@ -46,33 +40,16 @@ def edit(request: HttpRequest, urn: str) -> HttpResponse:
     """Change a policy, or learn that somebody else did meanwhile."""
     if request.method == "POST":
         return _go_on(request, urn, queries.policies_among(urns=[urn]).first())
-    policy = queries.policy(urn=urn)
-    _refuse_strangers(policy.family, policy.name)
-    if not policy.is_editable:
-        raise Forbidden((), f"{policy.name} cannot be changed.")
-    return page(Work(request, drafts.Draft.of(policy.document), policy, urn, policy.version))
+    policy = editing.opened(urn=urn, family=datahub.NAME)
+    draft = drafts.Draft.of(policy.document)
+    return page(Work(request=request, urn=urn, stored=policy, version=policy.version, draft=draft))
 
 
 def _beginning(request: HttpRequest) -> Mapping[str, Any]:
-    like, number = request.GET.get("like", ""), seen(request.GET.get("version"))
-    if like and number is not None:
-        event = queries.versions(urn=like).filter(version=number, after__isnull=False).first()
-        if event is None:
-            raise NotFound(f"There is no version {number} of {like!r}.")
-        _refuse_strangers(event.family, event.name)
-        return copied(event.after["document"])
-    if like:
-        policy = queries.policy(urn=like)
-        _refuse_strangers(policy.family, policy.name)
-        return copied(policy.document)
+    if copy := editing.copied(request, family=datahub.NAME):
+        return copy[0]
     starter = STARTERS.get(request.GET.get("template", ""))
     return starter.document if starter else BLANK
-
-
-def _refuse_strangers(family: str, name: str) -> None:
-    """Raise NotFound for a policy that is written elsewhere."""
-    if presenters.of(family).editor != ROUTE:
-        raise NotFound(f"{name} is not written in this builder.")
 
 
 def _go_on(request: HttpRequest, urn: str | None, stored: Policy | None) -> HttpResponse:
@@ -80,7 +57,8 @@ def _go_on(request: HttpRequest, urn: str | None, stored: Policy | None) -> Http
     draft = drafts.Draft.signed(request.POST.get("draft", ""))
     if draft is None:
         raise Invalid.one(code="draft.unreadable", pointer="", detail="This form was not made here, or it is damaged.")
-    work = Work(request, draft, stored, urn, seen(request.POST.get("version")))
+    version = seen(request.POST.get("version"))
+    work = Work(request=request, urn=urn, stored=stored, version=version, draft=draft)
     draft.take(request.POST)
     step = request.POST.get("step", "1")
     work.step = int(step) if step in ("1", "2", "3") else 1
@@ -95,7 +73,7 @@ def _press(work: Work, verb: str, rest: str) -> HttpResponse:
         case "save":
             return _save(work)
         case "takeover":
-            work.version = seen(work.request.POST.get("newest"))
+            work.take_over()
             return _save(work)
         case "add":
             work.draft.add(rest, work.request.POST.get(f"{rest}_new", ""))
@@ -127,26 +105,11 @@ def _save(work: Work) -> HttpResponse:
         _show(work, problems)
         return page(work)
     try:
-        written = _written(work)
+        saved = work.save(work.checked)
     except Invalid as refusal:
         _show(work, refusal.problems)
-    except (Conflict, Forbidden) as refusal:
-        if isinstance(refusal, Forbidden) and refusal.missing:
-            raise
-        work.refusal, work.status = refusal.detail, refusal.status
-    except (Stale, NotFound) as refusal:
-        work.status = refusal.status
-    else:
-        messages.success(work.request, f"Saved as version {written.policy_version}. Decisions follow it from now on.")
-        return redirect("policy", written.policy.urn)
-    return page(work)
-
-
-def _written(work: Work) -> Written:
-    by = actor_of(work.request)
-    if work.urn is None:
-        return service.create(draft=work.checked, by=by, door=pages.DOOR)
-    return service.update(urn=work.urn, draft=work.checked, by=by, door=pages.DOOR, if_version=work.version)
+        return page(work)
+    return saved or page(work)
 
 
 def _show_here(work: Work) -> None:

@@ -4,14 +4,11 @@ Every button posts the whole form, so nothing is lost by adding or moving statem
 else was faster. Works without scripts; with them only the part that changed is drawn anew.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -19,14 +16,14 @@ from policies import queries
 from policies.engine.errors import Problem
 from policies.engine.families import datazone
 from policies.engine.families.datazone_patterns import types
-from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.guard import actor_of, needs
+from policies.errors import Invalid, NotFound
+from policies.guard import needs
 from policies.models import Policy
 from policies.services import policies as service
-from policies.web import beside, pages, presenters
+from policies.web import beside, editing, pages
 from policies.web.builder_fields import Notes
+from policies.web.editing import Edit
 from policies.web.picking import Picker
-from policies.web.policies import crumbs
 from policies.web.policy_actions import seen
 from policies.web.statement_fields import cards, objects
 from policies.web.statement_starters import BLANK, STARTERS
@@ -35,18 +32,12 @@ from policies.web.statements import SHOWN, Writing
 _STATES = ((Policy.State.ACTIVE, "Active"), (Policy.State.INACTIVE, "Inactive"))
 
 
-@dataclass(slots=True)
-class Work:
-    """One request: what is being written, which policy it is to replace, and what came of trying to save it."""
+@dataclass(slots=True, kw_only=True)
+class Work(Edit):
+    """One request: what is being written, whether it was tried to be saved, and what was found wrong only then."""
 
-    request: HttpRequest
     writing: Writing
-    urn: str | None = None
-    stored: Policy | None = None
-    version: int | None = None
     is_tried: bool = False
-    refusal: str = ""
-    status: int = 200
     late: list[Problem] = field(default_factory=list)
 
     @property
@@ -71,7 +62,7 @@ def new(request: HttpRequest) -> HttpResponse:
     """Write a new policy: from nothing, an example, another policy, or a version of one."""
     if request.method == "POST":
         return _go_on(request, None, None)
-    return _page(Work(request, _beginning(request)))
+    return _page(Work(request=request, writing=_beginning(request)))
 
 
 @never_cache
@@ -81,12 +72,9 @@ def edit(request: HttpRequest, urn: str) -> HttpResponse:
     """Change a policy, or learn that somebody else did meanwhile."""
     if request.method == "POST":
         return _go_on(request, urn, queries.policies_among(urns=[urn]).first())
-    policy = queries.policy(urn=urn)
-    _refuse_strangers(policy.family, policy.name)
-    if not policy.is_editable:
-        raise Forbidden((), f"{policy.name} cannot be changed.")
+    policy = editing.opened(urn=urn, family=datazone.NAME)
     writing = Writing.of(policy.document, state=policy.state, description=policy.description)
-    return _page(Work(request, writing, urn, policy, policy.version))
+    return _page(Work(request=request, urn=urn, stored=policy, version=policy.version, writing=writing))
 
 
 @require_GET
@@ -103,29 +91,12 @@ def ids(request: HttpRequest) -> HttpResponse:
 
 
 def _beginning(request: HttpRequest) -> Writing:
-    like, number = request.GET.get("like", ""), seen(request.GET.get("version"))
-    if like and number is not None:
-        event = queries.versions(urn=like).filter(version=number, after__isnull=False).first()
-        if event is None:
-            raise NotFound(f"There is no version {number} of {like!r}.")
-        return _copy(event.family, event.name, event.after["document"], event.after["description"])
-    if like:
-        policy = queries.policy(urn=like)
-        return _copy(policy.family, policy.name, policy.document, policy.description)
+    """Begin with a copy, which is not active before somebody looked at it, with an example, or with nothing."""
+    if copy := editing.copied(request, family=datazone.NAME):
+        document, description = copy
+        return Writing.of(document, state=Policy.State.INACTIVE, description=description)
     starter = STARTERS.get(request.GET.get("template", ""))
     return Writing.of(starter.document if starter else BLANK)
-
-
-def _copy(family: str, name: str, document: Mapping[str, Any], description: str) -> Writing:
-    """Begin with a copy, which is not active before somebody looked at it."""
-    _refuse_strangers(family, name)
-    copied = presenters.of(family).copied(document)
-    return Writing.of(copied, state=Policy.State.INACTIVE, description=description)
-
-
-def _refuse_strangers(family: str, name: str) -> None:
-    if family != datazone.NAME:
-        raise NotFound(f"{name} is not written in this editor.")
 
 
 def _go_on(request: HttpRequest, urn: str | None, stored: Policy | None) -> HttpResponse:
@@ -134,7 +105,8 @@ def _go_on(request: HttpRequest, urn: str | None, stored: Policy | None) -> Http
     writing = Writing.posted(request.POST, wants=verb)
     if writing is None:
         raise Invalid.one(code="draft.unreadable", pointer="", detail="This form was not made here, or it is damaged.")
-    work = Work(request, writing, urn, stored, seen(request.POST.get("version")))
+    version = seen(request.POST.get("version"))
+    work = Work(request=request, urn=urn, stored=stored, version=version, writing=writing)
     work.is_tried = request.POST.get("tried") == "1" or verb == "apply"
     if writing.is_torn or writing.problems:
         work.status = pages.UNPROCESSABLE
@@ -153,52 +125,28 @@ def _go_on(request: HttpRequest, urn: str | None, stored: Policy | None) -> Http
 def _save(work: Work) -> HttpResponse:
     """Store the policy, or show what is in the way with everything that was typed."""
     work.is_tried = True
+    saved = None
     try:
-        written = _written(work)
+        saved = work.save(work.draft)
     except Invalid as refusal:
         work.late, work.status = list(refusal.problems), pages.UNPROCESSABLE
-    except (Conflict, Forbidden) as refusal:
-        if isinstance(refusal, Forbidden) and refusal.missing:
-            raise
-        work.refusal, work.status = refusal.detail, refusal.status
-    except (Stale, NotFound) as refusal:
-        work.status = refusal.status
-    else:
-        messages.success(work.request, f"Saved as version {written.policy_version}. Decisions follow it from now on.")
-        return redirect("policy", written.policy.urn)
-    return _page(work)
-
-
-def _written(work: Work) -> service.Written:
-    by = actor_of(work.request)
-    if work.urn is None:
-        return service.create(draft=work.draft, by=by, door=pages.DOOR)
-    return service.update(urn=work.urn, draft=work.draft, by=by, door=pages.DOOR, if_version=work.version)
+    return saved or _page(work)
 
 
 def _page(work: Work) -> HttpResponse:
-    writing, urn, stored = work.writing, work.urn, work.stored
+    writing = work.writing
     problems = work.problems()
-    context = beside.aside(work.draft, stored, is_sound=not problems)
+    context = beside.aside(work.draft, work.stored, is_sound=not problems)
     htmx = getattr(work.request, "htmx", None)
     is_kept = writing.is_torn or bool(writing.problems)
     if htmx and htmx.target == "builder-aside":
         return render(work.request, "policies/_statements_aside.html", {**context, "writing": writing, "kept": is_kept})
-    mine = {"document": writing.document, "state": writing.state, "description": writing.description}
-    is_posted = work.request.method == "POST"
-    conflict = (
-        beside.overtaken(urn=urn, stored=stored, seen=work.version, mine=mine, family=datazone.NAME)
-        if is_posted
-        else {}
-    )
     errors = (*problems, *(one for one in work.late if one not in problems)) if work.is_tried else ()
     notes = Notes(errors, context["lints"])
-    above = [(stored.name, reverse("policy", args=[urn]))] if stored else []
+    context |= beside.frame(work, work.draft, starters=list(STARTERS.values()))
     context |= {
-        "work": work,
         "writing": writing,
-        "conflict": conflict,
-        "heading": f"Edit {stored.name}" if stored else "Edit policy" if urn else "Create Datazone policy",
+        "enter": "refresh",
         "cards": cards(writing, notes),
         "hidden": max(len(writing.rows) - SHOWN, 0),
         "roles": _roles(writing, notes),
@@ -207,12 +155,7 @@ def _page(work: Work) -> HttpResponse:
         "notes": {name: notes.at(f"/{name}") for name in ("name", "state", "description")},
         "general": _general(notes),
         "unapplied": [(one.pointer, one.detail) for one in writing.problems],
-        "has_errors": bool(errors),
-        "is_dirty": is_posted and (stored is None or stored.document != writing.document),
-        "action": reverse("datazone-edit", args=[urn]) if urn else reverse("datazone-new"),
-        "cancel_url": reverse("policy", args=[urn]) if stored else reverse("policies"),
-        "starters": list(STARTERS.values()) if urn is None and not is_posted else [],
-        "breadcrumbs": crumbs(*above, "Edit" if urn else "Create"),
+        "is_wrong": bool(errors),
     }
     return render(work.request, "policies/statements.html", context, status=work.status)
 

@@ -89,6 +89,7 @@ def test_a_policy_is_written_and_the_json_follows(site, page):
     expect(page.get_by_text("This cannot be saved yet")).to_be_visible()
     assert barriers(page) == []
     page.get_by_role("button", name="Remove statement 2").click()
+    expect(page.get_by_role("group", name="Statement 2")).to_have_count(0)
     page.get_by_role("checkbox", name=re.compile("Read dataset")).check()
     expect(box).to_have_value(re.compile("dataset:read"))
     box.fill(box.input_value().replace("dataset:read", "dataset:write"))

@@ -282,7 +282,7 @@ def test_the_second_is_told_and_may_take_over(browse, world, write):
     text = mine.text
     assert "Somebody else saved version 2 meanwhile" in text
     assert "Ada Admin" in text
-    conflict = mine.response.context["work"].conflict
+    conflict = mine.response.context["conflict"]
     assert [row["label"] for row in conflict["they"]] == ["Name"]
     assert [row["label"] for row in conflict["you"]] == ["Description"]
     assert "save" not in mine.form.buttons

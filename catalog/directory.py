@@ -20,6 +20,10 @@ class OrmDirectory:
         rows = Entity.objects.filter(urn__among=urns).order_by()
         return dict(rows.values_list("urn", "name"))
 
+    def hidden(self, *, urns: Collection[str], viewer: Actor) -> frozenset[str]:
+        """Return those that the viewer may not view, by the rule that every page and list follows."""
+        return queries.hidden(urns=urns, by=viewer)
+
     def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[Named]:
         """Return entities whose name or URN has words beginning with the words of the text, best first."""
         rows = queries.search(text=text, types=types)[:limit]

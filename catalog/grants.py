@@ -5,7 +5,7 @@ Django group. A grant on every entity whose URN begins alike is a row of our own
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
@@ -59,6 +59,14 @@ class OrmGrantSource:
             statement = cdap.grant(holder, granted, urn, source)
             grants[urn][holder] = (*grants[urn].get(holder, ()), statement)
         return grants
+
+    def grantors(self, *, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return who holds ADMIN on each of these and may act, then who administers the instance (CD-18)."""
+        holders = _holding_admin(urns)
+        anywhere = instance_administrators()
+        everybody = anywhere.union(*holders.values())
+        able = principals(urns=everybody).keys() - _resting(everybody)
+        return {urn: (*sorted(own & able), *sorted((anywhere & able) - own)) for urn, own in holders.items()}
 
 
 def give(*, grants: Iterable[Grant], by: str, at: datetime) -> None:
@@ -134,14 +142,9 @@ def without_administrator(*, urns: Collection[str]) -> frozenset[str]:
 
     A group or a role counts whoever is in it; a suspended user does not.
     """
-    holders: dict[str, set[str]] = defaultdict(set)
-    for found in _reaching(urns=urns, holders=None):
-        if found.privilege == cdap.ADMIN:
-            holders[found.urn].add(found.holder)
-    everybody = {holder for some in holders.values() for holder in some}
-    idle = User.objects.filter(urn__in=sorted(everybody)).exclude(state=User.State.ACTIVE, is_removed=False)
-    resting = set(idle.values_list("urn", flat=True))
-    return frozenset(urn for urn in urns if not holders.get(urn, set()) - resting)
+    holders = _holding_admin(urns)
+    resting = _resting(frozenset[str]().union(*holders.values()))
+    return frozenset(urn for urn, own in holders.items() if not own - resting)
 
 
 def covered_by(*, pattern: Pattern) -> list[str]:
@@ -233,6 +236,22 @@ def _reaching(*, urns: Collection[str], holders: Collection[str] | None) -> Iter
             for prefix, privilege, holder in wide.get(_kind(source), ()):
                 if source.startswith(prefix):
                     yield _Found(urn, f"{prefix}{cdap_names.WILDCARD}", holder, privilege)
+
+
+def _holding_admin(urns: Collection[str]) -> dict[str, frozenset[str]]:
+    """Return who was granted ADMIN on each of these, whoever may act."""
+    holders: dict[str, set[str]] = {urn: set() for urn in urns}
+    for found in _reaching(urns=urns, holders=None):
+        if found.privilege == cdap.ADMIN:
+            holders[found.urn].add(found.holder)
+    return {urn: frozenset(some) for urn, some in holders.items()}
+
+
+def _resting(holders: Collection[str]) -> frozenset[str]:
+    """Return those of the holders that are users who may not act."""
+    named = User.objects.filter(urn__among=storable(sorted(holders)))
+    idle = named.exclude(state=User.State.ACTIVE, is_removed=False)
+    return frozenset(idle.order_by().values_list("urn", flat=True))
 
 
 def _rows(*, entities: Collection[str], holders: Collection[str] | None) -> list[tuple[str, str, str]]:

@@ -139,10 +139,16 @@ def facts_for(
     return lambda ask: (facts.relatives(ask)[SELF][0], facts.subresources(ask))
 
 
-def granted_on(*, urn: str) -> Grants:
-    """Return every grant that reaches an entity, whoever holds it."""
+def granted_on(*, urns: Collection[str]) -> Grants:
+    """Return every grant that reaches one of these entities, whoever holds it."""
     source: GrantSource = _port("GrantSource")
-    return source.statements(holders=None, urns=[urn])
+    return source.statements(holders=None, urns=urns)
+
+
+def grantors(*, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return who could give privileges on each of these entities."""
+    source: GrantSource = _port("GrantSource")
+    return source.grantors(urns=urns)
 
 
 def facets() -> FacetSource:

@@ -3,19 +3,24 @@
 Explaining costs more than deciding (names are looked up, near misses are ranked), so only who asks for it pays.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+
+from django.conf import settings
 
 from policies import authority, queries, store
 from policies.authority import Ask
-from policies.engine import explain, families
+from policies.engine import explain, families, ungranted
 from policies.engine.families import vocabulary
 from policies.engine.matching import Resource
-from policies.engine.model import Actor, Code, Decision, Missing, Question
+from policies.engine.model import Actor, Code, Decision, Question
+from policies.engine.ports import Grants
 from policies.engine.snapshot import Snapshot
 
 #: How many near misses an explanation names.
 NEAREST = 3
+#: How many of those who could change something a sentence names.
+_NAMED = 5
 #: For how many unknown actors of one call users with a similar name are looked up.
 STRANGERS = 5
 
@@ -70,7 +75,8 @@ def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> l
         for (actor, ask), decision in zip(asks, decisions, strict=True)
     ]
     # Ranking is most of the work, so it is done once; words come twice, first to learn which names they need.
-    pairs = [(trace, trace.misses(snapshot)) for trace in traces]
+    lacking = _ungranted(traces)
+    pairs = [(trace, _nearest([*mine, *trace.misses(snapshot)])) for trace, mine in zip(traces, lacking, strict=True)]
     named = _Names()
     for trace, misses in pairs:
         trace.reasons(named)
@@ -89,8 +95,13 @@ def is_known(*, urn: str) -> bool:
     return bool(queries.names(urns=[urn]) or authority.facets().known(urns=[urn]))
 
 
-def remedy(needed: Missing) -> str:
-    """Say who could change the condition that this privilege is about."""
+def remedy(lack: explain.Lack) -> str:
+    """Say who could change the condition that did not hold: by name where that is known, else with which privilege."""
+    needed = lack.remedy
+    if lack.who:
+        names = [name for _, name in lack.who[:_NAMED]]
+        more = len(lack.who) - len(names)
+        return f"{', '.join(names)}{f' and {more} more' if more else ''} can change that."
     info = vocabulary.datahub().get(needed.privilege)
     name = info.display if info else needed.privilege
     return f"Somebody with {name}{' on it' if needed.entity else ''} can change that."
@@ -121,6 +132,37 @@ class _Trace:
                 origin = miss.statement.origin
                 found.setdefault((origin.policy, origin.index), miss)
         return tuple(sorted(found.values(), key=lambda miss: miss.lacking)[:NEAREST])
+
+
+def _nearest(found: Sequence[ungranted.Ungranted | explain.Miss]) -> list[ungranted.Ungranted | explain.Miss]:
+    return sorted(found, key=lambda miss: miss.lacking)[:NEAREST]
+
+
+def _ungranted(traces: Sequence[_Trace]) -> list[tuple[ungranted.Ungranted, ...]]:
+    """Return for each answer the grants that it lacks, in a number of queries that does not grow."""
+    urns = {lack.entity for trace in traces for lack in ungranted.pairs(trace.decision) if lack.entity}
+    if not urns:
+        return [()] * len(traces)
+    grants, grantors = authority.granted_on(urns=urns), authority.grantors(urns=urns)
+    return [
+        ungranted.ungranted(trace.decision, trace.actor, grants, _told(trace.actor, grants, grantors))
+        for trace in traces
+    ]
+
+
+def _told(actor: Actor, grants: Grants, grantors: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Leave out the entities of which the actor may not learn that they are there, while views are authorized (CD-22).
+
+    Who could not list an entity would learn it from the names of those who administer it.
+    """
+    if not settings.VIEW_AUTHORIZATION_ENABLED:
+        return grantors
+    return {
+        urn: who
+        for urn, who in grantors.items()
+        if families.is_listed_to_all(ungranted.kind_of(urn))
+        or not families.listing().isdisjoint(ungranted.held(actor, grants.get(urn, {})))
+    }
 
 
 def _hints(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:

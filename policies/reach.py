@@ -104,7 +104,7 @@ def _granting(privilege: str, asked: Asked | None) -> list[Statement]:
     """Return the grants of the privilege on the resource, whoever holds them."""
     if asked is None or not asked.urn or not families.is_granted([privilege]):
         return []
-    held = authority.granted_on(urn=asked.urn).get(asked.urn, {})
+    held = authority.granted_on(urns=[asked.urn]).get(asked.urn, {})
     return [one for statements in held.values() for one in statements if privilege in one.privileges]
 
 

@@ -34,6 +34,9 @@ class LackOut(serializers.Serializer[Any]):
     part = serializers.ChoiceField([part.value for part in explain.Part])
     detail = serializers.CharField()
     changed_by = MissingOut()
+    who = serializers.ListField(
+        child=serializers.CharField(), help_text="Who could give what is lacking; only for privileges that are granted."
+    )
 
 
 class NearOut(ReasonOut):
@@ -151,6 +154,7 @@ def explained(found: explaining.Explained, resultant: Sequence[Resultant] = ()) 
                         "part": lack.part.value,
                         "detail": lack.sentence,
                         "changed_by": {"entity": lack.remedy.entity, "privilege": lack.remedy.privilege},
+                        "who": [urn for urn, _ in lack.who],
                     }
                     for lack in near.lacks
                 ],

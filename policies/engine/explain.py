@@ -87,11 +87,15 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """One condition that did not hold, and the privilege with which somebody could change that."""
+    """One condition that did not hold, and the privilege with which somebody could change that.
+
+    `who` are the (URN, name) of those who could, where that is known.
+    """
 
     part: Part
     sentence: str
     remedy: Missing
+    who: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ def because(statement: Statement, question: Question, name_of: NameOf) -> str:
             for criterion in statement.resources.criteria
             if criterion.holds(resource.values(criterion.field))
         ]
-    return _sentence(clause for clause in clauses if clause)
+    return sentence(clause for clause in clauses if clause)
 
 
 def _rank(statement: Statement) -> tuple[int, str, int]:
@@ -177,20 +181,20 @@ def _lacks(statement: Statement, question: Question, tokens: frozenset[str], nam
     """Find what does not hold, in the order in which a policy is written."""
     resource = question.resource
     if statement.actors.tokens.isdisjoint(tokens):
-        sentence = _sentence([f"{name_of(question.actor.urn)} is not {_audience(statement, name_of)}"])
-        yield Lack(Part.ACTOR, sentence, _actor_remedy(statement, resource))
+        said = sentence([f"{name_of(question.actor.urn)} is not {_audience(statement, name_of)}"])
+        yield Lack(Part.ACTOR, said, _actor_remedy(statement, resource))
     if resource is not None:
         for criterion in statement.resources.criteria:
             if not criterion.holds(resource.values(criterion.field)):
-                sentence = _sentence([_wanted(criterion, resource, name_of)])
+                said = sentence([_wanted(criterion, resource, name_of)])
                 part = Part.BRANCH if criterion.field == BRANCH else Part.RESOURCE
-                yield Lack(part, sentence, _remedy(criterion, resource))
+                yield Lack(part, said, _remedy(criterion, resource))
     elif statement.resources.needs_resource:
-        sentence = "It is about certain resources, and the question names none."
-        yield Lack(Part.RESOURCE, sentence, Missing(None, "MANAGE_POLICIES"))
+        said = "It is about certain resources, and the question names none."
+        yield Lack(Part.RESOURCE, said, Missing(None, "MANAGE_POLICIES"))
     if not constraint_holds(statement, question.subresources):
-        sentence = "It does not allow every tag that the question touches."
-        yield Lack(Part.SUBRESOURCE, sentence, Missing(None, "MANAGE_POLICIES"))
+        said = "It does not allow every tag that the question touches."
+        yield Lack(Part.SUBRESOURCE, said, Missing(None, "MANAGE_POLICIES"))
 
 
 def _tokens(question: Question) -> frozenset[str]:
@@ -325,7 +329,8 @@ def _names(values: list[str], name_of: NameOf) -> str:
     return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 2 else shown)
 
 
-def _sentence(clauses: Iterable[str]) -> str:
+def sentence(clauses: Iterable[str]) -> str:
+    """Return clauses as one sentence; none is the empty text. A URN keeps its small letter."""
     text = "; ".join(clauses)
     if not text.startswith("urn:"):
         text = text[:1].upper() + text[1:]

@@ -52,6 +52,13 @@ class GrantSource(Protocol):
         One query whatever the number of holders and entities. An entity or holder without grants is left out.
         """
 
+    def grantors(self, *, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return who could give privileges on each of these entities, stored or not: first those who hold the privilege
+        to do so there, then those who may do so anywhere, each in order and once. Nobody who is suspended or removed.
+
+        A number of queries that does not grow.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -89,6 +96,9 @@ class Directory(Protocol):
 
     def names(self, *, urns: Collection[str]) -> Mapping[str, str]:
         """Return the display names of those that have one; a URN without a name is left out."""
+
+    def hidden(self, *, urns: Collection[str], viewer: Actor) -> frozenset[str]:
+        """Return those that the viewer may not view, stored or not; a number of queries that does not grow."""
 
     def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[Named]:
         """Return entities whose name or URN has words beginning with the words of the text, best first."""

@@ -10,11 +10,11 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from policies import authority
-from policies.authority import Ask, Asked
+from policies.authority import Ask
 from policies.engine import families
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor
-from policies.engine.requirements import alternatives, one
+from policies.engine.requirements import alternatives
 from policies.guard import actor_of
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -63,7 +63,7 @@ class Asker:
         """Whether facts about this entity may be told: under view authorization only what they could look up."""
         if not settings.VIEW_AUTHORIZATION_ENABLED or self.may_ask_about_others:
             return True
-        return authority.answer(actor=self.actor, ask=Ask(one("VIEW_ENTITY_PAGE"), Asked(urn))).is_allowed
+        return not authority.directory().hidden(urns=[urn], viewer=self.actor)
 
     @property
     def may_search(self) -> bool:
@@ -72,7 +72,7 @@ class Asker:
 
     def policy_url(self, urn: str) -> str:
         """Return the page of a stored policy for who may open it; the implicit ones have none."""
-        is_stored = urn not in {policy for policy, _ in families.implicit()}
+        is_stored = urn not in {policy for policy, _ in families.implicit()} | {families.grant_origin().policy}
         return reverse("policy", args=[urn]) if is_stored and "policy" in self.may_open else ""
 
     def holder_url(self, urn: str) -> str:

@@ -72,7 +72,7 @@ def _nearest(nearest: Sequence[Near], asker: Asker) -> list[dict[str, Any]]:
         {
             "near": near,
             "url": asker.policy_url(near.policy),
-            "lacks": [{"sentence": lack.sentence, "remedy": explaining.remedy(lack.remedy)} for lack in near.lacks],
+            "lacks": [{"sentence": lack.sentence, "remedy": explaining.remedy(lack)} for lack in near.lacks],
         }
         for near in nearest
     ]

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from policies.engine.errors import UnknownFamily
-from policies.engine.families import cdap, datahub, datazone, datazone_patterns, vocabulary
+from policies.engine.families import cdap, cdap_names, datahub, datazone, datazone_patterns, vocabulary
 from policies.engine.model import Origin, Statement
 from policies.engine.requirements import Requirement
 
@@ -118,3 +118,28 @@ def unversioned() -> frozenset[str]:
 def is_granted(privileges: Iterable[str]) -> bool:
     """Whether grants have a say about one of these privileges; where they have none they are not looked up."""
     return cdap.is_granted(privileges)
+
+
+def granting() -> str:
+    """Return the privilege whose holder gives and takes privileges on an entity (rules/cdap.md CD-18)."""
+    return cdap.ADMIN
+
+
+def listing() -> frozenset[str]:
+    """Return the granted privileges of which any one shows an entity to its holder (rules/cdap.md CD-12)."""
+    return frozenset(cdap.LISTING)
+
+
+def is_listed_to_all(kind: str) -> bool:
+    """Whether everybody is told of entities of a kind that privileges are granted on (rules/cdap.md CD-13)."""
+    return kind in (cdap_names.INSTANCE, cdap_names.NAMESPACE)
+
+
+def grant_origin() -> Origin:
+    """Return what stands for the policy in what is said about grants; no policy of this URN is stored."""
+    return Origin(cdap.GRANT, "Grant")
+
+
+def in_order(privileges: Iterable[str]) -> tuple[str, ...]:
+    """Return granted privileges in the order in which they are shown, each once."""
+    return cdap.expand(privileges)

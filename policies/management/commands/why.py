@@ -84,4 +84,4 @@ def _lines(found: Explained, urn: str, privilege: str, resource: str) -> Iterabl
 def _near(near: Near) -> Iterable[str]:
     yield " ".join(filter(None, (f"- {near.name} ({near.policy}).", near.because)))
     for lack in near.lacks:
-        yield f"    lacking: {lack.sentence} {explaining.remedy(lack.remedy)}"
+        yield f"    lacking: {lack.sentence} {explaining.remedy(lack)}"

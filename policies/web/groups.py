@@ -19,10 +19,11 @@ from policies.models.people import USER_PREFIX
 from policies.services import groups
 from policies.services import needs as wanted
 from policies.web import pages
+from policies.web.given import ASSIGNS, choose_roles
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm, GroupFilters, GroupForm, NewGroupForm, SearchFilters
+from policies.web.people_shown import row_of
 from policies.web.picking import Picker
-from policies.web.users import ASSIGNS, choose_roles, row_of
 
 SEES = needs("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS", "UPDATE_USERS_AND_GROUPS")
 CREATES = needs("MANAGE_USERS_AND_GROUPS", "CREATE_GROUPS", "CREATE_USERS_AND_GROUPS", "UPDATE_GROUPS")

@@ -2,7 +2,19 @@
 
 from django.urls import path
 
-from policies.web import entrance, groups, invites, picking, profile, roles, service_accounts, tokens, users
+from policies.web import (
+    entrance,
+    given,
+    groups,
+    invites,
+    picking,
+    profile,
+    roles,
+    service_accounts,
+    tokens,
+    user_states,
+    users,
+)
 
 _ROLES = "settings/permissions/roles"
 _USERS = "settings/identities/users"
@@ -28,12 +40,12 @@ urlpatterns = [
     path(f"{_USERS}/invite", invites.invite, name="invite"),
     path(f"{_USERS}/invite/end/<uuid:invite_id>", invites.invite_revoke, name="invite-revoke"),
     path(f"{_USERS}/edit/<path:urn>", users.user_edit, name="user-edit"),
-    path(f"{_USERS}/suspend/<path:urn>", users.user_suspend, name="user-suspend"),
-    path(f"{_USERS}/activate/<path:urn>", users.user_activate, name="user-activate"),
-    path(f"{_USERS}/remove/<path:urn>", users.user_remove, name="user-remove"),
-    path(f"{_USERS}/reset/<path:urn>", users.user_reset, name="user-reset"),
-    path(f"{_USERS}/roles/<path:urn>", users.user_roles, name="user-roles"),
-    path(f"{_USERS}/groups/<path:urn>", users.user_groups, name="user-groups"),
+    path(f"{_USERS}/suspend/<path:urn>", user_states.user_suspend, name="user-suspend"),
+    path(f"{_USERS}/activate/<path:urn>", user_states.user_activate, name="user-activate"),
+    path(f"{_USERS}/remove/<path:urn>", user_states.user_remove, name="user-remove"),
+    path(f"{_USERS}/reset/<path:urn>", user_states.user_reset, name="user-reset"),
+    path(f"{_USERS}/roles/<path:urn>", given.user_roles, name="user-roles"),
+    path(f"{_USERS}/groups/<path:urn>", given.user_groups, name="user-groups"),
     path(f"{_USERS}/<path:urn>", users.user_detail, name="user"),
     path(_GROUPS, groups.group_list, name="groups"),
     path(f"{_GROUPS}/new", groups.group_new, name="group-new"),

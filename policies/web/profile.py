@@ -16,7 +16,7 @@ from policies.services import people
 from policies.web import pages
 from policies.web.pages import DOOR, FormPage
 from policies.web.people_forms import OwnPasswordForm, ProfileForm
-from policies.web.users import facts_of
+from policies.web.people_shown import facts_of
 
 _CRUMBS = [{"label": "Profile"}]
 #: How many tokens the page shows; the page of tokens has the rest.

@@ -19,8 +19,8 @@ from policies.services import roles
 from policies.web import pages
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm, NewRoleForm, RoleForm, SearchFilters
+from policies.web.people_shown import account_url
 from policies.web.picking import Picker
-from policies.web.users import account_url
 
 MANAGES = needs("MANAGE_POLICIES")
 

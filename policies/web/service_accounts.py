@@ -17,7 +17,7 @@ from policies.services import people, service_accounts
 from policies.web import pages
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import NewServiceForm, SearchFilters, ServiceForm
-from policies.web.users import facts_of, losses_of, row_of
+from policies.web.people_shown import facts_of, losses_of, row_of
 
 MANAGES = needs("MANAGE_SERVICE_ACCOUNTS")
 

@@ -20,7 +20,7 @@ from policies.web import pages
 from policies.web.forms import user_urn
 from policies.web.pages import DOOR, FormPage
 from policies.web.people_forms import TokenFilters, TokenForm
-from policies.web.users import account_url
+from policies.web.people_shown import account_url
 
 _COLUMNS = [
     {"label": "Name"},

@@ -1,0 +1,84 @@
+"""What users and groups are given: choosing the roles they hold, and the groups a user is in."""
+
+from collections.abc import Callable, Iterable
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from policies import queries
+from policies.guard import actor_of, needs
+from policies.services import groups, roles
+from policies.web import pages
+from policies.web.pages import DOOR, Crumb, FormPage
+from policies.web.people_forms import ChoiceForm
+from policies.web.people_shown import account_url
+from policies.web.picking import Picker
+
+ASSIGNS = needs("MANAGE_POLICIES")
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@ASSIGNS
+def user_roles(request: HttpRequest, urn: str) -> HttpResponse:
+    """Choose the roles that a user, person or service, holds itself."""
+    return choose_roles(
+        request,
+        urn=urn,
+        name=queries.user(urn=urn).name,
+        held=lambda: queries.user(urn=urn).role_urns,
+        breadcrumbs=pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Roles", "")),
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@needs("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS", "UPDATE_USERS_AND_GROUPS")
+def user_groups(request: HttpRequest, urn: str) -> HttpResponse:
+    """Put a user into further groups."""
+    user = queries.user(urn=urn)
+    picker = Picker("groups", "Groups", "group", help="Groups whose members come from a source cannot be chosen.")
+    page = FormPage(
+        title=f"Add {user.name} to groups",
+        label="Add",
+        cancel_url=account_url(user),
+        breadcrumbs=pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Groups", "")),
+        form=ChoiceForm(pages.posted(request)),
+        pickers=[picker],
+    )
+    if request.method == "POST":
+        picker.read(request.POST)
+        added = page.try_to(lambda _: groups.put_into(user=urn, groups=picker.urns, by=actor_of(request), door=DOOR))
+        if added is not None:
+            messages.success(request, f"Added to {len(added)} group{'' if len(added) == 1 else 's'}.")
+            return redirect(account_url(user))
+    return page.draw(request)
+
+
+def choose_roles(
+    request: HttpRequest, *, urn: str, name: str, held: Callable[[], Iterable[str]], breadcrumbs: list[Crumb]
+) -> HttpResponse:
+    """Answer the page on which the roles of a user or group are chosen, and make the choice."""
+    back = reverse("group" if urn.startswith("urn:li:corpGroup:") else "user", args=[urn])
+    picker = Picker("roles", "Roles", "role", help="Several roles add up. Untick one to take it away.")
+    page = FormPage(
+        title=f"Roles of {name}",
+        label="Save roles",
+        cancel_url=back,
+        breadcrumbs=breadcrumbs,
+        form=ChoiceForm(pages.posted(request)),
+        pickers=[picker],
+    )
+    if request.method == "POST":
+        picker.read(request.POST)
+        before = page.try_to(lambda _: roles.set_roles(actor=urn, roles=picker.urns, by=actor_of(request), door=DOOR))
+        if before is not None:
+            messages.success(request, f"Saved the roles of {name}.")
+            return redirect(back)
+    else:
+        picker.chosen = tuple(held())
+    return page.draw(request)

@@ -1,0 +1,97 @@
+"""What is done to the account of a person: suspending, activating, removing, and the link that resets a password."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from policies.guard import actor_of, needs
+from policies.services import people, resets
+from policies.web import pages
+from policies.web.pages import DOOR
+from policies.web.people_shown import losses_of, person
+from policies.web.users import UPDATES
+
+REMOVES = needs("MANAGE_USERS_AND_GROUPS", "UPDATE_USERS")
+CREDENTIALS = needs("MANAGE_USER_CREDENTIALS")
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@UPDATES
+def user_suspend(request: HttpRequest, urn: str) -> HttpResponse:
+    """Ask, then let a person do nothing any more."""
+    if request.method == "POST":
+        user = people.suspend(urn=urn, by=actor_of(request), door=DOOR)
+        messages.success(request, f"{user.name} is suspended.")
+        return redirect("user", urn=urn)
+    user = person(urn)
+    is_own = urn == actor_of(request).urn
+    return pages.ask(
+        request,
+        title=f"Suspend {user.name}?",
+        text="Nobody can sign in as a suspended user. Groups and roles stay, and activating gives everything back.",
+        losses=["Every session ends at once.", "Tokens answer nothing until the account is activated."]
+        + (["This is your own account: you will be signed out."] if is_own else []),
+        label="Suspend user",
+        cancel_url=reverse("user", args=[urn]),
+    )
+
+
+@require_POST
+@UPDATES
+def user_activate(request: HttpRequest, urn: str) -> HttpResponse:
+    """Let a suspended person act again."""
+    user = people.activate(urn=urn, by=actor_of(request), door=DOOR)
+    messages.success(request, f"{user.name} is active.")
+    return redirect("user", urn=urn)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@REMOVES
+def user_remove(request: HttpRequest, urn: str) -> HttpResponse:
+    """Ask, saying what will be lost, then delete a person."""
+    user = person(urn)
+    if request.method == "POST":
+        people.remove(urn=urn, by=actor_of(request), door=DOOR)
+        messages.success(request, f"{user.name} is removed.")
+        return redirect("users")
+    return pages.ask(
+        request,
+        title=f"Remove {user.name}?",
+        text="This cannot be undone. Suspending would keep the account and everything it has.",
+        losses=losses_of(user),
+        label="Remove user",
+        cancel_url=reverse("user", args=[urn]),
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@CREDENTIALS
+def user_reset(request: HttpRequest, urn: str) -> HttpResponse:
+    """Ask, then make a link with which a person sets a new password, and show it this once."""
+    user = person(urn)
+    if request.method == "POST":
+        made = resets.create(urn=urn, by=actor_of(request), door=DOOR)
+        context = {
+            "title": f"Reset link of {user.name}",
+            "text": "Send it to that person by a way you trust: whoever opens it sets the password. It works once.",
+            "secret": pages.link_to(request, "reset", reset_token=made.text),
+            "secret_label": "Reset link",
+            "expires_at": made.reset.expires_at,
+            "back_url": reverse("user", args=[urn]),
+            "breadcrumbs": pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Reset link", "")),
+        }
+        return render(request, "people/secret.html", context)
+    return pages.ask(
+        request,
+        title=f"Make a reset link for {user.name}?",
+        text="With the link that person sets a new password. It works once and for 24 hours; one made before ends now.",
+        label="Make the link",
+        kind="primary",
+        cancel_url=reverse("user", args=[urn]),
+    )

@@ -5,14 +5,14 @@ below them. A property test holds `covered` and `covers` equal entity by entity.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from catalog.models import Ancestry, Entity, Facet, prefix_range
 from catalog.queries import granted
+from catalog.queries.condensing import Condensed, Reach, condensed
 from policies.engine import matching
-from policies.engine.matching import Condition, Criterion, Selector
+from policies.engine.matching import Condition, Criterion
 from policies.engine.model import Cover, Coverage
 from policies.engine.narrowing import blind_spots
 from policies.models import Membership, Role, User
@@ -22,30 +22,12 @@ _COLUMNS = {matching.TYPE: "type", matching.URN: "urn"}
 #: Columns that may be empty.
 _OBJECTS = {matching.ID: "object_id", matching.PROJECT: "project"}
 
-#: The field whose wanted values are united when all else of two covers is the same: the one that names most exactly.
-_EXACT = {matching.URN: 3, matching.ID: 2, matching.PROJECT: 1}
-
 #: How many alternatives one OR holds. SQLite refuses expressions deeper than 1,000.
 _CHUNK = 100
 
 _NOTHING = Q(pk__in=[])
 #: Not the empty Q: that one vanishes in an OR instead of winning it.
 _EVERYTHING = ~_NOTHING
-
-
-@dataclass(frozen=True, slots=True)
-class _Reach:
-    """On which condition about the actor a statement reaches what it covers."""
-
-    is_unconditional: bool
-    is_owned: bool
-    owner_types: frozenset[str] | None
-    is_self: bool
-
-    @classmethod
-    def of(cls, cover: Cover) -> "_Reach":
-        """Return the condition of a cover."""
-        return cls(cover.is_unconditional, cover.is_owned, cover.owner_types, cover.is_self)
 
 
 def covered(coverage: Coverage, among: QuerySet[Entity] | None = None) -> QuerySet[Entity]:
@@ -60,7 +42,7 @@ def covered(coverage: Coverage, among: QuerySet[Entity] | None = None) -> QueryS
     denied = _conditions(coverage.denies, coverage)
     for blind in blind_spots(coverage):
         seen = _any(_conditions(blind.lifting, coverage))
-        denied.append(_meeting(blind.selector) & ~seen)
+        denied.append(_meeting(blind.selector.criteria) & ~seen)
     return found.exclude(_any(denied)) if denied else found
 
 
@@ -76,47 +58,34 @@ def _any(conditions: Sequence[Q]) -> Q:
             found |= condition
         return found
     parts = [_any(conditions[start : start + _CHUNK]) for start in range(0, len(conditions), _CHUNK)]
-    return _any([Q(pk__in=Entity.objects.filter(part).order_by().values("pk")) for part in parts])
+    return _any([_found(part) for part in parts])
+
+
+def _found(condition: Q) -> Q:
+    return Q(pk__in=Entity.objects.filter(condition).order_by().values("pk"))
 
 
 def _conditions(covers: Iterable[Cover], coverage: Coverage) -> list[Q]:
     found = []
-    for reach, criteria in _merged(covers):
-        found.append(_reached(reach, coverage) & _meeting(Selector(criteria)))
+    for reach, parts in condensed(covers).items():
+        found.append(_reached(reach, coverage) & _any([_of_types(part) for part in parts]))
     return found
 
 
-def _meeting(selector: Selector) -> Q:
+def _of_types(part: Condensed) -> Q:
+    met = _any([_meeting(criteria) for criteria in part.alternatives])
+    # The type is the cheaper test, so it stands first.
+    return Q(type__among=part.types) & met if part.types else met
+
+
+def _meeting(criteria: Iterable[Criterion]) -> Q:
     condition = _EVERYTHING
-    for criterion in selector.criteria:
+    for criterion in criteria:
         condition &= meets(criterion)
     return condition
 
 
-def _merged(covers: Iterable[Cover]) -> list[tuple[_Reach, tuple[Criterion, ...]]]:
-    """Unite covers that differ in the wanted values of one EQUALS criterion: thousands of policies that each name one
-    entity become one list of entities.
-    """
-    values: dict[tuple[_Reach, frozenset[Criterion], str], set[str]] = {}
-    plain: dict[tuple[_Reach, frozenset[Criterion]], None] = {}
-    for cover in covers:
-        reach, criteria = _Reach.of(cover), set(cover.selector.criteria)
-        pivot = max(
-            (one for one in criteria if one.condition is Condition.EQUALS),
-            key=lambda one: (_EXACT.get(one.field, 0), one.field, sorted(one.values)),
-            default=None,
-        )
-        if pivot is None:
-            plain[reach, frozenset(criteria)] = None
-        else:
-            values.setdefault((reach, frozenset(criteria - {pivot}), pivot.field), set()).update(pivot.values)
-    merged = [(reach, tuple(criteria)) for reach, criteria in plain]
-    for (reach, rest, field), wanted in values.items():
-        merged.append((reach, (Criterion(field, Condition.EQUALS, frozenset(wanted)), *rest)))
-    return merged
-
-
-def _reached(reach: _Reach, coverage: Coverage) -> Q:
+def _reached(reach: Reach, coverage: Coverage) -> Q:
     if reach.is_unconditional:
         return _EVERYTHING
     found = Q(urn=coverage.actor.urn) if reach.is_self else _NOTHING
@@ -139,7 +108,7 @@ def meets(criterion: Criterion) -> Q:
         case Condition.NOT_EQUALS:
             return ~_equals(criterion.field, storable(criterion.values))
         case Condition.STARTS_WITH:
-            return _starts_with(criterion.field, storable(criterion.values))
+            return _begins(criterion.field, storable(criterion.values))
 
 
 def _equals(field: str, wanted: Collection[str]) -> Q:
@@ -155,6 +124,14 @@ def _equals(field: str, wanted: Collection[str]) -> Q:
     if field in matching.HIERARCHIES:
         found |= having(field, Q(value__in=Ancestry.objects.filter(ancestor__among=wanted).values("node")))
     return found
+
+
+def _begins(field: str, prefixes: Sequence[str]) -> Q:
+    """Return the condition of any number of prefixes: each of them is two comparisons, so a long list is cut up."""
+    if len(prefixes) <= _CHUNK:
+        return _starts_with(field, prefixes)
+    parts = [prefixes[start : start + _CHUNK] for start in range(0, len(prefixes), _CHUNK)]
+    return _any([_found(_starts_with(field, part)) for part in parts])
 
 
 def _starts_with(field: str, prefixes: Collection[str]) -> Q:

@@ -78,6 +78,9 @@ def test_thousands_of_alternatives_are_one_query(django_assert_num_queries) -> N
     with django_assert_num_queries(1):
         found = queries.covered(Coverage(actor.actor, tuple(one_each + prefixes))).count()
     assert found == 300
+    prefixed = allow(Criterion("TAG", Condition.STARTS_WITH, frozenset(f"{urn}$" for urn in urns)))
+    with django_assert_num_queries(1):
+        assert not queries.covered(Coverage(actor.actor, (prefixed,))).exists()
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

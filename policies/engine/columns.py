@@ -10,6 +10,9 @@ from typing import Protocol, Self
 
 from policies.engine.matching import Condition
 
+#: A value of a resource → the statements that want it (under NOT_EQUALS: that exclude it), None or 0 when none does.
+Find = Callable[[str], int | None]
+
 #: The statements in play and the values of a resource → the statements that stay in play.
 Keep = Callable[[int, Collection[str]], int]
 
@@ -37,6 +40,9 @@ class Column(Protocol):
 
     def keep(self, live: int, values: Collection[str]) -> int:
         """Return those of the live statements that a resource with these values is not ruled out of."""
+
+    def finder(self) -> Find:
+        """Return what gives the statements that one value of a resource speaks to; good until the next change."""
 
 
 class _Answers:
@@ -73,29 +79,27 @@ class _Answers:
     def seal(self, everything: int) -> None:
         self.others = everything ^ self.mentions
 
+    def finder(self) -> Find:
+        return self.answers.get
+
 
 class _Equals(_Answers):
     __slots__ = ()
 
     def keep(self, live: int, values: Collection[str]) -> int:
         found = 0
-        get = self.answers.get
         for value in values:
-            bits = get(value)
-            if bits is not None:
-                found = found | bits if found else bits
+            found |= self.answers.get(value, 0)
         # No statement is in both, so the XOR is their union; of integers it costs half an OR.
-        return live & (self.others ^ found) if found else live & self.others
+        return live & (self.others ^ found)
 
 
 class _NotEquals(_Answers):
     __slots__ = ()
 
     def keep(self, live: int, values: Collection[str]) -> int:
-        answers = self.answers
         for value in values:
-            if value in answers:
-                live ^= live & answers[value]
+            live ^= live & self.answers.get(value, 0)
         return live
 
 
@@ -103,20 +107,24 @@ class _StartsWith(_Answers):
     """The wanted prefixes in order, and for each the statements that want it or a shorter prefix of it.
 
     All wanted prefixes of a value lie on one chain that ends at the last prefix not after the value, or at one of the
-    prefixes of that prefix, so one search finds them all.
+    prefixes of that prefix, so one search finds them all. They begin alike, in URNs above all: `_ranges` says between
+    which places to search for a value that begins with so many characters as the shortest of them has.
     """
 
-    __slots__ = ("_order", "_shorter", "_whole")
+    __slots__ = ("_length", "_order", "_ranges", "_shorter", "_whole")
 
     def __init__(self, field: str) -> None:
         super().__init__(field)
         self._order: list[str] = []
         self._shorter: list[int] = []
         self._whole: list[int] | None = None
+        self._length = 0
+        self._ranges: dict[str, tuple[int, int]] = {}
 
     def copy(self) -> Self:
         twin = super().copy()
         twin._order, twin._shorter, twin._whole = self._order, self._shorter, self._whole
+        twin._length, twin._ranges = self._length, self._ranges
         return twin
 
     def put(self, bit: int, values: Iterable[str]) -> None:
@@ -133,23 +141,35 @@ class _StartsWith(_Answers):
         if self._whole is not None:
             return
         order, shorter, whole = sorted(self.answers), list[int](), list[int]()
+        length = min(map(len, order), default=0)
+        ranges: dict[str, tuple[int, int]] = {}
         for index, prefix in enumerate(order):
             link = index - 1
             while link >= 0 and not prefix.startswith(order[link]):
                 link = shorter[link]
             shorter.append(link)
             whole.append(self.answers[prefix] | (whole[link] if link >= 0 else 0))
+            ranges[prefix[:length]] = (ranges.get(prefix[:length], (index,))[0], index + 1)
         self._order, self._shorter, self._whole = order, shorter, whole
+        self._length, self._ranges = length, ranges
+
+    def finder(self) -> Find:
+        return self._begun
+
+    def _begun(self, value: str) -> int:
+        among = self._ranges.get(value[: self._length])
+        if among is None:
+            return 0
+        order, shorter, whole = self._order, self._shorter, self._whole or ()
+        index = bisect_right(order, value, *among) - 1
+        while index >= 0 and not value.startswith(order[index]):
+            index = shorter[index]
+        return whole[index] if index >= 0 else 0
 
     def keep(self, live: int, values: Collection[str]) -> int:
-        order, shorter, whole = self._order, self._shorter, self._whole or ()
         found = 0
         for value in values:
-            index = bisect_right(order, value) - 1
-            while index >= 0 and not value.startswith(order[index]):
-                index = shorter[index]
-            if index >= 0:
-                found = found | whole[index] if found else whole[index]
+            found |= self._begun(value)
         return live & (self.others ^ found)
 
 

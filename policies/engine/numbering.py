@@ -6,8 +6,9 @@ A number is a bit in every set. Numbers that became free are given to the next s
 from collections.abc import Iterable, Iterator
 from typing import Self
 
-from policies.engine.columns import Column, Keep, column
-from policies.engine.matching import ONESELF, OWNER_OF_ANY_TYPE, TYPE, Condition
+from policies.engine.columns import Column, column
+from policies.engine.covering import Covering, Slot, slots
+from policies.engine.matching import ONESELF, OWNER_OF_ANY_TYPE, TYPE
 from policies.engine.model import Effect, Statement
 
 
@@ -15,7 +16,7 @@ class Numbering:
     """The tables. Changing them is for whoever builds a snapshot; `seal` ends every round of changes.
 
     `_by_token` has the tokens of who an actor is, `_towards` those of what it is to the resource. Columns on TYPE are
-    apart because the sets of a type are kept; `_tests` are the others, as field, test and who has a criterion there.
+    apart because the sets of a type are kept; what the others say of a resource is for `_covering`.
     """
 
     __slots__ = (
@@ -24,12 +25,12 @@ class Numbering:
         "_by_token",
         "_columns",
         "_constrained",
+        "_covering",
         "_denies",
         "_free",
         "_restricted",
         "_statements",
         "_subfields",
-        "_tests",
         "_towards",
         "_type_columns",
         "_without_resource",
@@ -43,9 +44,9 @@ class Numbering:
         self._by_token: dict[str, int] = {}
         self._towards: dict[str, int] = {}
         self._subfields: dict[str, int] = {}
-        self._columns: dict[tuple[str, Condition, int], Column] = {}
+        self._columns: dict[Slot, Column] = {}
         self._type_columns: tuple[Column, ...] = ()
-        self._tests: tuple[tuple[str, Keep, int], ...] = ()
+        self._covering = Covering({}, 0)
         self._denies = 0
         self._restricted = 0
         self._constrained = 0
@@ -78,7 +79,7 @@ class Numbering:
     def _index(self, bit: int, statement: Statement) -> None:
         for table, key in self._entries(statement):
             table[key] = table.get(key, 0) | bit
-        for slot, values in _slots(statement):
+        for slot, values in slots(statement):
             kept = self._columns.get(slot)
             if kept is None:
                 kept = self._columns[slot] = column(slot[0], slot[1])
@@ -103,7 +104,7 @@ class Numbering:
                 table[key] = left
             else:
                 del table[key]
-        for slot, values in _slots(statement):
+        for slot, values in slots(statement):
             kept = self._columns[slot]
             kept.drop(bit, values)
             if not kept.mentions:
@@ -129,8 +130,9 @@ class Numbering:
         for kept in self._columns.values():
             kept.seal(everything)
         self._type_columns = tuple(kept for kept in self._columns.values() if kept.field == TYPE)
-        others = (kept for kept in self._columns.values() if kept.field != TYPE)
-        self._tests = tuple((kept.field, kept.keep, kept.mentions) for kept in others)
+        self._covering = Covering(
+            {slot: kept for slot, kept in self._columns.items() if kept.field != TYPE}, everything
+        )
 
     def _each(self, bits: int) -> Iterator[Statement]:
         while bits:
@@ -147,13 +149,3 @@ def union(sets: Iterable[int]) -> int:
     for bits in sets:
         found |= bits
     return found
-
-
-def _slots(statement: Statement) -> Iterator[tuple[tuple[str, Condition, int], frozenset[str]]]:
-    """Give each criterion its column. A second criterion on one field and condition needs a column of its own."""
-    seen: dict[tuple[str, Condition], int] = {}
-    for criterion in statement.resources.criteria:
-        key = (criterion.field, criterion.condition)
-        slot = seen.get(key, 0)
-        seen[key] = slot + 1
-        yield (*key, slot), criterion.values

@@ -12,7 +12,6 @@ a privilege on a type of resource. Decisions are not kept.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Self, TypeVar
 
-from policies.engine.errors import MissingFact
 from policies.engine.matching import (
     EVERYONE,
     IN_ANY_GROUP,
@@ -104,7 +103,7 @@ class Snapshot(Numbering):
             if self._towards and (resource.owners or resource.urn == actor.urn):
                 live |= self._speaking_towards(question.privilege, actor, resource)
             if live:
-                live = self._covering(live, resource)
+                live = self._covering.keep(live, resource)
         if live and question.subresources and live & self._constrained:
             live = self._constrain(live, question.subresources)
         return live
@@ -115,7 +114,7 @@ class Snapshot(Numbering):
         Raises MissingFact when a facet that one of them tests was not loaded.
         """
         live = self._candidates(privilege, None if resource is None else resource.type)
-        return self.select(live if resource is None else self._covering(live, resource))
+        return self.select(live if resource is None else self._covering.keep(live, resource))
 
     def denying(self, bits: int) -> int:
         """Return those of the statements that deny."""
@@ -196,37 +195,19 @@ class Snapshot(Numbering):
             _remember(self._by_question, key, found)
         return found
 
-    def _covering(self, live: int, resource: Resource) -> int:
-        """Keep the statements that cover the resource, whose type they were found to accept.
-
-        A facet that was not loaded matters only when one of them tests it.
-        """
-        facets = resource.facets
-        urn = (resource.urn,) if resource.urn else ()
-        for field, keep, mentions in self._tests:
-            values = urn if field == URN else facets.get(field)
-            if values is not None:
-                live = keep(live, values)
-                if not live:
-                    return 0
-            elif live & mentions:
-                raise MissingFact(field, resource.urn)
-        return live
-
     def _speaking_to(self, actor: Actor) -> int:
         """Return the statements whose actor clause names the actor, whatever the resource."""
         key = (actor.urn, actor.groups, actor.roles)
         found = self._by_actor.get(key)
         if found is None:
             get = self._by_token.get
-            found = get(EVERYONE, 0) | get(actor.urn, 0)
-            if actor.groups:
-                found |= get(IN_ANY_GROUP, 0)
-            for urns in (actor.groups, actor.roles):
-                for urn in urns:
-                    bits = get(urn)
+            found = get(EVERYONE, 0)
+            for tokens in ((actor.urn, IN_ANY_GROUP) if actor.groups else (actor.urn,), actor.groups, actor.roles):
+                for token in tokens:
+                    bits = get(token)
                     if bits is not None:
-                        found |= bits
+                        # With nothing found yet the union would be a copy, which costs as much as a union.
+                        found = found | bits if found else bits
             _remember(self._by_actor, key, found)
         return found
 

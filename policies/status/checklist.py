@@ -5,8 +5,9 @@ Our own lists are one WHERE and do not slow down like those the guide speaks of,
 installation are often written here first, and misplaced roles are misplaced everywhere.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from django.core.cache import cache
 from policies import authority, queries, store
 from policies.engine.matching import CONTAINER, DOMAIN, TYPE, URN, Condition
 from policies.engine.model import Statement
+from policies.engine.snapshot import Snapshot
 from policies.models.people import GROUP_PREFIX, ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 
@@ -63,43 +65,41 @@ class Check:
 
 def run() -> tuple[Check, ...]:
     """Return every check, in the order of the guide."""
-    snapshot = store.current()
+    by_domain, by_container, *others = _about_policies(store.current())
+    return (_active(), by_domain, _depth(), by_container, _crowds(), *others, _roles(), _freshness())
+
+
+@lru_cache(maxsize=1)
+def _about_policies(snapshot: Snapshot) -> tuple[Check, ...]:
+    """Return the checks that follow from the policies alone; kept as long as these are the policies."""
     statements = snapshot.select(snapshot.everything)
     viewing = snapshot.listed(_VIEWING)
     return (
-        _active(),
         _viewing_by(DOMAIN, "domain", viewing),
-        _depth(),
         _viewing_by(CONTAINER, "container", viewing),
-        _crowds(),
-        _about_policies(
+        _of_statements(
             "many_groups_listed",
             "Groups that one policy lists",
-            statements,
-            _lists_many_groups,
+            filter(_lists_many_groups, statements),
             f"list more than {_MANY_GROUPS} groups",
             "One group per boundary is quicker and easier to keep.",
         ),
-        _about_policies(
+        _of_statements(
             "one_user",
             "Policies for one person",
-            statements,
-            _is_for_one,
+            filter(_is_for_one, statements),
             "name one user and nobody else",
             "Put people into groups and name the group.",
             _MANY_FOR_ONE,
         ),
-        _about_policies(
+        _of_statements(
             "urns",
             "Policies for single entities",
-            statements,
-            _names_urns,
+            filter(_names_urns, statements),
             "list URNs of entities",
             "Tag the entities and write one policy for the tag.",
             _MANY_FOR_URNS,
         ),
-        _roles(),
-        _freshness(),
     )
 
 
@@ -173,18 +173,6 @@ def _freshness() -> Check:
     seconds = settings.POLICY_CACHE_REFRESH_INTERVAL_SECONDS
     sentence = f"Every process sees a change within a second; the shared bundle is made anew every {seconds} seconds."
     return Check("freshness", "How soon a change counts", is_fine=True, sentence=sentence, count=seconds)
-
-
-def _about_policies(
-    name: str,
-    title: str,
-    statements: Iterable[Statement],
-    is_meant: Callable[[Statement], bool],
-    verb: str,
-    advice: str,
-    allowed: int = 0,
-) -> Check:
-    return _of_statements(name, title, [one for one in statements if is_meant(one)], verb, advice, allowed)
 
 
 def _of_statements(

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from catalog.models import EntityGroupGrant, EntityUserGrant, WildcardGrant
+from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant, prefix_range
 from catalog.queries.granted import of_groups
 from policies.engine.families import cdap, cdap_names
 
@@ -42,7 +42,29 @@ def by_pattern(*, urn: str, limit: int) -> tuple[list[Given], bool]:
     if name is None:
         return [], False
     starts = [name.urn[:length] for length in range(1, len(name.urn) + 1)]
-    rows: QuerySet[Any] = WildcardGrant.objects.filter(kind=name.kind, prefix__among=starts)
+    return _wide(WildcardGrant.objects.filter(kind=name.kind, prefix__among=starts), limit)
+
+
+def by_pattern_in(*, urn: str, limit: int) -> tuple[list[Given], bool]:
+    """Return what is given on patterns all of whose entities lie in this one, and whether there is more; one query.
+
+    A namespace has those of its applications among them, the instance only what is of no single namespace.
+    """
+    here = Q(within=urn)
+    kind, name = urn.split(":", 3)[2:]
+    if kind == cdap_names.NAMESPACE:
+        here |= prefix_range("within", [f"urn:li:{cdap_names.APPLICATION}:{name}."])
+    return _wide(WildcardGrant.objects.filter(here), limit)
+
+
+def stands_for(*, pattern: cdap_names.Pattern, sample: int, limit: int) -> tuple[int, list[str]]:
+    """Return how many entities a pattern stands for now, counted up to a limit, and the names of the first few."""
+    rows = Entity.objects.filter(prefix_range("urn", [pattern.prefix]), is_removed=False)
+    names = rows.order_by("name", "urn").values_list("name", "urn")[:sample]
+    return rows.order_by()[:limit].count(), [name or urn for name, urn in names]
+
+
+def _wide(rows: QuerySet[Any], limit: int) -> tuple[list[Given], bool]:
     rows = rows.exclude(group__profile__is_removed=True).order_by("pattern", "pk")
     found = list(rows.values_list(_HOLDER, "pattern", "privilege", "given_by", "given_at")[: limit + 1])
     return _together(found[:limit]), len(found) > limit

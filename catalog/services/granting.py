@@ -1,6 +1,6 @@
 """Giving and taking privileges, on one entity or on all whose URN begins alike (rules/cdap.md CD-18, CD-19)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils import timezone
@@ -9,12 +9,13 @@ from catalog import grants, queries
 from catalog import urns as urn_room
 from catalog.grants import Grant
 from catalog.models import Entity
+from catalog.queries import given
 from catalog.queries.granted import instance_administrators, is_instance_administrator
 from policies import authority
 from policies.authority import Ask, Asked
 from policies.engine.errors import Problem
 from policies.engine.families import cdap, cdap_names
-from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.engine.families.cdap_names import INSTANCE_URN, Pattern
 from policies.engine.model import Actor, Missing
 from policies.engine.requirements import one
 from policies.errors import Conflict, Forbidden, Invalid
@@ -24,6 +25,10 @@ from policies.services.changes import Change, change
 
 #: Longest list that one call may give or take.
 MOST = 1000
+
+#: How far what a pattern stands for is counted, and how much of it is named.
+_COUNTED = 1000
+_SAMPLE = 5
 
 _UNKNOWN = "entity.unknown"
 
@@ -39,6 +44,16 @@ class Sent:
     entity: str
     privileges: tuple[str, ...] | None = None
     is_confirmed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a pattern stands for now: how many entities (`is_more`: and further ones), and what the first are called."""
+
+    pattern: str
+    count: int
+    is_more: bool
+    names: tuple[str, ...]
 
 
 def give(*, sent: Sequence[Sent], by: Actor, door: str) -> list[Grant]:
@@ -95,6 +110,21 @@ def listed(*, entity: str, principal: str, by: Actor) -> grants.Listed:
     return grants.Listed(
         entities=rows if is_limited else None, patterns=patterns, principal=principal, with_instance=shows_instance
     )
+
+
+def reach(*, pattern: Pattern, by: Actor) -> Reach:
+    """Return what a pattern stands for now. Raises Forbidden unless the actor may give privileges on it."""
+    if not _may_grant_anywhere(by) and (missing := _missing([pattern.urn], by=by)):
+        raise Forbidden(missing)
+    count, names = given.stands_for(pattern=pattern, sample=_SAMPLE, limit=_COUNTED + 1)
+    return Reach(pattern.urn, min(count, _COUNTED), count > _COUNTED, tuple(names))
+
+
+def grantable(*, urns: Collection[str], by: Actor) -> frozenset[str]:
+    """Return those of the entities and patterns on which the actor may give and take privileges."""
+    if _may_grant_anywhere(by):
+        return frozenset(urns)
+    return frozenset(urns) - {one.entity for one in _missing(sorted(urns), by=by)}
 
 
 def _checked(sent: Sequence[Sent], *, by: Actor) -> list[Grant]:

@@ -28,6 +28,11 @@ def address(key: str, subject: Subject) -> str:
     return reverse(f"entity-{key}", args=[subject.entity.urn])
 
 
+def pattern_address(subject: Subject) -> str:
+    """Return where privileges are given on a pattern; it is a part of the grants."""
+    return reverse("entity-patterns", args=[subject.entity.urn])
+
+
 def name_of(subject: Subject) -> CdapName:
     """Return what the entity is to CDAP. Raises NotFound for an entity of another platform."""
     name = cdap_names.read(subject.entity.urn)

@@ -1,5 +1,6 @@
 """Forms of the catalog's pages: what may be typed, and how it is asked for."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, time
 from typing import Any
 
@@ -159,3 +160,22 @@ class GrantForm(forms.Form):
         error_messages={"required": "Choose at least one."},
         widget=forms.CheckboxSelectMultiple,
     )
+
+
+class PatternForm(GrantForm):
+    """What is given on all entities of a kind whose names begin alike. `kinds` are (kind, words for several of it)."""
+
+    kind = forms.ChoiceField(label="On all", error_messages={"invalid_choice": "There is no such kind here."})
+    start = forms.CharField(
+        label="Whose names begin with",
+        required=False,
+        max_length=200,
+        help_text="Left empty: all of them. Those made later count, too.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    field_order = ("kind", "start", "privileges")
+
+    def __init__(self, kinds: Sequence[tuple[str, str]], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["kind"].choices = list(kinds)  # type: ignore[attr-defined]  # a ChoiceField, which has them

@@ -24,8 +24,8 @@ from catalog.web import cdap_tabs, entity, picking
 from catalog.web.forms import GrantForm
 from catalog.web.picking import Picker
 from catalog.web.subject import Reference, Subject, references
-from policies.engine.families import cdap
-from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.engine.families import cdap, cdap_names
+from policies.engine.families.cdap_names import INSTANCE_URN, Pattern
 from policies.errors import Conflict, Invalid, NotFound
 from policies.guard import signed_in
 
@@ -42,13 +42,7 @@ _COLUMNS = (
     {"label": "From"},
     {"label": "Revoke", "is_hidden_label": True},
 )
-_WIDE_COLUMNS = (
-    {"label": "Who"},
-    {"label": "Privileges"},
-    {"label": "On all of"},
-    {"label": "Since"},
-    {"label": "From"},
-)
+_WIDE_COLUMNS = (*_COLUMNS[:2], {"label": "On all of"}, *_COLUMNS[2:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +92,25 @@ def revoke(request: HttpRequest, urn: str) -> HttpResponse:
     When nobody would keep ADMIN the question is put again, with what confirming it does.
     """
     subject = Subject.of(request, urn)
-    name = cdap_tabs.name_of(subject)
+    pattern = cdap_names.pattern(request.GET.get("pattern", ""))
+    target = cdap_tabs.name_of(subject).urn if pattern is None else pattern.urn
     principal = request.GET.get("principal", "")
-    held = [one.privileges for one in granting.listed(entity=name.urn, principal=principal, by=subject.by)]
+    held = [one.privileges for one in granting.listed(entity=target, principal=principal, by=subject.by)]
     asked = cdap.expand(request.GET.getlist("privilege") or (cdap.ALL,))
     losing = tuple(one for one in asked if principal and any(one in privileges for privileges in held))
     if not losing:
         raise NotFound("Nobody of this name holds these privileges here.")
     if request.method != "POST":
-        return _question(request, subject, principal, losing)
+        return _question(request, subject, principal, losing, pattern)
     is_confirmed = "confirmed" in request.POST
     try:
-        sent = Sent(principal, name.urn, losing, is_confirmed=is_confirmed)
+        sent = Sent(principal, target, losing, is_confirmed=is_confirmed)
         granting.take(sent=[sent], by=subject.by, door=DOOR)
     except Conflict as error:
-        if is_confirmed or _is_by_setting(principal, name.urn):
+        if is_confirmed or _is_by_setting(principal, target):
             messages.error(request, error.detail)
         else:
-            return _question(request, subject, principal, losing, is_last=True)
+            return _question(request, subject, principal, losing, pattern, is_last=True)
     else:
         messages.success(request, f"{', '.join(losing)} revoked.")
     return redirect(cdap_tabs.address(cdap_tabs.GRANTS, subject))
@@ -132,7 +127,7 @@ def _page(
     urn = cdap_tabs.name_of(subject).urn
     page = Paginator(listed, PAGE_SIZE).get_page(request.GET.get("page"))
     found = given.on(urn=urn, holders=[one.principal for one in page])
-    wide, is_more = given.by_pattern(urn=urn, limit=_SHOWN)
+    wide, is_more, grantable = _by_pattern(urn, subject)
     people = {urn for one in (*found, *wide) for urn in (one.holder, one.by) if urn}
     named = references(people | {one.principal for one in page})
     return entity.draw(
@@ -144,13 +139,25 @@ def _page(
         page=page,
         rows=[row for one in page for row in _rows(one, found, named, subject)],
         columns=_COLUMNS,
-        wide=[_row(one, named, "") for one in wide],
+        wide=[_row(one, named, _revoke_url(one, subject) if one.source in grantable else "") for one in wide],
         wide_columns=_WIDE_COLUMNS,
         is_more=is_more,
         form=form,
         picker=picker.context(),
         action=cdap_tabs.address(cdap_tabs.GRANTS, subject),
+        pattern_url=cdap_tabs.pattern_address(subject),
     )
+
+
+def _by_pattern(urn: str, subject: Subject) -> tuple[list[Given], bool, frozenset[str]]:
+    """Return what patterns give that stand for the entity or for what lies in it, whether there is more, and on which
+    of the patterns the reader may grant. Of those for what lies in it, others are not shown (CD-18).
+    """
+    wide, is_more = given.by_pattern(urn=urn, limit=_SHOWN)
+    below, is_more_below = given.by_pattern_in(urn=urn, limit=_SHOWN)
+    grantable = granting.grantable(urns={one.source for one in (*wide, *below)}, by=subject.by)
+    below = [one for one in below if one.source in grantable and one not in wide]
+    return [*wide, *below], is_more or is_more_below, grantable
 
 
 def _rows(held: Grant, found: Sequence[Given], named: Mapping[str, Reference], subject: Subject) -> list[Row]:
@@ -165,7 +172,9 @@ def _row(one: Given, named: Mapping[str, Reference], revoke_url: str) -> Row:
 
 
 def _revoke_url(one: Given, subject: Subject) -> str:
-    query = urlencode({"principal": one.holder, "privilege": one.privileges}, doseq=True)
+    asked = {"principal": one.holder, "privilege": one.privileges}
+    asked |= {"pattern": one.source} if cdap_names.pattern(one.source) is not None else {}
+    query = urlencode(asked, doseq=True)
     return f"{reverse('entity-revoke', args=[subject.entity.urn])}?{query}"
 
 
@@ -174,14 +183,21 @@ def _is_by_setting(principal: str, urn: str) -> bool:
 
 
 def _question(
-    request: HttpRequest, subject: Subject, principal: str, losing: Sequence[str], *, is_last: bool = False
+    request: HttpRequest,
+    subject: Subject,
+    principal: str,
+    losing: Sequence[str],
+    pattern: Pattern | None,
+    *,
+    is_last: bool = False,
 ) -> HttpResponse:
     heirs = sorted(instance_administrators()) if is_last else []
     named = references({principal, *heirs})
     name, back = subject.entity.name or subject.entity.urn, cdap_tabs.address(cdap_tabs.GRANTS, subject)
+    on = f"{name} itself" if pattern is None else f"all of {pattern.urn}"
     context: dict[str, Any] = {
         "title": f"Revoke {', '.join(losing)} from {named[principal].name}?",
-        "text": f"It ends what was given on {name} itself. What reaches it through groups, roles or patterns stays.",
+        "text": f"It ends what was given on {on}. What reaches it through groups, roles or other patterns stays.",
         "losses": [],
         "action": request.get_full_path(),
         "label": "Revoke",
@@ -195,7 +211,7 @@ def _question(
     }
     if is_last:
         context |= {
-            "text": f"Nobody would hold ADMIN on {name} any more.",
+            "text": f"Nobody would hold ADMIN on {name if pattern is None else 'some of what it stands for'} any more.",
             "losses": [f"ADMIN on it falls to who administers the instance: {_names(heirs, named)}."],
             "label": "Revoke and hand over",
             "hidden": [{"name": "confirmed", "value": "yes"}],

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from catalog.web import browse, edits, entity, external_roles, grants, operations, picking, restrictions, tree
+from catalog.web import browse, edits, entity, external_roles, grants, operations, patterns, picking, restrictions, tree
 
 urlpatterns = [
     path("catalog", browse.entity_list, name="catalog"),
@@ -10,6 +10,7 @@ urlpatterns = [
     path("catalog/pick/<slug:kind>", picking.options, name="catalog-pick"),
     path("catalog/edit/<slug:what>/<path:urn>", edits.edit, name="catalog-edit"),
     path("catalog/grants/<path:urn>", grants.grants, name="entity-grants"),
+    path("catalog/patterns/<path:urn>", patterns.give, name="entity-patterns"),
     path("catalog/revoke/<path:urn>", grants.revoke, name="entity-revoke"),
     path("catalog/operations/<path:urn>", operations.matrix, name="entity-operations"),
     path("catalog/tree/<path:urn>", tree.tree, name="entity-tree"),

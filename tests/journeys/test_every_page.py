@@ -9,6 +9,8 @@ from playwright.sync_api import Browser
 from tests.journeys.browsing import barriers, sign_in
 from tests.web.catalog.conftest import shelves  # noqa: F401  # fixtures, named below
 from tests.web.catalog.test_pages import TABLE as CATALOG
+from tests.web.cdap.conftest import shop  # noqa: F401
+from tests.web.cdap.test_pages import TABLE_OF_PAGES as CDAP
 from tests.web.conftest import _fresh_snapshot, world, write  # noqa: F401
 from tests.web.people.conftest import crew  # noqa: F401
 from tests.web.test_ladder import TABLE as PAGES
@@ -16,7 +18,7 @@ from tests.web.test_ladder import TABLE as PAGES
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True, serialized_rollback=True),
-    pytest.mark.usefixtures("shelves", "crew"),
+    pytest.mark.usefixtures("shelves", "crew", "shop"),
 ]
 
 #: Routes that answer with a file.
@@ -28,7 +30,7 @@ ADDRESSES = [
     if route not in FILES
     for address, statuses in addresses.items()
     if statuses[-1] == 200 and not address.startswith("/admin")
-]
+] + [address for address, statuses in CDAP.items() if statuses[-1] == 200]
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])

@@ -61,7 +61,7 @@ TABLE = {
     # What these show of CDAP's entities stands in tests/web/cdap.
     **{
         f"entity-{part}": {f"/catalog/{part}/{quote(ORDERS, safe='')}": (404, 404, 404, 404)}
-        for part in ("grants", "revoke", "operations", "tree")
+        for part in ("grants", "patterns", "revoke", "operations", "tree")
     },
     "why-restrictions": {
         "/why/restrictions": (200, 200, 200, 200),

@@ -48,6 +48,8 @@ TABLE_OF_PAGES = {
     page("grants", SHOP): (403, 403, 403, 200),
     page("grants", INSTANCE_URN): (403, 403, 403, 200),
     page("grants", NOWHERE): (404, 404, 404, 404),
+    page("patterns", SHOP): (403, 403, 403, 200),
+    page("patterns", TABLE): (403, 403, 200, 200),
     page("revoke", TABLE, f"?principal={READER}&privilege=READ"): (403, 403, 200, 200),
     page("revoke", TABLE, f"?principal={READER}&privilege=ADMIN"): (403, 403, 404, 404),
     page("revoke", TABLE, f"?principal={STRANGER}"): (403, 403, 404, 404),

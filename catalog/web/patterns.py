@@ -1,0 +1,132 @@
+"""/catalog/patterns/<urn>: giving privileges on all entities of a kind whose names begin alike (rules/cdap.md CD-5)."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from catalog.services import granting
+from catalog.services.granting import Sent
+from catalog.web import cdap_tabs, entity, picking, words
+from catalog.web.forms import PatternForm
+from catalog.web.picking import Picker
+from catalog.web.subject import Subject
+from policies.engine.families import cdap, cdap_names
+from policies.engine.families.cdap_names import INSTANCE_URN, CdapName, Pattern
+from policies.errors import Forbidden, Invalid
+from policies.guard import signed_in
+
+DOOR = "pages"
+
+_NO_START = "This is no beginning of such a name: it holds no blank, bracket, comma, colon, * or further dot."
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@signed_in
+def give(request: HttpRequest, urn: str) -> HttpResponse:
+    """The form, what a pattern stands for now, and the giving; needs ADMIN through a pattern at least as wide.
+
+    Whoever may see the grants of the entity gets the form (CD-18); its answer is 403 for a pattern that reaches further
+    than they may grant.
+    """
+    subject = Subject.of(request, urn)
+    name = cdap_tabs.name_of(subject)
+    granting.listed(entity=name.urn, principal="", by=subject.by)
+    place, kinds = _place(name), _kinds(name)
+    picker = Picker(picking.PRINCIPALS, subject.by)
+    if request.method != "POST":
+        started = "" if name.kind in cdap_names.PLACES else _own_name(name)
+        return _page(request, subject, PatternForm(kinds, initial={"kind": kinds[0][0], "start": started}), picker)
+    form = PatternForm(kinds, request.POST)
+    is_preview = "preview" in request.POST
+    picker.read(request.POST)
+    if is_preview:
+        form.fields["privileges"].required = False
+    elif not picker.chosen and not picker.errors:
+        picker.errors.append("Choose whom to give it to.")
+    pattern = _pattern(form, place)
+    if pattern is None or not form.is_valid() or (picker.errors and not is_preview):
+        return _page(request, subject, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    privileges = tuple(form.cleaned_data["privileges"])
+    try:
+        if is_preview:
+            return _page(request, subject, form, picker, reach=granting.reach(pattern=pattern, by=subject.by))
+        granting.give(sent=[Sent(one, pattern.urn, privileges) for one in picker.chosen], by=subject.by, door=DOOR)
+    except Forbidden:
+        form.add_error(None, f"You need ADMIN through a pattern at least as wide as {pattern.urn}.")
+        return _page(request, subject, form, picker, status=HTTPStatus.FORBIDDEN)
+    except Invalid as error:
+        picker.errors += dict.fromkeys(problem.detail for problem in error.problems)
+        return _page(request, subject, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    messages.success(request, f"{', '.join(cdap.expand(privileges))} given on all of {pattern.urn}.")
+    return redirect(cdap_tabs.address(cdap_tabs.GRANTS, subject))
+
+
+def _page(
+    request: HttpRequest,
+    subject: Subject,
+    form: PatternForm,
+    picker: Picker,
+    *,
+    reach: granting.Reach | None = None,
+    status: HTTPStatus = HTTPStatus.OK,
+) -> HttpResponse:
+    place = _place(cdap_tabs.name_of(subject))
+    return entity.draw(
+        request,
+        subject,
+        tab=cdap_tabs.GRANTS,
+        template="catalog/grants/pattern.html",
+        status=status,
+        form=form,
+        picker=picker.context(),
+        reach=reach,
+        lead=_lead(place),
+        action=cdap_tabs.pattern_address(subject),
+        back=cdap_tabs.address(cdap_tabs.GRANTS, subject),
+    )
+
+
+def _pattern(form: PatternForm, place: CdapName) -> Pattern | None:
+    """Return the pattern that was asked for, with an error beside the field when there is none."""
+    form.is_valid()
+    if "kind" not in form.cleaned_data or "start" not in form.cleaned_data:
+        return None
+    found = cdap_names.pattern(f"{form.cleaned_data['kind']}:{_lead(place)}{form.cleaned_data['start']}*")
+    if found is None:
+        form.add_error("start", _NO_START)
+    return found
+
+
+def _place(name: CdapName) -> CdapName:
+    """Return what the pattern is about the content of: the entity itself, or what it lies in."""
+    if name.kind in cdap_names.PLACES:
+        return name
+    return cdap_names.read(name.above[0]) or name
+
+
+def _lead(place: CdapName) -> str:
+    """Return how the names of all that lies in a place begin; of all namespaces' content nothing is alike."""
+    return "" if place.urn == INSTANCE_URN else f"{place.urn.split(':', 3)[3]}."
+
+
+def _own_name(name: CdapName) -> str:
+    return name.urn.split(":", 3)[3].removeprefix("(urn:li:dataPlatform:cdap,").split(",")[0].rpartition(".")[2]
+
+
+def _kinds(name: CdapName) -> Sequence[tuple[str, str]]:
+    """Return the kinds a pattern may be of: the entity's own, or every listed kind that lies in it."""
+    if name.kind == cdap_names.APPLICATION:
+        found: Sequence[str] = (cdap_names.PROGRAM,)
+    elif name.kind == cdap_names.INSTANCE:
+        found = cdap.listed_kinds()
+    elif name.kind == cdap_names.NAMESPACE:
+        found = [kind for kind in cdap.listed_kinds() if kind != cdap_names.NAMESPACE]
+    else:
+        found = (name.kind,)
+    return [(kind, words.many(kind)) for kind in found]

@@ -3,7 +3,7 @@
 Problems are noted with their places, like those that the family itself finds in a document.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from policies import queries, store
@@ -14,10 +14,20 @@ from policies.engine.model import Effect, Statement
 from policies.models.roles import ROLE_PREFIX
 
 
-def unbound(*, family: Family, document: Any) -> list[Problem]:
-    """Return a problem for each thing a document binds that does not exist; the document may be invalid otherwise."""
+def existing(pairs: Iterable[tuple[Family, Any]]) -> frozenset[str]:
+    """Return the URNs of those things that exist, of all that these documents bind; one query for each kind."""
+    bound = {urn for family, document in pairs for _, urn in family.bound(document)}
+    return frozenset(queries.names(urns=bound)) if bound else frozenset()
+
+
+def unbound(*, family: Family, document: Any, known: Container[str] | None = None) -> list[Problem]:
+    """Return a problem for each thing a document binds that does not exist; the document may be invalid otherwise.
+
+    `known` is what exists of it; it is looked up when not given.
+    """
+    if known is None:
+        known = existing([(family, document)])
     bound = family.bound(document)
-    known = queries.names(urns={urn for _, urn in bound}) if bound else {}
     return [Problem("role.unknown", pointer, f"There is no role {urn}.") for pointer, urn in bound if urn not in known]
 
 

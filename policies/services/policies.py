@@ -5,23 +5,21 @@ Every function asks the authority itself, so that no door can forget. A refused 
 
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
-from policies import announce, authority, queries
+from policies import authority, queries
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy, Problem, UnknownFamily
-from policies.engine.matching import CONSTANTS
-from policies.engine.model import SYSTEM_ACTOR, Actor, Origin, Statement
+from policies.engine.model import SYSTEM_ACTOR, Actor, Origin
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.models import Policy, PolicyEvent, PolicyFacet, PolicyVersion, Verb
+from policies.models import Policy, PolicyVersion, Verb
 from policies.models.fields import is_storable
 from policies.models.policy import POLICY_PREFIX
-from policies.services import bindings, lockout
+from policies.services import bindings, lockout, policy_rows
 
 #: What a holder of the privilege can do: effectively everything (source 000, platform privileges).
 MANAGE = (("MANAGE_POLICIES",),)
@@ -29,7 +27,6 @@ MANAGE = (("MANAGE_POLICIES",),)
 #: Ends of an id that would be another page of the API: `/policies/{urn}/versions/` are the versions of `{urn}`.
 _TAKEN_END = re.compile(r"/versions(/[0-9]+(/restore)?)?\Z")
 
-_VALUE_LENGTH = 1024
 _NAME_LENGTH = 255
 
 
@@ -48,6 +45,15 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class Write:
+    """One of many writes: the draft takes the place of the policy with this URN at this version (None: it is new)."""
+
+    urn: str
+    draft: Draft
+    version: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
     """A stored policy and the version of all policies that its write made."""
 
@@ -62,17 +68,16 @@ def create(*, draft: Draft, by: Actor, door: str, urn: str | None = None, is_sys
     Raises Forbidden, Invalid with every problem, or Conflict when the URN is taken.
     """
     authority.require(by=by, any_of=MANAGE)
-    urn = f"{POLICY_PREFIX}{uuid.uuid4()}" if urn is None else checked_urn(urn)
+    urn = new_urn() if urn is None else checked_urn(urn)
     columns = _columns(draft)
     with transaction.atomic():
         policy_version = PolicyVersion.bump()
         _check_bound(draft)
         if Policy.objects.filter(urn=urn).exists():
             raise Conflict(f"There is a policy {urn} already.")
-        columns.setdefault("is_editable", not is_system)
-        policy = Policy(urn=urn, family=draft.family, is_system=is_system, created_by=by.urn, **columns)
-        _save(policy, by=by)
-        _record(policy, Verb.CREATED, policy_version, before=None, by=by, door=door)
+        policy = _made(urn, draft, columns, by=by, is_system=is_system)
+        policy_rows.store(new=[policy], by=by)
+        policy_rows.record({Verb.CREATED: [policy]}, policy_version, before={}, by=by, door=door)
     return Written(policy, policy_version)
 
 
@@ -89,17 +94,52 @@ def update(
     with transaction.atomic():
         policy_version = PolicyVersion.bump()
         _check_bound(draft)
-        policy = _stored(urn, by=by, if_version=if_version)
-        if policy.family != draft.family:
-            raise Invalid.one(code="family.fixed", pointer="/family", detail="A policy keeps its family.")
-        before = snapshot_of(policy)
+        policy = queries.policy(urn=urn)
+        _check_changing(policy, by=by, if_version=if_version)
+        before = {urn: policy_rows.snapshot_of(policy)}
         with lockout.guarded(policy=policy, by=by):
-            for name, value in columns.items():
-                setattr(policy, name, value)
-            policy.version += 1
-            _save(policy, by=by)
-        _record(policy, verb, policy_version, before=before, by=by, door=door)
+            _change(policy, family=draft.family, columns=columns)
+            policy_rows.store(changed=[policy], by=by)
+        policy_rows.record({verb: [policy]}, policy_version, before=before, by=by, door=door)
     return Written(policy, policy_version)
+
+
+def write_many(*, writes: Sequence[Write], by: Actor, door: str) -> int:
+    """Store new policies and replace stored ones, all or none, as one version of all policies, and return that version.
+
+    Takes a few statements for each batch of rows, however many policies there are. Raises what `create` and `update`
+    raise, for the first policy that cannot be written; whether somebody is left who can manage policies is asked of all
+    together, so that one may take that power while another gives it.
+    """
+    authority.require(by=by, any_of=MANAGE)
+    with transaction.atomic():
+        policy_version = PolicyVersion.bump()
+        known = bound_by(one.draft for one in writes)
+        stored = {policy.urn: policy for policy in queries.policies_among(urns=[one.urn for one in writes])}
+        new: list[Policy] = []
+        changed: list[Policy] = []
+        before: dict[str, policy_rows.Snapshot] = {}
+        for one in writes:
+            columns = _columns(one.draft, known=known)
+            policy = stored.get(one.urn)
+            if one.version is None:
+                if policy is not None:
+                    raise Conflict(f"There is a policy {one.urn} already.")
+                new.append(_made(one.urn, one.draft, columns, by=by))
+            elif policy is None:
+                raise NotFound(f"There is no policy {one.urn!r}.")
+            else:
+                _check_changing(policy, by=by, if_version=one.version)
+                before[policy.urn] = policy_rows.snapshot_of(policy)
+                _change(policy, family=one.draft.family, columns=columns)
+                changed.append(policy)
+        is_at_risk = bool(changed) and lockout.is_at_risk(by=by)
+        policy_rows.store(new=new, changed=changed, by=by)
+        if is_at_risk:
+            lockout.refuse_loss(of="the policies that this replaces, as they are")
+        done = {Verb.CREATED: new, Verb.UPDATED: changed}
+        policy_rows.record(done, policy_version, before=before, by=by, door=door)
+    return policy_version
 
 
 def put(*, urn: str, draft: Draft, by: Actor, door: str) -> Written:
@@ -150,21 +190,36 @@ def delete(*, urn: str, by: Actor, door: str, if_version: int | None = None) -> 
     authority.require(by=by, any_of=MANAGE)
     with transaction.atomic():
         policy_version = PolicyVersion.bump()
-        policy = _stored(urn, by=by, if_version=if_version)
+        policy = queries.policy(urn=urn)
+        _check_changing(policy, by=by, if_version=if_version)
         if policy.is_system:
             raise Forbidden((), f"{policy.name} is a system policy and cannot be deleted.")
-        before = snapshot_of(policy)
+        before = {urn: policy_rows.snapshot_of(policy)}
         policy.version += 1
-        _record(policy, Verb.DELETED, policy_version, before=before, by=by, door=door)
+        policy_rows.record({Verb.DELETED: [policy]}, policy_version, before=before, by=by, door=door)
         with lockout.guarded(policy=policy, by=by):
             policy.delete()
     return policy_version
 
 
-def checked(draft: Draft) -> dict[str, Any]:
-    """Return the document as it would be stored; raises Invalid with every problem. Stores nothing."""
-    document: dict[str, Any] = _columns(draft)["document"]
+def checked(draft: Draft, *, known: Container[str] | None = None) -> dict[str, Any]:
+    """Return the document as it would be stored; raises Invalid with every problem. Stores nothing.
+
+    `known` is what exists of what the document binds; it is looked up when not given.
+    """
+    document: dict[str, Any] = _columns(draft, known=known)["document"]
     return document
+
+
+def bound_by(drafts: Iterable[Draft]) -> frozenset[str]:
+    """Return which of all that these drafts bind exists, in one look; a draft may be invalid."""
+    known = families.FAMILIES
+    return bindings.existing((known[one.family], one.document) for one in drafts if one.family in known)
+
+
+def new_urn() -> str:
+    """Return a URN for a policy that nobody gave one."""
+    return f"{POLICY_PREFIX}{uuid.uuid4()}"
 
 
 def checked_urn(urn: str) -> str:
@@ -179,21 +234,27 @@ def checked_urn(urn: str) -> str:
     return urn
 
 
-def snapshot_of(policy: Policy) -> dict[str, Any]:
-    """Return what the change log keeps of a policy."""
-    return {"document": policy.document, "state": policy.state, "description": policy.description}
+def _made(urn: str, draft: Draft, columns: dict[str, Any], *, by: Actor, is_system: bool = False) -> Policy:
+    columns.setdefault("is_editable", not is_system)
+    return Policy(urn=urn, family=draft.family, is_system=is_system, created_by=by.urn, **columns)
 
 
-def _stored(urn: str, *, by: Actor, if_version: int | None) -> Policy:
-    policy = queries.policy(urn=urn)
+def _check_changing(policy: Policy, *, by: Actor, if_version: int | None) -> None:
     if not policy.is_editable and by.urn != SYSTEM_ACTOR:
         raise Forbidden((), f"{policy.name} cannot be changed.")
     if if_version is not None and policy.version != if_version:
         raise Stale(f"{policy.name} is at version {policy.version} now, not {if_version}.")
-    return policy
 
 
-def _columns(draft: Draft) -> dict[str, Any]:
+def _change(policy: Policy, *, family: str, columns: Mapping[str, Any]) -> None:
+    if policy.family != family:
+        raise Invalid.one(code="family.fixed", pointer="/family", detail="A policy keeps its family.")
+    for name, value in columns.items():
+        setattr(policy, name, value)
+    policy.version += 1
+
+
+def _columns(draft: Draft, *, known: Container[str] | None = None) -> dict[str, Any]:
     """Check a draft and return the columns that follow from it."""
     try:
         family = families.get(draft.family)
@@ -202,9 +263,10 @@ def _columns(draft: Draft) -> dict[str, Any]:
     try:
         document = family.parse(draft.document)
     except InvalidPolicy as error:
-        raise Invalid([*error.problems, *bindings.unbound(family=family, document=draft.document)]) from None
+        unbound = bindings.unbound(family=family, document=draft.document, known=known)
+        raise Invalid([*error.problems, *unbound]) from None
     columns = family.columns(document)
-    problems = bindings.unbound(family=family, document=document)
+    problems = bindings.unbound(family=family, document=document, known=known)
     problems += bindings.locking_out(family=family, statements=family.compile(document, Origin("", "")))
     problems += [
         Problem(f"{name}.disagrees", f"/{name}", f"The {name} beside the document is not the one in it.")
@@ -225,49 +287,3 @@ def _check_bound(draft: Draft) -> None:
     """Look again at what the document binds, behind every write that came before: a role may have been deleted."""
     if problems := bindings.unbound(family=families.get(draft.family), document=draft.document):
         raise Invalid(problems)
-
-
-def _save(policy: Policy, *, by: Actor) -> None:
-    policy.updated_at = timezone.now()
-    policy.updated_by = by.urn
-    policy.save()
-    family = families.get(policy.family)
-    # A list can be searched for what an inactive policy would grant, too.
-    statements = family.compile(family.activated(policy.document), Origin(policy.urn, policy.name))
-    policy.facets.all().delete()
-    PolicyFacet.objects.bulk_create(
-        PolicyFacet(policy=policy, field=field, value=value[:_VALUE_LENGTH])
-        for field, value in sorted(_facets(*family.mentioned(policy.document), statements))
-    )
-
-
-def _facets(
-    privileges: frozenset[str], resources: frozenset[str], statements: Iterable[Statement]
-) -> set[tuple[str, str]]:
-    """Return what the policy names: privileges and resources as written, actors as tokens, the values of criteria."""
-    found = {(PolicyFacet.Field.PRIVILEGE.value, name) for name in privileges}
-    found |= {(PolicyFacet.Field.RESOURCE.value, name) for name in resources}
-    for statement in statements:
-        found |= {(PolicyFacet.Field.ACTOR.value, token) for token in statement.actors.tokens}
-        for criterion in statement.resources.criteria:
-            if criterion.field not in CONSTANTS:
-                found |= {(PolicyFacet.Field.RESOURCE.value, value) for value in criterion.values if value}
-    return found
-
-
-def _record(
-    policy: Policy, verb: Verb, policy_version: int, *, before: dict[str, Any] | None, by: Actor, door: str
-) -> None:
-    PolicyEvent.objects.create(
-        policy_urn=policy.urn,
-        name=policy.name,
-        family=policy.family,
-        version=policy.version,
-        policy_version=policy_version,
-        verb=verb,
-        by=by.urn,
-        door=door,
-        before=before,
-        after=None if verb is Verb.DELETED else snapshot_of(policy),
-    )
-    transaction.on_commit(announce.policies_changed)

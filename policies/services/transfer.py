@@ -6,8 +6,8 @@ DataHub's own `{"urn", "info"}` is understood. A policy whose URN is stored is r
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
@@ -20,7 +20,7 @@ from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Invalid, Stale
 from policies.models import Policy, PolicyVersion
 from policies.services import changes, json_text, policies
-from policies.services.policies import MANAGE, Draft
+from policies.services.policies import MANAGE, Draft, Write
 
 #: How many policies one file may hold.
 MOST = 10_000
@@ -79,7 +79,8 @@ def exported(rows: Iterable[Policy]) -> dict[str, Any]:
 def planned(*, body: bytes, by: Actor) -> Plan:
     """Read a file and return what it would do. Stores nothing.
 
-    Raises Forbidden, or Invalid with every problem of every policy, each with its place in the file.
+    Raises Forbidden, or Invalid with every problem of every policy, each with its place in the file. Takes the same few
+    queries for any number of policies.
     """
     authority.require(by=by, any_of=MANAGE)
     entries, place = _entries(json_text.loads(body, what="The file"))
@@ -95,23 +96,24 @@ def planned(*, body: bytes, by: Actor) -> Plan:
     return Plan(tuple(found))
 
 
-def store(*, plan: Plan, seen: str, by: Actor, door: str) -> int:
-    """Do what a plan says, all of it or nothing, and return the version of all policies afterwards.
+def store(*, body: bytes, seen: str, by: Actor, door: str) -> tuple[Plan, int]:
+    """Do what a file says, all of it or nothing; return what was done and the version of all policies afterwards.
 
-    Raises Stale when the plan is not the one that was `seen`, and what creating and replacing policies raises.
+    Raises Stale when that is not what was `seen`, what `planned` raises, or Conflict when nobody could manage policies
+    afterwards. Read behind every write that came before, so nothing changes between looking and writing.
     """
     authority.require(by=by, any_of=MANAGE)
-    if seen != plan.fingerprint:
-        raise Stale("Somebody changed these policies meanwhile. Look again at what will be done.")
     with transaction.atomic():
-        version = PolicyVersion.bump()
-        for one in plan.planned:
-            if one.version is None:
-                version = policies.create(urn=one.urn, draft=one.draft, by=by, door=door).policy_version
-            elif one.urn is not None and not one.is_same:
-                written = policies.update(urn=one.urn, draft=one.draft, by=by, door=door, if_version=one.version)
-                version = written.policy_version
-    return version
+        PolicyVersion.advance()
+        plan = planned(body=body, by=by)
+        if seen != plan.fingerprint:
+            raise Stale("Somebody changed these policies meanwhile. Look again at what will be done.")
+        writes = [
+            Write(one.urn or policies.new_urn(), one.draft, one.version) for one in plan.planned if not one.is_same
+        ]
+        if not writes:
+            return plan, PolicyVersion.current()
+        return plan, policies.write_many(writes=writes, by=by, door=door)
 
 
 def _entry(policy: Policy) -> dict[str, Any]:
@@ -136,51 +138,64 @@ def _entries(value: Any) -> tuple[list[Any], str | None]:
             return [value], None
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry of a file: its place there, where in it the document is, and what it says beside the document."""
+
+    place: str
+    document_at: str
+    urn: str | None
+    name: str | None
+    description: str | None
+    draft: Draft
+
+
 class _Reading:
     """The entries of one file, each with its place, and what is wrong with them."""
 
     def __init__(self, entries: Sequence[tuple[str, Any]]) -> None:
         self.problems: list[Problem] = []
-        self._drafts = [draft for place, entry in entries if (draft := self._draft(place, entry)) is not None]
+        read = [one for place, entry in entries if (one := self._read(place, entry)) is not None]
+        known = policies.bound_by(one.draft for one in read)
+        self._entries = [checked for one in read if (checked := self._checked(one, known)) is not None]
 
     def planned(self, by: Actor) -> list[Planned]:
         """Compare the entries with what is stored."""
         self._note_doubles()
-        urns = [urn for _, urn, _ in self._drafts if urn is not None]
+        urns = [one.urn for one in self._entries if one.urn is not None]
         stored = {policy.urn: policy for policy in queries.policies_among(urns=urns)}
-        return [self._planned(place, urn, draft, stored.get(urn or ""), by) for place, urn, draft in self._drafts]
+        return [self._planned(one, stored.get(one.urn or ""), by) for one in self._entries]
 
-    def _draft(self, place: str, entry: Any) -> tuple[str, str | None, Draft] | None:
-        """Check one entry; None when it cannot be made a draft of."""
+    def _read(self, place: str, entry: Any) -> _Entry | None:
+        """Take one entry apart; None when its shape is wrong."""
         before = len(self.problems)
         fields, document_at = self._fields(place, entry)
         if len(self.problems) > before:
             return None
-        urn = fields.get("urn")
         draft = Draft(fields.get("family") or "datahub", fields["document"], fields.get("state"), None)
+        return _Entry(place, document_at, fields.get("urn"), fields.get("name"), fields.get("description"), draft)
+
+    def _checked(self, one: _Entry, known: Container[str]) -> _Entry | None:
+        """Return the entry with its document as it would be stored; None when it cannot be stored."""
         try:
-            if urn is not None:
-                policies.checked_urn(urn)
+            if one.urn is not None:
+                policies.checked_urn(one.urn)
         except Invalid as error:
-            self._note(place, error.problems)
+            self._note(one.place, error.problems)
         try:
-            document = policies.checked(draft)
+            document = policies.checked(one.draft, known=known)
         except Invalid as error:
             for problem in error.problems:
                 is_beside = problem.code in ("state.disagrees", UnknownFamily.code)
-                self._note(place if is_beside else f"{place}{document_at}", [problem])
+                self._note(one.place if is_beside else f"{one.place}{one.document_at}", [problem])
             return None
-        columns = families.get(draft.family).columns(document)
-        if fields.get("name") not in (None, columns["name"]):
-            self._note(
-                place, [Problem("name.disagrees", "/name", "The name beside the document is not the one in it.")]
-            )
-        description = fields.get("description")
-        if "description" in columns and description not in (None, columns["description"]):
-            detail = "The description beside the document is not the one in it."
-            self._note(place, [Problem("description.disagrees", "/description", detail)])
-        beside = None if "description" in columns else description
-        return place, urn, Draft(draft.family, document, draft.state, beside)
+        columns = families.get(one.draft.family).columns(document)
+        for name, beside in (("name", one.name), ("description", one.description)):
+            if name in columns and beside not in (None, columns[name]):
+                detail = f"The {name} beside the document is not the one in it."
+                self._note(one.place, [Problem(f"{name}.disagrees", f"/{name}", detail)])
+        description = None if "description" in columns else one.description
+        return replace(one, draft=Draft(one.draft.family, document, one.draft.state, description))
 
     def _fields(self, place: str, entry: Any) -> tuple[Mapping[str, Any], str]:
         """Return the fields of an entry and where in it its document is, after noting what is wrong with its shape."""
@@ -200,7 +215,8 @@ class _Reading:
         document_at = "info" if "info" in entry else "document"
         return {**entry, "document": entry[document_at]}, f"/{document_at}"
 
-    def _planned(self, place: str, urn: str | None, draft: Draft, stored: Policy | None, by: Actor) -> Planned:
+    def _planned(self, one: _Entry, stored: Policy | None, by: Actor) -> Planned:
+        place, urn, draft = one.place, one.urn, one.draft
         columns = families.get(draft.family).columns(draft.document)
         if stored is None:
             return Planned(urn, columns["name"], draft, None, is_same=False)
@@ -218,11 +234,10 @@ class _Reading:
 
     def _note_doubles(self) -> None:
         first: dict[str, str] = {}
-        for place, urn, _ in self._drafts:
-            if urn is not None and first.setdefault(urn, place) != place:
-                self._note(
-                    place, [Problem("urn.twice", "/urn", f"{urn} stands in this file already, at {first[urn]}.")]
-                )
+        for one in self._entries:
+            if one.urn is not None and (at := first.setdefault(one.urn, one.place)) != one.place:
+                detail = f"{one.urn} stands in this file already, at {at}."
+                self._note(one.place, [Problem("urn.twice", "/urn", detail)])
 
     def _note(self, place: str, problems: Iterable[Problem]) -> None:
         self.problems += (Problem(one.code, f"{place}{one.pointer}", one.detail) for one in problems)

@@ -7,8 +7,7 @@ from django.urls import reverse
 
 from policies import queries
 from policies.models import Policy
-from policies.services import impact, lints
-from policies.services import policies as service
+from policies.services import impact, lints, policy_rows
 from policies.services.policies import Draft
 from policies.web import differences, presenters
 from policies.web.editing import Edit
@@ -65,7 +64,7 @@ def _overtaken(work: Edit, draft: Draft) -> dict[str, Any]:
         return {}
     base = queries.versions(urn=stored.urn).filter(version=began_with).first()
     began = base.after if base is not None else None
-    theirs = service.snapshot_of(stored)
+    theirs = policy_rows.snapshot_of(stored)
     mine = {"document": draft.document, "state": _column(draft, "state"), "description": _column(draft, "description")}
     pairs = [(began, theirs), (began, mine), (theirs, mine)]
     they, you, between = differences.worded([presenters.changes(draft.family, one, other) for one, other in pairs])

@@ -14,6 +14,7 @@ from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.guard import actor_of, needs
 from policies.models import Policy, PolicyEvent
 from policies.services import policies as service
+from policies.services import policy_rows
 from policies.web import differences, pages, presenters, presenting
 from policies.web.policies import crumbs, makers
 from policies.web.policy_actions import refusal_of, seen
@@ -53,7 +54,7 @@ def history(request: HttpRequest, urn: str) -> HttpResponse:
 def version(request: HttpRequest, urn: str, number: int) -> HttpResponse:
     """One version: what it changed, and what taking it up again would change now."""
     event, stored = _event(urn, number), _stored(urn)
-    now = service.snapshot_of(stored) if stored else None
+    now = policy_rows.snapshot_of(stored) if stored else None
     since = presenters.changes(event.family, now, event.after)
     made, again = differences.worded([presenters.changes(event.family, event.before, event.after), since])
     context = {
@@ -89,7 +90,7 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
             sentence = f"Version {number} of {written.policy.name} is in force again."
             messages.success(request, f"{sentence} Saved as version {written.policy_version}.")
         return redirect("policy", urn)
-    changes = presenters.changes(event.family, service.snapshot_of(policy), event.after)
+    changes = presenters.changes(event.family, policy_rows.snapshot_of(policy), event.after)
     return pages.ask(
         request,
         title=f"Take up version {number} of {policy.name} again?",

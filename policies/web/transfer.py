@@ -84,11 +84,11 @@ def import_policies(request: HttpRequest) -> HttpResponse:
         return _form(request, form, status=pages.UNPROCESSABLE)
     body = form.body
     try:
-        plan = transfer.planned(body=body, by=actor_of(request))
-        if request.POST.get("seen"):
-            version = transfer.store(plan=plan, seen=request.POST["seen"], by=actor_of(request), door=pages.DOOR)
+        if seen := request.POST.get("seen"):
+            plan, version = transfer.store(body=body, seen=seen, by=actor_of(request), door=pages.DOOR)
             messages.success(request, f"{_summary(plan)} Saved as version {version}.")
             return redirect("policies")
+        plan = transfer.planned(body=body, by=actor_of(request))
     except Invalid as refusal:
         return _form(request, _again(body), problems=refusal.problems, status=pages.UNPROCESSABLE)
     except (Conflict, Forbidden, NotFound) as refusal:

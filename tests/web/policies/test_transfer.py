@@ -4,9 +4,11 @@ import json
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from policies import authority, queries
-from policies.models import Policy, PolicyVersion
+from policies.models import Policy, PolicyEvent, PolicyFacet, PolicyVersion
 from policies.services import policies
 from tests.web.conftest import DOOR, document_of
 
@@ -177,6 +179,52 @@ def test_one_refusal_undoes_the_whole_file(browse, world, write):
     assert response.status_code == 409
     assert "Nobody who can sign in could manage policies" in response.content.decode()
     assert not Policy.objects.filter(name="Before it").exists()
+
+
+def test_the_power_over_policies_may_pass_from_one_to_another_of_the_same_file(browse, world, write):
+    Policy.objects.filter(facets__value="MANAGE_POLICIES").delete()
+    manages = {"type": "PLATFORM", "actors": {"users": ["urn:li:corpuser:datahub"]}}
+    write("only", displayName="Only", privileges=["MANAGE_POLICIES"], **manages)
+    body = [
+        {"urn": f"{PREFIX}only", "document": document_of(displayName="Only", privileges=["MANAGE_TAGS"], **manages)},
+        {"urn": f"{PREFIX}next", "document": document_of(displayName="N", privileges=["MANAGE_POLICIES"], **manages)},
+    ]
+    client = browse("root")
+    assert confirm(client, send(client, body)).status_code == 302
+    assert queries.policy(urn=f"{PREFIX}only").version == 2
+
+
+def test_a_file_is_one_version_and_costs_a_few_statements_for_any_number_of_policies(browse, world):
+    """New ones and replaced ones: 190 policies more are a few batches of rows more, and the same number of looks."""
+
+    def body(size, version):
+        urns = [f"{PREFIX}{size}-{number}" for number in range(size)]
+        actors = {"users": [f"urn:li:corpuser:{version}"], "roles": ["urn:li:dataHubRole:Admin"]}
+        tags = {"filter": {"criteria": [{"field": "TAG", "values": ["urn:li:tag:a", f"urn:li:tag:{version}"]}]}}
+        return [{"urn": urn, "document": document_of(displayName=urn, actors=actors, resources=tags)} for urn in urns]
+
+    client = browse("root")
+    costs: dict[int, list[int]] = {10: [], 200: []}
+    for size, found in costs.items():
+        for version in (1, 2):
+            seen = send(client, body(size, version))
+            before = PolicyVersion.current()
+            with CaptureQueriesContext(connection) as statements:
+                assert confirm(client, seen).status_code == 302
+            found.append(len(statements))
+            assert PolicyVersion.current() == before + 1
+            stored = Policy.objects.filter(urn__startswith=f"{PREFIX}{size}-")
+            assert {policy.version for policy in stored} == {version}
+            assert [len({*stored.values_list("urn", flat=True)}), stored.count()] == [size, size]
+            facets = PolicyFacet.objects.filter(policy__in=stored)
+            assert facets.filter(value=f"urn:li:tag:{version}").count() == size
+            assert facets.filter(value__in=["urn:li:tag:1", "urn:li:tag:2"]).count() == size
+            events = PolicyEvent.objects.filter(policy_version=before + 1)
+            assert events.count() == size
+            assert all((one.before is None) == (version == 1) for one in events)
+    more = [many - few for few, many in zip(costs[10], costs[200], strict=True)]
+    assert max(more) <= 12, costs
+    assert max(costs[10]) <= 35, costs
 
 
 def test_an_empty_form_says_what_is_needed(browse, world):

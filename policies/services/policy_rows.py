@@ -1,0 +1,112 @@
+"""Policies as rows: documents, what lists filter them by, and their history, for any number of policies at once.
+
+The number of statements grows with batches of rows, not with policies. Nobody is asked here who may write; that is for
+`services.policies`, whose transactions these statements are part of.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from policies import announce
+from policies.engine import families
+from policies.engine.matching import CONSTANTS
+from policies.engine.model import Actor, Origin
+from policies.models import Policy, PolicyEvent, PolicyFacet, Verb
+
+#: How many rows one statement writes at the most; SQLite takes fewer.
+_BATCH = 500
+
+_VALUE_LENGTH = 1024
+
+#: What a write may change; a policy keeps its URN and family.
+_CHANGING = (
+    "name",
+    "description",
+    "type",
+    "state",
+    "is_editable",
+    "document",
+    "version",
+    "updated_at",
+    "updated_by",
+)
+
+#: What the change log keeps of a policy: document, state and description.
+Snapshot = dict[str, Any]
+
+
+def snapshot_of(policy: Policy) -> Snapshot:
+    """Return what the change log keeps of a policy."""
+    return {"document": policy.document, "state": policy.state, "description": policy.description}
+
+
+def store(*, new: Sequence[Policy] = (), changed: Sequence[Policy] = (), by: Actor) -> None:
+    """Write policies, and what they name, as they stand in memory; those that are new get their keys."""
+    now = timezone.now()
+    for policy in (*new, *changed):
+        policy.updated_at, policy.updated_by = now, by.urn
+    Policy.objects.bulk_create(new, batch_size=_BATCH)
+    Policy.objects.bulk_update(changed, _CHANGING, batch_size=_BATCH)
+    if changed:
+        PolicyFacet.objects.filter(policy__in=changed).delete()
+    facets = (
+        PolicyFacet(policy=policy, field=field, value=value)
+        for policy in (*new, *changed)
+        for field, value in sorted(_facets(policy))
+    )
+    PolicyFacet.objects.bulk_create(facets, batch_size=_BATCH)
+
+
+def record(
+    policies: Mapping[Verb, Sequence[Policy]],
+    policy_version: int,
+    *,
+    before: Mapping[str, Snapshot],
+    by: Actor,
+    door: str,
+) -> None:
+    """Add one event for each policy, by what was done to it, and announce the new version once it is committed.
+
+    `before` has the policies by URN as they were; one that is not in it is new.
+    """
+    events = [
+        PolicyEvent(
+            policy_urn=policy.urn,
+            name=policy.name,
+            family=policy.family,
+            version=policy.version,
+            policy_version=policy_version,
+            verb=verb,
+            by=by.urn,
+            door=door,
+            before=before.get(policy.urn),
+            after=None if verb is Verb.DELETED else snapshot_of(policy),
+        )
+        for verb, done in policies.items()
+        for policy in done
+    ]
+    PolicyEvent.objects.bulk_create(events, batch_size=_BATCH)
+    transaction.on_commit(announce.policies_changed)
+
+
+def _facets(policy: Policy) -> set[tuple[str, str]]:
+    """Return what the policy names: privileges and resources as written, actors as tokens, the values of criteria.
+
+    A list can be searched for what an inactive policy would grant, too.
+    """
+    return {(field.value, value[:_VALUE_LENGTH]) for field, value in _named(policy)}
+
+
+def _named(policy: Policy) -> Iterator[tuple[PolicyFacet.Field, str]]:
+    family = families.get(policy.family)
+    privileges, resources = family.mentioned(policy.document)
+    yield from ((PolicyFacet.Field.PRIVILEGE, name) for name in privileges)
+    yield from ((PolicyFacet.Field.RESOURCE, name) for name in resources)
+    for statement in family.compile(family.activated(policy.document), Origin(policy.urn, policy.name)):
+        yield from ((PolicyFacet.Field.ACTOR, token) for token in statement.actors.tokens)
+        for criterion in statement.resources.criteria:
+            if criterion.field not in CONSTANTS:
+                yield from ((PolicyFacet.Field.RESOURCE, value) for value in criterion.values if value)

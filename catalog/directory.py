@@ -1,6 +1,7 @@
 """Names, trees and search over the catalog, and how much of it a policy reaches: for pickers and the policy builder."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
@@ -12,43 +13,46 @@ from policies.engine.ports import Branch, Deep, Named, Portion
 from policies.models.fields import storable
 
 
+@dataclass(frozen=True, slots=True)
 class OrmDirectory:
-    """`policies.engine.ports.Directory` over the tables of the catalog."""
+    """`policies.engine.ports.Directory` over the tables of the catalog; what its viewer may not view is not found."""
+
+    viewer: Actor | None = None
 
     def names(self, *, urns: Collection[str]) -> Mapping[str, str]:
         """Return the names of those that are stored, in one query."""
-        rows = Entity.objects.filter(urn__among=urns).order_by()
+        rows = self._seen(Entity.objects.filter(urn__among=urns)).order_by()
         return dict(rows.values_list("urn", "name"))
 
-    def hidden(self, *, urns: Collection[str], viewer: Actor) -> frozenset[str]:
+    def hidden(self, *, urns: Collection[str]) -> frozenset[str]:
         """Return those that the viewer may not view, by the rule that every page and list follows."""
-        return queries.hidden(urns=urns, by=viewer)
+        return frozenset() if self.viewer is None else queries.hidden(urns=urns, by=self.viewer)
 
     def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[Named]:
         """Return entities whose name or URN has words beginning with the words of the text, best first."""
-        rows = queries.search(text=text, types=types)[:limit]
+        rows = self._seen(queries.search(text=text, types=types))[:limit]
         return [Named(urn, name, type_) for urn, name, type_ in rows.values_list("urn", "name", "type")]
 
     def children(self, *, parent: str, types: Collection[str], limit: int) -> Sequence[Branch]:
         """Return what of these types lies directly in the parent, by name; without one what lies in nothing stored."""
         kinds = storable(types)
-        below = Entity.objects.filter(parent=OuterRef("urn"), type__in=kinds, is_removed=False)
-        rows = Entity.objects.filter(type__in=kinds, is_removed=False).annotate(is_parent=Exists(below))
+        below = self._seen(_present().filter(parent=OuterRef("urn"), type__in=kinds))
+        rows = self._seen(_present().filter(type__in=kinds)).annotate(is_parent=Exists(below))
         if parent:
             rows = rows.filter(parent__in=[parent])
         else:
-            stored = Entity.objects.filter(urn=OuterRef("parent"), is_removed=False)
+            stored = self._seen(_present().filter(urn=OuterRef("parent")))
             rows = rows.filter(Q(parent__isnull=True) | ~Exists(stored))
         columns = rows.order_by("name", "urn").values_list("urn", "name", "type", "is_parent")
         return [Branch(urn, name, type_, is_parent) for urn, name, type_, is_parent in columns[:limit]]
 
     def count_covered(self, *, coverage: Coverage, limit: int) -> int:
         """Return how many entities that are not removed a coverage reaches, counting no further than the limit."""
-        return queries.covered(coverage, _present())[:limit].count()
+        return self._seen(queries.covered(coverage, _present()))[:limit].count()
 
     def sample_covered(self, *, coverage: Coverage, without: Coverage | None, limit: int) -> Sequence[Named]:
         """Return the first few that a coverage reaches, by name, leaving out what another one reaches."""
-        rows = queries.covered(coverage, _present())
+        rows = self._seen(queries.covered(coverage, _present()))
         if without is not None:
             rows = rows.exclude(pk__in=queries.covered(without).order_by().values("pk"))
         columns = rows.order_by("name", "urn").values_list("urn", "name", "type")
@@ -65,7 +69,6 @@ class OrmDirectory:
         self,
         *,
         coverage: Coverage,
-        viewer: Actor | None,
         text: str,
         types: Collection[str],
         start: int,
@@ -74,11 +77,9 @@ class OrmDirectory:
     ) -> Portion:
         """Return the entities that a coverage reaches, by name, from the start on, and how many there are up to a most.
 
-        What the viewer may not view is left out by the same statement (None: nothing is).
+        What the viewer may not view is left out by the same statement.
         """
-        rows = queries.entities(coverage=coverage, text=text, types=types)
-        if viewer is not None:
-            rows = queries.viewable(rows, by=viewer)
+        rows = self._seen(queries.entities(coverage=coverage, text=text, types=types))
         columns = rows.order_by("name", "urn").values_list("urn", "name", "type")[start : start + limit]
         found = [Named(urn, name, type_) for urn, name, type_ in columns]
         if len(found) < limit and (found or not start):
@@ -88,10 +89,16 @@ class OrmDirectory:
     def deepest(self, *, type: str, limit: int) -> Sequence[Deep]:
         """Return the nodes of this type on the lowest levels of its tree, lowest first."""
         prefix = prefix_range("node", [f"urn:li:{type}:"])
-        counted = Ancestry.objects.filter(prefix).values("node").annotate(above=Count("pk")).order_by("-above", "node")
+        nodes = Ancestry.objects.filter(prefix)
+        if self.viewer is not None:
+            nodes = nodes.filter(node__in=self._seen(Entity.objects.filter(type=type)).order_by().values("urn"))
+        counted = nodes.values("node").annotate(above=Count("pk")).order_by("-above", "node")
         levels = dict(counted.values_list("node", "above")[:limit])
         names = self.names(urns=levels)
         return [Deep(urn, names.get(urn, urn), type, above + 1) for urn, above in levels.items()]
+
+    def _seen(self, rows: QuerySet[Entity]) -> QuerySet[Entity]:
+        return rows if self.viewer is None else queries.viewable(rows, by=self.viewer)
 
 
 def _present() -> QuerySet[Entity]:

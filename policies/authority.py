@@ -4,7 +4,9 @@ The three questions: may this actor (`answer`), on what (`visible`), and who may
 loaded raises; nothing is allowed meanwhile.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -25,6 +27,9 @@ from policies.errors import Forbidden
 
 #: The actor as which management commands and the bootstrap act.
 SYSTEM = Actor(SYSTEM_ACTOR)
+
+#: Who reads what is answered now; nobody outside of requests, where the system does.
+_READER: ContextVar[Callable[[], Actor] | None] = ContextVar("reader", default=None)
 
 #: Relatives that are assembled from others, and those they come from: a side of a logical parent link is the entity
 #: itself and, when it is a schema field, the dataset it belongs to.
@@ -157,14 +162,25 @@ def facets() -> FacetSource:
     return source
 
 
+@contextmanager
+def read_by(reader: Callable[[], Actor]) -> Iterator[None]:
+    """Let the directory name and list, while this lasts, what this reader may view; asked for when that is wanted."""
+    token = _READER.set(reader)
+    try:
+        yield
+    finally:
+        _READER.reset(token)
+
+
 def directory() -> Directory:
-    """Return the directory of names that settings.POLICY_PORTS names."""
-    found: Directory = _port("Directory")
+    """Return the directory that settings.POLICY_PORTS names, as whoever reads the answer may see it."""
+    reader = _READER.get() if settings.VIEW_AUTHORIZATION_ENABLED else None
+    found: Directory = _named("Directory")(viewer=None if reader is None else reader())
     return found
 
 
 def names(*, urns: Collection[str]) -> dict[str, str]:
-    """Return the display names of anything with a URN; those without a name are left out."""
+    """Return the display names of anything with a URN; what has none, or may not be viewed, is left out."""
     known = queries.names(urns=urns)
     rest = [urn for urn in urns if urn not in known]
     return {**directory().names(urns=rest), **known} if rest else known
@@ -172,7 +188,12 @@ def names(*, urns: Collection[str]) -> dict[str, str]:
 
 @cache
 def _port(name: str) -> Any:
-    return import_string(settings.POLICY_PORTS[name])()
+    return _named(name)()
+
+
+@cache
+def _named(name: str) -> Any:
+    return import_string(settings.POLICY_PORTS[name])
 
 
 class _Facts:

@@ -4,7 +4,7 @@ Explaining costs more than deciding (names are looked up, near misses are ranked
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
@@ -21,6 +21,8 @@ from policies.engine.snapshot import Snapshot
 NEAREST = 3
 #: How many of those who could change something a sentence names.
 _NAMED = 5
+#: How a sentence calls what its reader may not view.
+_CONCEALED = "something you may not view"
 #: For how many unknown actors of one call users with a similar name are looked up.
 STRANGERS = 5
 
@@ -52,12 +54,17 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A decision, why it is so, for a refusal what came closest, and names that are not known."""
+    """A decision, why it is so, for a refusal what came closest, and names that are not known.
+
+    Where the reader may not view the resource (`is_concealed`), nothing that is stored about it is told: reasons have
+    no words, and nothing comes close.
+    """
 
     decision: Decision
     reasons: tuple[explain.Reason, ...]
     nearest: tuple[explain.Near, ...]
     hints: tuple[Hint, ...]
+    is_concealed: bool = False
 
 
 def explained(*, actor: Actor, ask: Ask, at_least: int = 0) -> Explained:
@@ -74,9 +81,13 @@ def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> l
         _Trace(decision, actor, sorted(ask.requirement.privileges), *facts(ask))
         for (actor, ask), decision in zip(asks, decisions, strict=True)
     ]
+    concealed = authority.directory().hidden(urns={trace.urn for trace in traces} - {""})
     # Ranking is most of the work, so it is done once; words come twice, first to learn which names they need.
     lacking = _ungranted(traces)
-    pairs = [(trace, _nearest([*mine, *trace.misses(snapshot)])) for trace, mine in zip(traces, lacking, strict=True)]
+    pairs = [
+        (trace, [] if trace.urn in concealed else _nearest([*mine, *trace.misses(snapshot)]))
+        for trace, mine in zip(traces, lacking, strict=True)
+    ]
     named = _Names()
     for trace, misses in pairs:
         trace.reasons(named)
@@ -85,7 +96,13 @@ def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> l
     name_of = named.resolved()
     hints = _hints(traces)
     return [
-        Explained(one.decision, one.reasons(name_of), tuple(miss.worded(name_of) for miss in misses), hints(one))
+        Explained(
+            one.decision,
+            _unworded(one.reasons(name_of)) if one.urn in concealed else one.reasons(name_of),
+            tuple(miss.worded(name_of) for miss in misses),
+            hints(one),
+            is_concealed=one.urn in concealed,
+        )
         for one, misses in pairs
     ]
 
@@ -117,6 +134,11 @@ class _Trace:
     resource: Resource | None
     subresources: tuple[Resource, ...]
 
+    @property
+    def urn(self) -> str:
+        """What the question is about; nothing where it is about no one entity."""
+        return self.resource.urn if self.resource else ""
+
     def reasons(self, name_of: explain.NameOf) -> tuple[explain.Reason, ...]:
         """Return why the answer is what it is."""
         return explain.reasons(self.decision, Question(self.actor, "", self.resource, self.subresources), name_of)
@@ -132,6 +154,10 @@ class _Trace:
                 origin = miss.statement.origin
                 found.setdefault((origin.policy, origin.index), miss)
         return tuple(sorted(found.values(), key=lambda miss: miss.lacking)[:NEAREST])
+
+
+def _unworded(reasons: Sequence[explain.Reason]) -> tuple[explain.Reason, ...]:
+    return tuple(replace(one, because="") for one in reasons)
 
 
 def _nearest(found: Sequence[ungranted.Ungranted | explain.Miss]) -> list[ungranted.Ungranted | explain.Miss]:
@@ -198,8 +224,10 @@ class _Names:
 
     def resolved(self) -> explain.NameOf:
         """Return a function that names each of them; one without a name is called by the id in its URN."""
-        found = authority.names(urns={urn for urn in self._wanted if urn.startswith("urn:")})
-        return lambda urn: found.get(urn) or _plain(urn)
+        urns = {urn for urn in self._wanted if urn.startswith("urn:")}
+        found = authority.names(urns=urns)
+        concealed = authority.directory().hidden(urns=urns - found.keys())
+        return lambda urn: _CONCEALED if urn in concealed else found.get(urn) or _plain(urn)
 
 
 def _plain(urn: str) -> str:

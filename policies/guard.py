@@ -10,7 +10,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.decorators import method_decorator
 from django.views import View
 from rest_framework.exceptions import NotAuthenticated
@@ -94,6 +94,20 @@ def actor_of(request: HttpRequest | Request) -> Actor:
         found = queries.actor(urn=request.user.urn)
         setattr(request, _ACTOR, found)
     return found
+
+
+def reading(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware: whoever calls reads the answer, so that it names and lists nothing the caller may not view."""
+
+    def answered(request: HttpRequest) -> HttpResponse:
+        with authority.read_by(lambda: _reader_of(request)):
+            return get_response(request)
+
+    return answered
+
+
+def _reader_of(request: HttpRequest) -> Actor:
+    return actor_of(request) if request.user.is_authenticated else Actor("", is_active=False)
 
 
 class IsGuarded(BasePermission):

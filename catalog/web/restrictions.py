@@ -48,7 +48,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     data = form.cleaned_data
-    if (choices := asking.choices(form, asker, request)) is not None:
+    if (choices := asking.choices(form, request)) is not None:
         return {"choices": choices}
     urn, resource = data["actor"] or asker.actor.urn, data["resource"]
     kind = urns.type_of(resource)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from policies.engine.matching import Resource
-from policies.engine.model import Actor, Coverage, Statement
+from policies.engine.model import Coverage, Statement
 
 
 class FacetSource(Protocol):
@@ -92,12 +92,16 @@ class Portion:
 
 
 class Directory(Protocol):
-    """Names and search over everything that has a URN outside `policies`, and how much of it a policy reaches."""
+    """Names and search over everything that has a URN outside `policies`, and how much of it a policy reaches.
+
+    It is made for whoever reads it, `viewer` (None: the system, which sees everything), and names, lists and counts
+    nothing that they may not view.
+    """
 
     def names(self, *, urns: Collection[str]) -> Mapping[str, str]:
         """Return the display names of those that have one; a URN without a name is left out."""
 
-    def hidden(self, *, urns: Collection[str], viewer: Actor) -> frozenset[str]:
+    def hidden(self, *, urns: Collection[str]) -> frozenset[str]:
         """Return those that the viewer may not view, stored or not; a number of queries that does not grow."""
 
     def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[Named]:
@@ -113,13 +117,15 @@ class Directory(Protocol):
         """Return the first few that a coverage reaches, by name, leaving out what another one reaches."""
 
     def owners_covered(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
-        """Return who owns something that a coverage reaches, as one of these types (None: any), up to a limit."""
+        """Return who owns something that a coverage reaches, as one of these types (None: any), up to a limit.
+
+        These are people, whom nobody hides: what they own counts whether or not the viewer may view it.
+        """
 
     def covered(
         self,
         *,
         coverage: Coverage,
-        viewer: Actor | None,
         text: str,
         types: Collection[str],
         start: int,
@@ -128,8 +134,7 @@ class Directory(Protocol):
     ) -> Portion:
         """Return the entities that a coverage reaches, by name, from the start on, and how many there are up to a most.
 
-        `viewer` is who will see them: nobody sees what they may not view (None: everything may be seen). `text` and
-        `types` narrow them as a search does.
+        `text` and `types` narrow them as a search does.
         """
 
     def deepest(self, *, type: str, limit: int) -> Sequence[Deep]:

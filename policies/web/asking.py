@@ -60,15 +60,8 @@ class Asker:
         return cls(actor, others.is_allowed, frozenset(may_open))
 
     def may_know(self, urn: str) -> bool:
-        """Whether facts about this entity may be told: under view authorization only what they could look up."""
-        if not settings.VIEW_AUTHORIZATION_ENABLED or self.may_ask_about_others:
-            return True
-        return not authority.directory().hidden(urns=[urn], viewer=self.actor)
-
-    @property
-    def may_search(self) -> bool:
-        """Whether names may be suggested."""
-        return self.may_ask_about_others or not settings.VIEW_AUTHORIZATION_ENABLED
+        """Whether facts about this entity may be told: those that the asker could look up."""
+        return not authority.directory().hidden(urns=[urn])
 
     def policy_url(self, urn: str) -> str:
         """Return the page of a stored policy for who may open it; the implicit ones have none."""
@@ -113,12 +106,12 @@ def page(request: HttpRequest, *, route: str, form: WhyForm, template: str, answ
     return render(request, template, context, status=status)
 
 
-def choices(form: WhyForm, asker: Asker, request: HttpRequest) -> list[dict[str, str]] | None:
+def choices(form: WhyForm, request: HttpRequest) -> list[dict[str, str]] | None:
     """Return what the word in the form may mean, with an error beside it; None when the form holds a URN or nothing."""
     text = form.cleaned_data["resource"]
     if not text or text.startswith("urn:"):
         return None
-    found = authority.directory().search(text=text, types=(), limit=_CHOICES) if asker.may_search else ()
+    found = authority.directory().search(text=text, types=(), limit=_CHOICES)
     form.add_error(
         "resource",
         "Several things may be meant; choose one."

@@ -57,11 +57,11 @@ def what(request: HttpRequest) -> HttpResponse:
 
 
 def _can(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
-    if (choices := asking.choices(form, asker, request)) is not None:
+    if (choices := asking.choices(form, request)) is not None:
         return {"choices": choices}
     urn, resource = form.cleaned_data["actor"] or asker.actor.urn, form.cleaned_data["resource"]
     found = holdings.held(actor=queries.actor(urn=urn), asked=Asked(resource) if resource else None)
-    names = _names(asker, urn, resource)
+    names = authority.names(urns={urn, resource} - {""})
     ways = ((one.family, one.privilege.category) for one in found.holdings)
     answer = {
         "actor": {"urn": urn, "name": names.get(urn, urn)},
@@ -94,7 +94,7 @@ def _section(family: str, category: str, held: tuple[Holding, ...], asker: Asker
 
 
 def _who(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
-    if (choices := asking.choices(form, asker, request)) is not None:
+    if (choices := asking.choices(form, request)) is not None:
         return {"choices": choices}
     privilege, resource = form.cleaned_data["privilege"], form.cleaned_data["resource"]
     found = reach.who(privilege=privilege, asked=Asked(resource) if resource else None)
@@ -123,7 +123,6 @@ def _what(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     start = (number - 1) * _PAGE_SIZE
     found = authority.directory().covered(
         coverage=coverage,
-        viewer=None if asker.may_search else asker.actor,
         text=data["q"],
         types=[data["type"]] if data["type"] else (),
         start=start,
@@ -144,11 +143,6 @@ def _what(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     }
     rows = [{"named": named, "url": reverse("entity", args=[named.urn])} for named in found.rows]
     return {"answer": answer, "rows": rows, "columns": [{"label": "Name"}, {"label": "Type"}]}
-
-
-def _names(asker: Asker, urn: str, resource: str) -> dict[str, str]:
-    may_know = not resource or asker.may_know(resource)
-    return authority.names(urns={urn, resource} - {""} if may_know else {urn})
 
 
 def _whole(text: str | None) -> int:

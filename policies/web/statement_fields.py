@@ -66,7 +66,7 @@ def names_of(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     wanted = {(kind, identifier.lower()) for kind, identifier in pairs if patterns.is_object_id(identifier)}
     urns = authority.facets().find(objects=wanted) if wanted else {}
     names = authority.names(urns=set(urns.values())) if urns else {}
-    return {pair: names.get(urn, urn) for pair, urn in urns.items()}
+    return {pair: names[urn] for pair, urn in urns.items() if urn in names}
 
 
 def _names(rows: Iterable[Row]) -> Mapping[tuple[str, str], str]:

@@ -30,7 +30,7 @@ def why(request: HttpRequest) -> HttpResponse:
 
 def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     data = form.cleaned_data
-    if (choices := asking.choices(form, asker, request)) is not None:
+    if (choices := asking.choices(form, request)) is not None:
         return {"choices": choices}
     urn, resource = data["actor"] or asker.actor.urn, data["resource"]
     ask = Ask(one(data["privilege"]), Asked(resource) if resource else None, data["sub_resources"])
@@ -41,8 +41,8 @@ def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]
 def _presented(
     found: Explained, urn: str, privilege: str, resource: str, asker: Asker, request: HttpRequest
 ) -> dict[str, Any]:
-    may_know = not resource or asker.may_know(resource)
-    names = authority.names(urns={urn, resource} - {""} if may_know else {urn})
+    may_know = not found.is_concealed
+    names = authority.names(urns={urn, resource} - {""})
     is_stored = not resource or not may_know or explaining.is_known(urn=resource)
     return {
         "is_allowed": found.decision.is_allowed,
@@ -55,7 +55,7 @@ def _presented(
         "may_know": may_know,
         "restrictions_url": _restrictions_url(found, urn, resource) if may_know else "",
         "reasons": [{"reason": reason, "url": asker.policy_url(reason.policy)} for reason in found.reasons],
-        "nearest": _nearest(found.nearest, asker) if may_know else [],
+        "nearest": _nearest(found.nearest, asker),
         "hints": [_hint(hint, request) for hint in found.hints],
     }
 

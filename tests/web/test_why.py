@@ -156,7 +156,9 @@ def test_under_view_authorization_nothing_hidden_is_told(browse, world, orders, 
     assert "You may not view this entity" in stored
     assert ask(client, privilege="EDIT_ENTITY_TAGS", resource="ord").context["choices"] == []
     assert stored == absent
-    assert ask(browse("steward"), privilege="EDIT_ENTITY_TAGS", resource=DATASET).context["answer"]["nearest"]
+    assert not ask(browse("steward"), privilege="EDIT_ENTITY_TAGS", resource=DATASET).context["answer"]["nearest"]
+    asked = {"privilege": "EDIT_ENTITY_TAGS", "resource": DATASET, "actor": "otto"}
+    assert ask(browse("root"), **asked).context["answer"]["nearest"]
 
 
 def test_a_suspended_person_is_denied_with_that_reason(browse, world):

@@ -1,0 +1,207 @@
+"""With VIEW_AUTHORIZATION_ENABLED the pages about policies and Why hide what the pages of the catalog hide.
+
+Otto manages policies, may ask about others, and may view one dataset; what he may do does not let him view more.
+"""
+
+import html
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.db import connection
+from django.http import JsonResponse
+from django.test.utils import CaptureQueriesContext
+
+from policies import authority, explaining, queries
+from policies.authority import Ask, Asked
+from policies.engine.requirements import one
+from policies.guard import reading
+from policies.services import policies
+from tests.web.catalog.conftest import BOARD, EUROPE, ORDERS, OUTSIDER, OWNER, REVENUE, SALARIES, SALES, SECRET, hide
+from tests.web.conftest import DOOR, document_of
+
+BASE = "/settings/permissions/policies"
+HIDDEN = "urn:li:dataHubPolicy:about-hidden"
+#: Names that stand in no URN of the catalog.
+NAMES = ("Secret plans", "Europe", "Sales board")
+
+
+@pytest.fixture
+def client(shelves, settings, write):
+    """Return otto, who manages policies and may view orders alone."""
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    hide()
+    privileges = ["MANAGE_POLICIES", "CHECK_ACCESS"]
+    write("otto", displayName="O", type="PLATFORM", privileges=privileges, actors={"users": [OUTSIDER]})
+    only = [{"field": "URN", "values": [ORDERS]}]
+    write(
+        "otto-sees",
+        displayName="Otto sees orders",
+        privileges=["VIEW_ENTITY_PAGE"],
+        actors={"users": [OUTSIDER]},
+        resources={"filter": {"criteria": only}},
+    )
+    write(
+        "about-hidden",
+        displayName="About hidden things",
+        actors={"users": [OWNER]},
+        resources={"filter": {"criteria": criteria("DOMAIN", SECRET, EUROPE)}},
+    )
+    return shelves("outsider")
+
+
+def criteria(field, *values):
+    return [{"field": field, "condition": "EQUALS", "values": list(values)}]
+
+
+def text(response):
+    assert response.status_code == 200, response.content
+    return html.unescape(response.content.decode())
+
+
+def test_a_word_suggests_nothing_hidden(client, shelves):
+    for path, asked in (("/why", {"privilege": "A"}), ("/why/can", {}), ("/why/who", {"privilege": "A"})):
+        for word, found in (("salaries", []), ("secret", []), ("orders", [ORDERS])):
+            answer = client.get(path, {**asked, "actor": "", "resource": word})
+            assert [choice["urn"] for choice in answer.context["choices"]] == found, (path, word)
+    seen = shelves("root").get("/why", {"privilege": "A", "resource": "salaries"}).context["choices"]
+    assert [choice["urn"] for choice in seen] == [SALARIES]
+
+
+def test_an_answer_names_nothing_hidden(client, shelves):
+    asked = {"privilege": "EDIT_ENTITY_TAGS", "resource": SECRET}
+    for path in ("/why", "/why/can", "/why/who"):
+        assert "Secret plans" not in text(client.get(path, asked)), path
+        assert "Secret plans" in text(shelves("root").get(path, asked)), path
+
+
+def test_nothing_is_told_about_what_a_refusal_or_permission_rests_on(client, shelves):
+    for actor in ("olga", "stella"):
+        asked = {"actor": actor, "privilege": "EDIT_ENTITY_TAGS", "resource": SALARIES}
+        answer = client.get("/why", asked).context["answer"]
+        assert (answer["may_know"], answer["nearest"]) == (False, [])
+        assert [row["reason"].because for row in answer["reasons"]] == [""] * len(answer["reasons"])
+        seen = shelves("root").get("/why", asked).context["answer"]
+        assert seen["nearest"] or all(row["reason"].because for row in seen["reasons"])
+
+
+def test_a_fact_that_is_hidden_is_not_named_in_a_sentence(client, shelves, write):
+    write(
+        "tags-in-sales",
+        displayName="Tags in Sales",
+        actors={"users": [OUTSIDER]},
+        resources={"filter": {"criteria": criteria("DOMAIN", SALES)}},
+    )
+    asked = {"privilege": "EDIT_ENTITY_TAGS", "resource": ORDERS, "actor": "otto"}
+    (row,) = client.get("/why", asked).context["answer"]["reasons"]
+    assert "something you may not view" in row["reason"].because
+    assert "sales" not in row["reason"].because.lower().replace("something you may not view", "")
+    assert "Sales" in shelves("root").get("/why", asked).context["answer"]["reasons"][0]["reason"].because
+
+
+def test_what_somebody_reaches_is_listed_and_counted_as_one_may_view_it(client, shelves):
+    asked = {"actor": "datahub", "privilege": "EDIT_ENTITY_TAGS", "type": "dataset"}
+    seen = client.get("/why/what", asked)
+    assert ([row["named"].urn for row in seen.context["rows"]], seen.context["answer"]["count"]) == ([ORDERS], "1")
+    assert shelves("root").get("/why/what", asked).context["answer"]["count"] == "2"
+
+
+def test_pickers_and_trees_offer_nothing_hidden(client, shelves):
+    for field, word, urn in (("URN", "salaries", SALARIES), ("DOMAIN", "secret", SECRET), ("GLOSSARY", "rev", REVENUE)):
+        address = f"{BASE}/options/{field}"
+        assert urn not in text(client.get(address, {"q": word})), field
+        assert urn in text(shelves("root").get(address, {"q": word})), field
+    assert ORDERS in text(client.get(f"{BASE}/options/URN", {"q": "orders"}))
+    assert "urn:li:domain:" not in text(client.get(f"{BASE}/branches/DOMAIN", {"name": "c0"}))
+    roots = shelves("root").get(f"{BASE}/branches/DOMAIN", {"name": "c0"}).context["branches"]
+    assert {branch["urn"]: branch["is_parent"] for branch in roots} == {EUROPE: True, SECRET: False}
+
+
+def test_a_branch_whose_parent_is_hidden_is_a_root(client, write):
+    write(
+        "otto-sees-sales",
+        displayName="Otto sees Sales",
+        privileges=["VIEW_ENTITY_PAGE"],
+        actors={"users": [OUTSIDER]},
+        resources={"filter": {"criteria": criteria("URN", SALES)}},
+    )
+    roots = client.get(f"{BASE}/branches/DOMAIN", {"name": "c0"}).context["branches"]
+    assert [branch["urn"] for branch in roots] == [SALES]
+
+
+@pytest.mark.parametrize("address", ["", "edit/", "history/", "delete/", "versions/2/"])
+def test_the_pages_of_a_policy_name_nothing_hidden(client, shelves, address):
+    document = document_of(
+        displayName="About hidden things",
+        actors={"users": [OWNER]},
+        resources={"filter": {"criteria": criteria("DOMAIN", SECRET) + criteria("URN", BOARD)}},
+    )
+    draft = policies.Draft("datahub", document)
+    policies.update(urn=HIDDEN, draft=draft, by=authority.SYSTEM, door=DOOR)
+    page = text(client.get(f"{BASE}/{address}{HIDDEN}"))
+    assert [name for name in NAMES if name in page] == []
+    seen = text(shelves("root").get(f"{BASE}/{address}{HIDDEN}"))
+    assert address in ("delete/", "history/") or "Secret plans" in seen
+
+
+def test_the_impact_counts_and_samples_what_may_be_viewed(client, shelves):
+    draft = document_of(
+        displayName="All datasets",
+        actors={"users": [OWNER]},
+        resources={"filter": {"criteria": criteria("TYPE", "dataset")}},
+    )
+    policies.update(urn=HIDDEN, draft=policies.Draft("datahub", draft), by=authority.SYSTEM, door=DOOR)
+    page = client.get(f"{BASE}/edit/{HIDDEN}", {"step": "3"})
+    assert (page.context["impact_entities"]["now"], page.context["impact_entities"]["then"]) == ("1", "1")
+    assert shelves("root").get(f"{BASE}/edit/{HIDDEN}").context["impact_entities"]["now"] == "2"
+    losing = text(client.get(f"{BASE}/delete/{HIDDEN}"))
+    assert "1 entity are no longer covered by it: orders" in losing
+    assert "salaries" not in losing
+
+
+def test_the_deepest_domains_are_found_among_those_that_may_be_viewed(client, shelves):
+    assert [one.urn for one in authority.directory().deepest(type="domain", limit=5)] == [SALES]
+    with authority.read_by(lambda: queries.actor(urn=OUTSIDER)):
+        assert authority.directory().deepest(type="domain", limit=5) == []
+    assert [name for name in NAMES if name in text(client.get("/settings/status"))] == []
+
+
+def test_the_api_explains_as_the_pages_do(client):
+    asked = {
+        "actor": "urn:li:corpuser:stella",
+        "privilege": "EDIT_ENTITY_TAGS",
+        "resource": {"urn": SALARIES},
+        "explain": True,
+    }
+    answer = client.post("/api/v1/authorize", asked, "application/json").json()
+    assert (answer["decision"], answer["nearest"]) == ("DENY", [])
+    answer = client.post("/api/v1/authorize", asked | {"resource": {"urn": ORDERS}}, "application/json").json()
+    assert answer["decision"] == "ALLOW"
+    assert answer["reasons"][0]["because"]
+
+
+def test_outside_of_requests_the_system_reads(client):
+    stella = queries.actor(urn="urn:li:corpuser:stella")
+    ask = Ask(one("EDIT_ENTITY_TAGS"), Asked(SALARIES))
+    assert explaining.explained(actor=stella, ask=ask).nearest
+    assert authority.names(urns=[SECRET]) == {SECRET: "Secret plans"}
+
+
+def test_who_is_not_signed_in_reads_nothing(client, rf):
+    request = rf.get("/")
+    request.user = AnonymousUser()
+    answer = reading(lambda _: JsonResponse(authority.names(urns=[SECRET, ORDERS])))(request)
+    assert answer.content == b"{}"
+
+
+def test_hiding_costs_the_same_number_of_queries_whatever_is_named(client, write):
+    def count(urns):
+        draft = document_of(
+            displayName="About hidden things", resources={"filter": {"criteria": criteria("DOMAIN", *urns)}}
+        )
+        policies.update(urn=HIDDEN, draft=policies.Draft("datahub", draft), by=authority.SYSTEM, door=DOOR)
+        client.get(f"{BASE}/{HIDDEN}")
+        with CaptureQueriesContext(connection) as queries_made:
+            client.get(f"{BASE}/{HIDDEN}")
+        return len(queries_made)
+
+    assert count([SECRET]) == count([SECRET, EUROPE, SALES])

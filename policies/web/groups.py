@@ -18,7 +18,7 @@ from policies.models import GroupProfile
 from policies.models.people import USER_PREFIX
 from policies.services import groups
 from policies.services import needs as wanted
-from policies.web import pages
+from policies.web import naming, pages
 from policies.web.given import ASSIGNS, choose_roles
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm, GroupFilters, GroupForm, NewGroupForm, SearchFilters
@@ -134,13 +134,7 @@ def group_edit(request: HttpRequest, urn: str) -> HttpResponse:
         breadcrumbs=_crumbs(name),
         form=GroupForm(pages.posted(request), initial=pages.initial(now)),
     )
-    if request.method == "POST":
-        saved = page.try_to(lambda typed: groups.update(urn=urn, **typed, by=actor_of(request), door=DOOR))
-        if saved is not None:
-            messages.success(request, f"Saved {saved.name}.")
-            return redirect("group", urn=urn)
-        pages.renew(page.form, now)
-    return page.draw(request)
+    return naming.answer(request, page=page, urn=urn, now=now, save=groups.update)
 
 
 @require_http_methods(["GET", "POST"])

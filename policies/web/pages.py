@@ -91,7 +91,10 @@ def may(request: HttpRequest, **wanted: tuple[Requirement, Asked | None]) -> dic
 
 @dataclass(slots=True)
 class FormPage:
-    """One form on a page of its own: fields, pickers, what the button says, and where "Cancel" goes."""
+    """One form on a page of its own: fields, pickers, what the button says, and where "Cancel" goes.
+
+    `overtaken` is what `naming` found out about somebody else's change.
+    """
 
     title: str
     label: str
@@ -102,6 +105,7 @@ class FormPage:
     subtitle: str = ""
     conflict: str = ""
     shows: Mapping[str, str] = field(default_factory=dict)
+    overtaken: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
 
     def draw(self, request: HttpRequest) -> HttpResponse:

@@ -13,7 +13,7 @@ from policies import queries
 from policies.guard import actor_of, signed_in
 from policies.services import needs as wanted
 from policies.services import people
-from policies.web import pages
+from policies.web import naming, pages
 from policies.web.pages import DOOR, FormPage
 from policies.web.people_forms import OwnPasswordForm, ProfileForm
 from policies.web.people_shown import facts_of
@@ -60,13 +60,8 @@ def profile_edit(request: HttpRequest) -> HttpResponse:
         breadcrumbs=[{"label": "Profile", "url": reverse("profile")}, {"label": "Edit"}],
         form=ProfileForm(pages.posted(request), initial=pages.initial(now)),
     )
-    if request.method == "POST":
-        saved = page.try_to(lambda typed: people.update(urn=urn, **typed, by=actor_of(request), door=DOOR))
-        if saved is not None:
-            messages.success(request, "Your profile is saved.")
-            return redirect("profile")
-        pages.renew(page.form, now)
-    return page.draw(request)
+    done = "Your profile is saved."
+    return naming.answer(request, page=page, urn=urn, now=now, save=people.update, done=done)
 
 
 @sensitive_post_parameters()

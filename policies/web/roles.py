@@ -16,7 +16,7 @@ from policies.guard import actor_of, needs
 from policies.models import Role, RoleAssignment, User
 from policies.services import needs as wanted
 from policies.services import roles
-from policies.web import pages
+from policies.web import naming, pages
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm, NewRoleForm, RoleForm, SearchFilters
 from policies.web.people_shown import account_url
@@ -126,13 +126,7 @@ def role_edit(request: HttpRequest, urn: str) -> HttpResponse:
         breadcrumbs=_crumbs(name),
         form=RoleForm(pages.posted(request), initial=pages.initial(now)),
     )
-    if request.method == "POST":
-        saved = page.try_to(lambda typed: roles.update(urn=urn, **typed, by=actor_of(request), door=DOOR))
-        if saved is not None:
-            messages.success(request, f"Saved {saved.name}.")
-            return redirect("role", urn=urn)
-        pages.renew(page.form, now)
-    return page.draw(request)
+    return naming.answer(request, page=page, urn=urn, now=now, save=roles.update)
 
 
 @require_http_methods(["GET", "POST"])

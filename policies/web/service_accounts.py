@@ -14,7 +14,7 @@ from policies.guard import actor_of, needs
 from policies.models import User
 from policies.services import needs as wanted
 from policies.services import people, service_accounts
-from policies.web import pages
+from policies.web import naming, pages
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import NewServiceForm, SearchFilters, ServiceForm
 from policies.web.people_shown import facts_of, losses_of, row_of
@@ -110,13 +110,7 @@ def service_edit(request: HttpRequest, urn: str) -> HttpResponse:
         breadcrumbs=_crumbs(name),
         form=ServiceForm(pages.posted(request), initial=pages.initial(now)),
     )
-    if request.method == "POST":
-        saved = page.try_to(lambda typed: service_accounts.update(urn=urn, **typed, by=actor_of(request), door=DOOR))
-        if saved is not None:
-            messages.success(request, f"Saved {saved.name}.")
-            return redirect("service-account", urn=urn)
-        pages.renew(page.form, now)
-    return page.draw(request)
+    return naming.answer(request, page=page, urn=urn, now=now, save=service_accounts.update)
 
 
 @require_POST

@@ -15,7 +15,7 @@ from policies.guard import actor_of, needs
 from policies.models import User
 from policies.services import needs as wanted
 from policies.services import people
-from policies.web import pages
+from policies.web import naming, pages
 from policies.web.pages import DOOR, FormPage
 from policies.web.people_forms import NewUserForm, UserFilters, UserForm
 from policies.web.people_shown import facts_of, person, row_of
@@ -119,13 +119,7 @@ def user_edit(request: HttpRequest, urn: str) -> HttpResponse:
         breadcrumbs=pages.crumbs("Users & Groups", ("Users", reverse("users")), (name, "")),
         form=UserForm(pages.posted(request), initial=pages.initial(now)),
     )
-    if request.method == "POST":
-        saved = page.try_to(lambda typed: people.update(urn=urn, **typed, by=actor_of(request), door=DOOR))
-        if saved is not None:
-            messages.success(request, f"Saved {saved.name}.")
-            return redirect("user", urn=urn)
-        pages.renew(page.form, now)
-    return page.draw(request)
+    return naming.answer(request, page=page, urn=urn, now=now, save=people.update)
 
 
 def _create(typed: dict[str, Any], chosen: dict[str, tuple[str, ...]], request: HttpRequest) -> User:

@@ -216,8 +216,38 @@ def test_the_second_of_two_who_edit_is_told_and_may_go_on(browse, crew, kind):
     assert "Somebody else changed this" in told.content.decode()
     form = told.context["page"].form
     assert form[field].value() == "Mine"
+    rows = {row["label"]: row for row in told.context["page"].overtaken["rows"]}
+    name = rows[form.fields[field].label]
+    assert (name["before"], name["theirs"], name["yours"]) == (crew[kind].name, "Theirs", "Mine")
+    assert rows[form.fields["description"].label]["yours"] == "mine"
+    assert told.context["page"].overtaken["by"] == "The system"
+    shown = html.unescape(told.content.decode())
+    assert f"<td>{crew[kind].name}</td>" in shown
+    assert "<td>Theirs</td>" in shown
     assert client.post(address, {**typed, "seen": form["seen"].value()}).status_code == 302
     assert "Mine" in queries.names(urns=[crew[kind].urn]).values()
+
+
+def test_a_change_of_what_the_form_does_not_show_is_told_too(browse, person):
+    jo = person("jo")
+    client, address = browse("root"), f"{USERS}/edit/{jo.urn}"
+    seen = client.get(address).context["page"].form["seen"].value()
+    people.suspend(urn=jo.urn, by=queries.actor(urn=ADA), door=DOOR)
+    told = client.post(address, {"display_name": "Jo", "seen": seen})
+    overtaken = told.context["page"].overtaken
+    assert (told.status_code, overtaken["by"], overtaken["at"] is None) == (412, "Ada Admin", False)
+    assert [(row["label"], row["before"], row["theirs"], row["yours"]) for row in overtaken["rows"]] == [
+        ("Display name", "", "", "Jo"),
+        ("State", "ACTIVE", "SUSPENDED", None),
+    ]
+
+
+def test_without_a_record_of_what_an_edit_began_with_both_versions_are_shown(browse, crew):
+    client, address = browse("root"), f"{GROUPS}/edit/{crew['group'].urn}"
+    told = client.post(address, {"name": "Mine", "seen": "0" * 32})
+    overtaken = told.context["page"].overtaken
+    assert (told.status_code, overtaken["knows_before"]) == (412, False)
+    assert [(row["theirs"], row["yours"]) for row in overtaken["rows"]] == [("Crew", "Mine")]
 
 
 @pytest.mark.parametrize("kind", EDITS)

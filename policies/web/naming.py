@@ -31,7 +31,9 @@ _BESIDE = {"state": "State", "origin": "Origin"}
 class Named(Protocol):
     """Something that was stored and has a name."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What people call it."""
 
 
 def answer(

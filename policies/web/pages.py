@@ -4,7 +4,7 @@ with the problems that a service found beside the fields they are about.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
 from django.core.paginator import Page, Paginator
@@ -23,10 +23,17 @@ from policies.guard import actor_of
 from policies.services.changes import fingerprint
 from policies.web.picking import Picker
 
+if TYPE_CHECKING:
+    _Paginator = Paginator[Any]
+else:
+    _Paginator = Paginator
+
 #: What the record of changes calls this door.
 DOOR = "pages"
 
 PAGE_SIZE = 25
+#: How many rows a page may show by choice (rules/datahub.md e).
+SIZES = (10, PAGE_SIZE, 50, 100)
 
 #: What an answer to a form with mistakes is.
 UNPROCESSABLE = 422
@@ -48,9 +55,27 @@ def listed(request: HttpRequest, *, whole: str, part: str, context: Mapping[str,
     return response
 
 
-def page_of(request: HttpRequest, rows: QuerySet[Any] | Sequence[Any], size: int = PAGE_SIZE) -> Page[Any]:
-    """Return the page of rows that the request names; one that is not there becomes one that is."""
-    return Paginator(rows, size).get_page(request.GET.get("page"))
+class SizedPage(Page[Any]):
+    """A page of a list whose reader chooses how long a page is; the pager offers these sizes."""
+
+    sizes = SIZES
+
+
+class _SizedPaginator(_Paginator):
+    def _get_page(self, *args: Any, **kwargs: Any) -> SizedPage:
+        return SizedPage(*args, **kwargs)
+
+
+def page_of(request: HttpRequest, rows: QuerySet[Any] | Sequence[Any], size: int | None = None) -> Page[Any]:
+    """Return the page of rows that the request names; one that is not there becomes one that is.
+
+    The request chooses the size too, unless it is given; a size that is not on offer becomes the usual one.
+    """
+    number = request.GET.get("page")
+    if size is not None:
+        return Paginator(rows, size).get_page(number)
+    chosen = {str(offered): offered for offered in SIZES}.get(request.GET.get("size", ""), PAGE_SIZE)
+    return _SizedPaginator(rows, chosen).get_page(number)
 
 
 def ask(

@@ -10,8 +10,6 @@ from policies.services.checks import EMAIL_LENGTH, TEXT_LENGTH
 from policies.services.invites import LIFETIMES
 from policies.services.tokens import DURATIONS
 
-SIZES = (10, 25, 50, 100)
-
 _LENGTHS = {
     "ONE_HOUR": "1 hour",
     "ONE_DAY": "1 day",
@@ -77,11 +75,10 @@ class SearchFilters(forms.Form):
 
 
 class UserFilters(forms.Form):
-    """What narrows the list of users, and how many a page shows."""
+    """What narrows the list of users."""
 
     q = _search("Name, user name or address")
     state = _choice("State", [("", "All"), *User.State.choices], required=False)
-    size = _choice("Per page", [("", "25"), *((str(size), str(size)) for size in SIZES if size != 25)], required=False)
 
 
 class GroupFilters(forms.Form):

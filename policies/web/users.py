@@ -42,9 +42,9 @@ def user_list(request: HttpRequest) -> HttpResponse:
     """The people, searched, filtered and paged; an htmx request gets the list alone."""
     form = UserFilters(request.GET)
     form.is_valid()
-    filters = {name: form.cleaned_data[name] for name in ("q", "state") if form.cleaned_data.get(name)}
+    filters = {name: value for name, value in form.cleaned_data.items() if value}
     rows = queries.users(kind=User.Kind.PERSON, **filters)
-    page = pages.page_of(request, rows, int(form.cleaned_data.get("size") or pages.PAGE_SIZE))
+    page = pages.page_of(request, rows)
     context = {
         "form": form,
         "page": page,

@@ -455,8 +455,24 @@ def test_users_are_found_by_beginnings_of_words_and_paged_by_choice(browse, crew
     assert client.get(f"{USERS}?q=ersons").context["rows"] == []
     assert client.get(f"{USERS}?state=SUSPENDED").context["rows"] == []
     wrong = client.get(f"{USERS}?size=7&state=GONE")
-    assert wrong.status_code == 200
-    assert wrong.context["form"].errors.keys() == {"size", "state"}
+    assert (wrong.status_code, wrong.context["page"].paginator.per_page) == (200, 25)
+    assert wrong.context["form"].errors.keys() == {"state"}
+
+
+def test_how_many_rows_a_page_shows_is_chosen_and_goes_with_the_rest(browse, crew, person):
+    for number in range(30):
+        person(f"many{number}", display_name=f"Many Persons {number}")
+        groups.create(identifier=f"group{number}", name=f"Many {number}", by=SYSTEM, door=DOOR)
+        roles.create(identifier=f"role{number}", name=f"Many {number}", by=SYSTEM, door=DOOR)
+    client = browse("root")
+    for place, rest in ((USERS, "q=many"), (GROUPS, "q=many"), (ROLES, "q=many")):
+        page = client.get(f"{place}?{rest}&size=10&page=2")
+        assert len(page.context["rows"]) == 10, place
+        shown = html.unescape(page.content.decode())
+        assert f'href="?{rest}&size=50"' in shown, "another size begins at the first page"
+        assert f'href="?{rest}&size=10&page=3"' in shown
+        assert re.search(r'<input type="hidden" name="size" value="10" form="\w+-filters">', shown)
+    assert "per page" not in client.get(f"{USERS}?q=many7").content.decode()
 
 
 def test_the_picker_answers_a_few_and_says_that_there_are_more(browse, crew, person):

@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from catalog import queries
+from catalog.web import external_roles
 from tests.web.catalog.conftest import (
     ANALYSTS,
     BOARD,
@@ -116,11 +117,35 @@ def test_what_somebody_holds(shelves, urn, found):
 
 
 def test_the_pages_of_people_lead_to_what_they_hold(shelves, settings):
-    client = shelves("root")
-    for address, urn in ((reverse("user", args=[OWNER]), OWNER), (reverse("group", args=[ANALYSTS]), ANALYSTS)):
-        assert f'hx-get="{reverse("external-roles-held", args=[urn])}"' in client.get(address).content.decode()
+    pages = (
+        ("root", reverse("user", args=[OWNER]), OWNER),
+        ("root", reverse("group", args=[ANALYSTS]), ANALYSTS),
+        ("owner", reverse("profile"), OWNER),
+    )
+    for name, address, urn in pages:
+        client, held = shelves(name), reverse("external-roles-held", args=[urn])
+        text = client.get(address).content.decode()
+        assert f'hx-get="{held}"' in text
+        assert f'<a href="{held}">' in text, "without scripts a link leads there"
+        alone, part = client.get(held), client.get(held, headers={"HX-Request": "true"})
+        assert (
+            [row.role.urn for row in alone.context["rows"]]
+            == [row.role.urn for row in part.context["rows"]]
+            == [READER]
+        )
+        assert "<html" in alone.content.decode()
     settings.SHOW_ACCESS_MANAGEMENT = False
-    assert "External roles" not in client.get(reverse("user", args=[OWNER])).content.decode()
+    for name, address, _ in pages:
+        assert "external-roles-held" not in shelves(name).get(address).content.decode()
+
+
+def test_the_list_of_what_somebody_holds_pages_on_its_own_page(shelves, monkeypatch):
+    monkeypatch.setattr(external_roles, "PAGE_SIZE", 1)
+    store({(WRITER, "actors"): {"users": [{"user": OWNER}], "groups": []}})
+    held = reverse("external-roles-held", args=[OWNER])
+    part = shelves("owner").get(held, headers={"HX-Request": "true"}).content.decode()
+    assert f'href="{held}?page=2"' in part, "not the second page of the profile it is drawn into"
+    assert shelves("owner").get(f"{held}?page=2").context["page"].number == 2
 
 
 def test_the_life_of_one(shelves):

@@ -51,6 +51,9 @@ class Entity(models.Model):
             models.Index(fields=["type", "name", "urn"], name="entity_by_type"),
             models.Index(fields=["parent"], name="entity_by_parent"),
             models.Index(fields=["project"], name="entity_by_project"),
+            # Counts of what is there look at the types alone; few are removed, so they are what counts leave out.
+            models.Index(fields=["type"], condition=Q(is_removed=False), name="entity_type_of_present"),
+            models.Index(fields=["id"], condition=Q(is_removed=True), name="entity_removed"),
         ]
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ below them. A property test holds `covered` and `covers` equal entity by entity.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -36,14 +37,34 @@ def covered(coverage: Coverage, among: QuerySet[Entity] | None = None) -> QueryS
     A question about one of them is answered with ALLOW, and about any other with DENY. Removed entities are entities.
     """
     entities = Entity.objects.all() if among is None else among
-    if coverage.is_everything:
-        return entities
-    found = entities.filter(_any([*_conditions(coverage.allows, coverage), *granted.reached(coverage)]))
+    return entities if coverage.is_everything else entities.filter(_reached(coverage))
+
+
+def reached_by_any(coverages: Sequence[Coverage]) -> Q:
+    """Return the condition that at least one of one actor's coverages reaches an entity; none reaches nothing.
+
+    Policies often give several of the privileges at once, so what only allows is condensed together.
+    """
+    if any(coverage.is_everything for coverage in coverages):
+        return _EVERYTHING
+    simple = [coverage for coverage in coverages if _only_allows(coverage)]
+    united = [replace(simple[0], allows=tuple(cover for one in simple for cover in one.allows))] if simple else []
+    return _any([_reached(coverage) for coverage in (*united, *(one for one in coverages if one not in simple))])
+
+
+def _only_allows(coverage: Coverage) -> bool:
+    """Whether nothing but its allows says what a coverage reaches: no deny, no grants, no columns that hide others."""
+    is_whole = all(cover.statement.restriction is None for cover in coverage.allows)
+    return is_whole and not coverage.denies and not coverage.granted
+
+
+def _reached(coverage: Coverage) -> Q:
+    found = _any([*_conditions(coverage.allows, coverage), *granted.reached(coverage)])
     denied = _conditions(coverage.denies, coverage)
     for blind in blind_spots(coverage):
         seen = _any(_conditions(blind.lifting, coverage))
         denied.append(_meeting(blind.selector.criteria) & ~seen)
-    return found.exclude(_any(denied)) if denied else found
+    return found & ~_any(denied) if denied else found
 
 
 def _any(conditions: Sequence[Q]) -> Q:
@@ -68,7 +89,7 @@ def _found(condition: Q) -> Q:
 def _conditions(covers: Iterable[Cover], coverage: Coverage) -> list[Q]:
     found = []
     for reach, parts in condensed(covers).items():
-        found.append(_reached(reach, coverage) & _any([_of_types(part) for part in parts]))
+        found.append(_towards(reach, coverage) & _any([_of_types(part) for part in parts]))
     return found
 
 
@@ -85,7 +106,7 @@ def _meeting(criteria: Iterable[Criterion]) -> Q:
     return condition
 
 
-def _reached(reach: Reach, coverage: Coverage) -> Q:
+def _towards(reach: Reach, coverage: Coverage) -> Q:
     if reach.is_unconditional:
         return _EVERYTHING
     found = Q(urn=coverage.actor.urn) if reach.is_self else _NOTHING

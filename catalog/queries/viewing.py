@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from catalog import urns as urn_room
 from catalog.aspects.base import WITHIN
 from catalog.models import Entity, Facet
-from catalog.queries.coverage import covered
+from catalog.queries.coverage import reached_by_any
 from catalog.queries.granted import is_instance_administrator
 from policies import authority
 from policies.authority import Ask, Asked
@@ -51,13 +51,20 @@ _LISTED_OTHERWISE = frozenset({cdap_names.INSTANCE, cdap_names.NAMESPACE, cdap_n
 
 def viewable(rows: QuerySet[Entity], *, by: Actor) -> QuerySet[Entity]:
     """Keep what the caller may view, in the same statement that finds it."""
+    for condition in limits(by=by):
+        rows = rows.filter(condition)
+    return rows
+
+
+def limits(*, by: Actor) -> list[Q]:
+    """Return the conditions, all of which an entity has to meet to be viewed by the caller; none: everything is."""
     if not settings.VIEW_AUTHORIZATION_ENABLED:
-        return rows
-    rows = _listable(rows, by=by)
+        return []
+    found = _listable(by)
     coverages = [authority.visible(actor=by, privilege=privilege) for privilege in sorted(_reading().privileges)]
-    if any(_is_boundless(coverage) for coverage in coverages):
-        return rows
-    return rows.filter(_any(Q(pk__in=_numbers(covered(coverage))) for coverage in coverages))
+    if not any(_is_boundless(coverage) for coverage in coverages):
+        found.append(~Q(type__among=RESTRICTED) | reached_by_any(coverages))
+    return found
 
 
 def may_view(entity: Entity, *, by: Actor) -> bool:
@@ -88,18 +95,15 @@ def redacted(documents: Mapping[str, Any], *, by: Actor) -> dict[str, Any]:
     return {name: _without(document, concealed) for name, document in documents.items()}
 
 
-def _listable(rows: QuerySet[Entity], *, by: Actor) -> QuerySet[Entity]:
+def _listable(by: Actor) -> list[Q]:
     """Leave out the CDAP entities that the caller could not list."""
     if is_instance_administrator(by):
-        return rows
+        return []
     coverages = [authority.visible(actor=by, privilege=privilege) for privilege in cdap.LISTING]
     if any(coverage.is_everything for coverage in coverages):
-        return rows
+        return []
     lying = Facet.objects.filter(field=WITHIN, value=INSTANCE_URN).values("entity")
-    found = ~Q(pk__in=lying) | Q(type__among=_LISTED_OTHERWISE)
-    for coverage in coverages:
-        found |= Q(pk__in=_numbers(covered(coverage)))
-    return rows.filter(found)
+    return [~Q(pk__in=lying) | Q(type__among=_LISTED_OTHERWISE) | reached_by_any(coverages)]
 
 
 def _needed(urn: str, by: Actor) -> Requirement | None:
@@ -120,17 +124,6 @@ def _is_boundless(coverage: Coverage) -> bool:
     """Whether it takes no look at the entities: an allow without any condition, and no deny."""
     is_free = any(cover.is_unconditional and not cover.selector.criteria for cover in coverage.allows)
     return coverage.is_everything or (is_free and not coverage.denies)
-
-
-def _any(conditions: Iterable[Q]) -> Q:
-    found = ~Q(type__among=RESTRICTED)
-    for condition in conditions:
-        found |= condition
-    return found
-
-
-def _numbers(rows: QuerySet[Entity]) -> QuerySet[Entity, Any]:
-    return rows.order_by().values("pk")
 
 
 def _standing(urn: str) -> str:

@@ -105,7 +105,11 @@ class User(AbstractBaseUser, PermissionsMixin):
             models.CheckConstraint(condition=Q(object_id__regex="^[0-9a-f]{24}$"), name="user_object_id_is_hex"),
         ]
         # Lists count and page by these without looking at the rows, which are long.
-        indexes = [models.Index(fields=["kind", "is_removed", "urn"], name="user_listed")]
+        indexes = [
+            models.Index(fields=["kind", "is_removed", "urn"], name="user_listed"),
+            # Few are removed: counts of the others leave these out.
+            models.Index(fields=["id"], condition=Q(is_removed=True), name="user_removed"),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -209,8 +213,9 @@ class GroupProfile(models.Model):
 class Membership(models.Model):
     """A user is in a group: because somebody here said so (native), because its source did (external), or both."""
 
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
-    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="memberships")
+    # Each foreign key is served by an index of both, in one order and in the other.
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships", db_index=False)
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="memberships", db_index=False)
     is_native = models.BooleanField(default=False)
     is_external = models.BooleanField(default=False)
 
@@ -219,6 +224,7 @@ class Membership(models.Model):
             models.UniqueConstraint(fields=["user", "group"], name="membership_once"),
             models.CheckConstraint(condition=Q(is_native=True) | Q(is_external=True), name="membership_has_origin"),
         ]
+        indexes = [models.Index(fields=["group", "user"], name="membership_of_group")]
 
     def __str__(self) -> str:
         return f"{self.user_id} in {self.group_id}"

@@ -34,8 +34,10 @@ def invites() -> QuerySet[InviteToken]:
 
 def member_counts(*, groups: Collection[GroupProfile]) -> dict[str, int]:
     """Return group URN → how many members it has, for each of these groups; one query."""
-    rows = Membership.objects.filter(group__in=[group.group_id for group in groups], user__is_removed=False)
-    counted = dict(rows.order_by().values_list("group_id").annotate(Count("pk")))
+    # Asking each of tens of thousands of members whether it is removed takes longer than leaving out the few that are.
+    removed = User.objects.filter(is_removed=True).order_by().values("pk")
+    rows = Membership.objects.filter(group__in=[group.group_id for group in groups]).exclude(user__in=removed)
+    counted = dict(rows.order_by().values_list("group_id").annotate(Count("user")))
     return {group.urn: counted.get(group.group_id, 0) for group in groups}
 
 

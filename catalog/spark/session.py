@@ -1,0 +1,160 @@
+"""The one place that starts and ends Spark.
+
+Spark is a Java program beside this process. A session starts it, and when the session ends so does the program: nothing
+is left behind. It listens on the loopback address only, unless its master is on another machine.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+#: Where Spark runs when SPARK_MASTER names no other place: here, on every core.
+HERE = "local[*]"
+
+_LOOPBACK = "127.0.0.1"
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+_PROJECT = Path(__file__).parents[2]
+
+#: Loggers of PySpark that repeat, with the Java stack, what the exception says that is being raised.
+_ECHOES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+#: How long the Java program may take to end by itself.
+_PATIENCE_SECONDS = 30
+
+
+class SparkUnavailable(RuntimeError):
+    """Spark cannot be started; the sentence says why, or what to install."""
+
+
+@contextmanager
+def session(name: str, *, folder: Path | None = None, has_ui: bool = False) -> Iterator[SparkSession]:
+    """Start Spark under a name, and end it with the block.
+
+    The master is SPARK_MASTER, else this machine. Everything Spark writes for itself lies in `folder`, by default
+    `spark` in VAR_DIR. `has_ui` serves Spark's own pages, from port 4040 on. Times are UTC, and tables come and go as
+    Arrow. Raises SparkUnavailable where there is no Java, no such master, or Spark runs in this process already.
+    """
+    if SparkContext._active_spark_context is not None:
+        raise SparkUnavailable("Spark runs in this process already; one session at a time.")
+    if not has_java():
+        raise SparkUnavailable(
+            "Spark needs Java 17 or newer, in JAVA_HOME or on the PATH; on Debian: apt-get install default-jre-headless"
+        )
+    for echo in _ECHOES:
+        PySparkLogger.getLogger(echo).disabled = True
+    master = os.environ.get("SPARK_MASTER", "").strip() or HERE
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(_settings(name, master, _made(folder or _default_folder()), has_ui=has_ui).items()))
+    with _java(conf, address=_LOOPBACK if _is_here(master) else None) as gateway:
+        try:
+            spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+        except Py4JError as error:
+            raise SparkUnavailable(f"Spark could not be started at {master}: {error}") from error
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+def has_java() -> bool:
+    """Whether a Java is where Spark looks for one: in JAVA_HOME, then on the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which(f"{home}/bin/java" if home else "java") is not None
+
+
+def _default_folder() -> Path:
+    return Path(os.environ.get("VAR_DIR", "").strip() or _PROJECT / "var") / "spark"
+
+
+def _made(folder: Path) -> Path:
+    folder = folder.resolve()
+    for name in ("local", "warehouse"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _settings(name: str, master: str, folder: Path, *, has_ui: bool) -> dict[str, str]:
+    options = {"log4j2.configurationFile": _LOGGING.as_uri(), "java.io.tmpdir": str(folder / "local")}
+    return {
+        "spark.app.name": name,
+        "spark.master": master,
+        "spark.driver.extraJavaOptions": " ".join(f'"-D{key}={value}"' for key, value in options.items()),
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Functions of one value in Python would need pandas for Arrow, and warn that it is not here.
+        "spark.sql.execution.pythonUDF.arrow.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        "spark.ui.enabled": str(has_ui).lower(),
+        "spark.ui.showConsoleProgress": "false",
+        **({"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK} if _is_here(master) else {}),
+    }
+
+
+def _is_here(master: str) -> bool:
+    """Whether the master is on this machine, so that nobody else has to reach us."""
+    if master.partition("[")[0] in ("local", "local-cluster"):
+        return True
+    host = urlsplit(master).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextmanager
+def _java(conf: SparkConf, *, address: str | None) -> Iterator[JavaGateway]:
+    """Start the Java program, and wait for its end; one that spark-submit started ends with spark-submit."""
+    try:
+        with _listening_on(address):
+            gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]  # PySpark gives it no types
+    except PySparkRuntimeError as error:
+        raise SparkUnavailable("Java ended before Spark was there; what it said stands in the log.") from error
+    try:
+        yield gateway
+    finally:
+        # PySpark itself keeps the program until Python ends, and would hand a dead one to the next session.
+        SparkContext._gateway = SparkContext._jvm = None
+        process: subprocess.Popen[bytes] | None = gateway.proc
+        if process is not None:
+            gateway.shutdown()
+            _ended(process)
+
+
+@contextmanager
+def _listening_on(address: str | None) -> Iterator[None]:
+    """Hand the address to what is started in the block: Spark's pages take it from the environment and nowhere else."""
+    before = os.environ.get("SPARK_LOCAL_IP")
+    if address is not None:
+        os.environ["SPARK_LOCAL_IP"] = address
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ["SPARK_LOCAL_IP"] = before
+        else:
+            os.environ.pop("SPARK_LOCAL_IP", None)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    """See to it that the program has ended: it does so once nobody can write to it any more."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(_PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,9 +1,9 @@
 """A policy's life in a real browser: written in the builder, felt by somebody else, overtaken, restored, deleted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
@@ -38,32 +38,6 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     proposals.apply(proposals=described, by=authority.SYSTEM, door=DOOR)
     yield live_server.url
     store.drop()
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Open a window; what a script or the content policy complains about fails the test."""
-    contexts: list[BrowserContext] = []
-    complaints: list[str] = []
-
-    def open_(**options) -> Page:
-        context = browser.new_context(**options)
-        context.set_default_timeout(20_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: note(message))
-        return page
-
-    def note(message) -> None:
-        # Pages that answer 403, 412 or 422 on purpose make the browser say so.
-        if message.type == "error" and "Failed to load resource" not in message.text:
-            complaints.append(message.text)
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert complaints == []
 
 
 def save(page: Page) -> None:

@@ -1,10 +1,10 @@
 """The catalog in a real browser: a steward edits a tag, an outsider sees no control, and view authorization hides."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import expect
 
 from policies import authority, store
 from policies.services import bootstrap, people, policies
@@ -46,26 +46,6 @@ def _give(username: str, *privileges: str) -> None:
         "editable": True,
     }
     policies.create(draft=policies.Draft("datahub", document), by=authority.SYSTEM, door=DOOR)
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Open a window: `opened(color_scheme="dark")`; scripts must not fail in it, and the browser not complain."""
-    contexts: list[BrowserContext] = []
-    complaints: list[str] = []
-
-    def open_(**options) -> Page:
-        context = browser.new_context(**options)
-        context.set_default_timeout(20_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert complaints == []
 
 
 def test_a_steward_finds_a_dataset_and_tags_it(site, opened):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from catalog.models import Entity
 from catalog.services import proposals
@@ -59,19 +59,9 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """Open a window; a policy violation or script error fails the test."""
-    context = browser.new_context()
-    context.set_default_timeout(20_000)
-    window = context.new_page()
-    complaints: list[str] = []
-    window.on("pageerror", lambda error: complaints.append(str(error)))
-    window.on(
-        "console", lambda message: complaints.append(message.text) if "Content Security" in message.text else None
-    )
-    yield window
-    context.close()
-    assert complaints == []
+def page(opened) -> Page:
+    """Open one window."""
+    return opened()
 
 
 def test_a_policy_is_written_and_the_json_follows(site, page):

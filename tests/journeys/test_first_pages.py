@@ -1,9 +1,9 @@
 """The first pages in a real browser: root looks policies up and asks why; somebody else is refused."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
@@ -47,39 +47,6 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     store.drop()
 
 
-@pytest.fixture
-def complaints() -> Iterator[list[str]]:
-    """Collect what the browser complains about; there must be nothing."""
-    found: list[str] = []
-    yield found
-    assert found == []
-
-
-@pytest.fixture
-def opened(browser: Browser, complaints: list[str]) -> Iterator[Callable[..., Page]]:
-    """Open a window: `opened(color_scheme="dark")`; policy violations and script errors count as complaints."""
-    contexts: list[BrowserContext] = []
-
-    def open_(**options) -> Page:
-        context = browser.new_context(**options)
-        context.set_default_timeout(20_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: _note(message, complaints))
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-
-
-def _note(message, complaints: list[str]) -> None:
-    # A page that answers 403 or 404 on purpose makes the browser say so.
-    if message.type == "error" and "Failed to load resource" not in message.text:
-        complaints.append(message.text)
-
-
 def shows(page: Page, first: int, last: int, *, of: int) -> None:
     expect(page.locator("#policies")).to_contain_text(f"Policies {first}\N{EN DASH}{last} of {of}")
 
@@ -92,7 +59,8 @@ def test_root_lists_filters_reads_and_asks_why_and_somebody_else_may_not(site, o
 
     # While one types, the list follows without a reload, and the address can be shared.
     page.evaluate("window.untouched = true")
-    page.get_by_label("Search", exact=True).press_sequentially("taggers")
+    with page.expect_response(lambda answer: "q=taggers" in answer.url):
+        page.get_by_label("Search", exact=True).press_sequentially("taggers")
     shows(page, 1, 25, of=30)
     page.get_by_label("State").select_option("Inactive")
     shows(page, 1, 15, of=15)

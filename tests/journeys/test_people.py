@@ -1,10 +1,10 @@
 """People in a real browser: invited, signed up, given a role, found by a picker, suspended; a token is seen once."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from policies import authority, queries, store
 from policies.models import User
@@ -43,34 +43,6 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     tokens.create(owner="urn:li:corpuser:datahub", name="laptop", description="For the CLI", by=by, door=DOOR)
     yield live_server.url
     store.drop()
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Open a window: `opened(color_scheme="dark")`; a policy violation or script error fails the test."""
-    contexts: list[BrowserContext] = []
-    complaints: list[str] = []
-
-    def open_(**options) -> Page:
-        context = browser.new_context(**options)
-        context.set_default_timeout(20_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "console",
-            lambda message: (
-                complaints.append(message.text)
-                if message.type == "error" and "Failed to load resource" not in message.text
-                else None
-            ),
-        )
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert complaints == []
 
 
 def test_invited_signed_up_given_a_role_and_suspended(site, opened):

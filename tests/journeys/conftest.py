@@ -1,0 +1,50 @@
+"""Windows of a real browser that let nothing pass unnoticed."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
+
+#: How long a page may take to show what is expected of it: a bound against waiting for ever, not a measurement.
+PATIENCE_MS = 30_000
+
+#: What a browser calls an error although it is meant: pages that answer 403, 412 or 422, and a request of htmx that a
+#: newer one replaced.
+MEANT = ("Failed to load resource", "htmx:afterRequest", "htmx:sendAbort")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patience() -> None:
+    expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture
+def complaints() -> Iterator[list[str]]:
+    """Collect what scripts and the content policy complain about; there must be nothing."""
+    found: list[str] = []
+    yield found
+    assert found == []
+
+
+@pytest.fixture
+def opened(browser: Browser, complaints: list[str]) -> Iterator[Callable[..., Page]]:
+    """Open a window: `opened(color_scheme="dark")` takes what a browser context takes."""
+    contexts: list[BrowserContext] = []
+
+    def open_(**options: object) -> Page:
+        context = browser.new_context(**options)
+        context.set_default_timeout(PATIENCE_MS)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: _note(message, complaints))
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+def _note(message: ConsoleMessage, complaints: list[str]) -> None:
+    if message.type == "error" and not message.text.startswith(MEANT):
+        complaints.append(message.text)

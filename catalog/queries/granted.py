@@ -4,8 +4,11 @@ Settings: CDAP_INSTANCE_ADMINS names who holds everything on the instance, INHER
 lies in its entity (rules/cdap.md CD-5, CD-18).
 """
 
+from collections.abc import Collection
+
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Length, Substr
 
 from catalog.aspects.base import VERSION_OF, WITHIN
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, Facet, WildcardGrant, prefix_range
@@ -44,6 +47,32 @@ def reached(coverage: Coverage) -> list[Q]:
     found += [prefix_range("urn", prefixes)] if prefixes else []
     found += [Q(urn=INSTANCE_URN)] if is_instance_administrator(actor) else []
     return [*found, *_below(found, prefixes)] if settings.INHERIT_PRIVILEGES else found
+
+
+def holding(actor: Actor, privileges: Collection[str]) -> Q:
+    """Return the condition that the actor holds some of these privileges on an entity, without a query of its own.
+
+    For rows that are few, or filtered beforehand: patterns are compared row by row.
+    """
+    if not actor.is_active:
+        return Q(pk__in=[])
+    holders = of_groups(actor.groups | actor.roles)
+    own = EntityUserGrant.objects.filter(user__urn=actor.urn, permission__codename__in=privileges)
+    through = EntityGroupGrant.objects.filter(holders, permission__codename__in=privileges)
+    wide = WildcardGrant.objects.filter(Q(user__urn=actor.urn) | holders, privilege__in=privileges)
+    direct = [rows.values("content_object__urn") for rows in (own, through)]
+    named = Facet.objects.filter(field=VERSION_OF).filter(Q(value__in=direct[0]) | Q(value__in=direct[1]))
+    found = Q(pk__in=own.values("content_object")) | Q(pk__in=through.values("content_object"))
+    found |= Q(pk__in=named.values("entity")) | Q(Exists(wide.filter(prefix=_beginning("urn"))))
+    if settings.INHERIT_PRIVILEGES:
+        place = Q(value__in=direct[0]) | Q(value__in=direct[1]) | Q(Exists(wide.filter(prefix=_beginning("value"))))
+        found |= Q(pk__in=Facet.objects.filter(place, field=WITHIN).values("entity"))
+    return found
+
+
+def _beginning(column: str) -> Substr:
+    """Return as much of a column of the outer statement as the prefix of a pattern is long."""
+    return Substr(OuterRef(column), 1, Length("prefix"))
 
 
 def of_groups(urns: frozenset[str]) -> Q:

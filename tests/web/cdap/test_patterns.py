@@ -154,7 +154,7 @@ def test_a_grant_by_pattern_is_revoked_after_a_question(shop):
     assert shop("maker").get(address.replace(quote(SHOP, safe=""), quote(CLICKS, safe=""))).status_code == 403
     assert client.post(address).status_code == 302
     assert grants.held(pairs=[(TEAM, STREAMS)]) == {(TEAM, STREAMS): ()}
-    last = ChangeEvent.objects.first()
+    last = ChangeEvent.objects.all()[0]
     assert (last.object_urn, last.by, last.after["privileges"]) == (STREAMS, ROOT, [])
     assert client.get(address).status_code == 404
 

@@ -63,16 +63,22 @@ class Covering:
 
         Raises MissingFact when a facet that one of them tests was not loaded; what nobody tests does not matter.
         """
-        facets = resource.facets
-        if not facets.keys() >= self._fields:
-            self._require(live, resource)
         urn = (resource.urn,) if resource.urn else ()
+        try:
+            return self._keep(live, resource.facets, urn)
+        except KeyError:
+            self._require(live, resource)
+            return self._keep(live, {**dict.fromkeys(self._fields, frozenset[str]()), **resource.facets}, urn)
+
+    def _keep(self, live: int, facets: Facets, urn: Sequence[str]) -> int:
         for field, find in self._excluding:
-            for value in urn if field == URN else facets.get(field, ()):
-                live ^= live & (find(value) or 0)
+            for value in urn if field == URN else facets[field]:
+                found = find(value)
+                if found:
+                    live ^= live & found
         covering = self._open
         for field, find in self._wanting:
-            for value in urn if field == URN else facets.get(field, ()):
+            for value in urn if field == URN else facets[field]:
                 found = find(value)
                 if found:
                     covering |= found
@@ -87,7 +93,7 @@ class Covering:
     def _passing_all(self, live: int, facets: Facets, urn: Sequence[str]) -> int:
         """Keep those of the statements with several criteria of which all hold."""
         for field, keep in self._tests:
-            live = keep(live, urn if field == URN else facets.get(field, ()))
+            live = keep(live, urn if field == URN else facets[field])
             if not live:
                 break
         return live

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench import tables
 
-NAMES = ("decide", "bulk", "ingest", "pages")
+NAMES = ("decide", "families", "bulk", "ingest", "pages")
 KEPT = Path("var/bench")
 
 

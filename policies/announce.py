@@ -3,6 +3,7 @@
 import logging
 
 from django.core.cache import cache
+from django.db import Error as DatabaseError
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
@@ -12,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 def policies_changed() -> None:
-    """Let this process look again at once, and ask a worker for a fresh bundle.
+    """Let this process look again at once, and ask the workers to do so, too.
 
     One refresh that has not begun yet serves all writes before it, so a second one is not queued. A broker or cache
     that is away does not undo a write that is committed: every process looks at the version itself within a second,
@@ -22,5 +23,13 @@ def policies_changed() -> None:
     try:
         if cache.add(tasks.QUEUED, value=True, timeout=tasks.QUEUED_SECONDS):
             tasks.refresh_policy_cache.delay()
-    except (OperationalError, OSError, RedisError) as error:
+    except (DatabaseError, OperationalError, OSError, RedisError) as error:
         log.warning("refresh_not_queued", extra={"error": str(error)})
+
+
+def reload() -> int:
+    """Load all active policies anew, ask the workers to compare theirs, and return the version of the policies."""
+    store.drop()
+    version = store.refresh()
+    policies_changed()
+    return version

@@ -2,18 +2,18 @@
 
 The truth is the version row in the database. A process holds one snapshot, looks at the row when the last look is older
 than a second, and then swaps one reference; it never goes back to an older version. Only what changed is read and
-compiled again.
+compiled again. Nothing of it comes from the shared cache (docs/adr/0014).
 """
 
-import json
+import gc
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.core.cache import cache
 from django.db.models import QuerySet
 
 from policies.engine import families
@@ -31,9 +31,7 @@ LOOK_EVERY = 1.0
 #: Seconds a question that demands a version is held back before it is refused.
 WAIT_AT_MOST = 1.0
 
-_BUNDLE_SECONDS = 24 * 3600
 _CHUNK = 500
-
 
 #: Row number and own version of a policy: together they never come again, not even when a URN is used a second time.
 Stamp = tuple[int, int]
@@ -115,29 +113,23 @@ def held() -> tuple[int, float] | None:
     return None if found is None else (found.snapshot.version, time.monotonic() - found.looked_at)
 
 
-def rebuild() -> int:
-    """Leave the newest policies in the shared cache as one bundle, and return their version."""
-    while True:
-        version = PolicyVersion.current()
-        documents = list(_documents(_active()))
-        if PolicyVersion.current() == version:
-            break
-    bundle = [[one.urn, one.family, one.name, *one.stamp, one.document] for one in documents]
-    cache.set(f"policies:{version}", json.dumps(bundle, ensure_ascii=False), timeout=_BUNDLE_SECONDS)
-    cache.set("policies:pointer", version, timeout=None)
+def refresh() -> int:
+    """Compare with the database now, whenever this process did so last, and return the version it answers from."""
     forget()
-    return version
+    return current().version
 
 
 def _look() -> Snapshot:
     """Compare with the database and load what changed.
 
-    Inside a transaction that moved the version itself the snapshot stays as it is: what is not committed yet is
-    nobody's policy. A load that a commit overtook is repeated, so version and policies always belong together.
+    Inside a transaction that moved the version itself the snapshot stays as it is, and one that is loaded there is not
+    kept: what is not committed yet is nobody's policy. A load that a commit overtook is repeated, so version and
+    policies always belong together.
     """
     with _holder.lock:
         held = _holder.held
-        if held is not None and PolicyVersion.is_moving():
+        is_moving = PolicyVersion.is_moving()
+        if held is not None and is_moving:
             return held.snapshot
         while True:
             looked_at = time.monotonic()
@@ -148,15 +140,30 @@ def _look() -> Snapshot:
             fresh = _load(version) if held is None else _catch_up(held, version)
             if PolicyVersion.current() == version:
                 break
+        if is_moving:
+            return fresh.snapshot
         _holder.held = replace(fresh, looked_at=looked_at)
         log.info("policies_loaded", extra={"policy_version": version, "policies": len(fresh.stamps)})
         return fresh.snapshot
 
 
 def _load(version: int) -> Held:
-    documents = list(_documents(_active()))
-    snapshot = Snapshot.build(version, [*families.implicit(), *_compiled(documents)])
+    with _no_collecting():
+        documents = list(_documents(_active()))
+        snapshot = Snapshot.build(version, [*families.implicit(), *_compiled(documents)])
     return Held(snapshot, {one.urn: one.stamp for one in documents}, float("-inf"))
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Keep the garbage collector out: what a load makes stays, and going through it over and over doubles the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _catch_up(held: Held, version: int) -> Held:

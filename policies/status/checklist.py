@@ -171,7 +171,7 @@ def _roles() -> Check:
 
 def _freshness() -> Check:
     seconds = settings.POLICY_CACHE_REFRESH_INTERVAL_SECONDS
-    sentence = f"Every process sees a change within a second; the shared bundle is made anew every {seconds} seconds."
+    sentence = f"Every process sees a change within a second; idle workers compare every {seconds} seconds."
     return Check("freshness", "How soon a change counts", is_fine=True, sentence=sentence, count=seconds)
 
 

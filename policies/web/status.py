@@ -37,7 +37,7 @@ def status(request: HttpRequest) -> HttpResponse:
         "facts": [
             {"label": "Policy version", "value": stored},
             {"label": "Active policies", "value": f"{checks[0].count:,}", "url": f"{reverse('policies')}?state=ACTIVE"},
-            {"label": "Bundle made anew", "value": f"every {settings.POLICY_CACHE_REFRESH_INTERVAL_SECONDS} seconds"},
+            {"label": "Workers compare", "value": f"every {settings.POLICY_CACHE_REFRESH_INTERVAL_SECONDS} seconds"},
             {"label": "View authorization", "value": "on" if settings.VIEW_AUTHORIZATION_ENABLED else "off"},
         ],
         "rows": _rows(processes.web(), stored),

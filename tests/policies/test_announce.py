@@ -1,4 +1,4 @@
-"""After a write the worker is asked for a fresh bundle: once, however many writes come before it begins."""
+"""After a write the workers are asked to compare: once, however many writes come before they begin."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from django.core.cache import cache
 
 from authzsite.celery import app
-from policies import announce, store, tasks
+from policies import announce, tasks
 from policies.models import PolicyVersion
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,9 @@ def test_a_refresh_that_began_lets_the_next_write_queue_another(waiting: Callabl
     assert waiting() == 2
 
 
-def test_the_bundle_in_the_cache_is_of_the_current_version() -> None:
-    version = store.rebuild()
-    assert cache.get("policies:pointer") == version
-    assert cache.get(f"policies:{version}") is not None
+@pytest.mark.django_db(transaction=True)
+def test_a_cache_that_is_away_does_not_undo_what_is_committed(settings):
+    settings.CACHES = {
+        "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "no_such_table"}
+    }
+    announce.policies_changed()

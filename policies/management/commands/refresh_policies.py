@@ -1,17 +1,17 @@
-"""`manage.py refresh_policies`: leave the newest policies in the shared cache, as the worker does."""
+"""`manage.py refresh_policies`: load all active policies as a process does, and have the workers compare theirs."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from policies import store
+from policies import announce
 
 
 class Command(BaseCommand):
     """Prints the version that the processes now find."""
 
-    help = "Build the bundle of all active policies again and print its version."
+    help = "Load all active policies, have the workers compare theirs, and print the version."
 
     def handle(self, *_: Any, **__: Any) -> None:
-        """Build and print."""
-        self.stdout.write(str(store.rebuild()))
+        """Load, announce and print."""
+        self.stdout.write(str(announce.reload()))

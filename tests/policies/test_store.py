@@ -1,0 +1,88 @@
+"""The snapshot of a process: from the database alone, never from what a transaction may still take back."""
+
+import gc
+
+import pytest
+from django.core.cache import cache
+from django.db import transaction
+
+from policies import authority, store
+from policies.models import PolicyVersion
+from policies.services import bootstrap, policies
+
+FREE = "urn:li:dataHubPolicy:free"
+DRAFT = policies.Draft(
+    "datahub",
+    {
+        "displayName": "Free",
+        "description": "",
+        "type": "PLATFORM",
+        "state": "ACTIVE",
+        "privileges": ["MANAGE_TAGS"],
+        "actors": {"allUsers": True},
+        "editable": True,
+    },
+)
+
+
+class Backed(Exception):
+    """Takes a transaction back."""
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch):
+    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
+    store.drop()
+    yield
+    store.drop()
+
+
+def origins():
+    return {statement.origin.policy for statement in store.current().statements}
+
+
+@transaction.atomic
+def taken_back(*, is_held):
+    policies.create(urn=FREE, draft=DRAFT, by=authority.SYSTEM, door="test")
+    if not is_held:
+        store.drop()
+    store.current()
+    raise Backed
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_held", [True, False])
+def test_what_was_taken_back_is_never_answered_from(is_held):
+    """Also where the process had no snapshot yet and loads its first one inside the transaction."""
+    bootstrap.run()
+    before = origins()
+    with pytest.raises(Backed):
+        taken_back(is_held=is_held)
+    assert (store.current().version, origins()) == (PolicyVersion.current(), before)
+    written = policies.create(urn=FREE, draft=DRAFT, by=authority.SYSTEM, door="test")
+    assert store.current().version == written.policy_version
+    assert FREE in origins()
+
+
+@pytest.mark.django_db
+def test_nothing_of_the_policies_is_in_the_shared_cache_and_nothing_there_changes_an_answer():
+    bootstrap.run()
+    version, before = store.refresh(), origins()
+    names = ("policies:pointer", f"policies:{version}", f"policies:{version + 1}")
+    assert cache.get_many(names) == {}
+    cache.set_many(dict.fromkeys(names, "[]"))
+    store.drop()
+    assert (store.refresh(), origins()) == (version, before)
+    cache.delete_many(names)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_the_collector_is_left_as_it_was(is_enabled):
+    if not is_enabled:
+        gc.disable()
+    try:
+        store.current()
+        assert gc.isenabled() == is_enabled
+    finally:
+        gc.enable()

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from policies.web import people_urls, policy_urls, reaching, session, status, why
+from policies.web import people_urls, policy_urls, reaching, refreshing, session, status, why
 
 urlpatterns = [
     path("", session.home, name="home"),
@@ -15,5 +15,6 @@ urlpatterns = [
     *policy_urls.urlpatterns,
     *people_urls.urlpatterns,
     path("settings/status", status.status, name="status"),
+    path("settings/status/refresh", refreshing.refresh, name="status-refresh"),
     path("settings/status/workers", status.workers, name="status-workers"),
 ]

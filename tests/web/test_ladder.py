@@ -36,6 +36,7 @@ TABLE: dict[str, dict[str, tuple]] = {
     "why-what": people.own("/why/what?privilege=VIEW_ENTITY_PAGE")
     | {"/why/what?privilege=X&actor=ada": (people.to_sign_in("/why/what?privilege=X&actor=ada"), 403, 200, 200, 200)},
     "status": people.managed("/settings/status"),
+    "status-refresh": {"/settings/status/refresh": (405, 405, 405, 405, 405)},
     "status-workers": people.managed("/settings/status/workers"),
     "admin": {
         "/admin": ("/admin/", "/admin/", "/admin/", "/admin/", "/admin/"),

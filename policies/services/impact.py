@@ -47,8 +47,8 @@ class Impact:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """A policy as it is or would be: whom it reaches, and on what."""
+class Side:
+    """Something as it is or would be: whom it reaches, and on what (None: on no entities)."""
 
     people: QuerySet[User]
     coverage: Coverage | None
@@ -56,7 +56,11 @@ class _Side:
 
 def measured(*, before: Draft | None, after: Draft | None) -> Impact:
     """Compare two checked drafts; None, like one that is not active, reaches nobody and nothing."""
-    now, then = _side(before), _side(after)
+    return compared(_side(before), _side(after))
+
+
+def compared(now: Side, then: Side) -> Impact:
+    """Count what it is and what it would be."""
     return Impact(_people(now.people, then.people), _entities(now.coverage, then.coverage))
 
 
@@ -65,19 +69,19 @@ def draft_of(policy: Policy) -> Draft:
     return Draft(policy.family, policy.document, state=policy.state, description=policy.description)
 
 
-def _side(draft: Draft | None) -> _Side:
+def _side(draft: Draft | None) -> Side:
     statements = _statements(draft) if draft is not None else ()
     allows = [one for one in statements if one.effect is Effect.ALLOW]
     if draft is None or not allows:
-        return _Side(queries.reached(tokens=()), None)
+        return Side(queries.reached(tokens=()), None)
     tokens = frozenset[str]().union(*(one.actors.tokens for one in allows))
     family = families.get(draft.family)
     if family.columns(draft.document)["type"] == Policy.Type.PLATFORM:
-        return _Side(queries.reached(tokens=tokens), None)
+        return Side(queries.reached(tokens=tokens), None)
     covers, owners = _covers(allows)
     denies = tuple(Cover(one, is_unconditional=True) for one in statements if one.effect is Effect.DENY)
     holders = Actor("", frozenset(owners))
-    return _Side(queries.reached(tokens=tokens | owners), Coverage(holders, covers, denies))
+    return Side(queries.reached(tokens=tokens | owners), Coverage(holders, covers, denies))
 
 
 def _statements(draft: Draft) -> tuple[Statement, ...]:

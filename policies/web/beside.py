@@ -23,10 +23,17 @@ def aside(draft: Draft, stored: Policy | None, *, is_sound: bool) -> dict[str, A
     return {
         "sentence": presenters.of(draft.family).sentence(draft.document),
         "lints": found,
-        "is_sound": is_sound,
-        "impact": [_counted("People", measured.people)] if measured else [],
-        "impact_entities": _counted("Entities", measured.entities) if measured and measured.entities else None,
+        **meaning(measured),
         "is_new": stored is None,
+    }
+
+
+def meaning(found: impact.Impact | None) -> dict[str, Any]:
+    """Return what `policies/_means.html` draws of what saving means; None where it cannot be saved yet."""
+    return {
+        "is_sound": found is not None,
+        "impact": [_counted("People", found.people)] if found else [],
+        "impact_entities": _counted("Entities", found.entities) if found and found.entities else None,
     }
 
 

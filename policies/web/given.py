@@ -1,6 +1,6 @@
 """What users and groups are given: choosing the roles they hold, and the groups a user is in."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -11,8 +11,9 @@ from django.views.decorators.http import require_http_methods
 
 from policies import queries
 from policies.guard import actor_of, needs
-from policies.services import groups, roles
+from policies.services import groups, role_impact, roles
 from policies.web import pages
+from policies.web.beside import meaning
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm
 from policies.web.people_shown import account_url
@@ -26,13 +27,9 @@ ASSIGNS = needs("MANAGE_POLICIES")
 @ASSIGNS
 def user_roles(request: HttpRequest, urn: str) -> HttpResponse:
     """Choose the roles that a user, person or service, holds itself."""
-    return choose_roles(
-        request,
-        urn=urn,
-        name=queries.user(urn=urn).name,
-        held=lambda: queries.user(urn=urn).role_urns,
-        breadcrumbs=pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Roles", "")),
-    )
+    user = queries.user(urn=urn)
+    crumbs = pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Roles", ""))
+    return choose_roles(request, urn=urn, name=user.name, held=user.role_urns, breadcrumbs=crumbs)
 
 
 @require_http_methods(["GET", "POST"])
@@ -60,7 +57,7 @@ def user_groups(request: HttpRequest, urn: str) -> HttpResponse:
 
 
 def choose_roles(
-    request: HttpRequest, *, urn: str, name: str, held: Callable[[], Iterable[str]], breadcrumbs: list[Crumb]
+    request: HttpRequest, *, urn: str, name: str, held: Sequence[str], breadcrumbs: list[Crumb]
 ) -> HttpResponse:
     """Answer the page on which the roles of a user or group are chosen, and make the choice."""
     back = reverse("group" if urn.startswith("urn:li:corpGroup:") else "user", args=[urn])
@@ -72,13 +69,15 @@ def choose_roles(
         breadcrumbs=breadcrumbs,
         form=ChoiceForm(pages.posted(request)),
         pickers=[picker],
+        means=lambda: meaning(role_impact.held(actor=urn, before=held, after=picker.urns) if picker.is_sound else None),
     )
     if request.method == "POST":
         picker.read(request.POST)
-        before = page.try_to(lambda _: roles.set_roles(actor=urn, roles=picker.urns, by=actor_of(request), door=DOOR))
-        if before is not None:
+    else:
+        picker.chosen = tuple(held)
+    if request.method == "POST" and not page.is_look(request):
+        saved = page.try_to(lambda _: roles.set_roles(actor=urn, roles=picker.urns, by=actor_of(request), door=DOOR))
+        if saved is not None:
             messages.success(request, f"Saved the roles of {name}.")
             return redirect(back)
-    else:
-        picker.chosen = tuple(held())
     return page.draw(request)

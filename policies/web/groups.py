@@ -205,9 +205,7 @@ def group_take(request: HttpRequest, urn: str) -> HttpResponse:
 def group_roles(request: HttpRequest, urn: str) -> HttpResponse:
     """Choose the roles that a group holds."""
     group = _group(urn)
-    return choose_roles(
-        request, urn=urn, name=group.name, held=lambda: group.role_urns, breadcrumbs=_crumbs(group.name)
-    )
+    return choose_roles(request, urn=urn, name=group.name, held=group.role_urns, breadcrumbs=_crumbs(group.name))
 
 
 def _create(typed: dict[str, Any], picker: Picker, request: HttpRequest) -> GroupProfile:

@@ -118,7 +118,8 @@ def may(request: HttpRequest, **wanted: tuple[Requirement, Asked | None]) -> dic
 class FormPage:
     """One form on a page of its own: fields, pickers, what the button says, and where "Cancel" goes.
 
-    `overtaken` is what `naming` found out about somebody else's change.
+    `overtaken` is what `naming` found out about somebody else's change. `means` tells what saving would change, of
+    what is chosen in the pickers: drawn beside the button, also for who only asks (`is_look`).
     """
 
     title: str
@@ -131,12 +132,22 @@ class FormPage:
     conflict: str = ""
     shows: Mapping[str, str] = field(default_factory=dict)
     overtaken: Mapping[str, Any] = field(default_factory=dict)
+    means: Callable[[], Mapping[str, Any]] | None = None
     status: int = 200
 
     def draw(self, request: HttpRequest) -> HttpResponse:
         """Answer the form as it stands, with everything that was typed."""
-        context = {"page": self, "breadcrumbs": self.breadcrumbs, "pickers": [one.drawn() for one in self.pickers]}
+        context: dict[str, Any] = {"page": self}
+        if self.means is not None:
+            context["means"] = self.means()
+            if self.is_look(request) and wants_fragment(request):
+                return render(request, "people/_means.html", context)
+        context |= {"breadcrumbs": self.breadcrumbs, "pickers": [one.drawn() for one in self.pickers]}
         return render(request, "people/form.html", context, status=self.status)
+
+    def is_look(self, request: HttpRequest) -> bool:
+        """Whether the form was posted to see what saving would mean, and not to save."""
+        return self.means is not None and request.POST.get("go") == "look"
 
     def try_to(self, save: Callable[[dict[str, Any]], Result]) -> Result | None:
         """Return what saving the checked fields gives, or None when something is wrong and stands beside its field.

@@ -15,8 +15,9 @@ from policies.errors import Forbidden
 from policies.guard import actor_of, needs
 from policies.models import Role, RoleAssignment, User
 from policies.services import needs as wanted
-from policies.services import roles
+from policies.services import role_impact, roles
 from policies.web import naming, pages
+from policies.web.beside import meaning
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm, NewRoleForm, RoleForm, SearchFilters
 from policies.web.people_shown import account_url
@@ -169,9 +170,11 @@ def role_assign(request: HttpRequest, urn: str) -> HttpResponse:
         breadcrumbs=_crumbs(name),
         form=ChoiceForm(pages.posted(request)),
         pickers=[picker],
+        means=lambda: meaning(role_impact.given(role=urn, actors=picker.urns) if picker.is_sound else None),
     )
     if request.method == "POST":
         picker.read(request.POST)
+    if request.method == "POST" and not page.is_look(request):
         given = page.try_to(lambda _: roles.give(urn=urn, actors=picker.urns, by=actor_of(request), door=DOOR))
         if given is not None:
             messages.success(request, f"{len(given)} more hold{'s' if len(given) == 1 else ''} {name}.")

@@ -200,3 +200,49 @@ def test_no_page_has_a_barrier_and_none_is_wider_than_the_window(site, opened, o
 def overflow(page: Page) -> int:
     """How many pixels the page is wider than its window."""
     return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+def test_what_a_role_would_reach_is_said_while_people_are_chosen(site, opened):
+    root = opened()
+    sign_in(root, f"{site}{ROLES}/assign/urn:li:dataHubRole:steward", *ROOT)
+    meaning = root.get_by_role("region", name="What saving means")
+    expect(meaning).to_contain_text("reaches 1, as many as now")
+    root.get_by_label("Search users and groups").fill("reader 07")
+    root.get_by_role("checkbox", name=re.compile("Reader 07")).check()
+    expect(meaning).to_contain_text("now 1, then 2")
+    expect(meaning).to_contain_text("New: Reader 07")
+    assert barriers(root) == []
+    root.get_by_role("button", name="Assign").click()
+    expect(root.get_by_text("1 more holds Data Steward.")).to_be_visible()
+
+    plain = opened(java_script_enabled=False)
+    sign_in(plain, f"{site}{ROLES}/assign/urn:li:dataHubRole:steward", *ROOT)
+    plain.get_by_text("Paste URNs").click()
+    plain.get_by_label("Users and groups: URNs, one a line").fill("urn:li:corpuser:reader08")
+    plain.get_by_role("button", name="Show what saving means").click()
+    expect(plain.get_by_role("region", name="What saving means")).to_contain_text("now 2, then 3")
+    expect(plain.get_by_label("Users and groups: URNs, one a line")).to_have_value("urn:li:corpuser:reader08")
+
+
+def test_the_second_of_two_sees_both_versions_and_a_list_keeps_its_length(site, opened):
+    root = opened()
+    sign_in(root, f"{site}{USERS}/edit/{JANE}", *ROOT)
+    people.update(urn=JANE, title="Baker", description="Bakes bread", by=authority.SYSTEM, door=DOOR)
+    root.get_by_label("Title").fill("Brewer")
+    root.get_by_role("button", name="Save").click()
+    both = root.get_by_role("table")
+    expect(both.get_by_role("row", name="Title")).to_contain_text("Baker")
+    expect(both.get_by_role("row", name="Title")).to_contain_text("Brewer")
+    expect(root.get_by_label("Title")).to_have_value("Brewer")
+    assert barriers(root) == []
+    root.get_by_role("button", name="Save").click()
+    expect(root.get_by_text("Saved Jane Doe.")).to_be_visible()
+
+    root.goto(f"{site}{USERS}")
+    sizes = root.get_by_role("navigation", name="Rows per page")
+    sizes.get_by_role("link", name="10 rows").click()
+    root.wait_for_url(f"{site}{USERS}?size=10")
+    root.get_by_role("searchbox").fill("reader")
+    expect(root.locator("#users")).to_contain_text("of 30")
+    expect(root.locator("#users tbody tr")).to_have_count(10)
+    assert barriers(root) == []

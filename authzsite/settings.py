@@ -229,6 +229,9 @@ BOOTSTRAP_HOOKS: tuple[str, ...] = (
     "catalog.services.bootstrap.ownership_types",
     "catalog.services.bootstrap.cdap_instance",
 )
+# What else is to be done when a user, group or role cannot act any more: functions called with `urn` and `doing` (the
+# change) that return a context manager, entered before that is written and left before the change is stored.
+DEPARTURE_HOOKS: tuple[str, ...] = ("catalog.services.granting.handed_over",)
 
 
 # The API

@@ -68,6 +68,11 @@ class OrmGrantSource:
         able = principals(urns=everybody).keys() - _resting(everybody)
         return {urn: (*sorted(own & able), *sorted((anywhere & able) - own)) for urn, own in holders.items()}
 
+    def kept_alone(self, *, holder: str, limit: int) -> Sequence[str]:
+        """Return the entities on which nobody else who may act holds ADMIN, of so many that the holder was given."""
+        urns = administered(holder=holder, limit=limit)[:limit]
+        return sorted(without_administrator(urns=urns, leaving=[holder]))
+
 
 def give(*, grants: Iterable[Grant], by: str, at: datetime) -> None:
     """Add to what principals hold, inside the transaction of a write that was authorized.
@@ -137,13 +142,32 @@ def held(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[s
     return {pair: cdap.expand(granted.get(pair, ())) for pair in pairs}
 
 
-def without_administrator(*, urns: Collection[str]) -> frozenset[str]:
-    """Return those of the entities on which nobody who may act holds ADMIN (CD-19).
+def administered(*, holder: str, limit: int | None = None) -> list[str]:
+    """Return the entities on which this user, group or role was itself given ADMIN, one by one or by pattern, in order.
+
+    Not more than the limit of either kind.
+    """
+    found: set[str] = set()
+    for rows, named in (
+        (EntityUserGrant.objects.filter(user__urn=holder), "content_object__urn"),
+        (EntityGroupGrant.objects.filter(_of_group([holder])), "content_object__urn"),
+    ):
+        urns = rows.filter(permission__codename=cdap.ADMIN).order_by(named).values_list(named, flat=True)
+        found.update(urns[:limit])
+    wide = WildcardGrant.objects.filter(Q(user__urn=holder) | _of_group([holder]), privilege=cdap.ADMIN)
+    if prefixes := sorted(set(wide.values_list("prefix", flat=True))):
+        rows_of = Entity.objects.filter(prefix_range("urn", prefixes)).order_by("urn")
+        found.update(rows_of.values_list("urn", flat=True)[:limit])
+    return sorted(found)
+
+
+def without_administrator(*, urns: Collection[str], leaving: Collection[str] = ()) -> frozenset[str]:
+    """Return those of the entities on which nobody who may act holds ADMIN (CD-19), not counting who is `leaving`.
 
     A group or a role counts whoever is in it; a suspended user does not.
     """
     holders = _holding_admin(urns)
-    resting = _resting(frozenset[str]().union(*holders.values()))
+    resting = _resting(frozenset[str]().union(*holders.values())) | frozenset(leaving)
     return frozenset(urn for urn, own in holders.items() if not own - resting)
 
 

@@ -156,6 +156,12 @@ def grantors(*, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
     return source.grantors(urns=urns)
 
 
+def kept_alone(*, holder: str, limit: int) -> Sequence[str]:
+    """Return the entities on which nobody but this user, group or role could give privileges, up to a limit."""
+    source: GrantSource = _port("GrantSource")
+    return source.kept_alone(holder=holder, limit=limit)
+
+
 def facets() -> FacetSource:
     """Return the source of facts that settings.POLICY_PORTS names."""
     source: FacetSource = _port("FacetSource")

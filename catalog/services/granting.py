@@ -1,6 +1,7 @@
 """Giving and taking privileges, on one entity or on all whose URN begins alike (rules/cdap.md CD-18, CD-19)."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.utils import timezone
@@ -125,6 +126,18 @@ def grantable(*, urns: Collection[str], by: Actor) -> frozenset[str]:
     if _may_grant_anywhere(by):
         return frozenset(urns)
     return frozenset(urns) - {one.entity for one in _missing(sorted(urns), by=by)}
+
+
+@contextmanager
+def handed_over(*, urn: str, doing: Change) -> Iterator[None]:
+    """Let the ADMIN of a user, group or role that cannot act any more fall to the instance administrators (CD-19).
+
+    A hook of every change that ends somebody (settings.DEPARTURE_HOOKS): what nobody else administers is handed over as
+    by a revoke that was confirmed.
+    """
+    losing = grants.administered(holder=urn)
+    yield
+    _hand_over(sorted(grants.without_administrator(urns=losing)), by=doing.by, doing=doing)
 
 
 def _checked(sent: Sequence[Sent], *, by: Actor) -> list[Grant]:

@@ -59,6 +59,12 @@ class GrantSource(Protocol):
         A number of queries that does not grow.
         """
 
+    def kept_alone(self, *, holder: str, limit: int) -> Sequence[str]:
+        """Return the entities on which nobody but this holder may act and give privileges, in order.
+
+        Looks at a limit of those that the holder was itself given the privilege to do so on.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Named:

@@ -92,6 +92,8 @@ class Batch:
         """Store rows, memberships and assignments, and record them; the roles that are named are stored by now."""
         if self._takes_away():
             self.doing.takes("what this takes away")
+        for urn in self._ended():
+            self.doing.ends(urn)
         self._write_rows()
         self._write_memberships()
         self._write_assignments()
@@ -206,14 +208,18 @@ class Batch:
 
     def _takes_away(self) -> bool:
         """Whether somebody may lose something: an account or group ends, a membership does, roles are replaced."""
-        changed = ((self._row(urn), before) for urn, before in self.before.items() if before is not None)
-        if self.role_lists or any(_is_ended(row, before) for row, before in changed):
+        if self.role_lists or self._ended():
             return True
         return any(
             getattr(row, flag) and group not in wanted
             for (user, flag), wanted in self.joins.items()
             for group, row in self.memberships.get(user, {}).items()
         )
+
+    def _ended(self) -> list[str]:
+        """Return the users and groups that can do nothing any more once this is written."""
+        changed = ((urn, before) for urn, before in self.before.items() if before is not None)
+        return [urn for urn, before in changed if _is_ended(self._row(urn), before)]
 
     def _write_rows(self) -> None:
         User.objects.bulk_create(row for urn, row in self.users.items() if self._is_new(urn))

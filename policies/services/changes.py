@@ -3,11 +3,13 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
+from django.utils.module_loading import import_string
 
 from policies.engine.model import Actor
 from policies.errors import Stale
@@ -27,6 +29,15 @@ class Change:
     door: str
     events: list[ChangeEvent] = field(default_factory=list)
     losing: str | None = None
+    hooks: ExitStack = field(default_factory=ExitStack)
+
+    def ends(self, urn: str) -> None:
+        """Say, before it is written, which user, group or role cannot act any more.
+
+        What other apps have to do then (settings.DEPARTURE_HOOKS) begins here and ends with the change.
+        """
+        for path in settings.DEPARTURE_HOOKS:
+            self.hooks.enter_context(import_string(path)(urn=urn, doing=self))
 
     def takes(self, what: str) -> None:
         """Say, before it is written, what is taken from people: the change ends with Conflict if it locks all out."""
@@ -57,7 +68,8 @@ def change(*, by: Actor, door: str) -> Iterator[Change]:
     """
     with transaction.atomic():
         doing = Change(PolicyVersion.advance(), by, door)
-        yield doing
+        with doing.hooks:
+            yield doing
         if doing.losing:
             lockout.refuse_loss(of=doing.losing)
         ChangeEvent.objects.bulk_create(doing.events)

@@ -107,6 +107,7 @@ def remove(*, urn: str, by: Actor, door: str) -> None:
     with change(by=by, door=door) as doing:
         group = _stored(urn)
         doing.takes(f"the group {group.name}")
+        doing.ends(urn)
         doing.record(urn=urn, name=group.name, verb=Verb.DELETED, before=facts(group))
         group.group.delete()
 

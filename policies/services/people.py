@@ -219,6 +219,7 @@ def remove(*, urn: str, by: Actor, door: str) -> None:
         if user.is_root:
             raise Forbidden((), "The root user cannot be removed.")
         doing.takes(f"the account of {user.name}")
+        doing.ends(urn)
         doing.record(urn=urn, name=user.name, verb=Verb.DELETED, before=facts(user))
         user.delete()
 
@@ -266,6 +267,7 @@ def _stored(urn: str) -> User:
 def _move(user: User, state: str, doing: Change) -> None:
     if state == User.State.SUSPENDED:
         doing.takes(f"the account of {user.name}")
+        doing.ends(user.urn)
         documents.suspend(user, stamp(doing.by))
         user.session_epoch += 1
     else:

@@ -121,6 +121,7 @@ def delete(*, urn: str, by: Actor, door: str) -> None:
         role = _changeable(urn, by=by)
         if naming := queries.policies_naming(actors=[urn])[urn]:
             raise Conflict(f"{role.name} is named by {len(naming)} policies: {', '.join(naming[:5])}.")
+        doing.ends(urn)
         doing.record(urn=urn, name=role.name, verb=Verb.DELETED, before=facts(role))
         group = role.group
         role.delete()

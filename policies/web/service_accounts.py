@@ -14,7 +14,7 @@ from policies.guard import actor_of, needs
 from policies.models import User
 from policies.services import needs as wanted
 from policies.services import people, service_accounts
-from policies.web import naming, pages
+from policies.web import leaving, naming, pages
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import NewServiceForm, SearchFilters, ServiceForm
 from policies.web.people_shown import facts_of, losses_of, row_of
@@ -138,7 +138,7 @@ def service_remove(request: HttpRequest, urn: str) -> HttpResponse:
         request,
         title=f"Delete {user.name}?",
         text="Programs that act as it are refused from now on. This cannot be undone.",
-        losses=losses_of(user),
+        losses=[*losses_of(user), *leaving.losses(urn=urn)],
         label="Delete service account",
         cancel_url=reverse("service-account", args=[urn]),
     )

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from policies.guard import actor_of, needs
 from policies.services import people, resets
-from policies.web import pages
+from policies.web import leaving, pages
 from policies.web.pages import DOOR
 from policies.web.people_shown import losses_of, person
 from policies.web.users import UPDATES
@@ -34,7 +34,8 @@ def user_suspend(request: HttpRequest, urn: str) -> HttpResponse:
         title=f"Suspend {user.name}?",
         text="Nobody can sign in as a suspended user. Groups and roles stay, and activating gives everything back.",
         losses=["Every session ends at once.", "Tokens answer nothing until the account is activated."]
-        + (["This is your own account: you will be signed out."] if is_own else []),
+        + (["This is your own account: you will be signed out."] if is_own else [])
+        + leaving.losses(urn=urn),
         label="Suspend user",
         cancel_url=reverse("user", args=[urn]),
     )
@@ -63,7 +64,7 @@ def user_remove(request: HttpRequest, urn: str) -> HttpResponse:
         request,
         title=f"Remove {user.name}?",
         text="This cannot be undone. Suspending would keep the account and everything it has.",
-        losses=losses_of(user),
+        losses=[*losses_of(user), *leaving.losses(urn=urn)],
         label="Remove user",
         cancel_url=reverse("user", args=[urn]),
     )

@@ -47,12 +47,12 @@ def session(name: str, *, folder: Path | None = None, has_ui: bool = False) -> I
     `spark` in VAR_DIR. `has_ui` serves Spark's own pages, from port 4040 on. Times are UTC, and tables come and go as
     Arrow. Raises SparkUnavailable where there is no Java, no such master, or Spark runs in this process already.
     """
-    if SparkContext._active_spark_context is not None:
-        raise SparkUnavailable("Spark runs in this process already; one session at a time.")
     if not has_java():
         raise SparkUnavailable(
             "Spark needs Java 17 or newer, in JAVA_HOME or on the PATH; on Debian: apt-get install default-jre-headless"
         )
+    if SparkContext._active_spark_context is not None:
+        raise SparkUnavailable("Spark runs in this process already; one session at a time.")
     for echo in _ECHOES:
         PySparkLogger.getLogger(echo).disabled = True
     master = os.environ.get("SPARK_MASTER", "").strip() or HERE
@@ -62,7 +62,7 @@ def session(name: str, *, folder: Path | None = None, has_ui: bool = False) -> I
         try:
             spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
         except Py4JError as error:
-            raise SparkUnavailable(f"Spark could not be started at {master}: {error}") from error
+            raise SparkUnavailable(f"Spark could not be started at {master}: {_sentence(error)}") from error
         try:
             yield spark
         finally:
@@ -73,6 +73,12 @@ def has_java() -> bool:
     """Whether a Java is where Spark looks for one: in JAVA_HOME, then on the PATH."""
     home = os.environ.get("JAVA_HOME")
     return shutil.which(f"{home}/bin/java" if home else "java") is not None
+
+
+def _sentence(error: Py4JError) -> str:
+    """Return what Java said, without its stack."""
+    lines = str(error).splitlines()
+    return next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])
 
 
 def _default_folder() -> Path:

@@ -262,6 +262,12 @@ def test_one_session_at_a_time(spark: SparkSession) -> None:
         pass
 
 
+def test_without_java_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SparkUnavailable, match="apt-get install default-jre-headless"), session("without"):
+        pass
+
+
 def test_it_listens_to_this_machine_only(spark: SparkSession) -> None:
     """Read from the kernel: every listening socket of Java is bound to 127.0.0.1."""
     java = Path(f"/proc/{java_of(spark).pid}")

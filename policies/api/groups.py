@@ -1,5 +1,6 @@
 """Groups and their members over the API (api.md 3.2)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -8,10 +9,10 @@ from rest_framework.response import Response
 
 from policies import queries
 from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of, unchanged
+from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
+from policies.api.one import Replaceable, described_one, identifier_of
 from policies.api.users import TAG, UserOut
-from policies.errors import Invalid
 from policies.guard import signed_in
 from policies.models import GroupProfile
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
@@ -96,40 +97,26 @@ class Groups(Door):
 
 
 @signed_in
-class OneGroup(Door):
+@described_one("groups", "a group", answer=GroupOut, tag=TAG)
+class OneGroup(Replaceable):
     """One group."""
 
-    @described("groups_get", "Get a group", answer=GroupOut, tag=TAG)
-    def get(self, _request: Request, urn: str) -> Response:
-        """Return the group."""
-        return Response(GroupOut(queries.group(urn=urn)).data)
+    shape, change_shape = GroupIn, GroupChange
+    emptied = ("description",)
+    changed = ("name", "description")
+    fixed, lists = ("urn", "id", "origin"), ("members", "roles")
 
-    @described("groups_replace", "Replace a group", body=GroupIn, answer=GroupOut, tag=TAG)
-    def put(self, request: Request, urn: str) -> Response:
-        """Set name and description; a description that is left out becomes empty."""
-        return self._change(urn, {"description": "", **fields.checked(GroupIn, request.data)})
+    def shown(self, urn: str) -> Mapping[str, Any]:
+        """Return the group as it is sent."""
+        return GroupOut(queries.group(urn=urn)).data
 
-    @described("groups_change", "Change a group", body=GroupChange, answer=GroupOut, tag=TAG)
-    def patch(self, request: Request, urn: str) -> Response:
-        """Set the fields that are sent."""
-        return self._change(urn, fields.checked(GroupChange, request.data))
-
-    @described("groups_delete", "Delete a group", status=204, tag=TAG)
-    def delete(self, _request: Request, urn: str) -> Response:
-        """Delete the group with its memberships, assignments and grants."""
-        groups.remove(urn=urn, by=self.actor, door=DOOR)
-        return Response(status=204)
-
-    def _change(self, urn: str, sent: dict[str, Any]) -> Response:
-        stored = GroupOut(queries.group(urn=urn)).data
-        fixed = {name: stored[name] for name in ("urn", "id", "origin")}
-        lists = {name: set(stored[name]) for name in ("members", "roles")}
-        given = {**sent, **{name: set(sent[name]) for name in lists if name in sent}}
-        if problems := unchanged(given, {**fixed, **lists}):
-            raise Invalid(problems)
-        changes = {name: sent[name] for name in ("name", "description") if name in sent}
+    def save(self, urn: str, changes: dict[str, Any]) -> None:
+        """Store name and description."""
         groups.update(urn=urn, by=self.actor, door=DOOR, **changes)
-        return Response(GroupOut(queries.group(urn=urn)).data)
+
+    def remove(self, urn: str) -> None:
+        """Delete the group."""
+        groups.remove(urn=urn, by=self.actor, door=DOOR)
 
 
 @signed_in
@@ -165,14 +152,3 @@ class Members(Door):
         sent = fields.checked(MembersIn, request.data)
         groups.remove_members(urn=urn, members=sent["members"], by=self.actor, door=DOOR)
         return Response(status=204)
-
-
-def identifier_of(sent: dict[str, Any], prefix: str) -> str | None:
-    """Take `urn` and `id` out of what was sent and return the id they name; raises Invalid when they disagree."""
-    urn, identifier = sent.pop("urn", None), sent.pop("id", None)
-    if urn is None:
-        return identifier if identifier is None else str(identifier)
-    named = str(urn).removeprefix(prefix)
-    if identifier is not None and identifier != named:
-        raise Invalid.one(code="id.disagrees", pointer="/id", detail=f"The URN names the id {named!r}.")
-    return named

@@ -1,6 +1,6 @@
 """Roles and their holders over the API (api.md 3.2)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rest_framework import serializers
@@ -9,9 +9,9 @@ from rest_framework.response import Response
 
 from policies import queries
 from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of, unchanged
+from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
-from policies.api.groups import identifier_of
+from policies.api.one import Replaceable, described_one, identifier_of
 from policies.api.users import TAG
 from policies.errors import Invalid, NotFound
 from policies.guard import signed_in
@@ -110,38 +110,26 @@ class Roles(Door):
 
 
 @signed_in
-class OneRole(Door):
-    """One role."""
+@described_one("roles", "a role", answer=RoleOut, tag=TAG)
+class OneRole(Replaceable):
+    """One role. It is not deleted while a policy names it."""
 
-    @described("roles_get", "Get a role", answer=RoleOut, tag=TAG)
-    def get(self, _request: Request, urn: str) -> Response:
-        """Return the role."""
-        return Response(shown([queries.role(urn=urn)])[0])
+    shape, change_shape = RoleIn, RoleChange
+    emptied = ("description",)
+    changed = ("name", "description")
+    fixed, lists = ("urn", "id", "editable", "object_id"), ("policies",)
 
-    @described("roles_replace", "Replace a role", body=RoleIn, answer=RoleOut, tag=TAG)
-    def put(self, request: Request, urn: str) -> Response:
-        """Set name and description; a description that is left out becomes empty."""
-        return self._change(urn, {"description": "", **fields.checked(RoleIn, request.data)})
+    def shown(self, urn: str) -> Mapping[str, Any]:
+        """Return the role as it is sent."""
+        return shown([queries.role(urn=urn)])[0]
 
-    @described("roles_change", "Change a role", body=RoleChange, answer=RoleOut, tag=TAG)
-    def patch(self, request: Request, urn: str) -> Response:
-        """Set the fields that are sent."""
-        return self._change(urn, fields.checked(RoleChange, request.data))
+    def save(self, urn: str, changes: dict[str, Any]) -> None:
+        """Store name and description."""
+        roles.update(urn=urn, by=self.actor, door=DOOR, **changes)
 
-    @described("roles_delete", "Delete a role", status=204, statuses=(409,), tag=TAG)
-    def delete(self, _request: Request, urn: str) -> Response:
-        """Delete the role with its assignments and grants, unless a policy names it."""
+    def remove(self, urn: str) -> None:
+        """Delete the role."""
         roles.delete(urn=urn, by=self.actor, door=DOOR)
-        return Response(status=204)
-
-    def _change(self, urn: str, sent: dict[str, Any]) -> Response:
-        stored = shown([queries.role(urn=urn)])[0]
-        fixed = {name: stored[name] for name in ("urn", "id", "editable", "object_id")}
-        given = {**sent, **({"policies": set(sent["policies"])} if "policies" in sent else {})}
-        if problems := unchanged(given, {**fixed, "policies": set(stored["policies"])}):
-            raise Invalid(problems)
-        changes = {name: sent[name] for name in ("name", "description") if name in sent}
-        return Response(shown([roles.update(urn=urn, by=self.actor, door=DOOR, **changes)])[0])
 
 
 @signed_in

@@ -1,5 +1,6 @@
 """Service accounts over the API: users that programs act as, and their tokens."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -8,9 +9,10 @@ from rest_framework.response import Response
 
 from policies import authority, queries
 from policies.api import fields, tokens
-from policies.api.base import DOOR, Door, Paged, page_of, unchanged
+from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
-from policies.errors import Invalid, NotFound
+from policies.api.one import Changeable, described_one
+from policies.errors import NotFound
 from policies.guard import needs
 from policies.models import User
 from policies.services import needs as wanted
@@ -19,8 +21,6 @@ from policies.services import people, service_accounts
 TAG = "people"
 
 MANAGES = needs("MANAGE_SERVICE_ACCOUNTS")
-
-_CHANGED = ("display_name", "description", "state")
 
 
 class ServiceOut(serializers.Serializer[Any]):
@@ -97,32 +97,27 @@ class ServiceAccounts(Door):
 
 
 @MANAGES
-class OneServiceAccount(Door):
-    """One service account."""
+@described_one("service_accounts", "a service account", answer=ServiceOut, tag=TAG)
+class OneServiceAccount(Changeable):
+    """One service account. Suspended, its tokens answer nothing."""
 
-    @described("service_accounts_get", "Get a service account", answer=ServiceOut, tag=TAG)
-    def get(self, _request: Request, urn: str) -> Response:
-        """Return the service account."""
-        return Response(_shown(urn))
+    change_shape = ServiceChange
+    changed = ("display_name", "description", "state")
+    fixed = ("urn", "username")
 
-    @described("service_accounts_change", "Change a service account", body=ServiceChange, answer=ServiceOut, tag=TAG)
-    def patch(self, request: Request, urn: str) -> Response:
-        """Set the fields that are sent; suspended, its tokens answer nothing."""
-        sent = fields.checked(ServiceChange, request.data)
-        stored = _shown(urn)
-        if problems := unchanged(sent, {name: stored[name] for name in ("urn", "username")}):
-            raise Invalid(problems)
-        changes = {name: sent[name] for name in _CHANGED if name in sent}
+    def shown(self, urn: str) -> Mapping[str, Any]:
+        """Return the service account as it is sent."""
+        return _shown(urn)
+
+    def save(self, urn: str, changes: dict[str, Any]) -> None:
+        """Store name, description and state."""
         if changes:
             service_accounts.update(urn=urn, by=self.actor, door=DOOR, **changes)
-        return Response(_shown(urn))
 
-    @described("service_accounts_delete", "Delete a service account", status=204, tag=TAG)
-    def delete(self, _request: Request, urn: str) -> Response:
-        """Delete the service account with its memberships, roles, grants and tokens."""
+    def remove(self, urn: str) -> None:
+        """Delete the service account."""
         _service(urn)
         people.remove(urn=urn, by=self.actor, door=DOOR)
-        return Response(status=204)
 
 
 @MANAGES

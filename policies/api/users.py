@@ -1,5 +1,6 @@
 """Users over the API (api.md 3.2)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
@@ -9,8 +10,9 @@ from rest_framework.response import Response
 
 from policies import queries
 from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of, unchanged
+from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
+from policies.api.one import Replaceable, described_one
 from policies.errors import Invalid
 from policies.guard import signed_in
 from policies.models import User
@@ -93,42 +95,28 @@ class Users(Door):
 
 
 @signed_in
-class OneUser(Door):
-    """One user."""
+@described_one("users", "a user", answer=UserOut, tag=TAG)
+class OneUser(Replaceable):
+    """One user. A replacement leaves its state as it is."""
 
-    @described("users_get", "Get a user", answer=UserOut, tag=TAG)
-    def get(self, _request: Request, urn: str) -> Response:
-        """Return the user."""
-        return Response(UserOut(queries.user(urn=urn)).data)
+    shape, change_shape = UserIn, UserChange
+    emptied = _NAMED
+    changed = (*_NAMED, "state", "password")
+    fixed, lists = ("urn", "username", "object_id"), ("groups", "roles")
 
-    @described("users_replace", "Replace a user", body=UserIn, answer=UserOut, tag=TAG)
-    def put(self, request: Request, urn: str) -> Response:
-        """Set every field of the user: names that are left out become empty, its state stays."""
-        sent = fields.checked(UserIn, request.data)
-        return self._change(urn, {**dict.fromkeys(_NAMED, ""), **sent})
+    def shown(self, urn: str) -> Mapping[str, Any]:
+        """Return the user as it is sent."""
+        return UserOut(queries.user(urn=urn)).data
 
-    @described("users_change", "Change a user", body=UserChange, answer=UserOut, tag=TAG)
-    def patch(self, request: Request, urn: str) -> Response:
-        """Set the fields that are sent."""
-        return self._change(urn, fields.checked(UserChange, request.data))
-
-    @described("users_delete", "Delete a user", status=204, tag=TAG)
-    def delete(self, _request: Request, urn: str) -> Response:
-        """Delete the user with its memberships, assignments, grants and tokens."""
-        people.remove(urn=urn, by=self.actor, door=DOOR)
-        return Response(status=204)
-
-    def _change(self, urn: str, sent: dict[str, Any]) -> Response:
-        stored = UserOut(queries.user(urn=urn)).data
-        fixed = {name: stored[name] for name in ("urn", "username", "object_id")}
-        lists = {name: set(stored[name]) for name in ("groups", "roles")}
-        given = {**sent, **{name: set(sent[name]) for name in lists if name in sent}}
-        if problems := unchanged(given, {**fixed, **lists}):
-            raise Invalid(problems)
-        changes = {name: sent[name] for name in (*_NAMED, "state") if name in sent}
+    def save(self, urn: str, changes: dict[str, Any]) -> None:
+        """Store names and state, and a password if one is given; all or none."""
+        password = changes.pop("password", None)
         with transaction.atomic():
             if changes:
                 people.update(urn=urn, by=self.actor, door=DOOR, **changes)
-            if "password" in sent:
-                people.set_password(urn=urn, password=sent["password"], by=self.actor, door=DOOR)
-        return Response(UserOut(queries.user(urn=urn)).data)
+            if password is not None:
+                people.set_password(urn=urn, password=password, by=self.actor, door=DOOR)
+
+    def remove(self, urn: str) -> None:
+        """Delete the user."""
+        people.remove(urn=urn, by=self.actor, door=DOOR)

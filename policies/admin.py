@@ -156,8 +156,20 @@ class PolicyAdmin(ReadOnly):
         self._move(request, queryset, Policy.State.INACTIVE)
 
     def _move(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> None:
-        by = actor_of(request)
-        _each(request, rows, lambda row: policies.set_state(urn=row.urn, state=state, by=by, door=DOOR))
+        """Switch all that can be changed in one act, and say which cannot."""
+        listed = list(rows)
+        for row in listed:
+            if not row.is_editable:
+                messages.error(request, f"{row}: {row.name} cannot be changed.")
+        urns = [row.urn for row in listed if row.is_editable]
+        if not urns:
+            return
+        try:
+            version = policies.set_states(urns=urns, state=state, by=actor_of(request), door=DOOR)
+        except PolicyAppError as error:
+            messages.error(request, f"None of {len(urns)}: {error.detail}")
+        else:
+            messages.success(request, f"{len(urns)} done. Saved as version {version}.")
 
 
 @admin.register(User, site=site)

@@ -5,7 +5,7 @@ Every function asks the authority itself, so that no door can forget. A refused 
 
 import re
 import uuid
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,7 @@ def update(
     return Written(policy, policy_version)
 
 
-def write_many(*, writes: Sequence[Write], by: Actor, door: str) -> int:
+def write_many(*, writes: Sequence[Write], by: Actor, door: str, verb: Verb = Verb.UPDATED) -> int:
     """Store new policies and replace stored ones, all or none, as one version of all policies, and return that version.
 
     Takes a few statements for each batch of rows, however many policies there are. Raises what `create` and `update`
@@ -137,7 +137,7 @@ def write_many(*, writes: Sequence[Write], by: Actor, door: str) -> int:
         policy_rows.store(new=new, changed=changed, by=by)
         if is_at_risk:
             lockout.refuse_loss(of="the policies that this replaces, as they are")
-        done = {Verb.CREATED: new, Verb.UPDATED: changed}
+        done = {Verb.CREATED: new, verb: changed}
         policy_rows.record(done, policy_version, before=before, by=by, door=door)
     return policy_version
 
@@ -151,23 +151,27 @@ def put(*, urn: str, draft: Draft, by: Actor, door: str) -> Written:
 
 def set_state(*, urn: str, state: str, by: Actor, door: str, if_version: int | None = None) -> Written:
     """Activate or deactivate a policy. The state of a DataHub policy stands in its document and is changed there."""
-    if state not in (Policy.State.ACTIVE, Policy.State.INACTIVE):
-        raise Invalid.one(code="choice", pointer="/state", detail="The state is ACTIVE or INACTIVE.")
     authority.require(by=by, any_of=MANAGE)
+    verb = _verb_of(state)
     policy = queries.policy(urn=urn)
-    document = dict(policy.document)
-    if "state" in document:
-        document["state"] = state
-    draft = Draft(policy.family, document, state=state, description=policy.description)
-    verb = Verb.ACTIVATED if state == Policy.State.ACTIVE else Verb.DEACTIVATED
-    return update(
-        urn=urn,
-        draft=draft,
-        by=by,
-        door=door,
-        if_version=policy.version if if_version is None else if_version,
-        verb=verb,
-    )
+    version = policy.version if if_version is None else if_version
+    return update(urn=urn, draft=_in_state(policy, state), by=by, door=door, if_version=version, verb=verb)
+
+
+def set_states(*, urns: Collection[str], state: str, by: Actor, door: str) -> int:
+    """Activate or deactivate policies, all or none, as one version of all policies, and return that version.
+
+    Raises NotFound, and what `write_many` raises.
+    """
+    authority.require(by=by, any_of=MANAGE)
+    verb = _verb_of(state)
+    with transaction.atomic():
+        PolicyVersion.advance()
+        found = {policy.urn: policy for policy in queries.policies_among(urns=urns)}
+        if unknown := sorted(set(urns) - found.keys()):
+            raise NotFound(f"There is no policy {unknown[0]!r}.")
+        writes = [Write(urn, _in_state(policy, state), policy.version) for urn, policy in found.items()]
+        return write_many(writes=writes, by=by, door=door, verb=verb)
 
 
 def restore(*, urn: str, version: int, by: Actor, door: str, if_version: int | None = None) -> Written:
@@ -237,6 +241,18 @@ def checked_urn(urn: str) -> str:
 def _made(urn: str, draft: Draft, columns: dict[str, Any], *, by: Actor, is_system: bool = False) -> Policy:
     columns.setdefault("is_editable", not is_system)
     return Policy(urn=urn, family=draft.family, is_system=is_system, created_by=by.urn, **columns)
+
+
+def _verb_of(state: str) -> Verb:
+    if state not in (Policy.State.ACTIVE, Policy.State.INACTIVE):
+        raise Invalid.one(code="choice", pointer="/state", detail="The state is ACTIVE or INACTIVE.")
+    return Verb.ACTIVATED if state == Policy.State.ACTIVE else Verb.DEACTIVATED
+
+
+def _in_state(policy: Policy, state: str) -> Draft:
+    """Return the policy as it would be in this state, which a DataHub policy says in its document."""
+    document = {**policy.document, "state": state} if "state" in policy.document else policy.document
+    return Draft(policy.family, document, state=state, description=policy.description)
 
 
 def _check_changing(policy: Policy, *, by: Actor, if_version: int | None) -> None:

@@ -1,10 +1,13 @@
 """The back room reads everything and repairs through services."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from policies import admin, authority
+from policies.errors import NotFound
 from policies.models import AccessToken, ChangeEvent, Policy, PolicyEvent, PolicyVersion, User
-from policies.services import tokens
+from policies.services import policies, tokens
 from tests.web.conftest import DOOR
 
 
@@ -55,6 +58,28 @@ def test_policies_are_switched_by_the_service(browse, world, write):
     assert f"{fixed.name} cannot be changed." in page.content.decode()
     run(browse("root"), "policy", "activate", policy)
     assert Policy.objects.get(pk=policy.pk).document["state"] == "ACTIVE"
+
+
+def test_many_policies_are_switched_as_one_version_in_a_few_statements_or_none_is(browse, world, write):
+    costs = []
+    for size in (5, 60):
+        listed = [write(f"{size}-{number}") for number in range(size)]
+        version = PolicyVersion.current()
+        with CaptureQueriesContext(connection) as found:
+            page = run(browse("root"), "policy", "deactivate", *listed)
+        costs.append(len(found))
+        assert f"{size} done. Saved as version {version + 1}." in page.content.decode()
+        assert PolicyEvent.objects.filter(policy_version=version + 1, verb="DEACTIVATED").count() == size
+        assert not Policy.objects.filter(pk__in=[one.pk for one in listed], state="ACTIVE").exists()
+    assert costs[1] - costs[0] <= 6, costs
+    Policy.objects.filter(facets__value="MANAGE_POLICIES").update(state="INACTIVE")
+    manages = {"type": "PLATFORM", "privileges": ["MANAGE_POLICIES"]}
+    only = write("only", **manages, actors={"users": ["urn:li:corpuser:datahub"]})
+    page = run(browse("root"), "policy", "deactivate", only, write("other"))
+    assert "None of 2: Nobody who can sign in could manage policies" in page.content.decode()
+    assert Policy.objects.filter(urn__endswith="other", state="ACTIVE").exists()
+    with pytest.raises(NotFound):
+        policies.set_states(urns=["urn:li:dataHubPolicy:none"], state="ACTIVE", by=authority.SYSTEM, door=DOOR)
 
 
 def test_users_are_suspended_by_the_service_and_root_never(browse, world):

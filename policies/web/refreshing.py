@@ -6,7 +6,7 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from policies import announce, store
+from policies import announce
 from policies.guard import needs
 from policies.status import processes
 
@@ -16,9 +16,7 @@ from policies.status import processes
 @needs("MANAGE_POLICIES")
 def refresh(request: HttpRequest) -> HttpResponse:
     """Load all active policies anew, have the workers compare theirs, and say which processes answer from them."""
-    store.drop()
-    version = store.refresh()
-    announce.policies_changed()
+    version = announce.reload()
     serving = processes.web()
     following = sum(one.version >= version for one in serving)
     text = f"Policy version {version} was loaded anew. {following} of {len(serving)} web processes answer from it"

@@ -107,8 +107,8 @@ def _alone(said: _Said) -> Iterator[Problem]:
 def _beside(said: _Said, others: list[_Said]) -> Iterator[Problem]:
     allows = [one for one in others if one.effect is Effect.ALLOW]
     if said.effect is Effect.DENY:
-        if said.roles and not any(one.meets(said) for one in allows):
-            detail = "Nothing allows what this denies: without it the answer is no as well."
+        if said.roles and not _counts(said, [one for one in allows if one.meets(said)]):
+            detail = "Nothing allows what this denies to anybody it is for: without it the answer is no as well."
             yield Problem("statement.needless_deny", said.place, detail)
         return
     if shadow := next((one for one in others if one.effect is Effect.DENY and one.contains(said)), None):
@@ -118,6 +118,12 @@ def _beside(said: _Said, others: list[_Said]) -> Iterator[Problem]:
         yield Problem("statement.covered", said.place, f"{_where(cover)} allows all of this already.")
     if said.is_restricted:
         yield from _of_restriction(said, [one for one in allows if not one.roles <= said.roles and one.meets(said)])
+
+
+def _counts(deny: _Said, allows: Iterable[_Said]) -> bool:
+    """Whether somebody whom the deny is for is allowed by one of these: through the same role, or another they hold."""
+    roles = frozenset[str]().union(*(one.roles for one in allows))
+    return not roles.isdisjoint(deny.roles) or not _holders(roles).isdisjoint(_holders(deny.roles))
 
 
 def _is_first(one: _Said, said: _Said) -> bool:

@@ -18,6 +18,9 @@ from policies.services.policies import Draft
 Json = Mapping[str, Any]
 
 _NAMED = ("users", "groups", "roles")
+#: How privileges begin that, given to everybody, are worth a second look; those that only show something are not.
+_CHANGING = ("MANAGE_", "CREATE_", "DELETE_", "EDIT_", "UPDATE_", "RESTORE_", "TRUNCATE_", "SET_", "EXECUTE_")
+_SHOWN = 3
 _OLDER_FIELDS = ("RESOURCE_TYPE", "RESOURCE_URN")
 
 
@@ -33,6 +36,7 @@ def lints(*, draft: Draft, urn: str | None = None) -> tuple[Problem, ...]:
 def _datahub(document: Json, _urn: str | None) -> Iterator[Problem]:
     compiled = families.get(datahub.NAME).compile(datahub.activated(document), Origin("", ""))
     yield from _of_actors(document, compiled)
+    yield from _of_breadth(document)
     yield from _of_privileges(document)
     yield from _of_resources(document)
     yield from _of_names(document)
@@ -47,6 +51,20 @@ def _of_actors(document: Json, compiled: Iterable[Statement]) -> Iterator[Proble
     if actors.get("resourceOwnersTypes") is not None and not actors.get("resourceOwners"):
         detail = "Types of owners count only together with resourceOwners."
         yield Problem("actors.owner_types", "/actors/resourceOwnersTypes", detail)
+
+
+def _of_breadth(document: Json) -> Iterator[Problem]:
+    """Note what everybody is given beyond looking: everything of a kind, or the management of the platform."""
+    actors, block = document.get("actors") or {}, document.get("resources") or {}
+    everybody = next((name for name in ("allUsers", "allGroups") if actors.get(name)), None)
+    if everybody is None or any(_criteria(block)) or block.get("resources") or block.get("type"):
+        return
+    given = [name for name in dict.fromkeys(document.get("privileges") or ()) if name.startswith(_CHANGING)]
+    if given:
+        who = "everybody" if everybody == "allUsers" else "everybody who is in a group"
+        what = f"{', '.join(given[:_SHOWN])}{f' and {len(given) - _SHOWN} more' if len(given) > _SHOWN else ''}"
+        where = "" if document["type"] == datahub.PLATFORM else " on everything"
+        yield Problem("actors.broad", f"/actors/{everybody}", f"This gives {who} {what}{where}; name whom it is for.")
 
 
 def _of_privileges(document: Json) -> Iterator[Problem]:

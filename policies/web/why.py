@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority, explaining, queries
+from policies import authority, explaining, queries, store
 from policies.authority import Ask, Asked
 from policies.engine.explain import Near
 from policies.engine.requirements import one
@@ -48,6 +48,7 @@ def _presented(
         "is_allowed": found.decision.is_allowed,
         "sentence": explaining.SENTENCES[found.decision.code],
         "version": found.decision.version,
+        "age": store.age(),
         "actor": {"urn": urn, "name": names.get(urn, urn)},
         "privilege": asking.privilege_of(privilege),
         "resource": asking.resource_of(resource, names),

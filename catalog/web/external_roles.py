@@ -10,7 +10,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -34,10 +33,9 @@ from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.guard import actor_of, signed_in
+from policies.web import pages
 
 DOOR = "pages"
-PAGE_SIZE = 25
-
 _WRITE = (("EDIT_ENTITY",),)
 _MAKE = (("CREATE_ENTITY",), ("EDIT_ENTITY",))
 _NO_USER_OR_GROUP = "There is no user or group {}."
@@ -76,7 +74,7 @@ def role_list(request: HttpRequest) -> HttpResponse:
     found = reading.external_roles(
         text=data.get("q", ""), type=data.get("type", ""), holders=by.holders if data.get("held") else ()
     )
-    page = Paginator(found, PAGE_SIZE).get_page(request.GET.get("page"))
+    page = pages.page_of(request, found)
     context = {
         "page": page,
         "rows": _rows([row.urn for row in page], by),
@@ -101,7 +99,7 @@ def detail(request: HttpRequest, urn: str) -> HttpResponse:
     by = actor_of(request)
     reading.external_role(urn=urn)
     (role,) = reading.described(urns=[urn], by=by)
-    page = Paginator(reading.opened(urn=urn, by=by), PAGE_SIZE).get_page(request.GET.get("page"))
+    page = pages.page_of(request, reading.opened(urn=urn, by=by))
     named = references({*role.users, *role.groups})
     context = {
         "role": role,
@@ -130,7 +128,7 @@ def held(request: HttpRequest, urn: str) -> HttpResponse:
     if urn not in known:
         raise NotFound(_NO_USER_OR_GROUP.format(urn))
     holders = people.actor(urn=urn).holders if type_ == "corpuser" else frozenset({urn})
-    page = Paginator(reading.external_roles(holders=holders), PAGE_SIZE).get_page(request.GET.get("page"))
+    page = pages.page_of(request, reading.external_roles(holders=holders))
     context = {
         "page": page,
         "name": known[urn],

@@ -6,7 +6,6 @@ import pytest
 from django.urls import reverse
 
 from catalog import queries
-from catalog.web import external_roles
 from tests.web.catalog.conftest import (
     ANALYSTS,
     BOARD,
@@ -139,9 +138,20 @@ def test_the_pages_of_people_lead_to_what_they_hold(shelves, settings):
         assert "external-roles-held" not in shelves(name).get(address).content.decode()
 
 
-def test_the_list_of_what_somebody_holds_pages_on_its_own_page(shelves, monkeypatch):
-    monkeypatch.setattr(external_roles, "PAGE_SIZE", 1)
-    store({(WRITER, "actors"): {"users": [{"user": OWNER}], "groups": []}})
+def test_how_many_rows_the_lists_show_is_chosen(shelves):
+    more = {(f"urn:li:role:more{number}", "roleProperties"): {"name": f"More {number}"} for number in range(30)}
+    store(more | {(f"urn:li:tag:more{number}", "tagProperties"): {"name": f"More {number}"} for number in range(30)})
+    for address, form in (("/catalog", "entities-filters"), ("/external-roles", "external-roles-filters")):
+        answer = shelves("root").get(address, {"q": "more", "size": "10"})
+        assert len(answer.context["rows"]) == 10
+        text = answer.content.decode()
+        assert 'href="?q=more&amp;size=50"' in text
+        assert f'<input type="hidden" name="size" value="10" form="{form}">' in text
+        assert len(shelves("root").get(address, {"q": "more", "size": "1000"}).context["rows"]) == 25
+
+
+def test_the_list_of_what_somebody_holds_pages_on_its_own_page(shelves):
+    store({(f"urn:li:role:more{number}", "actors"): {"users": [{"user": OWNER}], "groups": []} for number in range(30)})
     held = reverse("external-roles-held", args=[OWNER])
     part = shelves("owner").get(held, headers={"HX-Request": "true"}).content.decode()
     assert f'href="{held}?page=2"' in part, "not the second page of the profile it is drawn into"

@@ -343,4 +343,5 @@ def test_a_page_costs_the_same_whatever_its_length(shelves, settings, is_guarded
     fill(50)
     assert {address: cost(client, address) for address in addresses} == few
     # Looking at the version before every question, as here, is done once a second otherwise.
-    assert max(few.values()) <= (40 if is_guarded else 20)
+    # What names and lists leave out looks once for each privilege that lets view.
+    assert max(few.values()) <= (45 if is_guarded else 20)

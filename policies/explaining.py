@@ -3,10 +3,8 @@
 Explaining costs more than deciding (names are looked up, near misses are ranked), so only who asks for it pays.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-
-from django.conf import settings
 
 from policies import authority, queries, store
 from policies.authority import Ask
@@ -14,7 +12,6 @@ from policies.engine import explain, families, ungranted
 from policies.engine.families import vocabulary
 from policies.engine.matching import Resource
 from policies.engine.model import Actor, Code, Decision, Question
-from policies.engine.ports import Grants
 from policies.engine.snapshot import Snapshot
 
 #: How many near misses an explanation names.
@@ -81,9 +78,10 @@ def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> l
         _Trace(decision, actor, sorted(ask.requirement.privileges), *facts(ask))
         for (actor, ask), decision in zip(asks, decisions, strict=True)
     ]
-    concealed = authority.directory().hidden(urns={trace.urn for trace in traces} - {""})
+    ungiven = {lack.entity for trace in traces for lack in ungranted.pairs(trace.decision) if lack.entity}
+    concealed = authority.directory().hidden(urns=({trace.urn for trace in traces} | ungiven) - {""})
     # Ranking is most of the work, so it is done once; words come twice, first to learn which names they need.
-    lacking = _ungranted(traces)
+    lacking = _ungranted(traces, ungiven, concealed)
     pairs = [
         (trace, [] if trace.urn in concealed else _nearest([*mine, *trace.misses(snapshot)]))
         for trace, mine in zip(traces, lacking, strict=True)
@@ -164,31 +162,18 @@ def _nearest(found: Sequence[ungranted.Ungranted | explain.Miss]) -> list[ungran
     return sorted(found, key=lambda miss: miss.lacking)[:NEAREST]
 
 
-def _ungranted(traces: Sequence[_Trace]) -> list[tuple[ungranted.Ungranted, ...]]:
-    """Return for each answer the grants that it lacks, in a number of queries that does not grow."""
-    urns = {lack.entity for trace in traces for lack in ungranted.pairs(trace.decision) if lack.entity}
+def _ungranted(
+    traces: Sequence[_Trace], urns: Collection[str], concealed: Collection[str]
+) -> list[tuple[ungranted.Ungranted, ...]]:
+    """Return for each answer the grants that it lacks on these entities, in a number of queries that does not grow.
+
+    Of what is concealed nobody is named: who administers it would tell that it is there (CD-22).
+    """
     if not urns:
         return [()] * len(traces)
     grants, grantors = authority.granted_on(urns=urns), authority.grantors(urns=urns)
-    return [
-        ungranted.ungranted(trace.decision, trace.actor, grants, _told(trace.actor, grants, grantors))
-        for trace in traces
-    ]
-
-
-def _told(actor: Actor, grants: Grants, grantors: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    """Leave out the entities of which the actor may not learn that they are there, while views are authorized (CD-22).
-
-    Who could not list an entity would learn it from the names of those who administer it.
-    """
-    if not settings.VIEW_AUTHORIZATION_ENABLED:
-        return grantors
-    return {
-        urn: who
-        for urn, who in grantors.items()
-        if families.is_listed_to_all(ungranted.kind_of(urn))
-        or not families.listing().isdisjoint(ungranted.held(actor, grants.get(urn, {})))
-    }
+    told = {urn: who for urn, who in grantors.items() if urn not in concealed}
+    return [ungranted.ungranted(trace.decision, trace.actor, grants, told) for trace in traces]
 
 
 def _hints(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from policies.engine.errors import UnknownFamily
-from policies.engine.families import cdap, cdap_names, datahub, datazone, datazone_patterns, vocabulary
+from policies.engine.families import cdap, datahub, datazone, datazone_patterns, vocabulary
 from policies.engine.model import Origin, Statement
 from policies.engine.requirements import Requirement
 
@@ -123,16 +123,6 @@ def is_granted(privileges: Iterable[str]) -> bool:
 def granting() -> str:
     """Return the privilege whose holder gives and takes privileges on an entity (rules/cdap.md CD-18)."""
     return cdap.ADMIN
-
-
-def listing() -> frozenset[str]:
-    """Return the granted privileges of which any one shows an entity to its holder (rules/cdap.md CD-12)."""
-    return frozenset(cdap.LISTING)
-
-
-def is_listed_to_all(kind: str) -> bool:
-    """Whether everybody is told of entities of a kind that privileges are granted on (rules/cdap.md CD-13)."""
-    return kind in (cdap_names.INSTANCE, cdap_names.NAMESPACE)
 
 
 def grant_origin() -> Origin:

@@ -54,7 +54,7 @@ class OrmDirectory:
         """Return the first few that a coverage reaches, by name, leaving out what another one reaches."""
         rows = self._seen(queries.covered(coverage, _present()))
         if without is not None:
-            rows = rows.exclude(pk__in=queries.covered(without).order_by().values("pk"))
+            rows = rows.exclude(queries.reached_by_any([without]))
         columns = rows.order_by("name", "urn").values_list("urn", "name", "type")
         return [Named(urn, name, type_) for urn, name, type_ in columns[:limit]]
 

@@ -1,6 +1,6 @@
 """Every read of the catalog. Callers write `queries.search(text=...)` and need not know in which module it lives."""
 
-from catalog.queries.coverage import covered
+from catalog.queries.coverage import covered, reached_by_any
 from catalog.queries.documents import StoredAspect, aspect, aspects, deprecated, documents
 from catalog.queries.lists import contents, entities, get, members, parents, search, values_of, within
 from catalog.queries.viewing import hidden, may_view, redacted, viewable
@@ -19,6 +19,7 @@ __all__ = [
     "may_view",
     "members",
     "parents",
+    "reached_by_any",
     "redacted",
     "search",
     "values_of",

@@ -4,16 +4,15 @@ Counted in SQL up to a limit. The people are those its actors name and those who
 those that at least one of these people may use its privileges on.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-
-from django.db.models import QuerySet
+from functools import cache
 
 from policies import authority, queries
 from policies.engine import families
-from policies.engine.matching import OWNER_OF_ANY_TYPE
+from policies.engine.matching import OWNER_OF_ANY_TYPE, ActorMatch, Selector
 from policies.engine.model import Actor, Cover, Coverage, Effect, Origin, Statement
-from policies.models import Policy, User
+from policies.models import Policy
 from policies.services.policies import Draft
 
 #: Beyond this nobody counts here; an access report gives the exact figure.
@@ -48,20 +47,25 @@ class Impact:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Something as it is or would be: whom it reaches, and on what (None: on no entities)."""
+    """Something as it is or would be: whom it reaches, by their tokens, and on what (None: on no entities)."""
 
-    people: QuerySet[User]
-    coverage: Coverage | None
+    tokens: frozenset[str] = frozenset()
+    coverage: Coverage | None = None
+
+
+#: What a selector covers has these owners, of one of these types (None: of any).
+_FindOwners = Callable[[Selector, frozenset[str] | None], frozenset[str]]
 
 
 def measured(*, before: Draft | None, after: Draft | None) -> Impact:
     """Compare two checked drafts; None, like one that is not active, reaches nobody and nothing."""
-    return compared(_side(before), _side(after))
+    owners = cache(_owners)
+    return compared(_side(before, owners), _side(after, owners))
 
 
 def compared(now: Side, then: Side) -> Impact:
     """Count what it is and what it would be."""
-    return Impact(_people(now.people, then.people), _entities(now.coverage, then.coverage))
+    return Impact(_people(now.tokens, then.tokens), _entities(now.coverage, then.coverage))
 
 
 def draft_of(policy: Policy) -> Draft:
@@ -69,19 +73,24 @@ def draft_of(policy: Policy) -> Draft:
     return Draft(policy.family, policy.document, state=policy.state, description=policy.description)
 
 
-def _side(draft: Draft | None) -> Side:
+def cover_of(statement: Statement) -> Cover:
+    """Return what a statement covers, the same for all that differ in whom they speak to and what they give alone."""
+    what = replace(statement, origin=Origin("", ""), actors=ActorMatch(), privileges=frozenset())
+    return Cover(what, is_unconditional=True)
+
+
+def _side(draft: Draft | None, owners: _FindOwners) -> Side:
     statements = _statements(draft) if draft is not None else ()
     allows = [one for one in statements if one.effect is Effect.ALLOW]
     if draft is None or not allows:
-        return Side(queries.reached(tokens=()), None)
+        return Side()
     tokens = frozenset[str]().union(*(one.actors.tokens for one in allows))
     family = families.get(draft.family)
     if family.columns(draft.document)["type"] == Policy.Type.PLATFORM:
-        return Side(queries.reached(tokens=tokens), None)
-    covers, owners = _covers(allows)
-    denies = tuple(Cover(one, is_unconditional=True) for one in statements if one.effect is Effect.DENY)
-    holders = Actor("", frozenset(owners))
-    return Side(queries.reached(tokens=tokens | owners), Coverage(holders, covers, denies))
+        return Side(tokens)
+    covers, owning = _covers(allows, owners)
+    denies = tuple(cover_of(one) for one in statements if one.effect is Effect.DENY)
+    return Side(tokens | owning, Coverage(Actor("", owning), covers, denies))
 
 
 def _statements(draft: Draft) -> tuple[Statement, ...]:
@@ -90,40 +99,47 @@ def _statements(draft: Draft) -> tuple[Statement, ...]:
     return family.compile(draft.document, Origin("", "")) if state == Policy.State.ACTIVE else ()
 
 
-def _covers(allows: Iterable[Statement]) -> tuple[tuple[Cover, ...], frozenset[str]]:
+def _covers(allows: Iterable[Statement], owners: _FindOwners) -> tuple[tuple[Cover, ...], frozenset[str]]:
     """Return what the statements cover, those for owners only where somebody owns it, and these owners."""
     covers: list[Cover] = []
-    owners: frozenset[str] = frozenset()
+    owning: frozenset[str] = frozenset()
     for statement in allows:
         towards = {token for token in statement.actors.tokens if token.startswith(OWNER_OF_ANY_TYPE)}
         types = None if OWNER_OF_ANY_TYPE in towards else frozenset(one.removeprefix(_TYPED) for one in towards)
-        cover = Cover(statement, is_unconditional=True)
+        cover = cover_of(statement)
         if towards:
-            coverage = Coverage(Actor(""), (cover,))
-            owners |= authority.directory().owners_covered(coverage=coverage, types=types, limit=_OWNERS)
+            owning |= owners(statement.resources, types)
         if towards == statement.actors.tokens:
             cover = replace(cover, is_unconditional=False, is_owned=bool(towards), owner_types=types)
         covers.append(cover)
-    return tuple(covers), owners
+    return tuple(covers), owning
 
 
-def _people(now: QuerySet[User], then: QuerySet[User]) -> Count:
-    return Count(_number(now), _number(then), _beyond(then, now), _beyond(now, then))
+def _owners(selector: Selector, types: frozenset[str] | None) -> frozenset[str]:
+    statement = Statement(Origin("", ""), Effect.ALLOW, ActorMatch(), frozenset(), selector)
+    coverage = Coverage(Actor(""), (cover_of(statement),))
+    return authority.directory().owners_covered(coverage=coverage, types=types, limit=_OWNERS)
 
 
-def _number(people: QuerySet[User]) -> int:
-    return people.order_by()[: MOST + 1].count()
+def _people(now: frozenset[str], then: frozenset[str]) -> Count:
+    number = _number(now)
+    return Count(number, number if now == then else _number(then), _beyond(then, now), _beyond(now, then))
 
 
-def _beyond(people: QuerySet[User], others: QuerySet[User]) -> dict[str, str]:
-    rows = people.exclude(pk__in=others.order_by().values("pk"))[:SAMPLES]
+def _number(tokens: frozenset[str]) -> int:
+    return queries.reached(tokens=tokens).order_by()[: MOST + 1].count()
+
+
+def _beyond(tokens: frozenset[str], others: frozenset[str]) -> dict[str, str]:
+    rows = queries.reached(tokens=tokens, without=others)[:SAMPLES]
     return {user.urn: user.name for user in rows}
 
 
 def _entities(now: Coverage | None, then: Coverage | None) -> Count | None:
     if now is None and then is None:
         return None
-    return Count(_reach(now), _reach(then), _differing(then, now), _differing(now, then))
+    number = _reach(now)
+    return Count(number, number if now == then else _reach(then), _differing(then, now), _differing(now, then))
 
 
 def _reach(coverage: Coverage | None) -> int:
@@ -131,7 +147,21 @@ def _reach(coverage: Coverage | None) -> int:
 
 
 def _differing(coverage: Coverage | None, others: Coverage | None) -> dict[str, str]:
-    if coverage is None:
+    rest = _without_shared(coverage, others)
+    if rest is None or not rest.allows:
         return {}
-    found = authority.directory().sample_covered(coverage=coverage, without=others, limit=SAMPLES)
+    found = authority.directory().sample_covered(coverage=rest, without=others, limit=SAMPLES)
     return {one.urn: one.name for one in found}
+
+
+def _without_shared(coverage: Coverage | None, others: Coverage | None) -> Coverage | None:
+    """Leave out the covers that both have: what they reach, the other reaches too, when both do nothing but allow."""
+    if coverage is None or others is None or not (_only_allows(coverage) and _only_allows(others)):
+        return None if coverage == others else coverage
+    have_same_owners = coverage.actor == others.actor
+    shared = {cover for cover in others.allows if have_same_owners or not cover.is_owned}
+    return replace(coverage, allows=tuple(cover for cover in coverage.allows if cover not in shared))
+
+
+def _only_allows(coverage: Coverage) -> bool:
+    return not coverage.denies and all(cover.statement.restriction is None for cover in coverage.allows)

@@ -26,8 +26,8 @@ def held(*, actor: str, before: Collection[str], after: Collection[str]) -> Impa
 
 
 def _side(roles: Collection[str], tokens: Collection[str]) -> Side:
-    people = queries.reached(tokens=tokens)
-    statements = _about_entities(roles) if roles and people.exists() else []
+    people = frozenset(tokens)
+    statements = _about_entities(roles) if roles and queries.reached(tokens=people).exists() else []
     allows = [one for one in statements if one.effect is Effect.ALLOW]
     if not allows:
         return Side(people, None)
@@ -50,4 +50,4 @@ def _about_entities(roles: Collection[str]) -> list[Statement]:
 
 
 def _covers(statements: Collection[Statement]) -> tuple[Cover, ...]:
-    return tuple(Cover(one, is_unconditional=True) for one in statements)
+    return tuple(dict.fromkeys(impact.cover_of(one) for one in statements))

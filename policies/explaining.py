@@ -115,8 +115,9 @@ def remedy(lack: explain.Lack) -> str:
     needed = lack.remedy
     if lack.who:
         names = [name for _, name in lack.who[:_NAMED]]
-        more = len(lack.who) - len(names)
-        return f"{', '.join(names)}{f' and {more} more' if more else ''} can change that."
+        names += [f"{more} more"] if (more := len(lack.who) - len(names)) else []
+        listed = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        return f"{listed} can change that."
     info = vocabulary.datahub().get(needed.privilege)
     name = info.display if info else needed.privilege
     return f"Somebody with {name}{' on it' if needed.entity else ''} can change that."

@@ -53,6 +53,7 @@ def give(request: HttpRequest, urn: str) -> HttpResponse:
     if pattern is None or not form.is_valid() or (picker.errors and not is_preview):
         return _page(request, subject, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     privileges = tuple(form.cleaned_data["privileges"])
+    form.fields["privileges"].required = True
     try:
         if is_preview:
             return _page(request, subject, form, picker, reach=granting.reach(pattern=pattern, by=subject.by))

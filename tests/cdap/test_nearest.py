@@ -107,13 +107,20 @@ def browser(username):
 def test_the_page_and_the_command_say_the_same(jo, capsys):
     answer = browser("jo").get("/why", {"privilege": "READ", "resource": CLICKS})
     text = answer.content.decode()
-    for said in ("Jo does not hold READ on the stream ns1.clicks.", "Jo holds WRITE on it.", "Operations, mara, "):
+    for said in (
+        "Jo does not hold READ on the stream ns1.clicks.",
+        "Jo holds WRITE on it.",
+        "Operations, mara or datahub can change that.",
+    ):
         assert said in text
     assert "__grants" not in text
     with pytest.raises(SystemExit):
         call_command("why", "jo", "READ", CLICKS)
     printed = capsys.readouterr().out
-    assert "lacking: Jo does not hold READ on the stream ns1.clicks. Operations, mara, " in printed
+    assert (
+        "lacking: Jo does not hold READ on the stream ns1.clicks. Operations, mara or datahub can change that."
+        in printed
+    )
     with pytest.raises(CommandError):
         call_command("why", "jo", "READ", "stream")
 

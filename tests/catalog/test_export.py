@@ -1,0 +1,249 @@
+"""A snapshot on disk holds what the engine reads, of one moment, and is there whole or not at all."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from django.contrib.auth.models import Permission
+
+from catalog import queries
+from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant
+from catalog.reporting import export
+from catalog.reporting.tables import SCHEMA, TABLES
+from policies import authority, store
+from policies import queries as actors_of
+from policies.engine import bulk, families, matching
+from policies.engine.model import Actor, Origin
+from policies.engine.postings import Postings
+from policies.engine.snapshot import Snapshot
+from policies.models import GroupProfile, PolicyVersion, Role, User
+from policies.services import groups, people, policies, roles
+from tests.catalog.conftest import DOOR, owners, said, tags, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Found = dict[str, list[dict[str, Any]]]
+
+AS_OF = datetime(2026, 3, 1, tzinfo=UTC)
+BY: dict[str, Any] = {"by": authority.SYSTEM, "door": DOOR}
+JO, ANN, SAM = (f"urn:li:corpuser:{name}" for name in ("jo", "ann", "sam"))
+TEAM, GONE, STEWARD = "urn:li:corpGroup:team", "urn:li:corpGroup:gone", "urn:li:dataHubRole:steward"
+ORDERS, LINES, OLD = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "lines", "old"))
+SALES, EMEA = "urn:li:domain:sales", "urn:li:domain:emea"
+STREAM, SCORES, PROJECT = "urn:li:stream:ns1.clicks", "urn:li:dataset:" + "a" * 24, "1" * 24
+AWKWARD = 'Two\nlines, "quoted", \\N and é😀\r\n'
+PRIVILEGES = ("VIEW_ENTITY_PAGE", "EDIT_ENTITY_TAGS", "dataset:read", "dataset:delete")
+
+
+@pytest.fixture(autouse=True)
+def company(transactional_db: None) -> Iterator[None]:
+    """A company in which each of the tables has something that counts, and something that does not."""
+    for urn in (JO, ANN, SAM):
+        people.create(username=urn.rpartition(":")[2], **BY)
+    User.objects.filter(urn=SAM).update(state=User.State.SUSPENDED)
+    for urn in (TEAM, GONE):
+        groups.create(name=urn.rpartition(":")[2], identifier=urn.rpartition(":")[2], **BY)
+        groups.add_members(urn=urn, members=[JO, SAM], **BY)
+    roles.create(identifier="steward", name="Steward", description="", **BY)
+    roles.give(urn=STEWARD, actors=[TEAM, GONE, ANN], **BY)
+    GroupProfile.objects.filter(urn=GONE).update(is_removed=True)
+    tell(
+        said(SALES, "domainProperties", {"name": "Sales"}),
+        said(EMEA, "domainProperties", {"name": "EMEA", "parentDomain": SALES}),
+        said(ORDERS, "domains", {"domains": [EMEA]}),
+        said(ORDERS, "globalTags", tags("pii")),
+        said(LINES, "ownership", owners(f"{ANN}|urn:li:ownershipType:__system__technical_owner", JO)),
+        said(OLD, "domains", {"domains": [SALES]}),
+        said(OLD, "status", {"removed": True}),
+    )
+    Entity.objects.create(urn=SCORES, type="dataset", object_id="a" * 24, project=PROJECT)
+    stream = Entity.objects.create(urn=STREAM, type="stream")
+    read = Permission.objects.get(codename="READ", content_type__app_label="catalog")
+    EntityUserGrant.objects.create(user=User.objects.get(urn=JO), permission=read, content_object=stream)
+    for urn, profile in ((TEAM, True), (GONE, True), (STEWARD, False)):
+        holder = (GroupProfile if profile else Role).objects.get(urn=urn).group
+        EntityGroupGrant.objects.create(group=holder, permission=read, content_object=stream)
+    WildcardGrant.objects.create(
+        user=User.objects.get(urn=ANN),
+        pattern="urn:li:stream:ns1.*",
+        kind="stream",
+        prefix="urn:li:stream:ns1.",
+        within="urn:li:namespace:ns1",
+        privilege="WRITE",
+    )
+    _policy("view", actors={"groups": [TEAM]}, resources=_in(DOMAIN=SALES), displayName=AWKWARD)
+    _policy("tag", actors={"resourceOwners": True}, privileges=["EDIT_ENTITY_TAGS"])
+    _policy("idle", actors={"allUsers": True}, state="INACTIVE")
+    said_so = [
+        {"resource": f"project:{PROJECT}:*", "actions": ["*:*"], "effect": "allow"},
+        {"resource": f"dataset:{'a' * 24}", "actions": ["dataset:delete"], "effect": "deny"},
+    ]
+    document = {"name": "project", "statements": said_so, "roles": [STEWARD]}
+    policies.create(draft=policies.Draft("datazone", document), urn="urn:li:dataHubPolicy:project", **BY)
+    yield
+    store.drop()
+
+
+def _in(**fields: str) -> dict[str, Any]:
+    return {"filter": {"criteria": [{"field": field, "values": [value]} for field, value in fields.items()]}}
+
+
+def _policy(name: str, **changes: Any) -> None:
+    document = {
+        "displayName": name,
+        "description": "",
+        "type": "METADATA",
+        "state": "ACTIVE",
+        "privileges": ["VIEW_ENTITY_PAGE"],
+        **changes,
+    }
+    policies.create(draft=policies.Draft("datahub", document), urn=f"urn:li:dataHubPolicy:{name}", **BY)
+
+
+def read(folder: Path) -> Found:
+    """Return every table of a snapshot, its schema checked."""
+    found = {}
+    for table in TABLES:
+        whole = pq.read_table(folder / f"{table.name}.parquet")
+        assert whole.schema.equals(table.schema), table.name
+        found[table.name] = whole.to_pylist()
+    return found
+
+
+def postings(found: Found) -> Postings:
+    """Return the postings of the entities of a snapshot."""
+    places = {one["number"]: place for place, one in enumerate(found["entities"])}
+    rows = [(places[one["entity"]], one["field"], one["value"], one["type"]) for one in found["facets"]]
+    for column, field in (("object_id", matching.ID), ("project", matching.PROJECT)):
+        rows += [(places[one["number"]], field, one[column], "") for one in found["entities"] if one[column]]
+    below = defaultdict(set)
+    for one in found["ancestries"]:
+        below[one["ancestor"]].add(one["node"])
+    fields = {matching.DOMAIN, matching.OWNER, matching.TAG, matching.ID, matching.PROJECT}
+    return Postings(
+        urns=[one["urn"] for one in found["entities"]],
+        types=[one["type"] for one in found["entities"]],
+        fields=fields,
+        rows=[row for row in rows if row[1] in fields],
+        below=below,
+    )
+
+
+def actors(found: Found) -> dict[str, Actor]:
+    """Return everybody, with groups and roles."""
+    people_of, held = defaultdict(set), defaultdict(set)
+    for one in found["memberships"]:
+        people_of[one["user"]].add(one["group"])
+    for one in found["roles"]:
+        held[one["holder"]].add(one["role"])
+    return {
+        urn: Actor(
+            urn,
+            frozenset(people_of[urn]),
+            frozenset().union(*(held[holder] for holder in {urn, *people_of[urn]})),
+            one["may_act"],
+        )
+        for one in found["users"]
+        for urn in [one["urn"]]
+    }
+
+
+def snapshot(found: Found) -> Snapshot:
+    """Return the engine's snapshot of the policies."""
+    compiled = [
+        (one["urn"], families.get(one["family"]).compile(json.loads(one["document"]), Origin(one["urn"], one["name"])))
+        for one in found["policies"]
+    ]
+    return Snapshot.build(1, [*families.implicit(), *compiled])
+
+
+def test_the_engine_answers_alike_from_the_files_and_from_the_database(tmp_path: Path) -> None:
+    export.write(folder=tmp_path / "one", as_of=AS_OF)
+    found = read(tmp_path / "one")
+    facts, everybody, compiled = postings(found), actors(found), snapshot(found)
+    reached = set()
+    for urn, actor in everybody.items():
+        assert actor == actors_of.actor(urn=urn)
+        for privilege in PRIVILEGES:
+            covered = bulk.covered(facts, compiled.coverage(actor, privilege)).certain
+            present = queries.covered(store.current().coverage(actor, privilege)).filter(is_removed=False)
+            listed = sorted(present.values_list("urn", flat=True))
+            assert sorted(facts.urns[number] for number in covered) == listed, (urn, privilege)
+            reached |= {(urn, privilege, facts.urns[number]) for number in covered}
+    assert reached == {
+        (JO, "VIEW_ENTITY_PAGE", SALES),
+        (JO, "VIEW_ENTITY_PAGE", EMEA),
+        (JO, "VIEW_ENTITY_PAGE", ORDERS),
+        (JO, "EDIT_ENTITY_TAGS", LINES),
+        (ANN, "EDIT_ENTITY_TAGS", LINES),
+        (JO, "dataset:read", SCORES),
+        (ANN, "dataset:read", SCORES),
+    }
+
+
+def test_grants_stand_beside_their_holders(tmp_path: Path) -> None:
+    export.write(folder=tmp_path / "one", as_of=AS_OF)
+    found = read(tmp_path / "one")
+    numbers = {one["number"]: one["urn"] for one in found["entities"]}
+    assert sorted((numbers[one["entity"]], one["privilege"], one["holder"]) for one in found["grants"]) == [
+        (STREAM, "READ", TEAM),
+        (STREAM, "READ", JO),
+        (STREAM, "READ", STEWARD),
+    ]
+    assert found["patterns"] == [
+        {"kind": "stream", "prefix": "urn:li:stream:ns1.", "privilege": "WRITE", "holder": ANN}
+    ]
+
+
+def test_texts_come_back_as_they_are(tmp_path: Path) -> None:
+    export.write(folder=tmp_path / "one", as_of=AS_OF)
+    found = read(tmp_path / "one")
+    named = {one["urn"]: one["name"] for one in found["policies"]}
+    assert named["urn:li:dataHubPolicy:view"] == AWKWARD
+    assert "urn:li:dataHubPolicy:idle" not in named
+    kinds = {(one["value"], one["type"]) for one in found["facets"] if one["field"] == matching.OWNER}
+    assert kinds == {(ANN, "urn:li:ownershipType:__system__technical_owner"), (JO, "")}
+    assert {one["object_id"] for one in found["entities"]} == {None, "a" * 24}
+
+
+def test_the_manifest_says_what_it_is_of(tmp_path: Path) -> None:
+    manifest = export.write(folder=tmp_path / "one", as_of=AS_OF)
+    assert json.loads((tmp_path / "one" / export.MANIFEST).read_text(encoding="utf-8")) == {
+        "schema": SCHEMA,
+        "policy_version": PolicyVersion.current(),
+        "change_seq": PolicyVersion.last_change(),
+        "as_of": "2026-03-01T00:00:00+00:00",
+        "rows": manifest.rows,
+    }
+    assert manifest.rows == {name: len(rows) for name, rows in read(tmp_path / "one").items()}
+
+
+def test_it_is_of_one_moment(tmp_path: Path) -> None:
+    """What is committed after the first query is not in any table."""
+    with export._one_moment() as connection:
+        export._counters(connection)
+        _policy("late", actors={"allUsers": True})
+        tell(said(SALES, "globalTags", tags("late")))
+        for table in TABLES:
+            export._written(connection, table, tmp_path)
+    found = read(tmp_path)
+    assert "urn:li:dataHubPolicy:late" not in {one["urn"] for one in found["policies"]}
+    assert "urn:li:tag:late" not in {one["value"] for one in found["facets"]}
+
+
+def test_it_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    export.write(folder=tmp_path / "one", as_of=AS_OF)
+    with pytest.raises(FileExistsError):
+        export.write(folder=tmp_path / "one", as_of=AS_OF)
+    (tmp_path / "two.part").mkdir()
+    with pytest.raises(FileExistsError):
+        export.write(folder=tmp_path / "two", as_of=AS_OF)
+    PolicyVersion.objects.all().delete()
+    with pytest.raises(PolicyVersion.DoesNotExist):
+        export.write(folder=tmp_path / "three", as_of=AS_OF)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two.part"]

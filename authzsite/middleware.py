@@ -1,15 +1,51 @@
 """What every answer carries and what no request may bring, whichever door it comes through."""
 
+import re
+import uuid
 from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+
+from policies import metrics
 
 #: How much of a refused body is read before its refusal is sent, and how much at a time, in bytes.
 DRAINED = 64 * 1024 * 1024
 PIECE = 64 * 1024
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
+
+#: What a caller may call its request; anything else could not be found again in a log.
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
+
+
+def request_id(get_response: Handler) -> Handler:
+    """Answer with the id of the request, that of the caller (`X-Request-ID`) or a new one.
+
+    django_structlog reads the same header, so the lines of the log and the tasks that the request queues carry it, too.
+    """
+
+    def handle(request: HttpRequest) -> HttpResponseBase:
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
+        name = given if _REQUEST_ID.fullmatch(given) else str(uuid.uuid4())
+        request.META["HTTP_X_REQUEST_ID"] = name
+        response = get_response(request)
+        response.headers["X-Request-ID"] = name
+        return response
+
+    return handle
+
+
+def counted(get_response: Handler) -> Handler:
+    """Count every answer by its route and status, for `/metrics`."""
+
+    def handle(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        match = request.resolver_match
+        metrics.answered(method=request.method or "", route=match.route if match else None, status=response.status_code)
+        return response
+
+    return handle
 
 
 def security_headers(get_response: Handler) -> Handler:

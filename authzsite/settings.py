@@ -99,6 +99,8 @@ INSTALLED_APPS = [
     "catalog",
 ]
 MIDDLEWARE = [
+    "authzsite.middleware.counted",
+    "authzsite.middleware.request_id",
     "django.middleware.security.SecurityMiddleware",
     "authzsite.middleware.security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -320,3 +322,9 @@ LOGGING = logs.configuration(
     style=env.choice("LOG_FORMAT", default="console", among=("console", "json")),
 )
 LOGGING_CONFIG = "authzsite.logs.configure"
+
+
+# Numbers about the work: who may scrape them, and where the web processes of one machine put them together
+
+METRICS_TOKEN = env.text("METRICS_TOKEN")
+METRICS_DIR = Path(env.text("METRICS_DIR", str(VAR_DIR / "metrics")))

@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
-from authzsite import health
+from authzsite import health, scraping
 from policies import admin
 from policies.guard import public
 
@@ -11,6 +11,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.live),
     path("health/live", health.live, name="health-live"),
     path("health/ready", health.ready, name="health-ready"),
+    path("metrics", scraping.metrics, name="metrics"),
     path("api/v1/", include("policies.api.urls")),
     path("api/v1/", include("catalog.api.urls")),
     path("admin", public(RedirectView.as_view(pattern_name="admin:index"))),

@@ -3,7 +3,10 @@
 import os
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+
+from authzsite import sharing
 
 if TYPE_CHECKING:
     from policies.status.processes import Application
@@ -12,6 +15,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 
 
 def _application() -> "Application":
+    # The library reads where to count when it is imported, which Django's start brings about.
+    sharing.prepare(settings.METRICS_DIR)
     handler = get_wsgi_application()
     # Its models can be imported only once the line above has set Django up.
     from policies.status.processes import telling

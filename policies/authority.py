@@ -14,7 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from policies import queries, store
+from policies import metrics, queries, store
 from policies.engine import families
 from policies.engine.evaluate import Relatives, decide_requirement
 from policies.engine.matching import ANY_SUBRESOURCE, BRANCH, CREATION, MAIN_BRANCH, PROJECT, YES, Resource
@@ -79,6 +79,12 @@ def answer_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> list
 
     Raises Unavailable when the version asked for is not there.
     """
+    decisions = _answers(asks, at_least)
+    metrics.decided((ask.requirement for _, ask in asks), decisions)
+    return decisions
+
+
+def _answers(asks: Sequence[tuple[Actor, Ask]], at_least: int) -> list[Decision]:
     if not settings.AUTH_POLICIES_ENABLED:
         version = store.current(at_least=at_least).version
         return [Decision(is_allowed=True, code=Code.POLICIES_DISABLED, version=version) for _ in asks]

@@ -16,6 +16,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from policies import metrics
 from policies.engine import families
 from policies.engine.errors import UnknownFamily
 from policies.engine.model import Origin, Statement
@@ -136,6 +137,7 @@ def _look() -> Snapshot:
             version = PolicyVersion.current()
             if held is not None and version <= held.snapshot.version:
                 _holder.held = replace(held, looked_at=looked_at)
+                metrics.compared(at=time.time())
                 return held.snapshot
             fresh = _load(version) if held is None else _catch_up(held, version)
             if PolicyVersion.current() == version:
@@ -143,6 +145,13 @@ def _look() -> Snapshot:
         if is_moving:
             return fresh.snapshot
         _holder.held = replace(fresh, looked_at=looked_at)
+        metrics.loaded(
+            version=version,
+            statements=len(fresh.snapshot),
+            seconds=time.monotonic() - looked_at,
+            kind="all" if held is None else "changes",
+        )
+        metrics.compared(at=time.time())
         log.info("policies_loaded", extra={"policy_version": version, "policies": len(fresh.stamps)})
         return fresh.snapshot
 

@@ -7,7 +7,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority, explaining, reach, store
+from policies import authority, explaining, metrics, reach, store
 from policies.api import answers, fields, questions
 from policies.api.base import Door
 from policies.api.described import described
@@ -34,6 +34,7 @@ class Authorize(Asking):
     """May an actor do something?"""
 
     @described("authorize", "May an actor do something?", body=QuestionIn, answer=answers.DecisionOut, statuses=(503,))
+    @metrics.AUTHORIZE.time()
     def post(self, request: Request) -> Response:
         """Answer one question; a refusal is an answer, not an error."""
         sent = fields.checked(QuestionIn, request.data)

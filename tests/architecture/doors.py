@@ -25,6 +25,7 @@ DOORS = """
 health | GET /health | 200 200 200 200 200
 health-live | GET /health/live | 200 200 200 200 200
 health-ready | GET /health/ready | 200 200 200 200 200
+metrics | GET /metrics | 200 200 200 200 200
 api-document | GET /api/v1/openapi.json | 200 200 200 200 200
 api-authorize | POST /api/v1/authorize | 401 403 403 200 200 | {"privilege": "EDIT_ENTITY_TAGS", "actor": "ADA"}
 api-authorize-other | POST /api/v1/authorize/ | 401 200 200 200 200 | {"privilege": "EDIT_ENTITY_TAGS"}

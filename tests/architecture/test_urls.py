@@ -11,6 +11,7 @@ PUBLIC = {
     "health",
     "health/live",
     "health/ready",
+    "metrics",
     "config",
     "login",
     "logout",

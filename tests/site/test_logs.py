@@ -4,12 +4,16 @@ import io
 import json
 import logging
 import logging.config
+import uuid
+from typing import Any
 
 import pytest
 import structlog
 from django.conf import settings
 
 from authzsite import logs
+from authzsite.celery import app
+from policies import tasks
 
 
 @pytest.fixture
@@ -32,6 +36,34 @@ def test_a_request_is_one_line_that_its_id_ties_to_the_others(log, client):
     client.get("/health/live", headers={"X-Request-ID": "abc-1"})
     [line] = lines(log)
     assert (line["event"], line["code"], line["request_id"]) == ("request_finished", 200, "abc-1")
+
+
+@pytest.mark.parametrize("given", ["", "two words", "x" * 129, "a\u00e9"])
+def test_a_request_without_a_name_that_can_be_found_again_gets_one(log, client, given):
+    name = client.get("/health/live", headers={"X-Request-ID": given})["X-Request-ID"]
+    assert name == str(uuid.UUID(name))
+    assert lines(log)[0]["request_id"] == name
+
+
+@pytest.mark.parametrize("path", ["/health/live", "/nowhere", "/api/v1/nowhere", "/static/nowhere"])
+def test_every_answer_carries_the_id_of_its_request(client, path):
+    assert client.get(path, headers={"X-Request-ID": "abc-1"})["X-Request-ID"] == "abc-1"
+    body = b" " * (settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+    refused = client.post(path, data=body, content_type="text/plain", headers={"X-Request-ID": "abc-2"})
+    assert (refused.status_code, refused["X-Request-ID"]) == (413, "abc-2")
+
+
+def test_a_task_takes_the_id_of_the_request_along():
+    """Sent to a broker in memory, with the headers that the worker reads."""
+    with (
+        app.connection_for_write(url="memory://") as link,
+        structlog.contextvars.bound_contextvars(request_id="abc-1"),
+    ):
+        channel: Any = link.default_channel
+        task: Any = tasks.refresh_policy_cache
+        task.apply_async(connection=link)
+        message = channel.basic_get("celery", no_ack=True)
+    assert message.headers["__django_structlog__"]["request_id"] == "abc-1"
 
 
 def test_the_facts_of_a_line_are_members_of_it(log):

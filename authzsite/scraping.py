@@ -1,0 +1,93 @@
+"""`/metrics`: what this installation counts, in Prometheus' text format (docs/operations.md says what each means).
+
+Not for everybody: numbers tell how much is refused and which pages are used. With METRICS_TOKEN whoever brings it may
+read them; without one only programs on this machine, and no proxy on it, since behind that anybody may be.
+"""
+
+from collections.abc import Callable, Iterator
+from ipaddress import ip_address
+from typing import Any
+
+from celery import current_app
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from django_prometheus.exports import ExportToDjangoView
+from kombu.exceptions import OperationalError
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.multiprocess import mark_process_dead
+from prometheus_client.registry import Collector
+
+from authzsite import sharing
+from authzsite.health import BROKER_PATIENCE_SECONDS
+from policies.guard import public
+from policies.models import PolicyVersion
+
+#: What a proxy adds to the requests it hands on.
+_HANDED_ON = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_FORWARDED", "HTTP_X_REAL_IP", "HTTP_VIA")
+
+
+class Installation(Collector):
+    """What is the same for every process, looked up when somebody scrapes. What is away is 0 and has no number."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Ask the database for the version, and the broker for the length of its queue."""
+        yield from _asked("database", "authz_policy_version", "Policy version that is stored.", PolicyVersion.current)
+        yield from _asked("broker", "authz_queue_length", "Tasks that wait for a worker.", _waiting)
+
+
+@public
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """The numbers of all web processes of this machine; 401 without the token where there is one, else 403."""
+    if not _may_scrape(request):
+        refusal = HttpResponse(status=401 if settings.METRICS_TOKEN else 403, content_type="text/plain")
+        if settings.METRICS_TOKEN:
+            refusal.headers["WWW-Authenticate"] = "Bearer"
+        return refusal
+    for process in sharing.ended(settings.METRICS_DIR):
+        # Its counts stay; which version it held does not matter any more.
+        mark_process_dead(process, path=str(settings.METRICS_DIR))  # type: ignore[no-untyped-call]
+    response: HttpResponse = ExportToDjangoView(request)
+    installation = CollectorRegistry()
+    installation.register(Installation())
+    response.content += generate_latest(installation)
+    return response
+
+
+def _may_scrape(request: HttpRequest) -> bool:
+    if settings.METRICS_TOKEN:
+        given = request.headers.get("Authorization", "")
+        return constant_time_compare(given, f"Bearer {settings.METRICS_TOKEN}")
+    return not any(name in request.META for name in _HANDED_ON) and _is_here(request.META.get("REMOTE_ADDR", ""))
+
+
+def _is_here(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _asked(part: str, name: str, meaning: str, ask: Callable[[], int]) -> Iterator[GaugeMetricFamily]:
+    """Yield whether the part answers and, when it does, its number."""
+    try:
+        number = ask()
+    except (DatabaseError, OperationalError, OSError, PolicyVersion.DoesNotExist):
+        yield GaugeMetricFamily(f"authz_{part}_up", f"Whether the {part} answers.", value=0)
+        return
+    yield GaugeMetricFamily(f"authz_{part}_up", f"Whether the {part} answers.", value=1)
+    yield GaugeMetricFamily(name, meaning, value=number)
+
+
+def _waiting() -> int:
+    """Return how many tasks lie in the queue."""
+    with current_app.connection_for_write(connect_timeout=BROKER_PATIENCE_SECONDS) as link:
+        link.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=BROKER_PATIENCE_SECONDS)
+        channel: Any = link.default_channel
+        return int(channel.queue_declare(current_app.conf.task_default_queue, durable=True).message_count)

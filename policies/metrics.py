@@ -1,0 +1,74 @@
+"""What the process counts about its work, for whoever scrapes `/metrics`.
+
+In a web process the numbers lie in files that its siblings share (authzsite/sharing.py), so one scrape sums up all of
+them; gauges stay apart, one for each process.
+"""
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import chain
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from policies.engine import families
+from policies.engine.model import Decision
+from policies.engine.requirements import Requirement
+
+#: Upper bounds in seconds. One warm question takes about a millisecond, one that waits for a version up to a second.
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+_DECISIONS = Counter("authz_decisions", "Decisions of the engine, by whatever asked.", ["family", "outcome"])
+_REQUESTS = Counter("authz_http_requests", "Answers sent, by route.", ["method", "route", "status"])
+AUTHORIZE = Histogram("authz_authorize_seconds", "Seconds of one POST /api/v1/authorize.", buckets=_SECONDS)
+_LOADS = Histogram(
+    "authz_snapshot_load_seconds", "Seconds of reading and compiling policies.", ["kind"], buckets=_SECONDS
+)
+_VERSION = Gauge("authz_snapshot_version", "Policy version the process answers from.", multiprocess_mode="liveall")
+_STATEMENTS = Gauge("authz_snapshot_statements", "Compiled statements it holds.", multiprocess_mode="liveall")
+_COMPARED = Gauge(
+    "authz_snapshot_compared_timestamp_seconds",
+    "When it last compared its policies with the database, in Unix time.",
+    multiprocess_mode="liveall",
+)
+
+
+def decided(requirements: Iterable[Requirement], decisions: Sequence[Decision]) -> None:
+    """Count decisions, each with the requirement it answers."""
+    found = Tally(
+        (_family(requirement), "ALLOW" if decision.is_allowed else "DENY")
+        for requirement, decision in zip(requirements, decisions, strict=True)
+    )
+    for (family, outcome), number in found.items():
+        _DECISIONS.labels(family, outcome).inc(number)
+
+
+def answered(*, method: str, route: str | None, status: int) -> None:
+    """Count an answer that was sent; `route` is None for static files and addresses that do not exist."""
+    known = method if method in _METHODS else "other"
+    _REQUESTS.labels(known, "none" if route is None else f"/{route}", str(status)).inc()
+
+
+def compared(*, at: float) -> None:
+    """Note when this process last compared, in Unix time."""
+    _COMPARED.set(at)
+
+
+def loaded(*, version: int, statements: int, seconds: float, kind: str) -> None:
+    """Note what this process answers from now, and how long it took to load (`kind`: all or changes)."""
+    _LOADS.labels(kind).observe(seconds)
+    _VERSION.set(version)
+    _STATEMENTS.set(statements)
+
+
+def _family(requirement: Requirement) -> str:
+    """Return the family whose privilege comes first; privileges that an administrator defined are of none."""
+    first = next(iter(chain.from_iterable(requirement.any_of)), None)
+    return "none" if first is None or not first.privileges else _families().get(first.privileges[0], "own")
+
+
+@cache
+def _families() -> Mapping[str, str]:
+    return {privilege: family for family, known in families.vocabularies().items() for privilege in known.privileges}

@@ -1,0 +1,146 @@
+"""What is counted, who may scrape it, and several processes that count together."""
+
+import subprocess
+import sys
+
+import pytest
+from django.db import DatabaseError
+from django.test import Client
+
+from authzsite import scraping, sharing
+from policies import authority, store
+from policies.authority import Ask
+from policies.engine.model import Actor
+from policies.engine.requirements import Requirement, one
+from policies.models import PolicyVersion
+from policies.services import people
+
+# What asks the broker leaves files of its queue for the collector to close.
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+NOBODY = Actor("urn:li:corpuser:nobody")
+
+#: Counts once for its family and ends at once.
+COUNTING = "from prometheus_client import Counter; Counter('tries', 'Tries.').inc()"
+
+
+def numbers(client: Client, **headers: str) -> dict[str, float]:
+    """Every sample of a scrape by its name and labels."""
+    answer = client.get("/metrics", headers=headers)
+    assert answer.status_code == 200
+    assert answer["Content-Type"].startswith("text/plain; version=")
+    lines = (line for line in answer.content.decode().splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def test_decisions_are_counted_by_family_and_outcome(client):
+    before = numbers(client)
+    asks = [Ask(one("MANAGE_POLICIES")), Ask(one("dataset:read")), Ask(one("READ")), Ask(one("can_read_todos"))]
+    authority.answer_many(asks=[(NOBODY, ask) for ask in [*asks, asks[0], Ask(Requirement(()))]])
+    after = numbers(client)
+    found = {
+        family: after[name] - before.get(name, 0)
+        for family in ("datahub", "datazone", "cdap", "own", "none")
+        if (name := f'authz_decisions_total{{family="{family}",outcome="DENY"}}')
+    }
+    assert found == {"datahub": 2, "datazone": 1, "cdap": 1, "own": 1, "none": 1}
+
+
+def test_the_snapshot_shows_version_size_and_when_it_was_compared(client):
+    store.drop()
+    before = numbers(client)
+    snapshot = store.current()
+    after = numbers(client)
+    assert after["authz_snapshot_version"] == after["authz_policy_version"] == snapshot.version
+    assert after["authz_snapshot_statements"] == len(snapshot.statements)
+    assert after["authz_snapshot_compared_timestamp_seconds"] > before["authz_snapshot_compared_timestamp_seconds"]
+    loads = 'authz_snapshot_load_seconds_count{kind="all"}'
+    assert after[loads] == before.get(loads, 0) + 1
+    assert (after["authz_database_up"], after["authz_broker_up"]) == (1, 1)
+
+
+def test_requests_are_counted_by_route_and_status_and_never_by_address(client):
+    client.get("/catalog/nothing-of-this-name-1")
+    client.get("/health/live")
+    client.post("/health/live")
+    client.generic("BREW", "/health/live")
+    found = {name for name in numbers(client) if name.startswith("authz_http_requests_total")}
+    assert 'authz_http_requests_total{method="GET",route="/health/live",status="200"}' in found
+    assert 'authz_http_requests_total{method="POST",route="/health/live",status="405"}' in found
+    assert 'authz_http_requests_total{method="other",route="/health/live",status="405"}' in found
+    assert not [name for name in found if "of-this-name" in name]
+
+
+def test_a_question_is_timed(client):
+    client.force_login(people.create(username="jo", by=authority.SYSTEM, door="test"))
+    before = numbers(client).get("authz_authorize_seconds_count", 0)
+    asked = client.post("/api/v1/authorize", {"privilege": "MANAGE_POLICIES"}, content_type="application/json")
+    assert asked.json()["decision"] == "DENY"
+    assert numbers(client)["authz_authorize_seconds_count"] == before + 1
+
+
+def test_a_database_that_is_away_is_a_number_and_no_error(client, monkeypatch):
+    def away():
+        raise DatabaseError
+
+    monkeypatch.setattr(PolicyVersion, "current", away)
+    found = numbers(client)
+    assert found["authz_database_up"] == 0
+    assert "authz_policy_version" not in found
+
+
+def test_with_a_token_only_who_brings_it_may_scrape(client, settings):
+    settings.METRICS_TOKEN = "count-me-in"
+    assert numbers(client, authorization="Bearer count-me-in")
+    for headers in ({}, {"authorization": "Bearer count-me-out"}, {"authorization": "Bearer é"}):
+        answer = client.get("/metrics", headers=headers)
+        assert (answer.status_code, answer["WWW-Authenticate"], answer.content) == (401, "Bearer", b"")
+
+
+@pytest.mark.parametrize(
+    "sent", [{"REMOTE_ADDR": "10.0.0.7"}, {"REMOTE_ADDR": ""}, {"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, {"HTTP_VIA": "x"}]
+)
+def test_without_a_token_only_this_machine_may_and_no_proxy_on_it(client, sent):
+    assert client.get("/metrics", **sent).status_code == 403
+    assert client.get("/metrics", REMOTE_ADDR="::1").status_code == 200
+    assert client.post("/metrics").status_code == 405
+
+
+def count(folder, code=COUNTING):
+    """Let a process count in the folder as a web process does; it has ended when this returns."""
+    prepare = f"import pathlib; from authzsite import sharing; sharing.prepare(pathlib.Path({str(folder)!r}))"
+    done = subprocess.run([sys.executable, "-c", f"{prepare}; {code}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_first_process_begins_anew_and_the_others_add_to_it(tmp_path):
+    reading = (
+        "from prometheus_client import CollectorRegistry, multiprocess as m; r = CollectorRegistry(); "
+        "m.MultiProcessCollector(r); print(r.get_sample_value('tries_total'), flush=True)"
+    )
+    count(tmp_path)
+    assert len(sharing.ended(tmp_path)) == 1
+    # The first of a new start: what an earlier one left is gone. It stays until its input ends.
+    prepare = f"import pathlib, sys; from authzsite import sharing; sharing.prepare(pathlib.Path({str(tmp_path)!r}))"
+    waiting = f"{prepare}; {COUNTING}; print('up', flush=True); sys.stdin.readline(); {reading}"
+    with subprocess.Popen(
+        [sys.executable, "-c", waiting], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as first:
+        assert first.stdin
+        assert first.stdout
+        assert first.stdout.readline() == "up\n"
+        assert sharing.ended(tmp_path) == ()
+        count(tmp_path)
+        count(tmp_path)
+        assert len(sharing.ended(tmp_path)) == 2
+        first.stdin.write("go on\n")
+        first.stdin.flush()
+        assert first.stdout.readline() == "3.0\n"
+
+
+def test_what_is_looked_up_has_no_labels_and_two_parts():
+    names = [family.name for family in scraping.Installation().collect()]
+    assert names == ["authz_database_up", "authz_policy_version", "authz_broker_up", "authz_queue_length"]

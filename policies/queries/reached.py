@@ -24,7 +24,11 @@ def reached(*, tokens: Collection[str], without: Collection[str] = ()) -> QueryS
         return users.none()
     if EVERYONE not in named:
         users = users.filter(_named(named))
-    return users.exclude(_named(others)) if others else users
+    users = users.exclude(urn__in=_of(others, USER_PREFIX)) if others else users
+    for ties in _ties(others):
+        # Not NOT IN: a list too long for memory would be gone through for each user.
+        users = users.filter(~Exists(ties.filter(user=OuterRef("pk"))))
+    return users
 
 
 def _named(tokens: Collection[str]) -> Q:
@@ -32,16 +36,27 @@ def _named(tokens: Collection[str]) -> Q:
 
     Whom URNs name is a list that the database makes once, from indexes, and not a question about each user.
     """
-    known = storable(tokens)
-    users = [urn for urn in known if urn.startswith(USER_PREFIX)]
-    groups = [urn for urn in known if urn.startswith(GROUP_PREFIX)]
-    roles = [urn for urn in known if urn.startswith(ROLE_PREFIX)]
-    memberships = Membership.objects.filter(group__profile__is_removed=False)
-    lists: list[QuerySet[Any, Any]] = [User.objects.filter(urn__in=users).order_by().values("pk")]
+    ties = [rows.values("user") for rows in _ties(frozenset(tokens) - {IN_ANY_GROUP})]
+    users = User.objects.filter(urn__in=_of(tokens, USER_PREFIX)).order_by().values("pk")
+    named = Q(pk__in=users.union(*ties, all=True) if ties else users)
+    return named | Q(Exists(_in_force().filter(user=OuterRef("pk")))) if IN_ANY_GROUP in tokens else named
+
+
+def _ties(tokens: Collection[str]) -> list[QuerySet[Any, Any]]:
+    """Return the rows that tie users to the groups and roles among tokens."""
+    groups, roles = _of(tokens, GROUP_PREFIX), _of(tokens, ROLE_PREFIX)
+    found: list[QuerySet[Any, Any]] = [_in_force()] if IN_ANY_GROUP in tokens else []
     if groups:
-        lists.append(memberships.filter(group__profile__urn__in=groups).values("user"))
+        found.append(_in_force().filter(group__profile__urn__in=groups))
     if roles:
-        lists.append(RoleAssignment.objects.filter(role__urn__in=roles, user__isnull=False).values("user"))
-        lists.append(memberships.filter(group__role_assignments__role__urn__in=roles).values("user"))
-    named = Q(pk__in=lists[0].union(*lists[1:], all=True) if len(lists) > 1 else lists[0])
-    return named | Q(Exists(memberships.filter(user=OuterRef("pk")))) if IN_ANY_GROUP in tokens else named
+        found.append(RoleAssignment.objects.filter(role__urn__in=roles, user__isnull=False))
+        found.append(_in_force().filter(group__role_assignments__role__urn__in=roles))
+    return found
+
+
+def _in_force() -> QuerySet[Membership]:
+    return Membership.objects.filter(group__profile__is_removed=False)
+
+
+def _of(tokens: Collection[str], prefix: str) -> list[str]:
+    return [urn for urn in storable(tokens) if urn.startswith(prefix)]

@@ -152,7 +152,11 @@ DATABASE_OPTIONS: dict[str, Any] = (
         "timeout": 20,
     }
     if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
-    else {"pool": {"min_size": 1, "max_size": env.whole("DATABASE_POOL_SIZE", default=16, minimum=1), "timeout": 20}}
+    else {
+        "pool": {"min_size": 1, "max_size": env.whole("DATABASE_POOL_SIZE", default=16, minimum=1), "timeout": 20},
+        # PostgreSQL compiles what it thinks is dear: that takes seconds, and running any of our statements does not.
+        "options": f"{DATABASES['default'].get('OPTIONS', {}).get('options', '')} -c jit=off".strip(),
+    }
 )
 DATABASES["default"]["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), **DATABASE_OPTIONS}
 CACHES = {

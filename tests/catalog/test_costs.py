@@ -62,3 +62,11 @@ def test_inserts_are_cut_into_few_pieces() -> None:
         tell(*batch(200, "x", "x"))
     inserts = [query for query in captured.captured_queries if query["sql"].startswith("INSERT")]
     assert len(inserts) <= PIECES
+
+
+def test_postgresql_does_not_compile_statements() -> None:
+    """Compiling one takes seconds where it is long, and running it never does."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW jit")
+            assert cursor.fetchone() == ("off",)

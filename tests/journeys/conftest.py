@@ -1,6 +1,7 @@
 """Windows of a real browser that let nothing pass unnoticed."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
@@ -31,7 +32,7 @@ def opened(browser: Browser, complaints: list[str]) -> Iterator[Callable[..., Pa
     """Open a window: `opened(color_scheme="dark")` takes what a browser context takes."""
     contexts: list[BrowserContext] = []
 
-    def open_(**options: object) -> Page:
+    def open_(**options: Any) -> Page:
         context = browser.new_context(**options)
         context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
 import pytest
@@ -59,7 +59,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
 
 
 @pytest.fixture
-def page(opened) -> Page:
+def page(opened: Callable[..., Page]) -> Page:
     """Open one window."""
     return opened()
 

@@ -18,7 +18,7 @@ from policies.models import GroupProfile
 from policies.models.people import USER_PREFIX
 from policies.services import groups
 from policies.services import needs as wanted
-from policies.web import naming, pages
+from policies.web import leaving, naming, pages
 from policies.web.given import ASSIGNS, choose_roles
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm, GroupFilters, GroupForm, NewGroupForm, SearchFilters
@@ -156,7 +156,7 @@ def group_remove(request: HttpRequest, urn: str) -> HttpResponse:
         request,
         title=f"Delete {group.name}?",
         text="This cannot be undone. The people in the group stay.",
-        losses=losses,
+        losses=[*losses, *leaving.losses(urn=urn)],
         label="Delete group",
         cancel_url=reverse("group", args=[urn]),
     )

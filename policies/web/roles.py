@@ -16,7 +16,7 @@ from policies.guard import actor_of, needs
 from policies.models import Role, RoleAssignment, User
 from policies.services import needs as wanted
 from policies.services import role_impact, roles
-from policies.web import naming, pages
+from policies.web import leaving, naming, pages
 from policies.web.beside import meaning
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm, NewRoleForm, RoleForm, SearchFilters
@@ -149,7 +149,7 @@ def role_remove(request: HttpRequest, urn: str) -> HttpResponse:
         request,
         title=f"Delete {role.name}?",
         text="This cannot be undone.",
-        losses=losses,
+        losses=[*losses, *leaving.losses(urn=urn)],
         label="Delete role",
         cancel_url=reverse("role", args=[urn]),
     )

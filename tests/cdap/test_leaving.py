@@ -57,12 +57,17 @@ def test_what_an_account_alone_administered_falls_to_who_administers_the_instanc
     assert grants.without_administrator(urns=[urn(one) for one in STREAMS]) == frozenset()
 
 
-def test_so_it_does_with_a_group_and_a_role(mara):
+@pytest.fixture
+def crowds(mara):
+    """A group and a role of which each administers a stream alone."""
     groups.create(identifier="ops", name="Operations", members=[], by=authority.SYSTEM, door=DOOR)
     roles.create(identifier="keepers", name="Keepers", by=authority.SYSTEM, door=DOOR)
     register("stream:ns1.one", "stream:ns1.two")
     give("group:ops", "stream:ns1.one", "ADMIN")
     give("role:keepers", "stream:ns1.two", "ADMIN")
+
+
+def test_so_it_does_with_a_group_and_a_role(crowds):
     groups.remove(urn=urn("group:ops"), by=authority.SYSTEM, door=DOOR)
     roles.delete(urn=urn("role:keepers"), by=authority.SYSTEM, door=DOOR)
     assert heirs("stream:ns1.one", "stream:ns1.two") == dict.fromkeys(("stream:ns1.one", "stream:ns1.two"), ("ADMIN",))
@@ -98,3 +103,9 @@ def test_the_question_says_what_falls_to_whom(mara, boss, part):
     text = boss.get(reverse(f"user-{part}", args=[urn("mara")])).content.decode()
     assert "ADMIN on 2 entities that nobody else administers: ns1.clicks, ns2.taps. It falls to datahub." in text
     assert "nobody else administers" not in boss.get(reverse(f"user-{part}", args=[urn("jo")])).content.decode()
+
+
+@pytest.mark.parametrize(("route", "who", "stream"), [("group", "group:ops", "one"), ("role", "role:keepers", "two")])
+def test_so_does_the_question_about_a_group_and_a_role(crowds, boss, route, who, stream):
+    text = boss.get(reverse(f"{route}-remove", args=[urn(who)])).content.decode()
+    assert f"ADMIN on 1 entity that nobody else administers: ns1.{stream}. It falls to datahub." in text

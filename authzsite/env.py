@@ -68,6 +68,21 @@ def whole(name: str, *, default: int, minimum: int = 0) -> int:
     return number
 
 
+def share(name: str, *, default: float) -> float:
+    """A part of the whole: a number from 0 (none) to 1 (all)."""
+    value = text(name)
+    if not value:
+        return default
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    # Also false for what is no number at all (nan).
+    if not 0 <= number <= 1:
+        raise ImproperlyConfigured(f"{name} is {value!r}, but it has to be a number from 0 to 1.")
+    return number
+
+
 def choice(name: str, *, default: str, among: Iterable[str]) -> str:
     """One word of a closed list."""
     allowed = tuple(among)

@@ -224,6 +224,9 @@ if strangers := [
     if name.startswith("urn:") and not name.startswith(("urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:"))
 ]:
     raise ImproperlyConfigured(f"CDAP_INSTANCE_ADMINS names {strangers[0]!r}, which is no user, group or role.")
+# Refusals are always logged; of what is allowed, this share.
+DECISION_LOG_SAMPLE = env.share("DECISION_LOG_SAMPLE", default=0.01)
+DECISION_LOG_DAYS = env.whole("DECISION_LOG_DAYS", default=30, minimum=1)
 INHERIT_PRIVILEGES = env.flag("INHERIT_PRIVILEGES", default=False)
 POLICY_PORTS = {
     "FacetSource": "catalog.facets.OrmFacetSource",
@@ -263,6 +266,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "DESCRIPTION": "Who may do what to which dataset: questions, policies, people and the catalog.",
     "ENUM_NAME_OVERRIDES": {
+        "DecisionWord": "policies.api.answers.OUTCOMES",
         "PolicyState": "policies.models.policy.Policy.State",
         "PolicyStateChange": "policies.api.policies.STATES",
         "PolicyType": "policies.models.policy.Policy.Type",
@@ -305,6 +309,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "beat-schedule")
 CELERY_TIMEZONE = TIME_ZONE
 
 
+FORGET_EVERY_SECONDS = 3600
 # Beat repeats what no lost message may undo.
 CELERY_BEAT_SCHEDULE = {
     "refresh-policy-cache": {
@@ -312,7 +317,12 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": POLICY_CACHE_REFRESH_INTERVAL_SECONDS,
         # A worker that was away finds one waiting refresh, not a heap of them.
         "options": {"expires": POLICY_CACHE_REFRESH_INTERVAL_SECONDS},
-    }
+    },
+    "forget-decisions": {
+        "task": "policies.forget_decisions",
+        "schedule": FORGET_EVERY_SECONDS,
+        "options": {"expires": FORGET_EVERY_SECONDS},
+    },
 }
 
 

@@ -19,8 +19,10 @@ def _application() -> "Application":
     sharing.prepare(settings.METRICS_DIR)
     handler = get_wsgi_application()
     # Its models can be imported only once the line above has set Django up.
+    from policies import decision_log
     from policies.status.processes import telling
 
+    decision_log.start()
     return telling(handler)
 
 

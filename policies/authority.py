@@ -4,6 +4,7 @@ The three questions: may this actor (`answer`), on what (`visible`), and who may
 loaded raises; nothing is allowed meanwhile.
 """
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from policies import metrics, queries, store
+from policies import decision_log, metrics, queries, store
 from policies.engine import families
 from policies.engine.evaluate import Relatives, decide_requirement
 from policies.engine.matching import ANY_SUBRESOURCE, BRANCH, CREATION, MAIN_BRANCH, PROJECT, YES, Resource
@@ -60,13 +61,15 @@ class Ask:
     """One question before its facts are gathered.
 
     `relatives` are URNs named by the question itself (the domains of a product to be created); relatives that the
-    requirement mentions and the question does not name come from the catalog.
+    requirement mentions and the question does not name come from the catalog. `operation` is what the caller calls it,
+    for the decision log.
     """
 
     requirement: Requirement
     resource: Asked | None = None
     subresources: tuple[str, ...] = ()
     relatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    operation: str = ""
 
 
 def answer(*, actor: Actor, ask: Ask, at_least: int = 0) -> Decision:
@@ -96,6 +99,25 @@ def _answers(asks: Sequence[tuple[Actor, Ask]], at_least: int) -> list[Decision]
     return [facts.decide(actor, ask, granted.to(actor, ask)) for actor, ask in asks]
 
 
+def answer_logged(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> list[Decision]:
+    """Answer like `answer_many`, and note the answers in the decision log.
+
+    For what somebody asks through a door or is about to do; not for what a page looks up to draw its buttons.
+    """
+    began = time.perf_counter()
+    decisions = answer_many(asks=asks, at_least=at_least)
+    found = decision_log.here()
+    if found is not None:
+        keeper, call = found
+        each = (time.perf_counter() - began) * 1000 / max(len(asks), 1)
+        for (actor, ask), decision in zip(asks, decisions, strict=True):
+            if keeper.wants(decision):
+                urn, kind = (ask.resource.urn, ask.resource.type) if ask.resource is not None else ("", "")
+                asked = (ask.operation, ask.requirement, urn, kind, ask.subresources)
+                keeper.note(decision_log.Entry(call, actor.urn, *asked, decision, each))
+    return decisions
+
+
 def require(
     *,
     by: Actor,
@@ -107,7 +129,7 @@ def require(
 ) -> Decision:
     """Answer like `answer`, or raise Forbidden naming what is missing."""
     ask = Ask(requirement or alternatives(any_of), resource, tuple(subresources), relatives or {})
-    decision = answer(actor=by, ask=ask)
+    (decision,) = answer_logged(asks=[(by, ask)])
     if not decision.is_allowed:
         raise Forbidden(decision.missing)
     return decision
@@ -119,7 +141,7 @@ def missing_many(*, by: Actor, asks: Sequence[Ask]) -> tuple[Missing, ...]:
     A refusal that no privilege would mend (a suspended actor) raises Forbidden.
     """
     missing: dict[Missing, None] = {}
-    for decision in answer_many(asks=[(by, ask) for ask in asks]):
+    for decision in answer_logged(asks=[(by, ask) for ask in asks]):
         if not decision.is_allowed and not decision.missing:
             raise Forbidden((), f"{by.urn} may not act: {decision.code.value}.")
         missing.update(dict.fromkeys(decision.missing) if not decision.is_allowed else ())

@@ -71,7 +71,7 @@ def explained(*, actor: Actor, ask: Ask, at_least: int = 0) -> Explained:
 
 def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> list[Explained]:
     """Answer questions in their order and explain each, in a number of queries that does not grow with them."""
-    decisions = authority.answer_many(asks=asks, at_least=at_least)
+    decisions = authority.answer_logged(asks=asks, at_least=at_least)
     snapshot = store.current(at_least=max((decision.version for decision in decisions), default=at_least))
     facts = authority.facts_for(asks=[ask for _, ask in asks], snapshot=snapshot)
     traces = [

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import structlog
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.decorators import method_decorator
@@ -17,7 +18,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from policies import authority, queries
+from policies import authority, decision_log, queries
 from policies.engine.model import Actor
 
 if TYPE_CHECKING:
@@ -97,13 +98,34 @@ def actor_of(request: HttpRequest | Request) -> Actor:
 
 
 def reading(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware: whoever calls reads the answer, so that it names and lists nothing the caller may not view."""
+    """Middleware: whoever calls reads the answer, so that it names and lists nothing the caller may not view.
+
+    What is asked meanwhile was asked through the door that the caller came in by.
+    """
 
     def answered(request: HttpRequest) -> HttpResponse:
-        with authority.read_by(lambda: _reader_of(request)):
+        with authority.read_by(lambda: _reader_of(request)), decision_log.through(_door_of(request)):
             return get_response(request)
 
     return answered
+
+
+def _door_of(request: HttpRequest) -> decision_log.Door:
+    return decision_log.Door(
+        name=lambda: _door_name(request),
+        by=lambda: getattr(request.user, "urn", ""),
+        request_id=lambda: str(structlog.contextvars.get_contextvars().get("request_id", "")),
+    )
+
+
+def _door_name(request: HttpRequest) -> str:
+    """Return the name of the package whose view answers, as the record of changes calls it."""
+    match = request.resolver_match
+    view = match.func if match is not None else None
+    rooms = getattr(getattr(view, "view_class", getattr(view, "cls", view)), "__module__", "").split(".")
+    if "doors" in rooms:
+        return rooms[rooms.index("doors") + 1]
+    return next((room for room in ("api", "admin") if room in rooms), "pages")
 
 
 def _reader_of(request: HttpRequest) -> Actor:

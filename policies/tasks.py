@@ -1,16 +1,22 @@
 """Work that goes on behind the requests."""
 
+from datetime import timedelta
 from typing import Any
 
 from celery import shared_task
 from celery.worker.control import inspect_command
+from django.conf import settings
 from django.core.cache import cache
+from django.utils import timezone
 
-from policies import store
+from policies import queries, store
 
 #: Set in the shared cache while a refresh waits in the queue; it runs out by itself, should the message be lost.
 QUEUED = "policies:refresh-queued"
 QUEUED_SECONDS = 10
+
+#: How many rows of the decision log one statement deletes.
+FORGOTTEN_AT_ONCE = 1_000
 
 
 @shared_task(name="policies.refresh_policy_cache", ignore_result=True)
@@ -23,6 +29,15 @@ def refresh_policy_cache(**_: Any) -> int:
     """
     cache.delete(QUEUED)
     return store.refresh()
+
+
+@shared_task(name="policies.forget_decisions", ignore_result=True)
+def forget_decisions(**_: Any) -> int:
+    """Delete what has been in the decision log too long (DECISION_LOG_DAYS), in batches; return how many."""
+    before, total = timezone.now() - timedelta(days=settings.DECISION_LOG_DAYS), 0
+    while deleted := queries.forget_decisions(before=before, batch=FORGOTTEN_AT_ONCE):
+        total += deleted
+    return total
 
 
 @inspect_command()

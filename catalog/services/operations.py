@@ -5,7 +5,7 @@ wins, and nobody is granted anything on what the other made.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -185,7 +185,8 @@ def _allowed(read: Read, entity: CdapName, actor: Actor) -> Decision:
 
 
 def _decide(read: Read, entity: CdapName, actor: Actor) -> Decision:
-    return authority.answer(actor=actor, ask=_ask(read.requirement, entity.urn, read))
+    ask = replace(_ask(read.requirement, entity.urn, read), operation=read.operation.name)
+    return authority.answer_logged(asks=[(actor, ask)])[0]
 
 
 def _ask(requirement: Requirement, urn: str, read: Read) -> Ask:

@@ -10,6 +10,9 @@ from policies.engine import explain
 from policies.engine.families.cdap import Resultant
 from policies.engine.model import Code, Decision, Missing
 
+#: What a decision says.
+OUTCOMES = ["ALLOW", "DENY"]
+
 
 class MissingOut(serializers.Serializer[Any]):
     """A privilege that is lacking, on an entity or (null) on the platform."""
@@ -73,7 +76,7 @@ class ResultantOut(serializers.Serializer[Any]):
 class DecisionOut(serializers.Serializer[Any]):
     """The answer, and why."""
 
-    decision = serializers.ChoiceField(["ALLOW", "DENY"])
+    decision = serializers.ChoiceField(OUTCOMES)
     policy_version = serializers.IntegerField(min_value=0)
     reasons = ReasonOut(many=True)
     code = serializers.ChoiceField([code.value for code in Code])

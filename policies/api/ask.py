@@ -45,7 +45,7 @@ class Authorize(Asking):
         if found.is_explained:
             in_words = explaining.explained(actor=found.actor, ask=found.ask, at_least=at_least)
             return Response(answers.explained(in_words, found.resultant))
-        decision = authority.answer(actor=found.actor, ask=found.ask, at_least=at_least)
+        (decision,) = authority.answer_logged(asks=[(found.actor, found.ask)], at_least=at_least)
         return Response(answers.shown(decision, resultant=found.resultant))
 
 
@@ -70,12 +70,14 @@ class AuthorizeBatch(Asking):
                 problems[place] = {"error": refusal_body(Unavailable(f"Policy version {demanded} is not known here."))}
             else:
                 asked[place] = found
-        decisions = authority.answer_many(asks=[(one.actor, one.ask) for one in asked.values()], at_least=known)
-        sent_back = dict(problems)
-        for place, decision in zip(asked, decisions, strict=True):
-            sent_back[place] = answers.shown(decision, resultant=asked[place].resultant)
-        sent_back |= _each_explained(asked, known)
-        version = max((decision.version for decision in decisions), default=known)
+        plain = {place: one for place, one in asked.items() if not one.is_explained}
+        decisions = authority.answer_logged(asks=[(one.actor, one.ask) for one in plain.values()], at_least=known)
+        explained = _each_explained(asked, known)
+        sent_back = problems | explained
+        for place, decision in zip(plain, decisions, strict=True):
+            sent_back[place] = answers.shown(decision, resultant=plain[place].resultant)
+        versions = [decision.version for decision in decisions]
+        version = max(versions + [one["policy_version"] for one in explained.values()], default=known)
         return Response({"policy_version": version, "decisions": [sent_back[place] for place in sorted(sent_back)]})
 
 

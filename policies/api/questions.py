@@ -190,6 +190,7 @@ def understand(
                 resource=needed.resource,
                 subresources=tuple(question.get("sub_resources") or ()),
                 relatives=needed.relatives,
+                operation=question.get("operation") or "",
             )
             found.append(Question(facts.actors[who], ask, question.get("explain", False), needed.resultant))
         except PolicyAppError as error:

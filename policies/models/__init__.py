@@ -1,5 +1,6 @@
 """The tables of who may do what."""
 
+from policies.models.decision import LoggedDecision
 from policies.models.event import ChangeEvent, PolicyEvent, Verb
 from policies.models.links import InviteToken, ResetToken
 from policies.models.people import GroupProfile, Membership, User
@@ -14,6 +15,7 @@ __all__ = [
     "ChangeEvent",
     "GroupProfile",
     "InviteToken",
+    "LoggedDecision",
     "Membership",
     "NameWord",
     "Policy",

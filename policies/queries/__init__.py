@@ -12,6 +12,7 @@ from policies.queries.credentials import (
     tokens,
 )
 from policies.queries.crowds import Crowd, holders_of, in_many_groups
+from policies.queries.decisions import Place, Slice, decisions, decisions_at, decisions_counted, forget_decisions
 from policies.queries.events import change_events, policy_events
 from policies.queries.names import names
 from policies.queries.people import (
@@ -44,11 +45,17 @@ from policies.queries.reached import reached
 
 __all__ = [
     "Crowd",
+    "Place",
+    "Slice",
     "active_policies",
     "actor",
     "actors",
     "aspects_of",
     "change_events",
+    "decisions",
+    "decisions_at",
+    "decisions_counted",
+    "forget_decisions",
     "group",
     "groups",
     "holder_counts",

@@ -52,7 +52,13 @@ SETTINGS = (
         ),
     ),
     ("Access tokens", (Link("Access tokens", "tokens", "token", needs=_TOKENS),)),
-    ("Installation", (Link("Status", "status", "status", needs=("MANAGE_POLICIES",)),)),
+    (
+        "Installation",
+        (
+            Link("Audit", "audit", "history", needs=("MANAGE_POLICIES",)),
+            Link("Status", "status", "status", needs=("MANAGE_POLICIES",)),
+        ),
+    ),
 )
 
 NAVIGATION = (

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from policies.web import people_urls, policy_urls, reaching, refreshing, session, status, why
+from policies.web import audit, people_urls, policy_urls, reaching, refreshing, session, status, why
 
 urlpatterns = [
     path("", session.home, name="home"),
@@ -14,6 +14,9 @@ urlpatterns = [
     path("why/what", reaching.what, name="why-what"),
     *policy_urls.urlpatterns,
     *people_urls.urlpatterns,
+    path("settings/audit", audit.decisions, name="audit"),
+    path("settings/audit/policies", audit.policy_changes, name="audit-policies"),
+    path("settings/audit/people", audit.people_changes, name="audit-people"),
     path("settings/status", status.status, name="status"),
     path("settings/status/refresh", refreshing.refresh, name="status-refresh"),
     path("settings/status/workers", status.workers, name="status-workers"),

@@ -81,3 +81,16 @@ def test_a_database_nobody_can_reach_stops_the_start(monkeypatch, value):
     monkeypatch.setenv("STORE", value)
     with pytest.raises(ImproperlyConfigured, match=r"^STORE "):
         env.database("STORE", default=Path("db.sqlite3"))
+
+
+def test_a_share_is_a_number_from_0_to_1(monkeypatch):
+    for value, expected in (("0", 0.0), ("1", 1.0), ("0.25", 0.25), ("", 0.5)):
+        monkeypatch.setenv("SHARE", value)
+        assert env.share("SHARE", default=0.5) == expected
+
+
+@pytest.mark.parametrize("value", ["-0.1", "1.01", "half", "nan", "inf", "10%"])
+def test_a_share_refuses_anything_else(monkeypatch, value):
+    monkeypatch.setenv("SHARE", value)
+    with pytest.raises(ImproperlyConfigured, match=r"SHARE is .* from 0 to 1"):
+        env.share("SHARE", default=0.5)

@@ -35,6 +35,9 @@ TABLE: dict[str, dict[str, tuple]] = {
     "why-who": {"/why/who": (people.to_sign_in("/why/who"), 403, 200, 200, 200)},
     "why-what": people.own("/why/what?privilege=VIEW_ENTITY_PAGE")
     | {"/why/what?privilege=X&actor=ada": (people.to_sign_in("/why/what?privilege=X&actor=ada"), 403, 200, 200, 200)},
+    "audit": people.managed("/settings/audit") | people.managed("/settings/audit?decision=DENY&actor=ada&since=never"),
+    "audit-policies": people.managed("/settings/audit/policies"),
+    "audit-people": people.managed("/settings/audit/people"),
     "status": people.managed("/settings/status"),
     "status-refresh": {"/settings/status/refresh": (405, 405, 405, 405, 405)},
     "status-workers": people.managed("/settings/status/workers"),

@@ -1,0 +1,46 @@
+"""The decision log: one row for each answer that was kept, written behind the requests and deleted after a time."""
+
+from django.db import models
+from django.db.models import Q
+
+from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
+
+#: Longest list of privileges that is kept, in characters.
+WANTED_LENGTH = 1024
+
+
+class LoggedDecision(models.Model):
+    """An answer: `by` asked, through this door, whether `actor` may do something to `resource` ("" the platform).
+
+    `wanted` are the privileges ("A and B | C or D", where | binds closest), `statements` what decided ([{policy, name,
+    statement, effect}], the first few), `sub_resources` URNs. `milliseconds` is what answering took; of a batch, its
+    share.
+    """
+
+    at = models.DateTimeField()
+    actor = UrnField()
+    by = UrnField()
+    door = models.CharField(max_length=32)
+    request_id = models.CharField(max_length=64)
+    operation = models.CharField(max_length=255)
+    wanted = BytewiseCharField(max_length=WANTED_LENGTH)
+    resource = UrnField()
+    resource_type = models.CharField(max_length=64)
+    sub_resources = JsonTextField()
+    is_allowed = models.BooleanField()
+    code = models.CharField(max_length=32)
+    policy_version = models.PositiveBigIntegerField()
+    statements = JsonTextField()
+    milliseconds = models.FloatField()
+
+    class Meta:
+        ordering = ("-at", "-id")
+        indexes = [
+            models.Index(fields=["-at", "-id"], name="decision_at"),
+            models.Index(fields=["actor", "-at", "-id"], name="decision_of_actor"),
+            models.Index(fields=["resource", "-at", "-id"], name="decision_of_resource"),
+            models.Index(fields=["-at", "-id"], condition=Q(is_allowed=False), name="decision_refused"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{'ALLOW' if self.is_allowed else 'DENY'} {self.wanted} to {self.actor}"

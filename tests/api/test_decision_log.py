@@ -1,0 +1,147 @@
+"""The decision log over the API: which answers come into it, and how it is read."""
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from catalog.services import proposals
+from catalog.services.proposals import Proposal
+from policies import authority, decision_log
+from policies.models import LoggedDecision
+from tests.api.conftest import DOOR, pointers_of, problem_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MANAGER, JO = "urn:li:corpuser:manager", "urn:li:corpuser:jo"
+ORDERS = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
+LOG = "/api/v1/audit/?of=decisions"
+
+
+@pytest.fixture
+def written(settings):
+    """Keep a log of everything; what it gives ends the log and returns the rows, oldest first."""
+    settings.DECISION_LOG_SAMPLE = 1.0
+    decision_log.start()
+
+    def end():
+        decision_log.stop()
+        return list(LoggedDecision.objects.order_by("id"))
+
+    yield end
+    decision_log.stop()
+
+
+def ask(client, **question):
+    return client.post("/api/v1/authorize", question, format="json").json()
+
+
+def test_a_question_comes_into_the_log_with_what_decided_it(client_of, stored, written):
+    jo = client_of("jo")
+    policy = stored("tags", privileges=["EDIT_ENTITY_TAGS"], actors={"users": [JO]})
+    answer = ask(jo, privilege="EDIT_ENTITY_TAGS", resource={"urn": ORDERS}, sub_resources=["urn:li:tag:PII"])
+    (row,) = written()
+    assert (row.actor, row.by, row.door, row.is_allowed, row.code) == (JO, JO, "api", True, "allowed")
+    assert (row.wanted, row.resource, row.resource_type) == ("EDIT_ENTITY_TAGS", ORDERS, "dataset")
+    assert row.sub_resources == ["urn:li:tag:PII"]
+    assert row.policy_version == answer["policy_version"]
+    assert row.statements == [{"policy": policy, "name": "tags", "statement": 0, "effect": "allow"}]
+    assert row.milliseconds > 0
+    assert row.request_id
+
+
+def test_each_question_of_a_batch_is_logged_once_also_when_it_is_explained(client_of, written):
+    jo = client_of("jo")
+    questions = [
+        {"privilege": "A"},
+        {"privilege": "B", "explain": True},
+        {"operation": "stream.get", "resource": {"urn": "urn:li:stream:ns1.x"}},
+        {"nonsense": 1},
+    ]
+    answer = jo.post("/api/v1/authorize/batch", {"questions": questions}, format="json").json()
+    assert [one.get("decision") for one in answer["decisions"]] == ["DENY", "DENY", "DENY", None]
+    rows = {row.wanted: row for row in written()}
+    assert len(rows) == 3
+    assert rows.keys() > {"A", "B"}
+    assert {row.operation for row in rows.values()} == {"", "stream.get"}
+    assert len({row.request_id for row in rows.values()}) == 1
+
+
+def test_asking_about_others_is_a_question_itself_and_so_is_what_a_service_enforces(client_of, written):
+    jo, manager = client_of("jo"), client_of("manager", "MANAGE_POLICIES")
+    assert problem_of(jo.post("/api/v1/authorize", {"actor": MANAGER, "privilege": "X"}, format="json"), 403)
+    ask(manager, actor=JO, privilege="X")
+    problem_of(jo.post("/api/v1/users/", {"username": "zoe"}, format="json"), 403)
+    found = [(row.actor, row.by, row.is_allowed) for row in written()]
+    assert found == [(JO, JO, False), (MANAGER, MANAGER, True), (JO, MANAGER, False), (JO, JO, False)]
+
+
+def test_what_the_house_asks_for_itself_is_not_logged(client_of, written):
+    jo = client_of("jo")
+    assert jo.get("/api/v1/users/").status_code == 200
+    authority.require(by=authority.SYSTEM, any_of=[["MANAGE_POLICIES"]])
+    assert written() == []
+
+
+def test_without_sampling_only_refusals_are_logged(client_of, stored, written, settings):
+    settings.DECISION_LOG_SAMPLE = 0.0
+    jo = client_of("jo", "MANAGE_TAGS")
+    assert [ask(jo, privilege=name)["decision"] for name in ("MANAGE_TAGS", "OTHER")] == ["ALLOW", "DENY"]
+    assert [row.wanted for row in written()] == ["OTHER"]
+
+
+def test_the_log_is_read_in_pages_and_narrowed(client_of, written):
+    jo, manager = client_of("jo"), client_of("manager", "MANAGE_POLICIES")
+    for number in range(5):
+        ask(jo, privilege=f"P{number}", resource={"urn": ORDERS} if number < 2 else None)
+    written()
+    body = manager.get(f"{LOG}&page_size=2").json()
+    assert (body["count"], body["previous"]) == (5, None)
+    assert [row["wanted"] for row in body["results"]] == ["P4", "P3"]
+    older = manager.get(body["next"]).json()
+    assert [row["wanted"] for row in older["results"]] == ["P2", "P1"]
+    last = manager.get(older["next"]).json()
+    assert ([row["wanted"] for row in last["results"]], last["next"]) == (["P0"], None)
+    assert manager.get(last["previous"]).json()["results"] == older["results"]
+    assert "before" not in urlsplit(last["previous"]).query
+
+    def wanted(query):
+        return [row["wanted"] for row in manager.get(f"{LOG}&{query}").json()["results"]]
+
+    assert wanted("privilege=P3&decision=DENY") == ["P3"]
+    assert wanted(f"resource={ORDERS}&actor={JO}&by={JO}&door=api") == ["P1", "P0"]
+    assert wanted("decision=ALLOW") == wanted("until=2020-01-01T00:00:00Z") == wanted("door=pages") == []
+    assert len(wanted("since=2020-01-01T00:00:00Z")) == 5
+    (row,) = manager.get(f"{LOG}&privilege=P1").json()["results"]
+    assert row["resource"] == ORDERS
+    assert (row["decision"], row["code"], row["statements"]) == ("DENY", "implicit_deny", [])
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("of=decisions&page=2", ("parameter.unused", "/page")),
+        ("of=decisions&verb=CREATED", ("parameter.unused", "/verb")),
+        ("of=policies&decision=DENY", ("parameter.unused", "/decision")),
+        ("before=1-1", ("parameter.unused", "/before")),
+        ("of=decisions&before=x", ("place.invalid", "/before")),
+        ("of=decisions&before=1-1&after=1-1", ("place.twice", "/after")),
+        ("of=decisions&since=yesterday", ("invalid", "/since")),
+    ],
+)
+def test_filters_of_another_part_and_places_that_are_none_are_refused(client_of, query, problem):
+    manager = client_of("manager", "MANAGE_POLICIES")
+    assert problem in pointers_of(manager.get(f"/api/v1/audit/?{query}"))
+
+
+def test_what_the_reader_may_not_view_is_not_named(client_of, stored, written, settings):
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    proposal = Proposal(ORDERS, "datasetProperties", '{"name": "orders"}')
+    proposals.apply(proposals=[proposal], by=authority.SYSTEM, door=DOOR)
+    jo, manager = client_of("jo"), client_of("manager", "MANAGE_POLICIES")
+    ask(jo, privilege="EDIT_ENTITY_TAGS", resource={"urn": ORDERS})
+    written()
+    (row,) = manager.get(f"{LOG}&privilege=EDIT_ENTITY_TAGS").json()["results"]
+    assert (row["resource"], row["is_concealed"]) == (None, True)
+    stored("viewers", privileges=["VIEW_ENTITY_PAGE"], actors={"users": [MANAGER]})
+    (row,) = manager.get(f"{LOG}&privilege=EDIT_ENTITY_TAGS").json()["results"]
+    assert (row["resource"], row["is_concealed"]) == (ORDERS, False)

@@ -1,0 +1,215 @@
+"""The decision log: what is kept, that it is written, what happens when it cannot be, and how it is read and ends."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import OperationalError, connection
+from django.db.backends.signals import connection_created
+from django.utils import timezone
+
+from policies import decision_log, queries, tasks
+from policies.decision_log import Call, Door, Entry, Keeper
+from policies.engine.matching import ActorMatch, Selector
+from policies.engine.model import Code, Decision, Effect, Origin, Statement
+from policies.engine.requirements import Need, Requirement, one
+from policies.models import LoggedDecision
+from policies.queries import Place
+
+JO = "urn:li:corpuser:jo"
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+CALL = Call(NOON, "api", JO, "request-1")
+ALLOWED = Decision(is_allowed=True, code=Code.ALLOWED, version=7)
+REFUSED = Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=7)
+
+
+def entry(decision=REFUSED, *, resource="urn:li:dataset:d", requirement=None, actor=JO):
+    return Entry(CALL, actor, "", requirement or one("READ"), resource, "dataset", (), decision, 1.23456)
+
+
+def row(**changes):
+    """Store a row as the thread would, with these fields changed."""
+    known = {
+        "at": NOON,
+        "actor": JO,
+        "by": JO,
+        "door": "api",
+        "request_id": "",
+        "operation": "",
+        "wanted": "READ",
+        "resource": "urn:li:dataset:d",
+        "resource_type": "dataset",
+        "sub_resources": [],
+        "is_allowed": False,
+        "code": "implicit_deny",
+        "policy_version": 1,
+        "statements": [],
+        "milliseconds": 1.0,
+    }
+    return LoggedDecision.objects.create(**known | changes)
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0, 0), (0.25, 25), (0.01, 1), (0.3, 30), (1, 100)])
+def test_refusals_are_always_kept_and_of_the_others_an_even_share(settings, share, kept):
+    settings.DECISION_LOG_SAMPLE = share
+    keeper = Keeper()
+    found = [keeper.wants(ALLOWED) for _ in range(100)]
+    assert sum(found) == kept
+    assert [Keeper().wants(ALLOWED) for _ in range(3)] == [found[0]] * 3
+    assert all(keeper.wants(REFUSED) for _ in range(100))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_waits_is_written_before_the_log_ends():
+    keeper = Keeper()
+    statement = Statement(Origin("urn:li:dataHubPolicy:p", "P", 2), Effect.ALLOW, ActorMatch(), frozenset(), Selector())
+    keeper.note(entry(ALLOWED._replace(granted=(statement,))))
+    for number in range(decision_log.BATCH * 2):
+        keeper.note(entry(resource=f"urn:li:dataset:{number}"))
+    keeper.stop()
+    assert LoggedDecision.objects.count() == decision_log.BATCH * 2 + 1
+    found = LoggedDecision.objects.get(is_allowed=True)
+    assert (found.at, found.actor, found.by, found.door, found.request_id) == (NOON, JO, JO, "api", "request-1")
+    assert (found.wanted, found.code, found.policy_version, found.milliseconds) == ("READ", "allowed", 7, 1.235)
+    assert found.statements == [{"policy": "urn:li:dataHubPolicy:p", "name": "P", "statement": 2, "effect": "allow"}]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_text_that_no_column_holds_does_not_cost_the_rows_beside_it():
+    keeper = Keeper()
+    keeper.note(entry(actor="urn:li:corpuser:\x00\ud800" + "x" * 600, requirement=one("p" * 5_000)))
+    keeper.note(entry())
+    keeper.stop()
+    assert LoggedDecision.objects.filter(actor=JO).count() == 1
+    odd = LoggedDecision.objects.exclude(actor=JO).get()
+    assert odd.actor.startswith("urn:li:corpuser:�?x")
+    assert (len(odd.actor), odd.actor[-1], len(odd.wanted)) == (512, "…", 1024)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_does_not_fit_is_dropped_counted_and_said(monkeypatch, caplog):
+    # Nothing is written before the end.
+    monkeypatch.setattr(decision_log, "COLLECT", 600.0)
+    keeper = Keeper(capacity=10)
+    for _ in range(25):
+        keeper.note(entry())
+    keeper.stop()
+    assert LoggedDecision.objects.count() == 10
+    (said,) = [record for record in caplog.records if record.message == "decisions_not_logged"]
+    assert said.count == 15
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rows_wait_for_a_database_that_is_away(monkeypatch, caplog):
+    monkeypatch.setattr(decision_log, "RETRY", 0.0)
+    failures = iter(range(3))
+
+    def refuse(**_):
+        if next(failures, None) is not None:
+            raise OperationalError("away")
+
+    connection_created.connect(refuse)
+    try:
+        keeper = Keeper()
+        keeper.note(entry())
+        keeper.stop()
+    finally:
+        connection_created.disconnect(refuse)
+    assert [record.waiting for record in caplog.records if record.message == "decisions_wait"] == [1, 1, 1]
+    assert LoggedDecision.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rows_that_cannot_be_written_at_all_are_counted_and_said(monkeypatch, caplog):
+    monkeypatch.setattr(decision_log, "RETRY", 0.0)
+    keeper = Keeper()
+    table = LoggedDecision._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table} RENAME TO {table}_away")
+    try:
+        keeper.note(entry())
+        keeper.stop()
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER TABLE {table}_away RENAME TO {table}")
+    assert any(record.message == "decisions_not_logged" for record in caplog.records)
+
+
+def test_only_what_comes_through_a_door_while_a_log_is_kept_is_noted():
+    door = Door(name=lambda: "api", by=lambda: JO, request_id=lambda: "r")
+    with decision_log.through(door):
+        assert decision_log.here() is None
+    decision_log.start()
+    try:
+        assert decision_log.here() is None
+        with decision_log.through(door):
+            found = decision_log.here()
+            assert found is not None
+            call = found[1]
+            assert (call.door, call.by, call.request_id) == ("api", JO, "r")
+    finally:
+        decision_log.stop()
+    assert decision_log.here() is None
+
+
+@pytest.mark.django_db
+def test_filters_narrow_and_names_are_compared_exactly():
+    row(wanted="EDIT_ENTITY_TAGS or EDIT_ENTITY", is_allowed=True)
+    row(wanted="edit_entity", at=NOON + timedelta(hours=1), door="pages", by="urn:li:corpuser:ada")
+    row(wanted="EDIT_ENTITY_DOCS", at=NOON + timedelta(hours=2), resource="urn:li:dataset:D")
+    every = queries.decisions
+
+    def wanted(**filters):
+        return [one.wanted for one in every(**filters)]
+
+    assert (
+        wanted(privilege="EDIT_ENTITY") == wanted(privilege="EDIT_ENTITY_TAGS") == ["EDIT_ENTITY_TAGS or EDIT_ENTITY"]
+    )
+    assert (
+        wanted(privilege="edit_entity") == wanted(door="pages") == wanted(by="urn:li:corpuser:ada") == ["edit_entity"]
+    )
+    assert wanted(resource="urn:li:dataset:D") == ["EDIT_ENTITY_DOCS"]
+    assert wanted(is_allowed=True) == ["EDIT_ENTITY_TAGS or EDIT_ENTITY"]
+    assert wanted(since=NOON + timedelta(hours=1), until=NOON + timedelta(hours=2)) == ["edit_entity"]
+    assert wanted(privilege="\ud800") == wanted(privilege="%") == wanted(actor="\x00") == []
+    assert wanted(actor=JO) == ["EDIT_ENTITY_DOCS", "edit_entity", "EDIT_ENTITY_TAGS or EDIT_ENTITY"]
+
+
+@pytest.mark.django_db
+def test_the_log_is_read_on_from_a_place_in_both_directions():
+    made = [row(at=NOON + timedelta(minutes=number // 3)) for number in range(10)]
+    newest = [one.pk for one in reversed(made)]
+    found, place = [], None
+    while True:
+        part = queries.decisions_at(queries.decisions(), size=4, before=place)
+        found += [one.pk for one in part.rows]
+        if not part.has_older:
+            break
+        place = Place.read(str(Place.of(part.rows[-1])))
+    assert found == newest
+    back = queries.decisions_at(queries.decisions(), size=4, after=Place.of(made[3]))
+    assert [one.pk for one in back.rows] == newest[2:6]
+    assert (back.has_newer, back.has_older) == (True, True)
+    assert not queries.decisions_at(queries.decisions(), size=4, after=Place.of(made[6])).has_newer
+
+
+@pytest.mark.parametrize("text", ["", "-", "1", "a-1", "1-b", "-1-1", "1-" + "9" * 30, "9" * 30 + "-1", "²-1", "1-1-1"])
+def test_a_text_that_is_no_place_is_refused(text):
+    with pytest.raises(ValueError):  # noqa: PT011 - any, since it is the text itself
+        Place.read(text)
+
+
+@pytest.mark.django_db
+def test_what_was_kept_long_enough_is_deleted_in_batches(settings, monkeypatch):
+    settings.DECISION_LOG_DAYS = 30
+    monkeypatch.setattr(tasks, "FORGOTTEN_AT_ONCE", 2)
+    for days in (29, 31, 32, 33, 34, 400):
+        row(at=timezone.now() - timedelta(days=days))
+    assert tasks.forget_decisions() == 5
+    assert LoggedDecision.objects.count() == 1
+    assert tasks.forget_decisions() == 0
+
+
+def test_a_requirement_is_kept_in_words():
+    asked = Requirement(((Need(("A",)), Need(("B", "C"), on="parent")), (Need(("D",)),)))
+    assert decision_log.in_words(asked) == "A and B | C or D"
+    assert decision_log.in_words(Requirement(())) == ""

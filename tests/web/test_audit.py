@@ -1,0 +1,138 @@
+"""Settings > Audit: the decision log and the record of changes as pages."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from catalog.services import proposals
+from catalog.services.proposals import Proposal
+from policies import authority
+from policies.models import LoggedDecision
+from policies.services import people, policies
+from tests.web.conftest import DOOR
+from tests.web.test_why import words
+
+LOG = "/settings/audit"
+OTTO = "urn:li:corpuser:otto"
+ORDERS = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
+
+
+def log(count=1, **changes):
+    known = {
+        "actor": OTTO,
+        "by": OTTO,
+        "door": "api",
+        "request_id": "",
+        "operation": "",
+        "wanted": "EDIT_ENTITY_TAGS",
+        "resource": ORDERS,
+        "resource_type": "dataset",
+        "sub_resources": [],
+        "is_allowed": False,
+        "code": "implicit_deny",
+        "policy_version": 3,
+        "statements": [],
+        "milliseconds": 1.25,
+    }
+    start = timezone.now()
+    LoggedDecision.objects.bulk_create(
+        LoggedDecision(at=start - timedelta(seconds=number), **known | changes) for number in range(count)
+    )
+
+
+def test_a_decision_is_shown_with_who_what_and_why(browse, world, write):
+    policy = write("tags", displayName="Tags <for> all")
+    said = {"policy": policy.urn, "name": policy.name, "statement": 0, "effect": "allow"}
+    proposals.apply(
+        proposals=[Proposal(ORDERS, "datasetProperties", '{"name": "Orders of today"}')], by=authority.SYSTEM, door=DOOR
+    )
+    log(is_allowed=True, code="allowed", statements=[said], by="urn:li:corpuser:stella")
+    page = browse("root").get(LOG)
+    text = words(page)
+    for word in ("Otto Outsider", "asked by Stella Steward", "Orders of today", "Allowed", "1.250 ms", "through api"):
+        assert word in text
+    assert f'href="/settings/permissions/policies/{policy.urn}">Tags &lt;for&gt; all<' in page.content.decode()
+
+
+def test_filters_narrow_and_nonsense_narrows_nothing(browse, world):
+    log()
+    log(actor="urn:li:corpuser:ada", wanted="MANAGE_TAGS", resource="", resource_type="", is_allowed=True)
+    root = browse("root")
+
+    def shown(query):
+        return [one["row"].wanted for one in root.get(f"{LOG}?{query}").context["rows"]]
+
+    assert shown("actor=otto") == shown("decision=DENY") == shown(f"resource={ORDERS}") == ["EDIT_ENTITY_TAGS"]
+    assert shown("privilege=MANAGE_TAGS") == shown("actor=urn:li:corpuser:ada") == ["MANAGE_TAGS"]
+    assert shown("since=2099-01-01T00:00") == shown("door=pages") == []
+    assert len(shown("since=never&before=nowhere&decision=PERHAPS&size=7")) == 2
+    part = root.get(f"{LOG}?actor=otto", headers={"HX-Request": "true"})
+    assert "<html" not in part.content.decode()
+
+
+def test_pages_lead_on_and_back_without_counting(browse, world):
+    log(60)
+    root = browse("root")
+    first = root.get(f"{LOG}?actor=otto&size=25")
+    assert (len(first.context["rows"]), first.context["newer"]) == (25, "")
+    second = root.get(f"{LOG}?actor=otto&size=25&before={first.context['older']}")
+    third = root.get(f"{LOG}?actor=otto&size=25&before={second.context['older']}")
+    assert (len(third.context["rows"]), third.context["older"]) == (10, "")
+    back = root.get(f"{LOG}?actor=otto&size=25&after={third.context['newer']}")
+    assert [one["row"].pk for one in back.context["rows"]] == [one["row"].pk for one in second.context["rows"]]
+    assert "Newest decisions" in words(third)
+    with CaptureQueriesContext(connection) as asked:
+        root.get(LOG)
+    assert not any("COUNT" in query["sql"] and "loggeddecision" in query["sql"] for query in asked)
+
+
+def test_a_page_costs_as_many_queries_for_many_rows_as_for_one(browse, world, settings):
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    root = browse("root")
+    found = []
+    for count in (1, 20):
+        log(count, resource=ORDERS.replace("orders", f"orders{count}"))
+        root.get(LOG)
+        with CaptureQueriesContext(connection) as asked:
+            root.get(LOG)
+        found.append(len(asked))
+    assert found[0] == found[1]
+
+
+def test_what_the_reader_may_not_view_is_not_named(browse, world, settings, write):
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    proposal = Proposal(ORDERS, "datasetProperties", '{"name": "Orders of today"}')
+    proposals.apply(proposals=[proposal], by=authority.SYSTEM, door=DOOR)
+    world["outsider"] = people.create(username="mona", by=authority.SYSTEM, door=DOOR)
+    policies.set_state(
+        urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authority.SYSTEM, door=DOOR
+    )
+    mona = {"users": ["urn:li:corpuser:mona"]}
+    write("manages", displayName="Manages", type="PLATFORM", privileges=["MANAGE_POLICIES"], actors=mona)
+    log()
+    page = browse("outsider").get(LOG).content.decode()
+    assert "Something you may not view" in page
+    assert ORDERS not in page
+    assert "Orders of today" not in page
+
+
+def test_changes_are_shown_with_before_and_after(browse, world, write):
+    policy = write("tags", displayName="Tags for all")
+    people.suspend(urn=OTTO, by=authority.SYSTEM, door=DOOR)
+    root = browse("root")
+    page = root.get(f"{LOG}/policies?object={policy.urn}")
+    assert [row["event"].verb for row in page.context["rows"]] == ["CREATED"]
+    assert f"/settings/permissions/policies/versions/1/{policy.urn}" in page.content.decode()
+    page = root.get(f"{LOG}/people?object={OTTO}&verb=SUSPENDED")
+    (row,) = page.context["rows"]
+    assert '"state": "ACTIVE"' in row["before"]
+    assert '"state": "SUSPENDED"' in row["after"]
+    assert root.get(f"{LOG}/people?by=nobody").context["rows"] == []
+
+
+@pytest.mark.parametrize("address", [LOG, f"{LOG}/policies", f"{LOG}/people"])
+def test_who_does_not_manage_policies_sees_nothing_of_it(browse, address):
+    assert browse("steward").get(address).status_code == 403

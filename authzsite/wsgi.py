@@ -9,21 +9,22 @@ from django.core.wsgi import get_wsgi_application
 from authzsite import sharing
 
 if TYPE_CHECKING:
-    from policies.status.processes import Application
+    from django.core.handlers.wsgi import WSGIHandler
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 
 
-def _application() -> "Application":
+def _application() -> "WSGIHandler":
     # The library reads where to count when it is imported, which Django's start brings about.
     sharing.prepare(settings.METRICS_DIR)
     handler = get_wsgi_application()
     # Its models can be imported only once the line above has set Django up.
     from policies import decision_log
-    from policies.status.processes import telling
+    from policies.status import following
 
     decision_log.start()
-    return telling(handler)
+    following.start()
+    return handler
 
 
 application = _application()

@@ -8,18 +8,24 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from policies import store, tasks
+from policies.status import bells
+from policies.status.bells import AWAY
 
 log = logging.getLogger(__name__)
 
 
 def policies_changed() -> None:
-    """Let this process look again at once, and ask the workers to do so, too.
+    """Let every process look again at once: this one, those that hear the bell, and the workers by a task.
 
     One refresh that has not begun yet serves all writes before it, so a second one is not queued. A broker or cache
     that is away does not undo a write that is committed: every process looks at the version itself within a second,
     and the schedule repeats the refresh.
     """
     store.forget()
+    try:
+        bells.ring()
+    except AWAY as error:
+        log.warning("bell_not_rung", extra={"error": str(error)})
     try:
         if cache.add(tasks.QUEUED, value=True, timeout=tasks.QUEUED_SECONDS):
             tasks.refresh_policy_cache.delay()

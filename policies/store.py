@@ -40,11 +40,15 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a process holds: the snapshot, the stamp of each policy in it, and when it was last compared."""
+    """What a process holds: the snapshot, the stamp of each policy in it, and when it was last compared.
+
+    `since` is when the process went over to it from an earlier one, in Unix time; None for the first.
+    """
 
     snapshot: Snapshot
     stamps: Mapping[str, Stamp]
     looked_at: float
+    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +112,9 @@ def age() -> float | None:
     return None if held is None else time.monotonic() - held.looked_at
 
 
-def held() -> tuple[int, float] | None:
-    """Return the version this process holds and the seconds since it compared it, without looking; None for none."""
-    found = _holder.held
-    return None if found is None else (found.snapshot.version, time.monotonic() - found.looked_at)
+def held() -> Held | None:
+    """Return what this process holds, without looking; None for nothing."""
+    return _holder.held
 
 
 def refresh() -> int:
@@ -144,7 +147,7 @@ def _look() -> Snapshot:
                 break
         if is_moving:
             return fresh.snapshot
-        _holder.held = replace(fresh, looked_at=looked_at)
+        _holder.held = replace(fresh, looked_at=looked_at, since=None if held is None else time.time())
         metrics.loaded(
             version=version,
             statements=len(fresh.snapshot),

@@ -1,15 +1,15 @@
 """Who answers from which version of the policies: web processes tell it through the cache, workers when asked.
 
-A web process leaves a note about itself after a request, at most once in TELL_EVERY seconds. Each note is an entry of
-its own, so processes do not overwrite one another; one list says whose notes there are. A process that ends takes its
-note along when the note runs out.
+A web process leaves a note about itself when its version changes, and every TELL_EVERY seconds
+(policies.status.following). Each note is an entry of its own, so processes do not overwrite one another; one list says
+whose notes there are. A process that ends takes its note along when the note runs out.
 """
 
 import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,23 +25,25 @@ log = logging.getLogger(__name__)
 
 #: Seconds between two notes of one process, and after how many a note is forgotten.
 TELL_EVERY = 10.0
-_FORGOTTEN_AFTER = 60
+_FORGOTTEN_AFTER = 25
 
 #: Seconds that workers have to answer.
 PATIENCE = 1
 
-_LIST = "policies:serving"
-
-Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+_LIST = "policies:followed"
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that answers from policies, from which version, and how many seconds ago it compared that."""
+    """A process that answers from policies, from which version, and how many seconds ago it compared that.
+
+    `since` is when it went over to that version, in Unix time; None when it began with it, or does not say.
+    """
 
     name: str
     version: int
     age: float | None
+    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ class Queue:
 
 def here() -> Process:
     """Return this process."""
-    return Process(_name(), store.current().version, store.age())
+    version = store.current().version
+    held = store.held()
+    return Process(_name(), version, store.age(), held.since if held and held.snapshot.version == version else None)
 
 
 def web() -> tuple[Process, ...]:
@@ -74,8 +78,8 @@ def web() -> tuple[Process, ...]:
     found = [mine]
     for name in names:
         if note := notes.get(_key(name)):
-            version, looked_at = note
-            found.append(Process(name, version, max(time.time() - looked_at, 0.0)))
+            version, looked_at, since = note
+            found.append(Process(name, version, max(time.time() - looked_at, 0.0), since))
     return tuple(found)
 
 
@@ -91,29 +95,14 @@ def queue() -> Queue:
     return Queue(kind, {name: answer for reply in replies or () for name, answer in reply.items()})
 
 
-def telling(application: Application) -> Application:
-    """Return the application of a web process that leaves its notes."""
-    told_at = float("-inf")
-
-    def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        nonlocal told_at
-        response = application(environ, start_response)
-        if time.monotonic() - told_at >= TELL_EVERY:
-            told_at = time.monotonic()
-            tell()
-        return response
-
-    return serve
-
-
 def tell() -> None:
     """Leave a note about this process; a process that has answered nothing yet has none, and no cache is no harm."""
     held = store.held()
     if held is None:
         return
-    version, age = held
+    looked_at = time.time() - (time.monotonic() - held.looked_at)
     try:
-        cache.set(_key(_name()), [version, time.time() - age], timeout=_FORGOTTEN_AFTER)
+        cache.set(_key(_name()), [held.snapshot.version, looked_at, held.since], timeout=_FORGOTTEN_AFTER)
         names = cache.get(_LIST, [])
         if _name() not in names:
             alive = cache.get_many([_key(name) for name in names])

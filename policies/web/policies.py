@@ -15,7 +15,7 @@ from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.guard import needs
 from policies.models import Policy
-from policies.web import pages, presenters, presenting
+from policies.web import pages, policy_live, presenters, presenting
 from policies.web.forms import PolicyFilters
 
 #: How many events a policy's page shows, the newest ones; the history has them all.
@@ -75,6 +75,7 @@ def policy_detail(request: HttpRequest, urn: str) -> HttpResponse:
         "document": presenting.pretty(policy.document),
         "history": [{"event": event, "by": names[event.by]} for event in events[:HISTORY_SIZE]],
         "is_history_longer": len(events) > HISTORY_SIZE,
+        **policy_live.reached(events[0] if events else None),
         "edit_url": presenters.edit_url(policy),
         "has_editor": presenters.has_editor(policy.family),
         "breadcrumbs": crumbs(policy.name),

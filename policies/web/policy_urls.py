@@ -2,7 +2,17 @@
 
 from django.urls import path
 
-from policies.web import builder, history, making, policies, policy_actions, policy_searches, statement_editor, transfer
+from policies.web import (
+    builder,
+    history,
+    making,
+    policies,
+    policy_actions,
+    policy_live,
+    policy_searches,
+    statement_editor,
+    transfer,
+)
 
 BASE = "settings/permissions/policies"
 
@@ -21,6 +31,7 @@ urlpatterns = [
     path(f"{BASE}/state/<path:urn>", policy_actions.set_state, name="policy-state"),
     path(f"{BASE}/duplicate/<path:urn>", policy_actions.duplicate, name="policy-duplicate"),
     path(f"{BASE}/delete/<path:urn>", policy_actions.delete, name="policy-delete"),
+    path(f"{BASE}/live/<path:urn>", policy_live.live, name="policy-live"),
     path(f"{BASE}/history/<path:urn>", history.history, name="policy-history"),
     path(f"{BASE}/versions/<int:number>/<path:urn>", history.version, name="policy-version"),
     path(f"{BASE}/restore/<int:number>/<path:urn>", history.restore, name="policy-restore"),

@@ -46,8 +46,8 @@ def manage(environment: dict[str, str], *arguments: str) -> str:
 
 
 @contextmanager
-def running(folder: Path, *, port: int | None = None, **variables: str) -> Iterator[Installation]:
-    """Set an installation up in the folder and serve it until the block ends."""
+def running(folder: Path, *, port: int | None = None, workers: int = 1, **variables: str) -> Iterator[Installation]:
+    """Set an installation up in the folder and serve it, from as many processes, until the block ends."""
     chosen = port or servers.free_port()
     environment = {name: value for name, value in os.environ.items() if name not in _OURS} | {
         "VAR_DIR": str(folder),
@@ -61,7 +61,7 @@ def running(folder: Path, *, port: int | None = None, **variables: str) -> Itera
     manage(environment, "createcachetable")
     manage(environment, "bootstrap", "--restricted")
     token = manage(environment, "create_token", ROOT_USER, "--name", "clients").strip()
-    command = [sys.executable, *_web_command()[1:]]
+    command = [sys.executable, *_web_command()[1:], "--workers", str(workers)]
     with (
         (folder / "web.log").open("wb") as log,
         subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=subprocess.STDOUT) as server,

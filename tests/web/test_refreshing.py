@@ -38,7 +38,7 @@ def test_the_policies_are_loaded_anew(browse, world):
 def test_processes_that_have_not_looked_yet_are_told_apart(browse, world):
     version = PolicyVersion.current()
     for name, theirs in (("far:1:2", version), ("far:2:2", version - 1)):
-        cache.set(processes._key(name), (theirs, time.time()))
+        cache.set(processes._key(name), (theirs, time.time(), None))
     cache.set(processes._LIST, ("far:1:2", "far:2:2"))
     (text,) = said(browse("root").post(REFRESH))
     assert text.endswith("2 of 3 web processes answer from it; the others look within a second.")

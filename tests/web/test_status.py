@@ -9,7 +9,7 @@ from catalog.services.proposals import Proposal
 from policies import authority, store
 from policies.models import Membership, PolicyVersion
 from policies.services import groups, roles
-from policies.status import checklist, processes
+from policies.status import checklist, following, processes
 from tests.web.conftest import DOOR
 from tests.web.test_why import words
 
@@ -104,17 +104,21 @@ def test_other_processes_show_what_they_told_and_the_dead_are_forgotten(browse, 
     assert [one.name for one in processes.web()] == ["web-here-2", "web-other-1"]
     assert {one.version for one in processes.web()} == {PolicyVersion.current()}
     assert "web-other-1" in words(browse("root").get("/settings/status"))
-    cache.delete("policies:serving:web-other-1")
+    cache.delete("policies:followed:web-other-1")
     assert [one.name for one in processes.web()] == ["web-here-2"]
 
 
-def test_a_process_tells_after_a_request_and_not_after_every_one(world, monkeypatch):
-    store.current()
+def test_a_process_tells_when_its_version_changes_and_not_at_every_look(world, write, monkeypatch):
     told = []
-    monkeypatch.setattr(processes, "tell", lambda: told.append(1))
-    serve = processes.telling(lambda _environ, _start_response: [b"answer"])
-    assert [serve({}, print), serve({}, print)] == [[b"answer"]] * 2
-    assert told == [1]
+    monkeypatch.setattr(processes, "tell", lambda: told.append(store.current().version))
+    follower = following.Follower()
+    follower.look()
+    follower.look()
+    version = PolicyVersion.current()
+    write("another", displayName="Another")
+    store.forget()
+    follower.look()
+    assert told == [version, version + 1]
 
 
 def test_without_workers_that_is_said(browse, world):

@@ -43,6 +43,7 @@ TABLE = {
     "policy-duplicate": posted(f"{BASE}/duplicate/{FREE}"),
     "policy-delete": answers(f"{BASE}/delete/{FREE}", 200) | answers(f"{BASE}/delete/{NONE}", 404),
     "policy-history": answers(f"{BASE}/history/{FREE}", 200) | answers(f"{BASE}/history/{NONE}", 404),
+    "policy-live": answers(f"{BASE}/live/{FREE}", 200) | answers(f"{BASE}/live/{NONE}", 404),
     "policy-version": answers(f"{BASE}/versions/1/{FREE}", 200) | answers(f"{BASE}/versions/2/{FREE}", 404),
     "policy-restore": answers(f"{BASE}/restore/1/{FREE}", 200) | answers(f"{BASE}/restore/2/{FREE}", 404),
     "policy": answers(f"{BASE}/{FIXED}", 200) | answers(f"{BASE}/{NONE}", 404),

@@ -1,0 +1,74 @@
+"""A committed write rings: whoever listens hears it, without waiting until it would look by itself."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection, transaction
+
+from policies import announce, authority, store
+from policies.services import policies
+from policies.status import bells, following
+from tests.policies.test_store import DRAFT
+
+#: Seconds that no message takes; nothing waits that long when all is well.
+LONG = 30.0
+
+carried = pytest.mark.skipif(
+    not settings.REDIS_URL and connection.vendor != "postgresql", reason="SQLite alone carries no messages."
+)
+
+
+@pytest.fixture(params=["redis", "postgres"])
+def carrier(request: pytest.FixtureRequest, settings: Any) -> None:
+    """Each that this run has: PostgreSQL carries the messages where there is no Redis."""
+    if request.param == "redis" and not settings.REDIS_URL:
+        pytest.skip("No Redis in this run.")
+    if request.param == "postgres":
+        if connection.vendor != "postgresql":
+            pytest.skip("No PostgreSQL in this run.")
+        settings.REDIS_URL = ""
+
+
+@carried
+@pytest.mark.django_db(transaction=True)
+def test_a_committed_write_rings_and_one_that_is_taken_back_does_not(carrier: None) -> None:
+    with bells.hung() as bell:
+        with pytest.raises(ZeroDivisionError):
+            _write_and_fail()
+        policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
+        assert bell.wait(LONG)
+        # One ring for the one write that was committed.
+        assert not bell.wait(0.0)
+
+
+@carried
+@pytest.mark.django_db(transaction=True)
+def test_a_ring_makes_a_process_look_that_would_not_yet(carrier: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = store.refresh()
+    monkeypatch.setattr(store, "LOOK_EVERY", LONG)
+    with bells.hung() as bell:
+        written = policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
+        # As in another process, which nobody told to forget.
+        store.current()
+        following.Follower().step(bell)
+    held = store.held()
+    assert held is not None
+    assert held.since is not None
+    assert held.snapshot.version == written.policy_version == before + 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_carrier_that_is_away_undoes_nothing(settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    written = policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
+    announce.policies_changed()
+    assert store.current().version == written.policy_version
+    with pytest.raises(bells.AWAY), bells.hung():
+        pytest.fail("Nothing listens there.")
+
+
+def _write_and_fail() -> None:
+    with transaction.atomic():
+        policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
+        raise ZeroDivisionError

@@ -1,0 +1,123 @@
+"""Two real web processes behind one address: a write is felt by both, in order, and both say so."""
+
+import json
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+import servers
+import tools
+
+from tests.clients import installations
+from tests.clients.installations import Installation
+
+POLICY = {
+    "displayName": "Tries",
+    "description": "",
+    "type": "PLATFORM",
+    "state": "ACTIVE",
+    "privileges": ["MANAGE_TAGS"],
+    "actors": {"users": ["urn:li:corpuser:nobody"]},
+    "editable": True,
+}
+
+#: More than the two processes can share out among themselves to one of them by chance.
+ASKED = 40
+
+#: How often something is looked at that comes by itself; each look takes a request.
+LOOKS = 2000
+
+
+@pytest.fixture(params=["poll", "postgres", "redis"], scope="module")
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Two web processes that hear of writes in each of the ways there are."""
+    needed = {"poll": set(), "postgres": {"PostgreSQL"}, "redis": {"Redis"}}[request.param]
+    if needed & {tool.name for tool in tools.missing()}:
+        pytest.skip(f"{request.param} is missing.")
+    with ExitStack() as stack:
+        more: dict[str, Any] = {}
+        if request.param == "postgres":
+            more["DATABASE_URL"] = stack.enter_context(servers.postgres())
+        if request.param == "redis":
+            more["REDIS_URL"] = stack.enter_context(servers.redis())
+        folder = tmp_path_factory.mktemp("site")
+        yield stack.enter_context(installations.running(folder, workers=2, **more))
+
+
+def call(site: Installation, path: str, body: Any = None, verb: str = "") -> tuple[dict[str, Any], Any]:
+    """Answer and headers, over a connection of its own, so that either process may get it."""
+    request = urllib.request.Request(
+        f"{site.address}/api/v1/{path}",
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Authorization": f"Bearer {site.token}", "Content-Type": "application/json"},
+        method=verb or None,
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.loads(answer.read()), answer.headers
+
+
+def until(site: Installation, found: Callable[[], bool]) -> None:
+    """Look until it is so."""
+    assert any(found() for _ in range(LOOKS))
+
+
+def numbers(site: Installation) -> dict[str, float]:
+    with urllib.request.urlopen(f"{site.address}/metrics", timeout=30) as answer:
+        lines = [line.rpartition(" ") for line in answer.read().decode().splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
+
+
+def test_a_write_is_felt_by_every_process_and_never_undone(site: Installation) -> None:
+    question = {"privilege": "MANAGE_TAGS", "actor": "urn:li:corpuser:nobody"}
+    made, headers = call(site, "policies/", {"family": "datahub", "document": POLICY})
+    version = int(headers["Policy-Version"])
+    for state, decision in (("INACTIVE", "DENY"), ("ACTIVE", "ALLOW"), ("INACTIVE", "DENY")):
+        _, headers = call(site, f"policies/{urllib.parse.quote(made['urn'], safe='')}/", {"state": state}, "PATCH")
+        assert int(headers["Policy-Version"]) == version + 1
+        version += 1
+        for _ in range(ASKED):
+            answer, _ = call(site, "authorize", question | {"at_least_version": version})
+            assert (answer["decision"], answer["policy_version"]) == (decision, version)
+
+
+def test_every_process_shows_its_version_though_it_is_asked_nothing(site: Installation) -> None:
+    _, headers = call(site, "policies/", {"family": "datahub", "document": POLICY | {"displayName": "Idle"}})
+    version = int(headers["Policy-Version"])
+
+    def is_everywhere() -> bool:
+        found = {name: value for name, value in numbers(site).items() if name.startswith("authz_snapshot_version{")}
+        return len(found) == 2 and set(found.values()) == {version}
+
+    until(site, is_everywhere)
+
+    def is_told() -> bool:
+        told, _ = call(site, "status/")
+        web = [one["policy_version"] for one in told["processes"] if one["name"].startswith("web-")]
+        return web == [version, version]
+
+    until(site, is_told)
+
+
+def test_one_scrape_sums_up_both_processes(site: Installation) -> None:
+    before = numbers(site).get("authz_authorize_seconds_count", 0)
+    for _ in range(ASKED):
+        call(site, "authorize", {"privilege": "MANAGE_TAGS"})
+    after = numbers(site)
+    assert after["authz_authorize_seconds_count"] == before + ASKED
+    processes = {found[1] for name in after if (found := re.search(r'authz_snapshot_version\{pid="(\d+)"\}', name))}
+    assert len(processes) == 2
+
+
+def test_a_version_that_is_not_there_is_503_with_the_one_that_is(site: Installation) -> None:
+    told, _ = call(site, "status/")
+    version = told["policy_version"]
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        call(site, "authorize", {"privilege": "MANAGE_TAGS", "at_least_version": version + 1000})
+    with refused.value as answer:
+        assert answer.code == 503
+        assert f"the newest is {version}." in json.loads(answer.read())["detail"]

@@ -22,9 +22,8 @@ STATIC_CHECKS = {
     "templates": ["djlint", "--check", "--lint", "templates"],
     "migrations": ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
 }
-# A file stays together, so that what its tests share is made once, and the files keep the order of tests/conftest.py.
-DEALT = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
-TESTS = ["python", "-m", "pytest", "-m", "not clients", *DEALT, "--durations", "15"]
+# A file stays together, so that what its tests share is made once.
+TESTS = ["python", "-m", "pytest", "-m", "not clients", "-n", "2", "--dist", "loadfile"]
 CLIENT_TESTS = ["python", "-m", "pytest", "-m", "clients", "tests/clients"]
 
 

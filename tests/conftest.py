@@ -12,11 +12,7 @@ from pytest_django import DjangoDbBlocker
 # Playwright keeps an event loop in the thread of the test, which makes Django take the test for asynchronous code.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 
-HERE = Path(__file__).parent
-CLIENTS = HERE / "clients"
-
-#: Folders whose files take minutes with few tests. They begin, so that no process is left alone with one at the end.
-LONG = ("journeys", "spark", "site")
+CLIENTS = Path(__file__).parent / "clients"
 NEEDED = {"browser": "Chromium", "spark": "Java"}
 
 
@@ -28,13 +24,11 @@ def pytest_configure() -> None:
     settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever lies in tests/clients belongs to `make test-clients`; what takes long comes first."""
+    """Whatever lies in tests/clients belongs to `make test-clients`."""
     for item in items:
         if CLIENTS in item.path.parents:
             item.add_marker("clients")
-    items.sort(key=lambda item: item.path.relative_to(HERE).parts[0] not in LONG)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -94,7 +94,7 @@ def test_what_does_not_fit_is_dropped_counted_and_said(monkeypatch, caplog):
         keeper.note(entry())
     keeper.stop()
     assert LoggedDecision.objects.count() == 10
-    (said,) = [record for record in caplog.records if record.message == "decisions_not_logged"]
+    (said,) = [record for record in caplog.records if record.getMessage() == "decisions_not_logged"]
     assert said.count == 15
 
 
@@ -114,7 +114,7 @@ def test_rows_wait_for_a_database_that_is_away(monkeypatch, caplog):
         keeper.stop()
     finally:
         connection_created.disconnect(refuse)
-    assert [record.waiting for record in caplog.records if record.message == "decisions_wait"] == [1, 1, 1]
+    assert [record.waiting for record in caplog.records if record.getMessage() == "decisions_wait"] == [1, 1, 1]
     assert LoggedDecision.objects.count() == 1
 
 
@@ -131,7 +131,7 @@ def test_rows_that_cannot_be_written_at_all_are_counted_and_said(monkeypatch, ca
     finally:
         with connection.cursor() as cursor:
             cursor.execute(f"ALTER TABLE {table}_away RENAME TO {table}")
-    assert any(record.message == "decisions_not_logged" for record in caplog.records)
+    assert any(record.getMessage() == "decisions_not_logged" for record in caplog.records)
 
 
 def test_only_what_comes_through_a_door_while_a_log_is_kept_is_noted():

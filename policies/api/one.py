@@ -1,5 +1,6 @@
 """One stored thing over the API: shown, changed field by field, replaced and deleted alike, whatever it is."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -17,7 +18,7 @@ from policies.errors import Invalid
 View = TypeVar("View", bound=type[APIView])
 
 
-class Changeable(Door):
+class Changeable(Door, ABC):
     """What can be shown, changed and deleted at its own path.
 
     `changed` are the fields that can change here. `fixed` and `lists` may be sent too, if they say what is stored; the
@@ -29,17 +30,17 @@ class Changeable(Door):
     fixed: ClassVar[tuple[str, ...]]
     lists: ClassVar[tuple[str, ...]] = ()
 
+    @abstractmethod
     def shown(self, urn: str) -> Mapping[str, Any]:
         """Return it as it is sent; raises NotFound."""
-        raise NotImplementedError
 
+    @abstractmethod
     def save(self, urn: str, changes: dict[str, Any]) -> None:
         """Store these of the fields that can change; raises what its service raises."""
-        raise NotImplementedError
 
+    @abstractmethod
     def remove(self, urn: str) -> None:
         """Delete it; raises what its service raises."""
-        raise NotImplementedError
 
     def get(self, _request: Request, urn: str) -> Response:
         """Return it."""

@@ -13,9 +13,6 @@ from policies.engine.matching import Condition
 #: A value of a resource → the statements that want it (under NOT_EQUALS: that exclude it), None or 0 when none does.
 Find = Callable[[str], int | None]
 
-#: The statements in play and the values of a resource → the statements that stay in play.
-Keep = Callable[[int, Collection[str]], int]
-
 
 class Column(Protocol):
     """What the snapshot needs of a column.

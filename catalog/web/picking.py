@@ -82,16 +82,19 @@ class Picker:
     @property
     def added(self) -> list[str]:
         """What was not there before."""
-        return [urn for urn in self.chosen if urn not in set(self.before)]
+        before = set(self.before)
+        return [urn for urn in self.chosen if urn not in before]
 
     @property
     def removed(self) -> list[str]:
         """What was there before."""
-        return [urn for urn in self.before if urn not in set(self.chosen)]
+        chosen = set(self.chosen)
+        return [urn for urn in self.before if urn not in chosen]
 
     def context(self) -> dict[str, Any]:
         """Return what components/picker.html draws."""
-        shown = [urn for urn in self.chosen if urn not in set(self.pasted.splitlines())]
+        pasted = set(self.pasted.splitlines())
+        shown = [urn for urn in self.chosen if urn not in pasted]
         found = names(shown)
         return {
             "name": self.kind.name,
@@ -108,11 +111,12 @@ class Picker:
             self.errors.append(f"At most {MOST} can be chosen at once.")
             return
         added = self.added
-        wrong = [urn for urn in added if urns.problem(urn, "", self.kind.types) is not None]
-        known = _known([urn for urn in added if urn not in set(wrong)], self.by)
+        wrong = dict.fromkeys(urn for urn in added if urns.problem(urn, "", self.kind.types) is not None)
+        right = [urn for urn in added if urn not in wrong]
+        known = _known(right, self.by)
         label = self.kind.label.lower()
         found = [f"{urn} is not the URN of one of the {label}." for urn in wrong]
-        found += [f"There is no {urn}." for urn in added if urn not in set(wrong) and urn not in known]
+        found += [f"There is no {urn}." for urn in right if urn not in known]
         self.errors += found[:_NAMED]
         if len(found) > _NAMED:
             self.errors.append(f"And {len(found) - _NAMED} more like these.")

@@ -97,8 +97,9 @@ _KINDS = {"+": "gained", "-": "lost", " ": "same", "@": "place"}
 def _change(label: str, was: Part, now: Part) -> Change:
     if not (was.is_list and was.values) and not (now.is_list and now.values):
         return Change(label, was="".join(was.values), now="".join(now.values))
-    gained = tuple(value for value in now.values if value not in frozenset(was.values))
-    lost = tuple(value for value in was.values if value not in frozenset(now.values))
+    before, after = frozenset(was.values), frozenset(now.values)
+    gained = tuple(value for value in now.values if value not in before)
+    lost = tuple(value for value in was.values if value not in after)
     return Change(label, gained=gained, lost=lost, is_list=True)
 
 

@@ -183,7 +183,8 @@ class Draft:
             self.typed[name] = text
             detail = f"At most {MOST:,} lines at once, not {len(lines):,}. Nothing of them was taken over yet."
             self.problems.append(Problem("values.many", pointer, detail))
-            lines = [value for value in before if value in set(lines)]
+            pasted = set(lines)
+            lines = [value for value in before if value in pasted]
         kept = [before[int(at)] for at in data.getlist(f"{name}_kept") if at.isdecimal() and int(at[:9]) < len(before)]
         return merged(before, [*data.getlist(name), *kept, *lines])
 

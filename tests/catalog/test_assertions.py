@@ -108,7 +108,8 @@ def test_every_problem_at_once():
         "line 2: An assertion says one of `nobody`, `every` and `expect`.",
         "line 6: 'jo' does not begin with urn:li:corpuser: or urn:li:corpGroup: or urn:li:dataHubRole:",
         "line 6: There is no `tagg` here; is `tag` meant?",
-        "line 6: There is no privilege 'EDIT_ENTITEE'. Is EDIT_ENTITY or EDIT_ENTITY_EMBED or EDIT_ENTITY_QUERIES meant?",
+        "line 6: There is no privilege 'EDIT_ENTITEE'."
+        " Is EDIT_ENTITY or EDIT_ENTITY_EMBED or EDIT_ENTITY_QUERIES meant?",
         "line 6: This list is empty.",
         "line 8: `in` is missing: the people, groups or roles that may.",
         "line 11: An answer is [person, privilege, entity, ALLOW or DENY], without entity about the platform."

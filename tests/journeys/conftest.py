@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, expect
 
 #: How long a page may take to show what is expected of it: a bound against waiting for ever, not a measurement.
 PATIENCE_MS = 30_000
@@ -39,6 +39,7 @@ def opened(browser: Browser, complaints: list[str]) -> Iterator[Callable[..., Pa
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: _note(message, complaints))
+        page.on("response", lambda answer: _note_file(answer, complaints))
         return page
 
     yield open_
@@ -49,3 +50,8 @@ def opened(browser: Browser, complaints: list[str]) -> Iterator[Callable[..., Pa
 def _note(message: ConsoleMessage, complaints: list[str]) -> None:
     if message.type == "error" and not message.text.startswith(MEANT):
         complaints.append(message.text)
+
+
+def _note_file(answer: Response, complaints: list[str]) -> None:
+    if answer.status >= 400 and "/static/" in answer.url:
+        complaints.append(f"{answer.url}: {answer.status}")

@@ -1,9 +1,11 @@
 """Every setting of the site, in sections. Each knob is read through `authzsite.env`, which refuses nonsense."""
 
+import shlex
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from celery.schedules import crontab
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
@@ -245,6 +247,11 @@ DEPARTURE_HOOKS: tuple[str, ...] = ("catalog.services.granting.handed_over",)
 
 # The API
 
+# How much a process keeps of what it looked up, so that it need not ask again until it changes; about a kilobyte each.
+TOKENS_KEPT = env.whole("TOKENS_KEPT", default=10_000, minimum=1)
+ACTORS_KEPT = env.whole("ACTORS_KEPT", default=20_000, minimum=1)
+ENTITIES_KEPT = env.whole("ENTITIES_KEPT", default=50_000, minimum=1)
+
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "policies.api.authentication.TokenAuthentication",
@@ -311,7 +318,7 @@ CELERY_TIMEZONE = TIME_ZONE
 
 FORGET_EVERY_SECONDS = 3600
 # Beat repeats what no lost message may undo.
-CELERY_BEAT_SCHEDULE = {
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "refresh-policy-cache": {
         "task": "policies.refresh_policy_cache",
         "schedule": POLICY_CACHE_REFRESH_INTERVAL_SECONDS,
@@ -322,6 +329,25 @@ CELERY_BEAT_SCHEDULE = {
         "task": "policies.forget_decisions",
         "schedule": FORGET_EVERY_SECONDS,
         "options": {"expires": FORGET_EVERY_SECONDS},
+    },
+}
+
+
+# Reports: the folder has to be one that every executor of SPARK_MASTER sees
+REPORTS_DIR = Path(env.text("REPORTS_DIR", str(VAR_DIR / "reports"))).resolve()
+REPORTS_KEPT = env.whole("REPORTS_KEPT", default=60, minimum=1)
+REPORT_MINUTES = env.whole("REPORT_MINUTES", default=120, minimum=1)
+REPORTS_NIGHTLY_HOUR = env.whole("REPORTS_NIGHTLY_HOUR", default=2)
+SPARK_MASTER = env.text("SPARK_MASTER")
+# The program spark-submit, where jobs have to be started by it, and what else it is given.
+SPARK_SUBMIT = env.text("SPARK_SUBMIT")
+SPARK_SUBMIT_ARGUMENTS = shlex.split(env.text("SPARK_SUBMIT_ARGUMENTS"))
+CELERY_BEAT_SCHEDULE |= {
+    "watch-reports": {"task": "catalog.watch_reports", "schedule": 60, "options": {"expires": 60}},
+    "nightly-reports": {
+        "task": "catalog.run_nightly_reports",
+        "schedule": crontab(hour=REPORTS_NIGHTLY_HOUR % 24, minute=0),
+        "options": {"expires": 3600},
     },
 }
 

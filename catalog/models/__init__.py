@@ -3,6 +3,7 @@
 from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet
 from catalog.models.grant import EntityGroupGrant, EntityUserGrant, WildcardGrant
 from catalog.models.lookups import Among, list_parameter, prefix_range
+from catalog.models.report import Report, ReportRow
 
 __all__ = [
     "NODE_TYPES",
@@ -13,6 +14,8 @@ __all__ = [
     "EntityGroupGrant",
     "EntityUserGrant",
     "Facet",
+    "Report",
+    "ReportRow",
     "WildcardGrant",
     "list_parameter",
     "prefix_range",

@@ -110,6 +110,11 @@ def _settings(name: str, master: str, folder: Path, *, has_ui: bool) -> dict[str
     }
 
 
+def has_executors(spark: SparkSession) -> bool:
+    """Whether a session has executors apart from its driver, which have no copy of this project."""
+    return (spark.sparkContext.master or HERE).partition("[")[0] != "local"
+
+
 def _is_here(master: str) -> bool:
     """Whether the master is on this machine, so that nobody else has to reach us."""
     if master.partition("[")[0] in ("local", "local-cluster"):

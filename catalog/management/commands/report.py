@@ -1,0 +1,57 @@
+"""`manage.py report KIND [--wait]`: start a report, or make it here and now."""
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from catalog.models import Report
+from catalog.reporting import making
+from catalog.reporting.kinds import KINDS
+from catalog.services import reports
+from policies.authority import SYSTEM
+from policies.errors import Invalid, PolicyAppError
+
+
+class Command(BaseCommand):
+    """Acts as the system. With --wait this process makes the report, and ends with 1 unless it is READY."""
+
+    help = "Start a report; a worker makes it. With --wait it is made here, and what came of it is said."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Read the kind, its parameters and --wait."""
+        parser.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
+        parser.add_argument("--wait", action="store_true", help="make it in this process")
+        parser.add_argument(
+            "--parameters", default="{}", metavar="JSON", help="an object; what it leaves out is default"
+        )
+
+    def handle(self, *_: Any, kind: str, wait: bool, parameters: str, **__: Any) -> None:
+        """Queue the report, or make it."""
+        try:
+            report = reports.request(kind=kind, parameters=_object(parameters), by=SYSTEM, is_queued=not wait)
+        except Invalid as error:
+            for problem in error.problems:
+                self.stderr.write(f"{problem.pointer}: {problem.detail} [{problem.code}]")
+            raise CommandError("The parameters are wrong; nothing was started.") from None
+        except PolicyAppError as error:
+            raise CommandError(error.detail) from None
+        if not wait:
+            self.stdout.write(f"{report.pk} is queued.")
+            return
+        status = making.make(report.pk)
+        report.refresh_from_db()
+        if status != Report.Status.READY:
+            raise CommandError(f"{report.pk}: {status.label}. {report.problem}")
+        seconds = ((report.finished_at or report.requested_at) - report.requested_at).total_seconds()
+        self.stdout.write(f"{report.pk} is ready after {seconds:.1f} s.")
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise CommandError("--parameters has to be a JSON object.")
+    return found

@@ -1,0 +1,105 @@
+"""Makes one report from end to end: snapshot, job, results. However it ends, the row says so."""
+
+import errno
+import json
+import logging
+import shutil
+from pathlib import Path
+from uuid import UUID
+
+from django.db import Error as DatabaseError
+from django.db import transaction
+from django.utils import timezone
+
+from catalog.models import Report
+from catalog.reporting import export, launcher, results, runs
+from catalog.reporting.kind import Kind
+from catalog.reporting.kinds import KINDS
+from catalog.reporting.launcher import JobCancelled, JobFailed, Progress
+from policies.errors import PolicyAppError
+
+log = logging.getLogger(__name__)
+
+PARAMETERS = "parameters.json"
+
+
+class _Stopped(Exception):
+    """Somebody else ended the run."""
+
+
+def make(report_id: UUID) -> Report.Status:
+    """Make a queued report, and return how it ended; one that is not queued any more is left alone."""
+    report = runs.claim(report_id)
+    if report is None:
+        return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
+    folder = runs.folder_of(report_id)
+    try:
+        with runs.kept_alive(report):
+            _made(report, folder)
+    except (_Stopped, JobCancelled):
+        runs.drop_rows(report_id)
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong in it, the row must not say RUNNING for ever
+        said = error.log if isinstance(error, JobFailed) else None
+        runs.fail(report, problem=_problem(report, error), log=said)
+    finally:
+        shutil.rmtree(folder / "input", ignore_errors=True)
+    report.refresh_from_db()
+    if report.status != Report.Status.READY:
+        shutil.rmtree(folder, ignore_errors=True)
+    return Report.Status(report.status)
+
+
+def _made(report: Report, folder: Path) -> None:
+    kind = KINDS.get(report.kind)
+    if kind is None:
+        raise results.Unreadable(f"There is no kind of report {report.kind!r}.")
+    source, target = folder / "input", folder / "output"
+    _snapshot(report, kind, source)
+    said = launcher.run(module=kind.module, source=source, target=target, tell=lambda *it: _told(report, *it))
+    _loaded(report, kind, target, said)
+
+
+def _snapshot(report: Report, kind: Kind, source: Path) -> None:
+    _go_on(runs.tell(report, stage="Writing down what the catalog and the policies say"))
+    as_of = timezone.now()
+    source.parent.mkdir(parents=True, exist_ok=True)
+    manifest = export.write(folder=source, as_of=as_of)
+    runs.date(report, policy_version=manifest.policy_version, as_of=as_of)
+    (source / PARAMETERS).write_text(json.dumps(report.parameters), encoding="utf-8")
+    kind.prepare(report, source)
+
+
+def _told(report: Report, progress: Progress, said: str) -> bool:
+    return runs.tell(report, stage=progress.stage, done=progress.done, total=progress.total, log=said)
+
+
+def _loaded(report: Report, kind: Kind, target: Path, said: str) -> None:
+    total = results.count(kind, target)
+    summary = results.summary(target)
+    stage = "Loading the results"
+    _go_on(runs.tell(report, stage=stage, total=total, log=said))
+    results.load(report, kind, target, told=lambda done: _go_on(runs.tell(report, stage=stage, done=done, total=total)))
+    with transaction.atomic():
+        kind.after_load(report)
+        _go_on(runs.ready(report, summary=summary, log=said))
+
+
+def _go_on(may_go_on: bool) -> None:  # noqa: FBT001 - wraps a step that says so
+    if not may_go_on:
+        raise _Stopped
+
+
+def _problem(report: Report, error: Exception) -> str:
+    """Return the sentence about what ended a run; what nobody anticipated goes to the log of the worker."""
+    match error:
+        case JobFailed() | results.Unreadable() | PolicyAppError():
+            return str(error)
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            return "There is no room left on the disk."
+        case OSError():
+            return f"A file could not be read or written: {error.strerror or error}."
+        case _:
+            log.error("report_broken", extra={"report": str(report.pk)}, exc_info=error)
+            if isinstance(error, DatabaseError):
+                return "The database refused; what it said stands in the log of the worker."
+            return "This report met an error that nobody expected; it stands in the log of the worker."

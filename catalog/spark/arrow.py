@@ -1,0 +1,34 @@
+"""Functions from Arrow tables to an Arrow table, group by group.
+
+They are PySpark's `applyInArrow`, which asks for pandas before it starts although only functions on tables of pandas
+use it; here nobody asks.
+"""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.functions import vectorized_udf  # type: ignore[attr-defined]  # their stub leaves it out
+from pyspark.util import PythonEvalType
+
+
+def in_groups(frame: DataFrame, by: Sequence[str], function: Callable[[pa.Table], pa.Table], schema: str) -> DataFrame:
+    """Return what a function makes of each group of rows, which has to fit into the memory of one process."""
+    groups = frame.groupBy(*by)
+    made = vectorized_udf(function, returnType=schema, functionType=PythonEvalType.SQL_GROUPED_MAP_ARROW_UDF)
+    found = groups._jgd.flatMapGroupsInArrow(made(*(frame[name] for name in frame.columns))._jc)
+    return DataFrame(found, frame.sparkSession)
+
+
+def in_pairs(
+    one: DataFrame,
+    other: DataFrame,
+    by: Sequence[str],
+    function: Callable[[pa.Table, pa.Table], pa.Table],
+    schema: str,
+) -> DataFrame:
+    """Return what a function makes of each group of two tables; where one has no such rows it gets an empty table."""
+    groups, others = one.groupBy(*by), other.groupBy(*by)
+    made = vectorized_udf(function, returnType=schema, functionType=PythonEvalType.SQL_COGROUPED_MAP_ARROW_UDF)
+    columns = [frame[name] for frame in (one, other) for name in frame.columns]
+    return DataFrame(groups._jgd.flatMapCoGroupsInArrow(others._jgd, made(*columns)._jc), one.sparkSession)

@@ -1,0 +1,170 @@
+"""What every job of a report shares: its arguments, its session, how it says how far it is, and how it ends.
+
+A job is started with `--input URL --output URL`: the folder of a snapshot (with `manifest.json` and `parameters.json`)
+and the folder for results, `file:` or whatever the cluster reads. It says how far it is as JSON lines on standard
+output. It ends with 0 when it is done, 10 when its input is wrong and 11 when it failed; then the last line on standard
+error is the sentence that says why.
+"""
+
+import argparse
+import json
+import os
+import sys
+import threading
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyarrow import fs
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from catalog.spark.session import SparkUnavailable, has_executors, session
+
+DONE, BAD_INPUT, FAILED = 0, 10, 11
+
+#: The number of the schemas of snapshots that jobs read (catalog/reporting/tables.py).
+SCHEMA = 1
+
+_PROJECT = Path(__file__).parents[2]
+#: What executors need of this project.
+_SHIPPED = ("policies/__init__.py", "policies/engine", "catalog/__init__.py", "catalog/spark")
+
+
+class BadInput(Exception):
+    """What the job was given is not what it needs; the sentence says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that runs: its session, what was asked, and what the snapshot is of."""
+
+    spark: SparkSession
+    source: str
+    target: str
+    parameters: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+
+    def frame(self, name: str) -> DataFrame:
+        """Return a table of the snapshot."""
+        return self.spark.read.parquet(f"{self.source}/{name}.parquet")
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return a table of the snapshot that fits into the memory of this process. Raises BadInput."""
+        return read_table(self.source, name, columns)
+
+    def write(self, name: str, table: pa.Table) -> None:
+        """Write a table of results, in its order: `position` is added."""
+        numbered = table.append_column("position", pa.array(range(table.num_rows), pa.int64()))
+        where, folder = fs.FileSystem.from_uri(f"{self.target}/{name}")
+        where.create_dir(folder)
+        pq.write_table(numbered, f"{folder}/part-0.parquet", filesystem=where, compression="zstd")
+
+
+def run(name: str, work: Callable[[Job], Mapping[str, Any]], argv: Sequence[str]) -> int:
+    """Do the work of a job and write what it returns, the headline numbers, as `summary.json`; return the exit code."""
+    parser = argparse.ArgumentParser(prog=name)
+    parser.add_argument("--input", required=True, metavar="URL")
+    parser.add_argument("--output", required=True, metavar="URL")
+    parser.add_argument("--attended", action="store_true", help="end when standard input does")
+    told = parser.parse_args(argv)
+    if told.attended:
+        threading.Thread(target=_end_with_input, daemon=True).start()
+    try:
+        _done(name, work, told.input.rstrip("/"), told.output.rstrip("/"))
+    except BadInput as error:
+        return _ended(BAD_INPUT, str(error))
+    except SparkUnavailable as error:
+        return _ended(FAILED, str(error))
+    except (Py4JError, PySparkException, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return _ended(FAILED, _sentence(error))
+    return DONE
+
+
+def progress(stage: str, done: int = 0, total: int = 0) -> None:
+    """Say how far the job is; `total` 0 when that is not known."""
+    sys.stdout.write(json.dumps({"stage": stage, "done": done, "total": total}) + "\n")
+    sys.stdout.flush()
+
+
+def read_table(source: str, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return a table of a snapshot. Raises BadInput when it is not there or cannot be read."""
+    try:
+        where, folder = fs.FileSystem.from_uri(source)
+        return pq.read_table(f"{folder}/{name}.parquet", columns=columns, filesystem=where)
+    except (OSError, pa.ArrowException) as error:
+        raise BadInput(f"{name}.parquet of the snapshot cannot be read.") from error
+
+
+def _done(name: str, work: Callable[[Job], Mapping[str, Any]], source: str, target: str) -> None:
+    manifest, parameters = _json(source, "manifest.json"), _json(source, "parameters.json")
+    if manifest.get("schema") != SCHEMA:
+        raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA}.")
+    progress("Starting Spark")
+    with session(name) as spark:
+        if has_executors(spark):
+            spark.sparkContext.addPyFile(str(_shipped(Path(os.environ.get("VAR_DIR") or _PROJECT / "var") / "spark")))
+        summary = work(Job(spark, source, target, parameters, manifest))
+    where, folder = fs.FileSystem.from_uri(target)
+    where.create_dir(folder)
+    with where.open_output_stream(f"{folder}/summary.json") as stream:
+        stream.write(json.dumps(summary, ensure_ascii=False).encode())
+
+
+def _json(source: str, name: str) -> dict[str, Any]:
+    try:
+        where, folder = fs.FileSystem.from_uri(source)
+        with where.open_input_stream(f"{folder}/{name}") as stream:
+            found = json.loads(stream.read())
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise BadInput(f"{name} of the snapshot cannot be read.") from error
+    if not isinstance(found, dict):
+        raise BadInput(f"{name} of the snapshot is no JSON object.")
+    return found
+
+
+def _shipped(folder: Path) -> Path:
+    """Return an archive of the engine and of what jobs run on executors, which have no copy of this project."""
+    archive = folder / "shipped" / "authzsite.zip"
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as pack:
+        for name in _SHIPPED:
+            place = _PROJECT / name
+            for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
+                if file.suffix in (".py", ".toml"):
+                    pack.write(file, file.relative_to(_PROJECT))
+    return archive
+
+
+def _sentence(error: Exception) -> str:
+    """Return what somebody who waits for a report should read about an error of Spark."""
+    text = str(error)
+    if "No space left on device" in text:
+        return "There is no room left on the disk."
+    if "OutOfMemoryError" in text:
+        return "Spark had too little memory (SPARK_DRIVER_MEMORY)."
+    if isinstance(error, Py4JJavaError | PySparkException | OSError):
+        first = next((line.strip() for line in text.splitlines() if line.strip()), "no reason was given")
+        return f"Spark could not do it: {first}"
+    return "Spark ended before the report was finished."
+
+
+def _ended(code: int, sentence: str) -> int:
+    sys.stdout.flush()
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
+    return code
+
+
+def _end_with_input() -> None:
+    """End this process at once when whoever started it is gone; the Java program then ends by itself."""
+    # Not through sys.stdin, whose lock a thread that waits would keep from the end of the program.
+    while os.read(0, 1024):
+        pass
+    os._exit(FAILED)

@@ -1,0 +1,44 @@
+"""Work on the catalog that goes on behind the requests: reports."""
+
+from typing import Any
+from uuid import UUID
+
+from celery import shared_task
+
+from catalog.reporting import making, runs
+from catalog.reporting.kinds import KINDS
+from policies.authority import SYSTEM
+
+#: How long a message to a worker counts; the schedule sends it again while the report waits.
+REPEATED_SECONDS = 60
+
+
+@shared_task(name="catalog.run_report", ignore_result=True)
+def run_report(report_id: str, **_: Any) -> str:
+    """Make a report, and return how it ended. A message that comes twice, or too late, changes nothing."""
+    return making.make(UUID(report_id)).value
+
+
+@shared_task(name="catalog.watch_reports", ignore_result=True)
+def watch_reports(**_: Any) -> int:
+    """Fail the reports whose worker is gone, and send again what waits: a message may have been lost.
+
+    Returns how many failed.
+    """
+    failed = runs.expire()
+    for report_id in runs.waiting():
+        run_report.apply_async((str(report_id),), expires=REPEATED_SECONDS)
+    return failed
+
+
+@shared_task(name="catalog.run_nightly_reports", ignore_result=True)
+def run_nightly_reports(**_: Any) -> int:
+    """Queue every nightly report that does not run already, let go of the oldest ones, and return how many."""
+    queued = [
+        runs.queue(kind=kind, parameters=kind.checked({}), by=SYSTEM.urn) for kind in KINDS.values() if kind.is_nightly
+    ]
+    found = [report for report in queued if report is not None]
+    for report in found:
+        run_report.delay(str(report.pk))
+    runs.forget()
+    return len(found)

@@ -131,7 +131,8 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "policies.web.shell.around",
-            ]
+            ],
+            "libraries": {"drawings": "policies.web.drawings"},
         },
     }
 ]

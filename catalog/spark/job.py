@@ -58,6 +58,10 @@ class Job:
         """Return a table of the snapshot that fits into the memory of this process. Raises BadInput."""
         return read_table(self.source, name, columns)
 
+    def json(self, name: str) -> Mapping[str, Any]:
+        """Return a JSON object that lies in the snapshot beside its tables. Raises BadInput."""
+        return _json(self.source, name)
+
     def write(self, name: str, table: pa.Table) -> None:
         """Write a table of results, in its order: `position` is added."""
         numbered = table.append_column("position", pa.array(range(table.num_rows), pa.int64()))

@@ -1,0 +1,62 @@
+"""Whether what should hold of access does hold (docs/assertions.md)."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.spark import asserting
+from catalog.spark.asserting import Row
+from catalog.spark.facts import over_slices, roles_of, world_of
+from catalog.spark.job import Job, run
+
+
+def work(job: Job) -> Mapping[str, Any]:
+    """Ask every claim of the catalog and of the platform."""
+    assertions = job.json("assertions.json")["assertions"]
+    world = world_of(job, privileges=_asked(assertions), fields=_tested(assertions))
+    claims = asserting.claims_of(assertions, world.actors, roles_of(job))
+    found = [
+        Row(*row) for row in over_slices(job, world, asserting.checked, claims, asserting.SCHEMA, stage="Checking")
+    ]
+    seen = frozenset((row.claim, row.answer) for row in found)
+    found += asserting.checked_platform(world.snapshot, claims)
+    found += asserting.checked_unknown(world.snapshot, claims, seen)
+    lines, failures = asserting.results(claims, found)
+    job.write("assertions", pa.Table.from_pylist(lines, schema=asserting.ASSERTIONS))
+    job.write("failures", pa.Table.from_pylist(failures, schema=asserting.FAILURES))
+    failed = sum(line["state"] == asserting.FAIL for line in lines)
+    return {
+        "numbers": [
+            {"title": "Assertions", "value": len(lines)},
+            {"title": "Fail", "value": failed},
+            {"title": "Pass", "value": len(lines) - failed},
+        ],
+        "charts": [
+            {
+                "name": "assertions",
+                "title": "Assertions by state",
+                "over_time": True,
+                "bars": [{"label": "Pass", "value": len(lines) - failed}, {"label": "Fail", "value": failed}],
+            }
+        ],
+    }
+
+
+def _asked(assertions: Sequence[Mapping[str, Any]]) -> set[str]:
+    names = {name for one in assertions for name in (*one["privileges"], *one["platform"])}
+    return names | {answer["privilege"] for one in assertions for answer in one["expected"]}
+
+
+def _tested(assertions: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {criterion["field"] for one in assertions for criterion in one["on"]}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the job and return its exit code."""
+    return run("dataset_access_check", work, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,142 @@
+"""Generated worlds as the slices and the snapshots on disk that jobs read."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from catalog.spark.facts import Fact, Facts
+from catalog.spark.facts import World as Known
+from policies.engine import matching
+from policies.engine.families import datahub
+from policies.engine.matching import Condition, Selector
+from policies.engine.model import Actor
+from policies.engine.restrictions import Restriction
+from policies.engine.snapshot import Snapshot
+from tests.worlds import World
+
+FIELDS = frozenset({*matching.HIERARCHIES, matching.TAG, matching.DATA_PLATFORM_INSTANCE, matching.GROUP_MEMBERSHIP})
+
+
+def bare(world: World) -> World:
+    """Return the world with direct facts: nothing lies in anything."""
+    return World(world.raw | {"parents": {}})
+
+
+def actors_of(world: World) -> list[Actor]:
+    """Return everybody."""
+    return [world.actor(one) for one in world.raw["users"]]
+
+
+def facts_of(world: World) -> list[Fact]:
+    """Return every direct fact of every entity, numbered in the order of URNs."""
+    flat, found = bare(world), []
+    for number, urn in enumerate(sorted(world.raw["entities"])):
+        resource = flat.resource(urn, fields=FIELDS - {matching.GROUP_MEMBERSHIP} | {matching.OWNER})
+        for field, values in resource.facets.items():
+            found += [Fact(number, field, value, "") for value in values if field != matching.OWNER]
+        found += [Fact(number, matching.OWNER, owner.actor, owner.type) for owner in resource.owners]
+    return found
+
+
+def known(world: World, snapshot: Snapshot | None = None) -> Known:
+    """Return what the slices of a world share."""
+    above = {node: _above(world, node) for node in world.raw["parents"]}
+    below: dict[str, list[str]] = {}
+    for node, ancestors in above.items():
+        for ancestor in ancestors:
+            below.setdefault(ancestor, []).append(node)
+    return Known(world.snapshot() if snapshot is None else snapshot, actors_of(world), below, above, FIELDS)
+
+
+def cut(world: World, slices: int, snapshot: Snapshot | None = None) -> list[Facts]:
+    """Return a world in so many slices."""
+    shared, facts = known(world, snapshot), facts_of(world)
+    rows = [
+        (number, urn, world.raw["entities"][urn]["type"]) for number, urn in enumerate(sorted(world.raw["entities"]))
+    ]
+    return [
+        Facts(shared, rows[start::slices], [fact for fact in facts if fact.number % slices == start])
+        for start in range(slices)
+    ]
+
+
+def restricted(world: World, which: Iterable[bool]) -> Snapshot:
+    """Return the policies of a world, of which some allow no column at all, so that only `decide` can tell."""
+    compiled = [
+        (urn, tuple(replace(one, restriction=Restriction(columns=())) if is_so else one for one in statements))
+        for (urn, statements), is_so in zip(world.statements(), which, strict=False)
+    ]
+    return Snapshot.build(1, [*compiled, *datahub.implicit()])
+
+
+def write(world: World, folder: Path, **files: object) -> str:
+    """Write a world as a snapshot that a job reads, with further files of JSON; return its URL."""
+    folder.mkdir(parents=True)
+    urns, raw = sorted(world.raw["entities"]), world.raw
+    ancestries = [(node, above) for node in raw["parents"] for above in _above(world, node)]
+    tables = {
+        "entities": {
+            "number": pa.array(range(len(urns)), pa.int64()),
+            "urn": urns,
+            "type": [raw["entities"][urn]["type"] for urn in urns],
+            "object_id": pa.nulls(len(urns), pa.string()),
+            "project": pa.nulls(len(urns), pa.string()),
+        },
+        "facets": _columns(("entity", "field", "value", "type"), facts_of(world)),
+        "ancestries": _columns(("node", "ancestor"), ancestries),
+        "users": {"urn": raw["users"], "may_act": [one not in raw["suspended"] for one in raw["users"]]},
+        "memberships": _columns(("user", "group"), raw["memberships"]),
+        "roles": _columns(("holder", "role"), raw["roles"]),
+        "grants": _columns(("entity", "privilege", "holder"), []),
+        "patterns": _columns(("kind", "prefix", "privilege", "holder"), []),
+        "policies": _columns(
+            ("urn", "family", "name", "document"),
+            [
+                (f"urn:li:dataHubPolicy:{name}", datahub.NAME, name, json.dumps(document))
+                for name, document in world.policies
+            ],
+        ),
+    }
+    for name, columns in tables.items():
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    manifest = {
+        "schema": 1,
+        "policy_version": 1,
+        "change_seq": 1,
+        "as_of": "2026-01-01T00:00:00+00:00",
+        "rows": {name: len(next(iter(columns.values()))) for name, columns in tables.items()},
+    }
+    for name, content in {"manifest": manifest, "parameters": {}, **files}.items():
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder.as_uri()
+
+
+def read(folder: Path, name: str) -> list[dict]:
+    """Return the rows of a table of results, in order."""
+    rows = pq.read_table(folder / name).to_pylist()
+    return sorted(rows, key=lambda row: row["position"])
+
+
+def selector(field: str, *values: str) -> Selector:
+    """Return a selector of one criterion."""
+    return Selector((matching.Criterion(field, Condition.EQUALS, frozenset(values)),), needs_resource=True)
+
+
+def _above(world: World, node: str) -> list[str]:
+    parents, found = world.raw["parents"], []
+    while node in parents and parents[node] not in found:
+        node = parents[node]
+        found.append(node)
+    return found
+
+
+def _columns(names: tuple[str, ...], rows: Iterable[Iterable]) -> dict[str, pa.Array]:
+    listed = [tuple(row) for row in rows]
+    kinds = {"entity": pa.int64()}
+    return {
+        name: pa.array([row[place] for row in listed], kinds.get(name, pa.string())) for place, name in enumerate(names)
+    }

@@ -8,20 +8,33 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pyroaring import FrozenBitMap
 
 from policies.engine.errors import MissingFact
-from policies.engine.matching import CONSTANTS, HIERARCHIES, OWNER, TYPE, URN, Condition, Criterion, Selector
+from policies.engine.matching import (
+    CONSTANTS,
+    HIERARCHIES,
+    OWNER,
+    TYPE,
+    URN,
+    Condition,
+    Criterion,
+    Owner,
+    Resource,
+    Selector,
+)
 
 NONE = FrozenBitMap()
 
 #: What a row says: the number of an entity, a field, one value, and for OWNER the ownership type ('' for none).
 Row = tuple[int, str, str, str]
+#: What a group says: a field, one value, for OWNER the ownership type, and the numbers of the entities that have it.
+Group = tuple[str, str, str, "array[int]"]
 
 
 class Postings:
     """Which entities have which facet values. Extents are kept, so one object should serve one set of facts.
 
-    `urns` and `types` are those of entity 0, 1, 2 …; `rows` their other facets; `fields` the fields that were loaded,
-    whether or not any row has them. `below` maps a node to all nodes under it when rows hold direct values of
-    hierarchical fields; without it they must be closed already.
+    `urns` and `types` are those of entity 0, 1, 2 …; `rows` their other facets one by one, `groups` those that many share;
+    `fields` the fields that were loaded, whether or not any row has them. `below` maps a node to all nodes under it when
+    rows hold direct values of hierarchical fields; without it they must be closed already.
     """
 
     def __init__(
@@ -30,17 +43,20 @@ class Postings:
         urns: Sequence[str],
         types: Sequence[str],
         fields: Collection[str],
-        rows: Iterable[Row],
+        rows: Iterable[Row] = (),
+        groups: Iterable[Group] = (),
         below: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self.urns = urns
+        self.types = types
         self.everything = FrozenBitMap(range(len(urns)))
         self._numbers = {urn: number for number, urn in enumerate(urns)}
         self._below = below or {}
-        self._values, self._owners = _gathered(rows, types, fields)
+        self._values, self._owners = _gathered(rows, groups, types, fields)
         self._ordered: dict[str, list[str]] = {}
         self._closed: dict[tuple[str, str], FrozenBitMap] = {}
         self._extents: dict[Selector, FrozenBitMap] = {}
+        self._direct: dict[int, dict[str, set[str]]] | None = None
 
     def number(self, urn: str) -> int | None:
         """Return the number of an entity, None when it is not one of these."""
@@ -63,14 +79,57 @@ class Postings:
             self._extents[selector] = found
         return found
 
-    def owned(self, holders: Iterable[str], owner_type: str | None) -> FrozenBitMap:
-        """Return the entities that one of the holders owns, as any type of owner (None) or as this one.
+    def of_type(self, name: str) -> FrozenBitMap:
+        """Return the entities of a type; '' for those without one."""
+        if name:
+            return self._values[TYPE].get(name, NONE)
+        return self.everything - union(self._values[TYPE].values())
+
+    def values(self, field: str) -> Mapping[str, FrozenBitMap]:
+        """Return the direct values of a field, each with the entities that have it; none when it was not loaded."""
+        return self._values.get(field, {})
+
+    def owners(self, owner_type: str | None) -> Mapping[str, FrozenBitMap]:
+        """Return who owns what, as any type of owner (None) or as this one.
 
         Raises MissingFact when owners were not loaded.
         """
         if OWNER not in self._values:
             raise MissingFact(OWNER, "")
-        owners = self._values[OWNER] if owner_type is None else self._owners.get(owner_type, {})
+        return self._values[OWNER] if owner_type is None else self._owners.get(owner_type, {})
+
+    def resource(self, number: int) -> Resource:
+        """Return an entity as a question takes it, with every facet that was loaded, hierarchies closed."""
+        if self._direct is None:
+            self._direct = self._by_entity()
+        direct = self._direct.get(number, {})
+        facets = {field: frozenset(direct.get(field, ())) for field in self._values if field != TYPE}
+        for field in HIERARCHIES & facets.keys():
+            facets[field] |= {node for node, under in self._below.items() if not facets[field].isdisjoint(under)}
+        facets |= {field: frozenset((value,)) for field, value in CONSTANTS.items()}
+        typed = {
+            Owner(holder, type_)
+            for type_, owners in self._owners.items()
+            for holder in facets.get(OWNER, ())
+            if number in owners.get(holder, NONE)
+        }
+        untyped = {Owner(holder, "") for holder in facets.get(OWNER, ())}
+        return Resource(self.urns[number], self.types[number], facets, frozenset(typed | untyped))
+
+    def _by_entity(self) -> dict[int, dict[str, set[str]]]:
+        found: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for field, postings in self._values.items():
+            for value, numbers in postings.items():
+                for number in numbers:
+                    found[number][field].add(value)
+        return found
+
+    def owned(self, holders: Iterable[str], owner_type: str | None) -> FrozenBitMap:
+        """Return the entities that one of the holders owns, as any type of owner (None) or as this one.
+
+        Raises MissingFact when owners were not loaded.
+        """
+        owners = self.owners(owner_type)
         return union(owners[holder] for holder in holders if holder in owners)
 
     def _named(self, criterion: Criterion) -> FrozenBitMap:
@@ -130,7 +189,9 @@ def _beginning(ordered: Sequence[str], prefix: str) -> slice:
 _Table = dict[str, dict[str, FrozenBitMap]]
 
 
-def _gathered(rows: Iterable[Row], types: Sequence[str], fields: Collection[str]) -> tuple[_Table, _Table]:
+def _gathered(
+    rows: Iterable[Row], groups: Iterable[Group], types: Sequence[str], fields: Collection[str]
+) -> tuple[_Table, _Table]:
     """Return field → value → entities, and ownership type → owner → entities."""
     by_type: dict[str, array[int]] = defaultdict(_numbers)
     for number, name in enumerate(types):
@@ -142,6 +203,10 @@ def _gathered(rows: Iterable[Row], types: Sequence[str], fields: Collection[str]
         values[field][value].append(number)
         if owner_type:
             owners[owner_type][value].append(number)
+    for field, value, owner_type, numbers in groups:
+        values[field][value].extend(numbers)
+        if owner_type:
+            owners[owner_type][value].extend(numbers)
     values[TYPE] = by_type
     return _compressed(values), _compressed(owners)
 

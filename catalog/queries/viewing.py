@@ -21,6 +21,7 @@ from policies.engine.families import cdap, cdap_names, datahub
 from policies.engine.families.cdap_names import INSTANCE_URN
 from policies.engine.model import Actor, Coverage
 from policies.engine.requirements import Requirement
+from policies.keeping import kept
 
 #: Types of which VIEW_AUTHORIZATION_ENABLED hides what may not be viewed; the others stay open (rules/datahub.md a.10).
 RESTRICTED = frozenset(
@@ -61,10 +62,8 @@ def limits(*, by: Actor) -> list[Q]:
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return []
     found = _listable(by)
-    coverages = [authority.visible(actor=by, privilege=privilege) for privilege in sorted(_reading().privileges)]
-    if not any(_is_boundless(coverage) for coverage in coverages):
-        found.append(~Q(type__among=RESTRICTED) | reached_by_any(coverages))
-    return found
+    readable = kept((__name__, by, settings.AUTH_POLICIES_ENABLED), lambda: _readable(by))
+    return found if readable is None else [*found, readable]
 
 
 def may_view(entity: Entity, *, by: Actor) -> bool:
@@ -93,6 +92,17 @@ def redacted(documents: Mapping[str, Any], *, by: Actor) -> dict[str, Any]:
         return dict(documents)
     concealed = hidden(urns=set(_named(documents)), by=by)
     return {name: _without(document, concealed) for name, document in documents.items()}
+
+
+def _readable(by: Actor) -> Q | None:
+    """Return the condition that an entity is of an open type or may be read; None: all of them may.
+
+    Grants have no say about reading, so that it follows from the policies and the actor alone.
+    """
+    coverages = [authority.visible(actor=by, privilege=privilege) for privilege in sorted(_reading().privileges)]
+    if any(_is_boundless(coverage) for coverage in coverages):
+        return None
+    return ~Q(type__among=RESTRICTED) | reached_by_any(coverages)
 
 
 def _listable(by: Actor) -> list[Q]:

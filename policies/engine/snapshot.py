@@ -37,7 +37,7 @@ _OWNER_OF_TYPE = f"{OWNER_OF_ANY_TYPE}:"
 class Snapshot(Numbering):
     """Immutable once built: `replace` gives a new snapshot and leaves this one as it was."""
 
-    __slots__ = ("_by_actor", "_by_question", "version")
+    __slots__ = ("__weakref__", "_by_actor", "_by_question", "version")
 
     def __init__(self, version: int) -> None:
         super().__init__()

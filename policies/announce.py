@@ -4,12 +4,13 @@ import logging
 
 from django.core.cache import cache
 from django.db import Error as DatabaseError
+from django.db import transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from policies import store, tasks
-from policies.status import bells
-from policies.status.bells import AWAY
+from policies import bells, store, tasks
+from policies.bells import AWAY
+from policies.models import PolicyVersion
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,12 @@ def policies_changed() -> None:
 
 
 def reload() -> int:
-    """Load all active policies anew, ask the workers to compare theirs, and return the version of the policies."""
+    """Load all active policies anew, ask the workers to compare theirs, and return the version of the policies.
+
+    Every process forgets the facts it keeps, since the number of the last change moves and nobody says what changed.
+    """
+    with transaction.atomic():
+        PolicyVersion.advance()
     store.drop()
     version = store.refresh()
     policies_changed()

@@ -25,6 +25,7 @@ from policies.engine.ports import Directory, FacetSource, Grants, GrantSource
 from policies.engine.requirements import SELF, Requirement, alternatives
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
+from policies.recall import KeptFacets
 
 #: The actor as which management commands and the bootstrap act.
 SYSTEM = Actor(SYSTEM_ACTOR)
@@ -191,9 +192,8 @@ def kept_alone(*, holder: str, limit: int) -> Sequence[str]:
 
 
 def facets() -> FacetSource:
-    """Return the source of facts that settings.POLICY_PORTS names."""
-    source: FacetSource = _port("FacetSource")
-    return source
+    """Return the source of facts that settings.POLICY_PORTS names, and what is kept of it."""
+    return _kept_facets()
 
 
 @contextmanager
@@ -218,6 +218,11 @@ def names(*, urns: Collection[str]) -> dict[str, str]:
     known = queries.names(urns=urns)
     rest = [urn for urn in urns if urn not in known]
     return {**directory().names(urns=rest), **known} if rest else known
+
+
+@cache
+def _kept_facets() -> FacetSource:
+    return KeptFacets(_port("FacetSource"))
 
 
 @cache

@@ -18,7 +18,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from policies import authority, decision_log, queries
+from policies import authority, decision_log, recall
 from policies.engine.model import Actor
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def actor_of(request: HttpRequest | Request) -> Actor:
     if found is None:
         if not request.user.is_authenticated:
             raise NotAuthenticated
-        found = queries.actor(urn=request.user.urn)
+        found = recall.actor(urn=request.user.urn)
         setattr(request, _ACTOR, found)
     return found
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from policies import metrics
@@ -22,6 +23,7 @@ from policies.engine.errors import UnknownFamily
 from policies.engine.model import Origin, Statement
 from policies.engine.snapshot import Snapshot
 from policies.errors import Unavailable
+from policies.kept import memory
 from policies.models import Policy, PolicyVersion
 
 log = logging.getLogger(__name__)
@@ -102,8 +104,9 @@ def forget() -> None:
 
 
 def drop() -> None:
-    """Let go of the snapshot altogether; the next question builds one anew."""
+    """Let go of the snapshot altogether, and of all that is kept of facts; the next question builds one anew."""
     _holder.held = None
+    memory.reset()
 
 
 def age() -> float | None:
@@ -137,7 +140,9 @@ def _look() -> Snapshot:
             return held.snapshot
         while True:
             looked_at = time.monotonic()
-            version = PolicyVersion.current()
+            version, number = PolicyVersion.numbers()
+            if not transaction.get_connection().in_atomic_block:
+                memory.compared(number, looked_at)
             if held is not None and version <= held.snapshot.version:
                 _holder.held = replace(held, looked_at=looked_at)
                 metrics.compared(at=time.time())

@@ -70,6 +70,14 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
                 )
 
 
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> None:
+    """Let a test begin with an empty memory: the database it had been compared with may have been emptied since."""
+    from policies.kept import memory
+
+    memory.reset()
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
     """Debian's Chromium; it refuses to run as root unless its sandbox is off."""

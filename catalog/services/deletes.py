@@ -84,6 +84,8 @@ def forget(*, urns: Sequence[str]) -> frozenset[str]:
     Entity.objects.filter(pk__among=[row.pk for row in rows]).delete()
     touched = set(doomed) | _orphan(doomed, projects)
     closure.rewrite(nodes=doomed)
+    objects = {urn_room.make(row.type, row.object_id) for row in rows if row.object_id is not None}
+    PolicyVersion.touch(touched | objects, doomed)
     return frozenset(touched)
 
 

@@ -18,6 +18,7 @@ from catalog.models import NODE_TYPES, Aspect, Entity, Facet
 from catalog.services import closure
 from catalog.services.intake import ChangeType, Item
 from policies.engine.errors import Problem
+from policies.models import PolicyVersion
 
 Key = tuple[str, str]
 
@@ -113,7 +114,13 @@ class Ledger:
             update_fields=["document", "system_metadata", "created_at", "created_by"],
         )
         closure.rewrite(nodes=moved)
+        PolicyVersion.touch(self._described | self._objects(), moved)
         return frozenset(self._described | {urn for urn, _ in self._changed})
+
+    def _objects(self) -> set[str]:
+        """Return the URNs that the ids of objects would make: who is asked about one learns of the object instead."""
+        described = [self.entities[urn] for urn in self._described]
+        return {urns.make(one.type, one.object_id) for one in described if one.object_id is not None}
 
     def _load(self, aspects: Collection[str]) -> None:
         if not self.stored:

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.settings import api_settings
 
-from policies import authority, queries
+from policies import authority, recall
 from policies.api import fields, operations
 from policies.api.operations import Needed
 from policies.authority import Ask, Asked
@@ -220,7 +220,7 @@ def look_up(*, sent: Iterable[Mapping[str, Any]], by: Actor) -> Facts:
         types=source.known(urns=urns) if urns else {},
         objects=source.find(objects=objects) if objects else {},
         projects=_projects(source, parents),
-        actors={**(queries.actors(urns=others) if others else {}), by.urn: by},
+        actors={**(recall.actors(urns=others) if others else {}), by.urn: by},
     )
 
 

@@ -3,6 +3,8 @@
 Both counters move under this row's lock, so that writers queue here and a number that was seen is never reused.
 """
 
+from collections.abc import Collection
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,8 +12,32 @@ from django.db import models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Q
 
+from policies import word
+from policies.kept import Word
+
 #: On which connection the version was advanced last, and in which open block.
 _moved_in: WeakKeyDictionary[BaseDatabaseWrapper, Any] = WeakKeyDictionary()
+
+
+class _Touched:
+    """What the transaction of one outermost block touched; nobody knows what as long as nobody said."""
+
+    def __init__(self, block: Any) -> None:
+        self.block = block
+        self.urns: set[str] | None = None
+        self.through: set[str] = set()
+        self.is_everything = False
+
+    def word(self, number: int) -> Word:
+        """Return the word about one advance of the number; what was touched is said with the first of them."""
+        urns = None if self.is_everything or self.urns is None else frozenset(self.urns)
+        found = Word(number - 1, number, urns, frozenset(self.through))
+        self.urns, self.through, self.is_everything = set(), set(), False
+        return found
+
+
+#: What the transaction that is open on a connection touched.
+_touched: WeakKeyDictionary[BaseDatabaseWrapper, _Touched] = WeakKeyDictionary()
 
 
 class PolicyVersion(models.Model):
@@ -30,28 +56,48 @@ class PolicyVersion(models.Model):
 
     @classmethod
     def bump(cls) -> int:
-        """Advance version and change number, and return the new version.
+        """Advance version and change number, and return the new version; policies are no facts, so it touches none.
 
         Must be the first statement of a writing transaction: the lock it takes is what makes writers queue.
         Raises TransactionManagementError outside a transaction.
         """
-        cls._advance(version=F("version") + 1, change_seq=F("change_seq") + 1)
+        version, _ = cls._advance(version=F("version") + 1, change_seq=F("change_seq") + 1)
+        cls.touch()
         connection = transaction.get_connection()
-        # The outermost block is the one that commits; a block around each test does not count.
-        outermost = next((block for block in connection.atomic_blocks if not block._from_testcase), None)
-        _moved_in[connection] = outermost
-        return cls.current()
+        _moved_in[connection] = _outermost(connection)
+        return version
 
     @classmethod
     def advance(cls) -> int:
-        """Advance the change number alone (people and facts), and return it. The rules of `bump` apply."""
-        cls._advance(change_seq=F("change_seq") + 1)
-        return cls.last_change()
+        """Advance the change number alone (people and facts), and return it. The rules of `bump` apply.
+
+        Once the transaction is committed every process forgets what it touched (`touch`); everything, if none of it
+        said what that is.
+        """
+        return cls._advance(change_seq=F("change_seq") + 1)[1]
+
+    @classmethod
+    def touch(cls, urns: Collection[str] = (), through: Collection[str] = ()) -> None:
+        """Say which facts the open transaction touches: of these URNs, and all that is known through those (`Word`)."""
+        found = _of_transaction()
+        found.urns = (found.urns or set()) | set(urns)
+        found.through |= set(through)
+
+    @classmethod
+    def touch_everything(cls) -> None:
+        """Say that the open transaction may touch any fact."""
+        _of_transaction().is_everything = True
 
     @classmethod
     def current(cls) -> int:
         """Return the version of the policies."""
-        return int(cls.objects.values_list("version", flat=True).get(pk=cls.ROW))
+        return cls.numbers()[0]
+
+    @classmethod
+    def numbers(cls) -> tuple[int, int]:
+        """Return the version of the policies and the number of the last change, as they were at one moment."""
+        version, number = cls.objects.values_list("version", "change_seq").get(pk=cls.ROW)
+        return int(version), int(number)
 
     @classmethod
     def is_moving(cls) -> bool:
@@ -65,11 +111,34 @@ class PolicyVersion(models.Model):
     @classmethod
     def last_change(cls) -> int:
         """Return the number of the last change."""
-        return int(cls.objects.values_list("change_seq", flat=True).get(pk=cls.ROW))
+        return cls.numbers()[1]
 
     @classmethod
-    def _advance(cls, **counters: object) -> None:
+    def _advance(cls, **counters: object) -> tuple[int, int]:
         if not transaction.get_connection().in_atomic_block:
             raise transaction.TransactionManagementError("A version is advanced inside the transaction that writes.")
         if cls.objects.filter(pk=cls.ROW).update(**counters) != 1:
             raise cls.DoesNotExist("The row of the policy version is gone; run the migrations.")
+        version, number = cls.numbers()
+        # One word for each advance: a savepoint that is taken back takes its word along with its number.
+        transaction.on_commit(partial(_spread, _of_transaction(), number), robust=True)
+        return version, number
+
+
+def _of_transaction() -> _Touched:
+    connection = transaction.get_connection()
+    block = _outermost(connection)
+    found = _touched.get(connection)
+    if found is None or found.block is not block:
+        found = _touched[connection] = _Touched(block)
+    return found
+
+
+def _outermost(connection: BaseDatabaseWrapper) -> Any:
+    """Return the outermost block, which is the one that commits; a block around each test does not count."""
+    blocks: list[Any] = connection.atomic_blocks
+    return next((block for block in blocks if not block._from_testcase), None)
+
+
+def _spread(touched: _Touched, number: int) -> None:
+    word.spread(touched.word(number))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from policies import authority
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid
-from policies.models import Policy, Role, documents
+from policies.models import Policy, PolicyVersion, Role, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.services import aspect_shapes, groups, people, policies, roles
@@ -36,6 +36,8 @@ def apply(*, changes: Sequence[AspectChange], by: Actor, door: str = "gms") -> N
     """
     _check(changes)
     with change(by=by, door=door) as doing:
+        # A group that is there again gives its members what none of them is recorded to get.
+        PolicyVersion.touch_everything()
         batch = Batch(changes, doing)
         batch.read()
         batch.plan()

@@ -47,6 +47,7 @@ def run(*, is_restricted: bool = False) -> Done:
     done = Done()
     with transaction.atomic():
         PolicyVersion.advance()
+        PolicyVersion.touch_everything()
         _write_roles(done)
         _write_root(done)
         for entry in _fixture("boot_policies"):

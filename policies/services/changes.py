@@ -22,6 +22,8 @@ class Change:
     """A write in progress, by this actor and through this door. What it records is stored when it ends well.
 
     `losing` is what it takes from people, None when it takes nothing, empty when nobody could manage policies anyway.
+    `touched` are the URNs of which, or through which, every process forgets what it knows: all that it records, and
+    whom else it reaches.
     """
 
     number: int
@@ -29,6 +31,7 @@ class Change:
     door: str
     events: list[ChangeEvent] = field(default_factory=list)
     losing: str | None = None
+    touched: set[str] = field(default_factory=set)
     hooks: ExitStack = field(default_factory=ExitStack)
 
     def ends(self, urn: str) -> None:
@@ -46,6 +49,7 @@ class Change:
 
     def record(self, *, urn: str, name: str, verb: Verb, before: Any = None, after: Any = None) -> None:
         """Remember what was done to one object; neither side may hold a secret."""
+        self.touched.add(urn)
         self.events.append(
             ChangeEvent(
                 object_urn=urn,
@@ -72,6 +76,7 @@ def change(*, by: Actor, door: str) -> Iterator[Change]:
             yield doing
         if doing.losing:
             lockout.refuse_loss(of=doing.losing)
+        PolicyVersion.touch(doing.touched, doing.touched)
         ChangeEvent.objects.bulk_create(doing.events)
 
 

@@ -256,6 +256,7 @@ def _record_members(
     doing: Change, group: GroupProfile, *, added: Iterable[User] = (), removed: Iterable[User] = ()
 ) -> None:
     before, after = [user.urn for user in removed], [user.urn for user in added]
+    doing.touched.update(before, after)
     if before or after:
         doing.record(
             urn=group.urn,

@@ -1,8 +1,9 @@
 """A thread of every web process that follows the policies beside the requests.
 
-It waits for a bell and looks at the version row when one rings, and once a second in any case. So an idle process knows
-of a change as soon as a busy one, and what a change costs is seldom paid by a request. Answers do not rest on it: every
-question looks for itself when the last look is older than a second.
+It waits for a bell, forgets what a message says was touched, looks at the version row when one says no more than that,
+and twice a second in any case. So an idle process knows of a change as soon as a busy one, and neither the looking nor
+what a change costs is paid by a request. Answers do not rest on it: every question looks for itself when the last look
+is older than a second.
 """
 
 import logging
@@ -11,11 +12,11 @@ import time
 
 from django.db import connection
 
-from policies import store
+from policies import bells, store, word
+from policies.bells import AWAY, Bell
 from policies.errors import Unavailable
 from policies.models import PolicyVersion
-from policies.status import bells, processes
-from policies.status.bells import AWAY, Bell
+from policies.status import processes
 
 log = logging.getLogger(__name__)
 
@@ -25,27 +26,36 @@ def start() -> None:
     threading.Thread(target=_follow, name="following", daemon=True).start()
 
 
+#: Seconds between two looks: so often that requests never find the last one too old.
+EVERY = store.LOOK_EVERY / 2
+
+
 class Follower:
-    """Looks and tells; keeps what it told last, and whether looking went well."""
+    """Looks and tells; keeps when it looked, what it told last, and whether looking went well."""
 
     def __init__(self) -> None:
+        self._looked_at = float("-inf")
         self._told: int | None = None
         self._told_at = float("-inf")
         self._is_well = True
 
     def step(self, bell: Bell | None) -> None:
-        """Wait for the bell (without one a second), look, and tell the others what this process answers from.
+        """Wait for the bell (without one half a second), look, and tell the others what this process answers from.
 
         Raises one of AWAY when the bell cannot be heard any more.
         """
+        messages = bell.wait(EVERY) if bell is not None else ()
         if bell is None:
-            threading.Event().wait(store.LOOK_EVERY)
-        elif bell.wait(store.LOOK_EVERY):
+            threading.Event().wait(EVERY)
+        # Each is heard, also after one that has this process look.
+        is_plain = [word.heard(message) for message in messages]
+        if not all(is_plain) or time.monotonic() - self._looked_at >= EVERY:
             store.forget()
-        self.look()
+            self.look()
 
     def look(self) -> None:
         """Look once. What is away is said in the log once, and looked for again next time."""
+        self._looked_at = time.monotonic()
         try:
             version = store.current().version
             if version != self._told or time.monotonic() - self._told_at >= processes.TELL_EVERY:

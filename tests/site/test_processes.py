@@ -58,7 +58,7 @@ def call(site: Installation, path: str, body: Any = None, verb: str = "") -> tup
         method=verb or None,
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.loads(answer.read()), answer.headers
+        return json.loads(answer.read() or "null"), answer.headers
 
 
 def until(site: Installation, found: Callable[[], bool]) -> None:

@@ -1,11 +1,12 @@
 """How processes tell one another at once that policies changed; who misses it finds out within a second.
 
-Redis carries it where there is one, else PostgreSQL. On SQLite alone nobody rings. A bell says nothing but "look": what
-changed is in the database, so a message that is lost, late, doubled or forged changes no answer.
+Redis carries it where there is one, else PostgreSQL. On SQLite alone nobody rings. A message says which facts a write
+touched (policies.word), or nothing but "look": what changed is in the database, so a message that is lost, late,
+doubled or forged is made good within a second.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, Protocol
 
@@ -24,12 +25,15 @@ AWAY = (RedisError, psycopg.Error, DatabaseError, OSError)
 #: Seconds to reach who carries the messages.
 _PATIENCE = 2
 
+#: Bytes of the longest message that PostgreSQL carries.
+_LONGEST = 7999
+
 
 class Bell(Protocol):
     """Waits for others to ring."""
 
-    def wait(self, seconds: float) -> bool:
-        """Return True as soon as somebody rings, False after that many seconds; raises one of AWAY."""
+    def wait(self, seconds: float) -> Sequence[str]:
+        """Return what is said as soon as somebody rings, nothing after that many seconds; raises one of AWAY."""
         ...
 
 
@@ -37,31 +41,36 @@ class _Redis:
     def __init__(self, subscription: Any) -> None:
         self._subscription = subscription
 
-    def wait(self, seconds: float) -> bool:
-        return self._subscription.get_message(timeout=seconds) is not None
+    def wait(self, seconds: float) -> Sequence[str]:
+        message = self._subscription.get_message(timeout=seconds)
+        return () if message is None else (message["data"].decode(errors="replace"),)
 
 
 class _Postgres:
     def __init__(self, link: psycopg.Connection[Any]) -> None:
         self._link = link
 
-    def wait(self, seconds: float) -> bool:
-        return any(True for _ in self._link.notifies(timeout=seconds, stop_after=1))
+    def wait(self, seconds: float) -> Sequence[str]:
+        return [heard.payload for heard in self._link.notifies(timeout=seconds, stop_after=1)]
 
 
 class _Silent:
-    def wait(self, seconds: float) -> bool:
-        return threading.Event().wait(seconds)
+    def wait(self, seconds: float) -> Sequence[str]:
+        threading.Event().wait(seconds)
+        return ()
 
 
-def ring() -> None:
-    """Have every process look at once; raises one of AWAY."""
+def ring(message: str = "") -> None:
+    """Say this to every process, or nothing but that it is to look at once; raises one of AWAY.
+
+    What is too long to be carried becomes the latter.
+    """
     if settings.REDIS_URL:
         with closing(_redis()) as client:
-            client.publish(CHANNEL, "")
+            client.publish(CHANNEL, message)
     elif connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute(f"NOTIFY {CHANNEL}")
+            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, message if len(message) <= _LONGEST else ""])
 
 
 @contextmanager

@@ -1,0 +1,143 @@
+"""What a process keeps: dropped by word, by a gap, by a number that moved without one; bounded; never kept too late."""
+
+import threading
+
+import pytest
+
+from policies import word
+from policies.kept import Memory, Shelf, Word
+
+LONG = 60.0
+
+
+@pytest.fixture
+def memory() -> Memory:
+    """One that was compared when the number was 10."""
+    memory = Memory()
+    memory.compared(10, 0.0)
+    return memory
+
+
+@pytest.fixture
+def shelf(memory: Memory) -> Shelf[frozenset[str]]:
+    """Facts about `a` and `b`; `b` is known through `group`."""
+    shelf: Shelf[frozenset[str]] = memory.shelf(8, lambda names: [names], never=("user:",))
+    memory.keep(shelf, {"a": frozenset({"user:x"}), "b": frozenset({"group"})}, memory.ticket())
+    return shelf
+
+
+def kept(shelf: Shelf[frozenset[str]]) -> set[str]:
+    return {key for key in ("a", "b", "c") if shelf.get(key) is not None}
+
+
+@pytest.mark.parametrize(
+    ("told", "left"),
+    [
+        (Word(10, 11, ["a", "elsewhere"]), {"b"}),
+        (Word(10, 11, [], ["group"]), {"a"}),
+        (Word(10, 11, [], ["user:x"]), {"a", "b"}),
+        (Word(10, 11, []), {"a", "b"}),
+        (Word(10, 11, None), set()),
+        # One write was not heard of.
+        (Word(11, 12, []), set()),
+        # What was heard of before, late or doubled.
+        (Word(9, 10, None), {"a", "b"}),
+    ],
+)
+def test_a_word_drops_what_it_names_and_a_gap_everything(memory, shelf, told, left):
+    memory.heard(told)
+    assert kept(shelf) == left
+
+
+def test_a_number_that_moved_is_waited_for_once_and_then_drops_everything(memory, shelf):
+    assert memory.is_true(float("inf"))
+    memory.compared(11, 1.0)
+    assert kept(shelf) == {"a", "b"}
+    memory.compared(11, 2.0)
+    assert kept(shelf) == set()
+    # The word that comes after all says nothing new.
+    memory.keep(shelf, {"a": frozenset()}, memory.ticket())
+    memory.heard(Word(10, 11, None))
+    assert kept(shelf) == {"a"}
+
+
+def test_a_number_that_is_explained_in_time_drops_only_what_was_said(memory, shelf):
+    memory.compared(11, 1.0)
+    memory.heard(Word(10, 11, ["a"]))
+    memory.compared(11, 2.0)
+    assert kept(shelf) == {"b"}
+
+
+def test_a_number_that_went_back_drops_everything(memory, shelf):
+    memory.compared(3, 1.0)
+    assert kept(shelf) == set()
+
+
+def test_nothing_counts_as_compared_while_a_word_is_waited_for():
+    memory = Memory()
+    assert not memory.is_true(LONG)
+    memory.compared(10, float("inf"))
+    assert memory.is_true(LONG)
+    memory.doubt()
+    assert not memory.is_true(LONG)
+    memory.compared(11, float("inf"))
+    assert not memory.is_true(LONG)
+
+
+def test_what_was_loaded_before_a_word_and_stored_after_it_is_not_kept(memory, shelf):
+    ticket = memory.ticket()
+    memory.heard(Word(10, 11, ["c"]))
+    memory.keep(shelf, {"c": frozenset()}, ticket)
+    assert kept(shelf) == {"a", "b"}
+    memory.keep(shelf, {"c": frozenset()}, memory.ticket())
+    assert kept(shelf) == {"a", "b", "c"}
+
+
+def test_nothing_is_kept_before_the_first_comparison():
+    memory = Memory()
+    shelf: Shelf[str] = memory.shelf(8, lambda _: ())
+    memory.keep(shelf, {"a": "loaded"}, memory.ticket())
+    assert len(shelf) == 0
+
+
+def test_a_full_shelf_lets_go_of_what_has_been_there_longest(memory):
+    shelf: Shelf[int] = memory.shelf(16, lambda _: ())
+    for number in range(1000):
+        memory.keep(shelf, {str(number): number}, memory.ticket())
+        assert len(shelf) <= 16
+    assert shelf.get("999") == 999
+    memory.keep(shelf, {f"more {number}": number for number in range(1000)}, memory.ticket())
+    assert len(shelf) <= 16
+
+
+def test_readers_writers_and_words_at_once_leave_nothing_that_was_dropped(memory):
+    """Loaders read a value that a writer moves; whatever is kept in the end is what was written last."""
+    shelf: Shelf[int] = memory.shelf(8, lambda _: ())
+    stored = [0]
+    is_over = threading.Event()
+
+    def load() -> None:
+        while not is_over.is_set():
+            ticket = memory.ticket()
+            memory.keep(shelf, {"a": stored[0]}, ticket)
+
+    loaders = [threading.Thread(target=load) for _ in range(3)]
+    for loader in loaders:
+        loader.start()
+    stale = 0
+    for number in range(11, 2011):
+        stored[0] = number
+        memory.heard(Word(number - 1, number, ["a"]))
+        found = shelf.get("a")
+        stale += found is not None and found < number
+    is_over.set()
+    for loader in loaders:
+        loader.join()
+    assert stale == 0
+
+
+@pytest.mark.parametrize(
+    "message", ["", "{}", "[1,2,3,4]", "[2,1,[],[]]", '[1,2,["a"]]', '["1","2",[],[]]', "[1,2,[3],[]]"]
+)
+def test_a_message_that_nobody_understands_makes_the_process_look(message):
+    assert word.heard(message) is False

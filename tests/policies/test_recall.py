@@ -1,0 +1,180 @@
+"""Facts are looked up once and known anew after each kind of write; whatever is doubtful is looked up again."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from policies import authority, queries, recall
+from policies.kept import memory
+from policies.models import Membership, PolicyVersion, User
+from policies.models.people import USER_PREFIX
+from policies.services import aspects, groups, people, roles, tokens
+from policies.services.aspect_shapes import AspectChange
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BY: dict[str, Any] = {"by": authority.SYSTEM, "door": "test"}
+JO = f"{USER_PREFIX}jo"
+ENG = "urn:li:corpGroup:eng"
+OPS = "urn:li:corpGroup:ops"
+STEWARD = "urn:li:dataHubRole:Steward"
+
+
+@pytest.fixture
+def company() -> None:
+    """Jo is in the group eng, and there are the group ops and the role Steward."""
+    PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
+    people.create(username="jo", **BY)
+    people.create(username="mo", **BY)
+    groups.create(name="eng", identifier="eng", members=[JO], **BY)
+    groups.create(name="ops", identifier="ops", **BY)
+    roles.create(name="Steward", identifier="Steward", **BY)
+
+
+def removed(*, is_removed: bool) -> None:
+    change = AspectChange(urn=ENG, entity_type="corpGroup", name="status", document={"removed": is_removed})
+    aspects.apply(changes=[change], by=authority.SYSTEM)
+
+
+#: Every kind of write that changes who somebody is. Each begins where the one before it ended.
+WRITES: tuple[tuple[str, Callable[[], Any]], ...] = (
+    ("into a group", lambda: groups.add_members(urn=OPS, members=[JO], **BY)),
+    ("out of it", lambda: groups.remove_members(urn=OPS, members=[JO], **BY)),
+    ("into groups", lambda: groups.put_into(user=JO, groups=[OPS], **BY)),
+    ("a role for the user", lambda: roles.give(urn=STEWARD, actors=[JO], **BY)),
+    ("taken again", lambda: roles.take(urn=STEWARD, actors=[JO], **BY)),
+    ("a role for the group", lambda: roles.set_roles(actor=ENG, roles=[STEWARD], **BY)),
+    ("only for another", lambda: roles.assign(role=None, actors=[ENG], **BY)),
+    ("for the group again", lambda: roles.give(urn=STEWARD, actors=[ENG], **BY)),
+    ("the group is put away", lambda: removed(is_removed=True)),
+    ("and is there again", lambda: removed(is_removed=False)),
+    ("suspended", lambda: people.suspend(urn=JO, **BY)),
+    ("active", lambda: people.activate(urn=JO, **BY)),
+    ("the role is gone", lambda: roles.delete(urn=STEWARD, **BY)),
+    ("the group is gone", lambda: groups.remove(urn=ENG, **BY)),
+    ("the user is gone", lambda: people.remove(urn=JO, **BY)),
+    ("and made anew", lambda: people.create(username="jo", groups=[OPS], **BY)),
+)
+
+
+def test_an_actor_is_known_anew_after_every_kind_of_write(company):
+    before = recall.actor(urn=JO)
+    for name, write in WRITES:
+        write()
+        now = recall.actor(urn=JO)
+        assert now == queries.actor(urn=JO), name
+        assert now != before, name
+        before = now
+
+
+def test_somebody_else_is_still_known(company, django_assert_num_queries):
+    recall.actor(urn=JO)
+    recall.actor(urn=f"{USER_PREFIX}mo")
+    groups.add_members(urn=OPS, members=[JO], **BY)
+    with django_assert_num_queries(0):
+        recall.actor(urn=f"{USER_PREFIX}mo")
+
+
+def test_a_token_costs_no_query_twice_and_ends_with_the_write_that_ends_it(company, django_assert_num_queries):
+    issued = tokens.create(owner=JO, name="laptop", **BY)
+    found = tokens.authenticate(text=issued.text)
+    assert found is not None
+    with django_assert_num_queries(0):
+        again = tokens.authenticate(text=issued.text)
+    assert again == found
+    assert again is not found
+    people.suspend(urn=JO, **BY)
+    assert tokens.authenticate(text=issued.text) is None
+    people.activate(urn=JO, **BY)
+    assert tokens.authenticate(text=issued.text) == found
+    tokens.revoke(token_id=issued.token.pk, **BY)
+    assert tokens.authenticate(text=issued.text) is None
+
+
+def test_what_is_taken_back_is_never_known(company):
+    before = recall.actor(urn=JO)
+    number = PolicyVersion.last_change()
+    with transaction.atomic():
+        groups.add_members(urn=OPS, members=[JO], **BY)
+        # The transaction sees what it wrote, and nobody else does.
+        assert OPS in recall.actor(urn=JO).groups
+        transaction.set_rollback(True)
+    assert PolicyVersion.last_change() == number
+    assert recall.actor(urn=JO) == before
+
+
+def test_a_savepoint_that_is_taken_back_leaves_no_gap(company, django_assert_num_queries):
+    with transaction.atomic():
+        groups.add_members(urn=OPS, members=[JO], **BY)
+        with transaction.atomic():
+            groups.add_members(urn=OPS, members=[f"{USER_PREFIX}mo"], **BY)
+            transaction.set_rollback(True)
+        roles.give(urn=STEWARD, actors=[JO], **BY)
+    assert recall.actor(urn=JO) == queries.actor(urn=JO)
+    recall.actor(urn=f"{USER_PREFIX}mo")
+    roles.take(urn=STEWARD, actors=[JO], **BY)
+    with django_assert_num_queries(0):
+        recall.actor(urn=f"{USER_PREFIX}mo")
+
+
+def test_a_write_that_says_nothing_makes_everything_be_forgotten(company):
+    recall.actor(urn=JO)
+    with transaction.atomic():
+        PolicyVersion.advance()
+        Membership.objects.filter(user__urn=JO).delete()
+    assert recall.actor(urn=JO).groups == frozenset()
+
+
+def test_a_write_that_nobody_told_of_is_known_once_it_was_compared(company):
+    recall.actor(urn=JO)
+    Membership.objects.filter(user__urn=JO).delete()
+    PolicyVersion.objects.update(change_seq=PolicyVersion.last_change() + 1)
+    memory.doubt()
+    assert recall.actor(urn=JO).groups == frozenset()
+
+
+def test_a_reader_that_was_overtaken_keeps_nothing(company):
+    """It loads, somebody commits, and only then does it want to keep what it loaded."""
+
+    def overtaken(execute: Any, sql: str, *rest: Any) -> Any:
+        found = execute(sql, *rest)
+        if "membership" in sql:
+            writer = threading.Thread(target=_add_and_close)
+            writer.start()
+            writer.join()
+        return found
+
+    with connection.execute_wrapper(overtaken):
+        assert recall.actor(urn=JO).groups == {ENG}
+    assert recall.actor(urn=JO).groups == {ENG, OPS}
+
+
+def _add_and_close() -> None:
+    try:
+        groups.add_members(urn=OPS, members=[JO], **BY)
+    finally:
+        connection.close()
+
+
+def test_without_the_database_nothing_is_known_for_longer_than_promised(company):
+    recall.actor(urn=JO)
+    memory.doubt()
+
+    def away(*_: Any) -> Any:
+        raise OperationalError("away")
+
+    with connection.execute_wrapper(away), pytest.raises(OperationalError):
+        recall.actor(urn=JO)
+
+
+def test_a_user_of_a_request_is_nobody_elses(company):
+    issued = tokens.create(owner=JO, name="laptop", **BY)
+    mine = tokens.authenticate(text=issued.text)
+    assert mine is not None
+    mine.display_name = "changed and not saved"
+    yours = tokens.authenticate(text=issued.text)
+    assert yours is not None
+    assert yours.display_name == User.objects.get(urn=JO).display_name

@@ -9,8 +9,8 @@ the order in which they are to be shown. With `over_time` the same bars of earli
 another shape is passed over, so that a job may write more than is shown.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -24,11 +24,15 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of a chart: how much of something, and the URN of that where it is one thing of the catalog."""
+    """One bar of a chart: how much of something, and the URN of that where it is one thing of the catalog.
+
+    `is_concealed`: its reader may not view what it is about, so it has neither label nor URN.
+    """
 
     label: str
     value: float
     urn: str = ""
+    is_concealed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,22 @@ class Summary:
             if "name" in one
         )
         return cls(numbers, tuple(chart for chart in charts if chart.bars))
+
+    @property
+    def urns(self) -> frozenset[str]:
+        """Everything that bars are about."""
+        return frozenset(bar.urn for chart in self.charts for bar in chart.bars if bar.urn)
+
+    def without(self, hidden: Collection[str]) -> "Summary":
+        """Return the same for who may not view these."""
+        charts = (
+            replace(
+                chart,
+                bars=tuple(Bar("", bar.value, is_concealed=True) if bar.urn in hidden else bar for bar in chart.bars),
+            )
+            for chart in self.charts
+        )
+        return Summary(self.numbers, tuple(charts))
 
 
 def _bars(chart: Mapping[str, Any]) -> Iterator[Bar]:

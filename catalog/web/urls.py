@@ -3,6 +3,7 @@
 from django.urls import path
 
 from catalog.web import browse, edits, entity, external_roles, grants, operations, patterns, picking, restrictions, tree
+from catalog.web.reports import asked, comparing, results, runs
 
 urlpatterns = [
     path("catalog", browse.entity_list, name="catalog"),
@@ -22,4 +23,11 @@ urlpatterns = [
     path("external-roles/delete/<path:urn>", external_roles.delete, name="external-role-delete"),
     path("external-roles/held/<path:urn>", external_roles.held, name="external-roles-held"),
     path("external-roles/<path:urn>", external_roles.detail, name="external-role"),
+    path("reports", runs.report_list, name="reports"),
+    path("reports/new/<slug:kind>", asked.new, name="report-new"),
+    path("reports/runs/<uuid:id>", runs.run, name="report"),
+    path("reports/runs/<uuid:id>/cancel", runs.cancel, name="report-cancel"),
+    path("reports/runs/<uuid:id>/compare", comparing.compare, name="report-compare"),
+    path("reports/runs/<uuid:id>/tables/<slug:name>", results.table, name="report-table"),
+    path("reports/runs/<uuid:id>/tables/<slug:name>.<slug:ending>", results.file, name="report-file"),
 ]

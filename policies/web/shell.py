@@ -64,6 +64,7 @@ SETTINGS = (
 NAVIGATION = (
     Link("Catalog", "catalog", "catalog"),
     Link("External roles", "external-roles", "external-role", switch="SHOW_ACCESS_MANAGEMENT"),
+    Link("Reports", "reports", "report", needs=("MANAGE_POLICIES",)),
     Link("Why", "why", "why"),
 )
 

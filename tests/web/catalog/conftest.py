@@ -10,6 +10,7 @@ from catalog.services import proposals
 from catalog.services.proposals import Proposal
 from policies import authority
 from policies.services import groups, people, policies
+from tests import finished
 from tests.web.conftest import DOOR
 
 ORDERS = "urn:li:dataset:(urn:li:dataPlatform:snowflake,shop.orders,PROD)"
@@ -100,6 +101,7 @@ def shelves(world, write, settings) -> Callable[[str], Client]:
     olga = people.create(username="olga", display_name="Olga Owner", by=authority.SYSTEM, door=DOOR)
     groups.create(identifier="analysts", name="Analysts", members=[STEWARD], by=authority.SYSTEM, door=DOOR)
     store(DOCUMENTS)
+    finished.shelve()
     write(
         "stewards",
         displayName="Stewards tag orders",

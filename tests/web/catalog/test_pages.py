@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from catalog.web import urls
+from tests.finished import EARLIER, FAILED, KIND, NONE, READY, RUNNING
 from tests.web.catalog.conftest import BOARD, DATABASE, EUROPE, ORDERS, OWNER, PII, READER, REVENUE, SALES, SHOP, store
 from tests.web.test_markup import HOSTILE, check
 
@@ -26,6 +27,15 @@ def form(what, urn):
 
 def role(urn, verb=""):
     return f"/external-roles/{verb}{quote(urn, safe='')}"
+
+
+def run(identifier):
+    return f"/reports/runs/{identifier}"
+
+
+def managed(address, status=200):
+    """A page for who manages policies."""
+    return {address: (403, 403, 403, status)}
 
 
 #: Route → address → what outsider, owner, steward and root get; anonymous is led to the sign-in page everywhere.
@@ -82,6 +92,23 @@ TABLE = {
         role(OWNER, "held/"): (200, 200, 200, 200),
         role("urn:li:corpuser:none", "held/"): (404, 404, 404, 404),
     },
+    "reports": managed("/reports") | managed("/reports?kind=none&status=READY&page=9"),
+    "report-new": managed(f"/reports/new/{KIND}")
+    | managed(f"/reports/new/{KIND}?again={READY}")
+    | managed("/reports/new/none", 404),
+    "report": managed(run(READY)) | managed(run(FAILED)) | managed(run(RUNNING)) | managed(run(NONE), 404),
+    "report-cancel": managed(f"{run(RUNNING)}/cancel"),
+    "report-compare": managed(f"{run(READY)}/compare")
+    | managed(f"{run(READY)}/compare?other={EARLIER}&table=none&show=lost")
+    | managed(f"{run(FAILED)}/compare", 404),
+    "report-table": managed(f"{run(READY)}/tables/people")
+    | managed(f"{run(READY)}/tables/people?q=some&of_privilege=none&sort=-entities&size=10")
+    | managed(f"{run(READY)}/tables/none", 404)
+    | managed(f"{run(RUNNING)}/tables/people", 302),
+    "report-file": managed(f"{run(READY)}/tables/people.csv")
+    | managed(f"{run(READY)}/tables/people.json?q=some")
+    | managed(f"{run(READY)}/tables/people.xml", 404)
+    | managed(f"{run(FAILED)}/tables/people.csv", 404),
 }
 
 

@@ -1,0 +1,126 @@
+"""Runs of reports that have ended, made as a worker makes them but for the job: its Parquet is written here."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from django.utils import timezone
+
+from catalog.models import Report, ReportRow
+from catalog.reporting import results, runs
+from catalog.reporting.kind import Column, ColumnKind, Kind
+from catalog.reporting.kinds import KINDS
+from policies.authority import SYSTEM
+
+Rows = Sequence[Mapping[str, Any]]
+
+#: What stands in a column of a kind where a test does not say.
+VALUES: Mapping[ColumnKind, Any] = {
+    ColumnKind.TEXT: "Some words",
+    ColumnKind.NUMBER: 1234,
+    ColumnKind.ENTITY: "urn:li:dataset:(urn:li:dataPlatform:snowflake,shop.orders,PROD)",
+    ColumnKind.ACTOR: "urn:li:corpuser:otto",
+    ColumnKind.POLICY: "urn:li:dataHubPolicy:view-entity-page-all",
+    ColumnKind.PRIVILEGE: "VIEW_ENTITY_PAGE",
+    ColumnKind.SEVERITY: "HIGH",
+    ColumnKind.STATE: "OPEN",
+    ColumnKind.SQL: "GRANT SELECT ON shop.orders TO ROLE reader",
+}
+
+
+def running(kind: str, *, by: str = SYSTEM.urn, **parameters: Any) -> Report:
+    """Return a run that a worker has just begun."""
+    queued = runs.queue(kind=KINDS[kind], parameters=KINDS[kind].checked(parameters), by=by)
+    assert queued is not None
+    found = runs.claim(queued.pk)
+    assert found is not None
+    return found
+
+
+def failed(kind: str, problem: str, *, log: str = "") -> Report:
+    """Return a run that ended with a sentence."""
+    found = running(kind)
+    runs.fail(found, problem=problem, log=log)
+    found.refresh_from_db()
+    return found
+
+
+def ready(
+    folder: Path,
+    kind: str,
+    tables: Mapping[str, Rows] | None = None,
+    *,
+    summary: Mapping[str, Any] | None = None,
+    by: str = SYSTEM.urn,
+    **parameters: Any,
+) -> Report:
+    """Return a run that came through with these rows; a table that is not named has none, a column its usual value."""
+    found = running(kind, by=by, **parameters)
+    target = folder / str(found.pk)
+    write(KINDS[kind], tables or {}, target)
+    results.load(found, KINDS[kind], target, told=lambda _: None)
+    end(found, summary or {})
+    return found
+
+
+def end(found: Report, summary: Mapping[str, Any]) -> None:
+    """End a run well."""
+    runs.date(found, policy_version=1, as_of=timezone.now())
+    assert runs.ready(found, summary=summary, log="Done")
+    found.refresh_from_db()
+
+
+def write(kind: Kind, tables: Mapping[str, Rows], target: Path) -> None:
+    """Write what a job would."""
+    assert tables.keys() <= {table.name for table in kind.tables}
+    for table in kind.tables:
+        (target / table.name).mkdir(parents=True)
+        rows = [
+            {column.name: VALUES[column.kind] for column in table.columns} | dict(row) | {results.POSITION: place}
+            for place, row in enumerate(tables.get(table.name, ()))
+        ]
+        columns = [*table.columns, Column(results.POSITION, "", ColumnKind.NUMBER)]
+        schema = pa.schema([(one.name, _type(one)) for one in columns])
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), target / table.name / "part-0.parquet")
+
+
+def _type(column: Column) -> pa.DataType:
+    return pa.int64() if column.kind is ColumnKind.NUMBER else pa.string()
+
+
+#: Runs that are there under known addresses, for the tables of URLs.
+READY, EARLIER, FAILED, RUNNING, NONE = (UUID(int=number) for number in range(1, 6))
+KIND, TABLE = "effective_access", "people"
+
+_BARS = [
+    {"label": "Sales", "urn": "urn:li:domain:sales", "value": 1200},
+    {"label": "Nothing of the catalog", "value": 30},
+]
+SUMMARY = {
+    "numbers": [{"title": "People", "value": 1234}, {"title": "Entities", "value": 20}],
+    "charts": [{"name": "domains", "title": "Access by domain", "over_time": True, "bars": _BARS}],
+}
+
+
+def shelve() -> None:
+    """Store a run of each status, and a few rows of those that came through."""
+    now = timezone.now()
+    about = {"kind": KIND, "parameters": {"privileges": ["VIEW_ENTITY_PAGE"]}, "requested_by": SYSTEM.urn}
+    ended = about | {"started_at": now, "finished_at": now, "log": "Some lines\nof a log"}
+    dated = ended | {"policy_version": 1, "as_of": now, "summary": SUMMARY, "status": Report.Status.READY}
+    Report.objects.create(pk=EARLIER, requested_at=now - timedelta(days=1), **dated)
+    Report.objects.create(pk=READY, requested_at=now, **dated)
+    Report.objects.create(pk=FAILED, status=Report.Status.FAILED, problem="There is no Java on this machine.", **ended)
+    stage = {"stage": "Counting", "done": 5, "total": 10}
+    Report.objects.create(pk=RUNNING, status=Report.Status.RUNNING, started_at=now, **about, **stage)
+    table = next(one for one in KINDS[KIND].tables if one.name == TABLE)
+    for run, count in ((EARLIER, 3), (READY, 4)):
+        values = [[VALUES[column.kind] for column in table.columns] for _ in range(count)]
+        ReportRow.objects.bulk_create(
+            ReportRow(report_id=run, table=TABLE, position=place, key=f"key {place}", text="some words", values=value)
+            for place, value in enumerate(values)
+        )

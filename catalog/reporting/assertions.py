@@ -73,10 +73,6 @@ class Assertion:
     on: Selector = matching.EVERYTHING
     expected: tuple[Expected, ...] = ()
 
-    def asked(self) -> frozenset[str]:
-        """Return every privilege that it is about."""
-        return frozenset((*self.privileges, *self.platform, *(one.privilege for one in self.expected)))
-
 
 class InvalidAssertions(Exception):
     """A text with everything that is wrong in it, in the order of lines; a pointer is `line 12`."""

@@ -94,11 +94,6 @@ class Claim:
     on: Selector
     answers: tuple[Answer, ...]
 
-    @property
-    def asked(self) -> frozenset[str]:
-        """Every privilege it is about."""
-        return frozenset((*self.privileges, *self.platform, *(one.privilege for one in self.answers)))
-
 
 def claims_of(
     assertions: Iterable[Mapping[str, Any]], actors: Sequence[Actor], roles: Mapping[str, frozenset[str]]
@@ -106,11 +101,6 @@ def claims_of(
     """Return what assertions.json of a snapshot claims; `roles` are those of each group and user."""
     known = {actor.urn: actor for actor in actors}
     return tuple(_claim(one, known, roles) for one in assertions)
-
-
-def fields_of(claims: Iterable[Claim]) -> frozenset[str]:
-    """Return the facets that claims themselves test."""
-    return frozenset[str]().union(*(claim.on.fields for claim in claims))
 
 
 def checked(facts: Facts, claims: Sequence[Claim]) -> Iterator[Row]:
@@ -243,7 +233,7 @@ def _answered(facts: Facts, number: int, claim: Claim) -> Iterator[Row]:
     for place, answer in enumerate(claim.answers):
         found = facts.postings.number(answer.entity) if answer.entity else None
         if found is not None:
-            yield _told(facts.snapshot, number, place, answer, facts.resource(found))
+            yield _told(facts.snapshot, number, place, answer, facts.postings.resource(found))
 
 
 def _told(snapshot: Snapshot, number: int, place: int, answer: Answer, resource: Resource | None) -> Row:

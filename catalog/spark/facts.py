@@ -7,7 +7,8 @@ of the policies.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,12 +16,12 @@ import pyarrow as pa
 from pyroaring import FrozenBitMap
 from pyspark.sql import functions as f
 
+from catalog.reporting.disk import UnknownPolicy, actors_of, below_of, snapshot_of
 from catalog.spark.arrow import in_pairs
-from catalog.spark.job import Job, progress
-from catalog.spark.snapshots import actors_of, below_of, snapshot_of
+from catalog.spark.job import BadInput, Job, progress
 from policies.engine import bulk, families, matching
 from policies.engine.evaluate import decide
-from policies.engine.matching import ActorMatch, Condition, Criterion, Owner, Resource, Selector
+from policies.engine.matching import ActorMatch, Condition, Criterion, Selector
 from policies.engine.model import SYSTEM_ACTOR, Actor, Decision, Effect, Question, Statement
 from policies.engine.postings import Postings
 from policies.engine.snapshot import Snapshot
@@ -50,13 +51,8 @@ class World:
     snapshot: Snapshot
     actors: Sequence[Actor]
     below: Mapping[str, Sequence[str]]
-    above: Mapping[str, Sequence[str]]
     fields: frozenset[str]
     patterns: tuple[Statement, ...] = ()
-
-    def groups_of(self) -> Mapping[str, frozenset[str]]:
-        """Return the groups of each user."""
-        return {actor.urn: actor.groups for actor in self.actors}
 
 
 class Facts:
@@ -67,28 +63,35 @@ class Facts:
         self.world = world
         self.numbers = [number for number, _, _ in listed]
         self.urns = [urn for _, urn, _ in listed]
-        self._types = [kind for _, _, kind in listed]
-        self._places = {number: place for place, number in enumerate(self.numbers)}
-        grants: list[Fact] = []
-        self._facts: dict[int, list[Fact]] = defaultdict(list)
+        places = {number: place for place, number in enumerate(self.numbers)}
+        grants: dict[tuple[str, str], set[str]] = defaultdict(set)
+        rows = list(self._groups())
         for fact in facts:
+            place = places[fact.number]
             if fact.field == _GRANT:
-                grants.append(fact)
+                grants[fact.value, fact.type].add(self.urns[place])
             else:
-                self._facts[self._places[fact.number]].append(fact)
-        self._add_groups()
-        every = (fact for own in self._facts.values() for fact in own)
-        self.owners = frozenset(fact.value for fact in every if fact.field == matching.OWNER)
-        self.snapshot = self._with_grants(world.snapshot, grants)
+                rows.append((place, *fact[1:]))
+        self._grants = (
+            *world.patterns,
+            *(_grant(*pair, Condition.EQUALS, urns) for pair, urns in sorted(grants.items())),
+        )
+        self.snapshot = self._with_grants(world.snapshot)
         self.postings = Postings(
             urns=self.urns,
-            types=self._types,
+            types=[kind for _, _, kind in listed],
             fields=world.fields | {matching.OWNER},
-            rows=((place, *fact[1:]) for place, own in self._facts.items() for fact in own),
+            rows=rows,
             below=world.below,
         )
-        self._resources: dict[int, Resource] = {}
         self._reaches: dict[str, _Alike] = {}
+
+    def under(self, snapshot: Snapshot) -> "Facts":
+        """Return the same slice with other policies, and the same grants; their facets have to be loaded too."""
+        other = copy(self)
+        other.snapshot = self._with_grants(snapshot)
+        other._reaches = {}
+        return other
 
     def reached(self, actor: Actor, privilege: str) -> bulk.Covered:
         """Return what an actor reaches with a privilege; worked out once for all who are alike to its statements."""
@@ -112,42 +115,20 @@ class Facts:
 
     def question(self, actor: Actor, privilege: str, place: int) -> Question:
         """Return the question about one entity of the slice."""
-        return Question(actor, privilege, self.resource(place))
+        return Question(actor, privilege, self.postings.resource(place))
 
-    def resource(self, place: int) -> Resource:
-        """Return an entity of the slice as `decide` takes it, hierarchies closed."""
-        found = self._resources.get(place)
-        if found is None:
-            values: dict[str, set[str]] = {name: set() for name in self.world.fields | {matching.OWNER}}
-            own = self._facts.get(place, ())
-            for fact in own:
-                values[fact.field].add(fact.value)
-                if fact.field in matching.HIERARCHIES:
-                    values[fact.field].update(self.world.above.get(fact.value, ()))
-            facets = {name: frozenset(some) for name, some in values.items()}
-            facets |= {name: frozenset((value,)) for name, value in matching.CONSTANTS.items()}
-            owners = frozenset(Owner(fact.value, fact.type) for fact in own if fact.field == matching.OWNER)
-            found = self._resources[place] = Resource(self.urns[place], self._types[place], facets, owners)
-        return found
+    def _groups(self) -> Iterator[tuple[int, str, str, str]]:
+        """Give the groups of those entities that are users: they live with the people."""
+        if matching.GROUP_MEMBERSHIP in self.world.fields:
+            groups = {actor.urn: actor.groups for actor in self.world.actors}
+            for place, urn in enumerate(self.urns):
+                for group in groups.get(urn, ()):
+                    yield place, matching.GROUP_MEMBERSHIP, group, ""
 
-    def _add_groups(self) -> None:
-        """Add the groups of those entities that are users: they live with the people."""
-        if matching.GROUP_MEMBERSHIP not in self.world.fields:
-            return
-        groups = self.world.groups_of()
-        for place, urn in enumerate(self.urns):
-            for group in groups.get(urn, ()):
-                self._facts[place].append(Fact(self.numbers[place], matching.GROUP_MEMBERSHIP, group, ""))
-
-    def _with_grants(self, snapshot: Snapshot, grants: Sequence[Fact]) -> Snapshot:
-        given: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for grant in grants:
-            given[grant.value, grant.type].add(self.urns[self._places[grant.number]])
-        found = (
-            *self.world.patterns,
-            *(_grant(holder, privilege, Condition.EQUALS, urns) for (holder, privilege), urns in sorted(given.items())),
-        )
-        return snapshot.replace(snapshot.version, {families.grant_origin().policy: found}) if found else snapshot
+    def _with_grants(self, snapshot: Snapshot) -> Snapshot:
+        if not self._grants:
+            return snapshot
+        return snapshot.replace(snapshot.version, {families.grant_origin().policy: self._grants})
 
 
 class _Alike:
@@ -156,7 +137,11 @@ class _Alike:
     def __init__(self, facts: Facts, privilege: str) -> None:
         tokens = frozenset[str]().union(*(one.actors.tokens for one in facts.snapshot.listed(privilege)))
         self._tokens = tokens
-        self._owners = facts.owners if any(one.startswith(matching.OWNER_OF_ANY_TYPE) for one in tokens) else NOBODY
+        self._owners = (
+            frozenset(facts.postings.owners(None))
+            if any(one.startswith(matching.OWNER_OF_ANY_TYPE) for one in tokens)
+            else NOBODY
+        )
         self._selves = frozenset(facts.urns) if matching.ONESELF in tokens else NOBODY
         self._reach = bulk.Reach(facts.postings, facts.snapshot, privilege)
         self._found: dict[tuple[bool, frozenset[str], frozenset[str], str], bulk.Covered] = {}
@@ -171,21 +156,27 @@ class _Alike:
         return found
 
 
-def world_of(job: Job, *, privileges: Iterable[str], fields: Iterable[str] = ()) -> World:
-    """Return what slices share when it is about these privileges and these further fields."""
+def statements_of(job: Job) -> Snapshot:
+    """Return the compiled policies. Raises BadInput."""
     progress("Reading policies and people")
-    snapshot = snapshot_of(job.table("policies"), job.manifest["policy_version"])
-    ancestries = job.table("ancestries")
-    above: dict[str, list[str]] = defaultdict(list)
-    for row in ancestries.to_pylist():
-        above[row["node"]].append(row["ancestor"])
-    wanted = (snapshot.fields_for(privileges) | frozenset(fields)) - {matching.TYPE, matching.URN}
+    try:
+        return snapshot_of(job.table("policies"), job.manifest["policy_version"])
+    except UnknownPolicy as error:
+        raise BadInput(str(error)) from error
+
+
+def people_of(job: Job) -> list[Actor]:
+    """Return every user with its groups and roles."""
+    return actors_of(job.table("users"), job.table("memberships"), job.table("roles"))
+
+
+def world_of(job: Job, *, snapshot: Snapshot, actors: Sequence[Actor], fields: Iterable[str]) -> World:
+    """Return what slices share when these fields are tested."""
     return World(
         snapshot=snapshot,
-        actors=actors_of(job.table("users"), job.table("memberships"), job.table("roles")),
-        below=below_of(ancestries),
-        above=dict(above),
-        fields=wanted - matching.CONSTANTS.keys(),
+        actors=actors,
+        below=below_of(job.table("ancestries")),
+        fields=frozenset(fields) - {matching.TYPE, matching.URN} - matching.CONSTANTS.keys(),
         patterns=patterns_of(job.table("patterns").to_pylist()),
     )
 
@@ -207,16 +198,14 @@ def patterns_of(rows: Iterable[Mapping[str, str]]) -> tuple[Statement, ...]:
 Work = Callable[[Facts, Any], Iterable[tuple[Any, ...]]]
 
 
-def over_slices(
-    job: Job, world: World, work: Work, shared: Any, schema: str, *, stage: str, size: int = SLICE
-) -> list[tuple[Any, ...]]:
+def over_slices(job: Job, world: World, work: Work, shared: Any, schema: str, *, stage: str) -> list[tuple[Any, ...]]:
     """Do a work on every slice, with something that all share, and return all rows; their order says nothing.
 
     `schema` is that of the rows, as Spark writes it.
     """
     progress(stage)
     sent = job.spark.sparkContext.broadcast((world, shared))
-    slice_ = (f.floor(f.col("number") / size)).cast("int").alias("slice")
+    slice_ = (f.floor(f.col("number") / SLICE)).cast("int").alias("slice")
     known = job.frame("entities")
     entities = known.select(slice_, "number", "urn", "type")
     facets = job.frame("facets").where(f.col("field").isin(sorted(world.fields | {matching.OWNER})))

@@ -1,6 +1,7 @@
 """One Spark for all tests: starting it takes longer than most of them."""
 
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -27,6 +28,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SPARK_MASTER", raising=False)
         patch.setenv("JAVA_TOOL_OPTIONS", QUICK_JAVA)
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
         with session("tests", folder=folder) as started:
             java = java_of(started)
             yield started

@@ -49,7 +49,7 @@ def known(world: World, snapshot: Snapshot | None = None) -> Known:
     for node, ancestors in above.items():
         for ancestor in ancestors:
             below.setdefault(ancestor, []).append(node)
-    return Known(world.snapshot() if snapshot is None else snapshot, actors_of(world), below, above, FIELDS)
+    return Known(world.snapshot() if snapshot is None else snapshot, actors_of(world), below, FIELDS)
 
 
 def cut(world: World, slices: int, snapshot: Snapshot | None = None) -> list[Facts]:

@@ -8,21 +8,23 @@ import pyarrow as pa
 
 from catalog.spark import asserting
 from catalog.spark.asserting import Row
-from catalog.spark.facts import over_slices, roles_of, world_of
+from catalog.spark.facts import over_slices, people_of, roles_of, statements_of, world_of
 from catalog.spark.job import Job, run
 
 
 def work(job: Job) -> Mapping[str, Any]:
     """Ask every claim of the catalog and of the platform."""
     assertions = job.json("assertions.json")["assertions"]
-    world = world_of(job, privileges=_asked(assertions), fields=_tested(assertions))
-    claims = asserting.claims_of(assertions, world.actors, roles_of(job))
+    snapshot, actors = statements_of(job), people_of(job)
+    fields = snapshot.fields_for(_asked(assertions)) | _tested(assertions)
+    world = world_of(job, snapshot=snapshot, actors=actors, fields=fields)
+    claims = asserting.claims_of(assertions, actors, roles_of(job))
     found = [
         Row(*row) for row in over_slices(job, world, asserting.checked, claims, asserting.SCHEMA, stage="Checking")
     ]
     seen = frozenset((row.claim, row.answer) for row in found)
-    found += asserting.checked_platform(world.snapshot, claims)
-    found += asserting.checked_unknown(world.snapshot, claims, seen)
+    found += asserting.checked_platform(snapshot, claims)
+    found += asserting.checked_unknown(snapshot, claims, seen)
     lines, failures = asserting.results(claims, found)
     job.write("assertions", pa.Table.from_pylist(lines, schema=asserting.ASSERTIONS))
     job.write("failures", pa.Table.from_pylist(failures, schema=asserting.FAILURES))

@@ -1,0 +1,79 @@
+"""The jobs from snapshot to results, on Spark: what they write, and that cutting the catalog changes nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from catalog.spark import facts
+from catalog.spark.job import Job
+from catalog.spark.jobs import dataset_access_check, policy_impact
+from tests.spark import slices
+from tests.worlds import World, criterion, document, matching_all, urn
+
+VIEW = "VIEW_ENTITY_PAGE"
+JO, AL, READERS, PII = urn("jo"), urn("al"), urn("group:readers"), urn("tag:pii")
+PII_ONLY = [{"field": "TAG", "condition": "EQUALS", "values": [PII]}]
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.user("jo", groups=["readers"])
+    made.user("al")
+    made.group("readers")
+    for number in range(20):
+        made.entity(f"dataset:d{number}", tags=["tag:pii"] if number % 2 else [], owners=["al"] if number > 17 else [])
+    resources = matching_all(criterion("TAG", PII))
+    made.policy("readers", document(privileges=[VIEW], actors={"groups": [READERS]}, resources=resources))
+    made.policy("owners", document(privileges=[VIEW], actors={"resourceOwners": True}, resources=resources))
+    return made
+
+
+@pytest.fixture(params=[facts.SLICE, 3], ids=["one slice", "seven slices"])
+def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "SLICE", request.param)
+
+
+def job(spark: SparkSession, world: World, folder: Path, **files: object) -> Job:
+    source = slices.write(world, folder / "in", **files)
+    return Job(spark, source, (folder / "out").as_uri(), {}, {"policy_version": 1})
+
+
+def numbers(summary: Any) -> dict[str, int]:
+    return {one["title"]: one["value"] for one in summary["numbers"]}
+
+
+@pytest.mark.usefixtures("size")
+def test_dataset_access_check(spark: SparkSession, world: World, tmp_path: Path):
+    said = {"line": 1, "platform": [], "privileges": [VIEW], "on": PII_ONLY, "expected": []}
+    assertions = [
+        {**said, "name": "Readers", "kind": "every", "holders": [READERS]},
+        {**said, "name": "Nobody", "kind": "nobody", "holders": [READERS]},
+    ]
+    given = job(spark, world, tmp_path, assertions={"assertions": assertions})
+    assert numbers(dataset_access_check.work(given)) == {"Assertions": 2, "Fail": 1, "Pass": 1}
+    assert [row["state"] for row in slices.read(tmp_path / "out", "assertions")] == ["PASS", "FAIL"]
+    (failure,) = slices.read(tmp_path / "out", "failures")
+    assert (failure["person"], failure["entities"], failure["entity"]) == (AL, 1, urn("dataset:d19"))
+    assert failure["policy"] == "urn:li:dataHubPolicy:owners"
+
+
+@pytest.mark.usefixtures("size")
+def test_policy_impact(spark: SparkSession, world: World, tmp_path: Path):
+    proposed = document(privileges=[VIEW], actors={"users": [AL]})
+    policy = {"urn": "urn:li:dataHubPolicy:readers", "family": "datahub", "name": "Readers", "document": proposed}
+    given = job(spark, world, tmp_path, proposed={"policies": [policy], "gone": []})
+    assert numbers(policy_impact.work(given)) == {"People who gain": 1, "People who lose": 1}
+    (row,) = slices.read(tmp_path / "out", "privileges")[1:]
+    assert row == {
+        "privilege": VIEW,
+        "people_gain": 1,
+        "people_lose": 1,
+        "gained": 19,
+        "lost": 10,
+        "position": 1,
+    }
+    people = slices.read(tmp_path / "out", "people")
+    assert {(one["person"], one["gained"], one["lost"]) for one in people} == {(AL, 19, 0), (JO, 0, 10)}

@@ -343,6 +343,8 @@ SPARK_MASTER = env.text("SPARK_MASTER")
 # The program spark-submit, where jobs have to be started by it, and what else it is given.
 SPARK_SUBMIT = env.text("SPARK_SUBMIT")
 SPARK_SUBMIT_ARGUMENTS = shlex.split(env.text("SPARK_SUBMIT_ARGUMENTS"))
+# Exports of grants that the role mapping check reads: a folder, or a URL that Spark reads.
+GRANTS_EXPORTS = env.text("GRANTS_EXPORTS")
 CELERY_BEAT_SCHEDULE |= {
     "watch-reports": {"task": "catalog.watch_reports", "schedule": 60, "options": {"expires": 60}},
     "nightly-reports": {

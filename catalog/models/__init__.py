@@ -1,6 +1,7 @@
 """The tables of what there is."""
 
 from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet
+from catalog.models.finding import Finding
 from catalog.models.grant import EntityGroupGrant, EntityUserGrant, WildcardGrant
 from catalog.models.lookups import Among, list_parameter, prefix_range
 from catalog.models.report import Report, ReportRow
@@ -14,6 +15,7 @@ __all__ = [
     "EntityGroupGrant",
     "EntityUserGrant",
     "Facet",
+    "Finding",
     "Report",
     "ReportRow",
     "WildcardGrant",

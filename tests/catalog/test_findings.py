@@ -1,0 +1,134 @@
+"""Findings outlive the runs that found them: what people decided stays, what is gone closes, what is back opens."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from catalog.models import Finding, Report, ReportRow
+from catalog.reporting import findings as merging
+from catalog.reporting.kinds.role_mapping_check import KIND
+from catalog.services import findings
+from policies import authority
+from policies.engine.model import Actor
+from policies.errors import Forbidden, Invalid
+from policies.services import people
+
+pytestmark = pytest.mark.django_db
+
+STATE = Finding.State
+
+
+def loaded(*keys: str, severity: str = "HIGH", sentence: str = "It differs.") -> Report:
+    """Return a run that found these, merged."""
+    now = timezone.now()
+    report = Report.objects.create(
+        kind=KIND.name,
+        requested_by="urn:li:corpuser:datahub",
+        status=Report.Status.READY,
+        started_at=now,
+        finished_at=now,
+        policy_version=1,
+        as_of=now,
+    )
+    ReportRow.objects.bulk_create(
+        ReportRow(
+            report=report,
+            table="findings",
+            position=place,
+            key=key,
+            values=[severity, "EXTRA_GRANT", sentence, "urn:li:role:r", None, None, "snow", "REVOKE …", key],
+        )
+        for place, key in enumerate(keys)
+    )
+    merging.merge(report, KIND)
+    return report
+
+
+def states() -> dict[str, str]:
+    return dict(Finding.objects.values_list("key", "state"))
+
+
+def pk(key: str) -> int:
+    return Finding.objects.get(key=key).pk
+
+
+@pytest.fixture
+def jo() -> str:
+    people.create(username="jo", by=authority.SYSTEM, door="test")
+    return "urn:li:corpuser:jo"
+
+
+def test_what_is_new_opens_and_what_is_gone_closes() -> None:
+    first = loaded("a", "b")
+    second = loaded("b", "c", severity="LOW", sentence="It differs a little.")
+    assert states() == {"a": STATE.CLOSED, "b": STATE.OPEN, "c": STATE.OPEN}
+    found = Finding.objects.get(key="b")
+    assert (found.first_seen, found.last_seen) == (first, second)
+    assert (found.severity, found.sentence, found.repair) == ("LOW", "It differs a little.", "REVOKE …")
+    assert found.values == {"role": "urn:li:role:r", "export": "snow"}
+
+
+def test_what_people_decided_survives_the_next_run(jo: str) -> None:
+    loaded("a", "b", "c", "d")
+    by: Any = {"by": authority.SYSTEM}
+    assert findings.accept(ids=[pk("a")], note=" As agreed ", **by) == 1
+    assert findings.assign(ids=[pk("b"), pk("c"), 0], assignee=jo, **by) == 2
+    findings.reopen(ids=[pk("c")], **by)
+    findings.close(ids=[pk("d")], note="Done.", **by)
+    assert states() == {"a": STATE.ACCEPTED, "b": STATE.ASSIGNED, "c": STATE.OPEN, "d": STATE.CLOSED}
+    loaded("a", "b", "c")
+    assert states() == {"a": STATE.ACCEPTED, "b": STATE.ASSIGNED, "c": STATE.OPEN, "d": STATE.CLOSED}
+    assert Finding.objects.get(key="a").note == "As agreed"
+    assert Finding.objects.get(key="b").assignee == jo
+
+
+def test_what_was_closed_and_is_found_again_opens(jo: str) -> None:
+    loaded("a", "b", "c")
+    findings.close(ids=[pk("a")], by=authority.SYSTEM)
+    findings.assign(ids=[pk("b")], assignee=jo, by=authority.SYSTEM)
+    loaded("a")
+    assert states() == {"a": STATE.OPEN, "b": STATE.CLOSED, "c": STATE.CLOSED}
+    assert Finding.objects.get(key="a").decided_by == ""
+    loaded("a", "b", "c")
+    assert states() == dict.fromkeys("abc", STATE.OPEN)
+
+
+def test_findings_outlive_the_runs() -> None:
+    loaded("a")
+    Report.objects.all().delete()
+    assert states() == {"a": STATE.OPEN}
+    loaded()
+    assert states() == {"a": STATE.CLOSED}
+
+
+def test_many_are_merged_batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "_BATCH_ROWS", 7)
+    loaded(*map(str, range(20)))
+    loaded(*map(str, range(3, 50)))
+    assert Finding.objects.filter(state=STATE.CLOSED).count() == 3
+    assert Finding.objects.filter(state=STATE.OPEN).count() == 47
+
+
+def test_who_may_not_manage_policies_decides_nothing(jo: str) -> None:
+    loaded("a")
+    nobody = Actor(jo, frozenset(), frozenset(), is_active=True)
+    for decide in (
+        lambda: findings.accept(ids=[pk("a")], note="x", by=nobody),
+        lambda: findings.assign(ids=[pk("a")], assignee=jo, by=nobody),
+        lambda: findings.close(ids=[pk("a")], by=nobody),
+        lambda: findings.reopen(ids=[pk("a")], by=nobody),
+    ):
+        with pytest.raises(Forbidden):
+            decide()
+    assert states() == {"a": STATE.OPEN}
+
+
+def test_accepting_needs_a_reason_and_assigning_somebody() -> None:
+    loaded("a")
+    with pytest.raises(Invalid) as raised:
+        findings.accept(ids=[pk("a")], note="  ", by=authority.SYSTEM)
+    assert [one.pointer for one in raised.value.problems] == ["/note"]
+    for stranger in ("urn:li:corpuser:ghost", "urn:li:dataHubRole:Admin", ""):
+        with pytest.raises(Invalid):
+            findings.assign(ids=[pk("a")], assignee=stranger, by=authority.SYSTEM)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from catalog.spark import facts
 from catalog.spark.job import Job
-from catalog.spark.jobs import dataset_access_check, policy_impact
+from catalog.spark.jobs import dataset_access_check, policy_hygiene, policy_impact
 from tests.spark import slices
 from tests.worlds import World, criterion, document, matching_all, urn
 
@@ -77,3 +77,30 @@ def test_policy_impact(spark: SparkSession, world: World, tmp_path: Path):
     }
     people = slices.read(tmp_path / "out", "people")
     assert {(one["person"], one["gained"], one["lost"]) for one in people} == {(AL, 19, 0), (JO, 0, 10)}
+
+
+@pytest.mark.usefixtures("size")
+def test_policy_hygiene(spark: SparkSession, world: World, tmp_path: Path):
+    world.policy(
+        "twice", document(privileges=[VIEW], actors={"users": [JO]}, resources=matching_all(criterion("TAG", PII)))
+    )
+    world.policy(
+        "gone",
+        document(privileges=[VIEW], actors={"users": [AL]}, resources=matching_all(criterion("TAG", "urn:li:tag:x"))),
+    )
+    given = job(spark, world, tmp_path, known={"people": [JO, AL, READERS]})
+    assert numbers(policy_hygiene.work(given)) == {"Policies": 4, "Policies with findings": 2, "Findings": 3}
+    found = slices.read(tmp_path / "out", "findings")
+    assert [(row["type"], row["policy"].rpartition(":")[2], row["other"]) for row in found] == [
+        ("ORPHAN", "gone", None),
+        ("REACHES_NOTHING", "gone", None),
+        ("SHADOWED", "twice", "urn:li:dataHubPolicy:readers"),
+    ]
+    assert len({row["key"] for row in found}) == 3
+    policies = slices.read(tmp_path / "out", "policies")
+    assert [(row["policy"].rpartition(":")[2], row["people"], row["entities"]) for row in policies] == [
+        ("gone", 1, 0),
+        ("owners", 0, 10),
+        ("readers", 1, 10),
+        ("twice", 1, 10),
+    ]

@@ -1,0 +1,211 @@
+"""What is wrong with policies: a table of cases, and that what is called idle changes nothing when it is taken away."""
+
+import pytest
+from hypothesis import given, settings
+
+from catalog.spark import hygiene
+from catalog.spark.hygiene import Seen
+from catalog.spark.jobs import policy_hygiene
+from tests import oracle, strategies
+from tests.spark.slices import actors_of, cut, known
+from tests.worlds import World, criterion, document, matching_all, urn
+
+VIEW, EDIT = "VIEW_ENTITY_PAGE", "EDIT_ENTITY_TAGS"
+JO, AL, READERS, PII, SALES = urn("jo"), urn("al"), urn("group:readers"), urn("tag:pii"), urn("domain:sales")
+PREFIX = "urn:li:dataHubPolicy:"
+
+
+def findings(world: World, slices: int = 1) -> list[dict]:
+    bound: dict[str, set[str]] = {}
+    for holder, role in world.raw["roles"]:
+        bound.setdefault(holder, set()).add(role)
+    actors, shared = actors_of(world), known(world)
+    names = {f"{PREFIX}{name}": name for name, raw in world.policies if oracle.opened(raw)[1]["state"] == "ACTIVE"}
+    policies = hygiene.policies_of(shared.snapshot.statements, names)
+    look = hygiene.look_of(policies, actors, {holder: frozenset(some) for holder, some in bound.items()})
+    look = policy_hygiene.looking(look, policies, actors)
+    seen = Seen(row for part in cut(world, slices) for row in hygiene.told(part, look))
+    people = {*world.raw["users"], *world.raw["groups"], urn("role:Reader"), urn("role:r")}
+    return [
+        *policy_hygiene.idle(policies, look, actors, seen, people),
+        *policy_hygiene.patterns(policies, actors, shared.below, seen),
+    ]
+
+
+def told(world: World) -> set[tuple[str, str]]:
+    return {(one["type"], one["policy"].removeprefix(PREFIX)) for one in findings(world)}
+
+
+def on(field: str, *values: str) -> dict:
+    return matching_all(criterion(field, *values))
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.user("jo", groups=["readers"])
+    made.user("al")
+    made.user("gone", is_suspended=True)
+    made.group("readers")
+    made.group("empty")
+    made.entity("dataset:orders", tags=["tag:pii"], domains=["domain:emea"], owners=["al"])
+    made.entity("dataset:open", containers=["container:schema"])
+    made.entity("domain:sales")
+    made.under("domain:emea", "domain:sales")
+    return made
+
+
+def policy(**changes) -> dict:
+    return document(privileges=[VIEW], actors={"users": [JO]}, resources=on("TYPE", "dataset")) | changes
+
+
+@pytest.mark.parametrize(
+    ("policies", "expected"),
+    [
+        ([policy()], set()),
+        ([policy(actors={"users": [JO, urn("left")]})], {("ORPHAN", "p0")}),
+        ([policy(actors={"groups": [READERS, urn("group:left")]})], {("ORPHAN", "p0")}),
+        ([policy(resources=on("TAG", PII, urn("tag:left")))], {("ORPHAN", "p0")}),
+        ([policy(resources=on("TAG", urn("tag:left")))], {("ORPHAN", "p0"), ("REACHES_NOTHING", "p0")}),
+        ([policy(resources=on("DOMAIN", SALES))], set()),
+        ([policy(actors={"groups": [urn("group:empty")]})], {("REACHES_NOBODY", "p0")}),
+        ([policy(actors={"users": [urn("gone")]})], {("REACHES_NOBODY", "p0")}),
+        ([policy(actors={})], {("REACHES_NOBODY", "p0")}),
+        ([policy(actors={"resourceOwners": True})], set()),
+        (
+            [policy(actors={"resourceOwners": True}, resources=on("URN", urn("dataset:open")))],
+            {("REACHES_NOBODY", "p0")},
+        ),
+        ([policy(), policy()], {("DUPLICATE", "p0"), ("DUPLICATE", "p1")}),
+        ([policy(), policy(state="INACTIVE")], set()),
+        ([policy(), policy(privileges=[VIEW, EDIT])], {("SHADOWED", "p0")}),
+        ([policy(), policy(resources=on("TAG", PII))], {("SHADOWED", "p1")}),
+        ([policy(actors={"groups": [READERS]}), policy()], {("SHADOWED", "p1")}),
+        ([policy(actors={"groups": [READERS]}), policy(actors={"users": [JO, AL]})], set()),
+        ([policy(actors={"allUsers": True}), policy(actors={"resourceOwners": True})], {("SHADOWED", "p1")}),
+        ([policy(actors={"resourceOwners": True}), policy(actors={"users": [AL]}, resources=on("TAG", PII))], set()),
+        (
+            [policy(), policy(resources=on("TAG", PII)), policy(resources=on("URN", urn("dataset:open")))],
+            # The last two together are the first, as the catalog is now.
+            {("SHADOWED", "p0"), ("SHADOWED", "p1"), ("SHADOWED", "p2")},
+        ),
+        (
+            [
+                policy(actors={"users": [JO, AL]}),
+                policy(resources=on("TAG", PII), actors={"users": [JO, AL, urn("gone")]}),
+            ],
+            set(),
+        ),
+        (
+            [policy(type="PLATFORM", privileges=["MANAGE_POLICIES"], resources=None)] * 2,
+            {("DUPLICATE", "p0"), ("DUPLICATE", "p1")},
+        ),
+        (
+            [
+                policy(type="PLATFORM", privileges=["MANAGE_POLICIES"], resources=None),
+                policy(type="PLATFORM", privileges=["MANAGE_POLICIES"], resources=None, actors={"allUsers": True}),
+            ],
+            {("SHADOWED", "p0")},
+        ),
+        # A question without a resource is given by the wider one alone.
+        ([policy(resources=None), policy(resources=on("TYPE", "dataset", "domain"))], {("SHADOWED", "p1")}),
+        # The guide's anti-patterns.
+        (
+            [policy(actors={"users": [one]}) for one in (JO, AL, urn("gone"))],
+            {("REACHES_NOBODY", "p2"), *(("ONE_POLICY_PER_USER", f"p{number}") for number in range(3))},
+        ),
+        (
+            [policy(resources=on("URN", f"{urn('dataset:orders')}", f"urn:li:x:{number}")) for number in range(3)],
+            {(kind, f"p{number}") for number in range(3) for kind in ("ORPHAN", "SHADOWED", "URN_SPECIFIC")},
+        ),
+        (
+            [
+                policy(actors={"groups": [READERS]}, resources=on("DOMAIN", SALES, f"urn:li:domain:{one}"))
+                for one in "abc"
+            ],
+            {(kind, f"p{number}") for number in range(3) for kind in ("ORPHAN", "SHADOWED", "OVERLAPPING_DOMAINS")},
+        ),
+    ],
+)
+def test_findings(world, policies, expected):
+    for number, raw in enumerate(policies):
+        world.policy(f"p{number}", raw)
+    assert told(world) == expected
+
+
+def test_deep_domains(world):
+    world.under("domain:rome", "domain:emea")
+    world.policy("deep", policy(resources=on("DOMAIN", SALES)))
+    (one,) = findings(world)
+    assert (one["type"], one["entity"]) == ("DEEP_DOMAINS", SALES)
+    assert one["sentence"] == "The tree of this domain has 3 levels; keep domains shallow where they are a boundary."
+
+
+def test_container_chains(world):
+    world.under("container:schema", "container:database")
+    world.entity("container:database")
+    world.policy("chain", policy(resources=on("CONTAINER", urn("container:database"))))
+    world.policy("leaf", policy(resources=on("CONTAINER", urn("container:schema")), privileges=[EDIT]))
+    assert told(world) == {("CONTAINER_CHAIN", "chain")}
+
+
+@pytest.mark.parametrize(
+    ("raw", "who"),
+    [
+        (policy(actors={"groups": [READERS]}, resources=on("DOMAIN", SALES)), JO),
+        (policy(actors={"resourceOwners": True}), AL),
+        (policy(actors={"groups": [READERS]}, resources=on("TAG", PII)), None),
+        (policy(actors={"allUsers": True}, resources=on("DOMAIN", SALES)), None),
+        (policy(actors={"resourceOwners": True}, privileges=[EDIT]), None),
+    ],
+)
+def test_a_role_that_shows_everything_beside_isolation(world, raw, who):
+    world.raw["roles"] += [[JO, urn("role:Reader")], [AL, urn("role:Reader")]]
+    world.policy("mine", raw)
+    assert [one["person"] for one in findings(world) if one["type"] == "ROLE_BESIDE_ISOLATION"] == (
+        [who] if who else []
+    )
+
+
+def test_many_urns_in_one_policy(world):
+    world.policy(
+        "many", policy(resources=on("URN", urn("dataset:orders"), *(f"urn:li:dataset:{n}" for n in range(20))))
+    )
+    (one,) = [one for one in findings(world) if one["type"] == "URN_SPECIFIC"]
+    assert "names 21 entities" in one["sentence"]
+
+
+def test_what_others_give_together(world):
+    rest = matching_all(criterion("TYPE", "dataset"), criterion("TAG", PII, condition="NOT_EQUALS"))
+    world.policy("all", policy())
+    world.policy("pii", policy(resources=on("TAG", PII), privileges=[VIEW, EDIT]))
+    world.policy("rest", policy(resources=rest))
+    shadowed = {one["policy"].removeprefix(PREFIX): one for one in findings(world)}
+    assert shadowed.keys() == {"all", "rest"}
+    assert (shadowed["all"]["other"], "several others together" in shadowed["all"]["sentence"]) == (None, True)
+    assert shadowed["rest"]["other"] == f"{PREFIX}all"
+
+
+def answers(world: World, policies: list) -> list[bool]:
+    return [
+        oracle.authorize(world.raw, policies, user, privilege, name, (), kind)[0]
+        for user in world.raw["users"]
+        for privilege in strategies.PRIVILEGES
+        for name, kind in [(None, None), *((name, None) for name in world.raw["entities"])]
+    ]
+
+
+def in_order(found: list[dict]) -> list[list]:
+    return sorted([one[name] or "" for name in sorted(one)] for one in found)
+
+
+@settings(deadline=None, max_examples=50)
+@given(world=strategies.worlds())
+def test_what_is_idle_can_be_taken_away(world: World):
+    found = findings(world)
+    assert in_order(found) == in_order(findings(world, slices=3))
+    before = answers(world, world.policies)
+    for one in found:
+        if one["type"] in ("REACHES_NOBODY", "REACHES_NOTHING", "SHADOWED", "DUPLICATE"):
+            rest = [pair for pair in world.policies if f"{PREFIX}{pair[0]}" != one["policy"]]
+            assert answers(world, rest) == before, one

@@ -7,6 +7,7 @@ variable: a misspelt switch must stop the start, since a switch that silently st
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -98,6 +99,26 @@ def names(name: str, *, default: Iterable[str] = ()) -> list[str]:
     return [part for part in parts if part] or list(default)
 
 
+def folder(name: str, *, default: Path) -> Path:
+    """A folder, which is made where it is not there yet."""
+    path = Path(text(name, str(default)))
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name} is {str(path)!r}, which cannot be a folder: {error.strerror}.") from error
+    return path
+
+
+def origins(name: str) -> list[str]:
+    """A list of where pages may come from, each with its scheme and no path: https://authz.example."""
+    found = names(name)
+    for origin in found:
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.path or parts.query or parts.fragment:
+            raise ImproperlyConfigured(f"{name} names {origin!r}, but an origin is spelt like https://authz.example.")
+    return found
+
+
 def address(name: str, *, schemes: Sequence[str], default: str = "") -> str:
     """A URL of one of the schemes, or the default where it is absent."""
     value = text(name, default)
@@ -105,6 +126,10 @@ def address(name: str, *, schemes: Sequence[str], default: str = "") -> str:
         spelt = " or ".join(f"{scheme}://" for scheme in schemes)
         # The value may hold a password, so it is not repeated.
         raise ImproperlyConfigured(f"{name} has to start with {spelt}.")
+    try:
+        _ = urlsplit(value).port
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} is not an address: {error}.") from error
     return value
 
 

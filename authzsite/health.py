@@ -1,11 +1,16 @@
 """Is the process alive, and can it do its work? Both answers are public and name no secrets.
 
-`/health/live` answers as long as the process does. `/health/ready` answers 503 until database, migrations, broker and
-policies are all there, and shows which policy version this process serves.
+`/health/live` answers as long as the process does. `/health/ready` answers 503 until database, migrations, broker,
+policies and room on the disk are all there, and shows which policy version this process serves. What is not there is
+said in the log as well, with all that an answer to anybody must not tell: once, until it changes.
 """
 
+import logging
+import os
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from celery import current_app
 from django.conf import settings
@@ -20,10 +25,22 @@ from kombu.exceptions import OperationalError
 from policies import store
 from policies.errors import Unavailable
 from policies.guard import public
+from policies.models import PolicyVersion
+
+log = logging.getLogger(__name__)
 
 Facts = dict[str, object]
 
 BROKER_PATIENCE_SECONDS = 2
+
+#: Bytes that have to fit on the disk: fewer than the least that anything there writes at once.
+ROOM = 1 << 16
+
+#: The apps whose migrations are this project's own.
+_OURS = ("policies", "catalog")
+
+#: What the log was told last of each part that is not there.
+_told: dict[str, str] = {}
 
 
 class NotReady(Exception):
@@ -39,12 +56,16 @@ def database() -> Facts:
 
 
 def migrations() -> Facts:
-    """The tables are those that this code expects."""
+    """The tables are those that this code expects: neither older nor of a later release."""
     executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    loader = executor.loader
+    plan = executor.migration_plan(loader.graph.leaf_nodes())
     if plan:
         first = plan[0][0]
         raise NotReady(f"{len(plan)} migrations are not applied, the first is {first.app_label}.{first.name}.")
+    known = loader.disk_migrations or {}
+    if later := sorted(key for key in loader.applied_migrations or () if key[0] in _OURS and key not in known):
+        raise NotReady(f"The database is of a later release: {'.'.join(later[0])} is not known here.")
     return {}
 
 
@@ -61,18 +82,47 @@ def policies() -> Facts:
     return {"version": version, "age_seconds": round(store.age() or 0.0, 2)}
 
 
-CHECKS: tuple[Callable[[], Facts], ...] = (database, migrations, broker, policies)
+def disk() -> Facts:
+    """Files can be written where the site keeps them."""
+    for name, folder in (("VAR_DIR", settings.VAR_DIR), ("METRICS_DIR", settings.METRICS_DIR)):
+        try:
+            _write_into(folder)
+        except OSError as error:
+            raise NotReady(f"Nothing can be written into {name}: {os.strerror(error.errno or 0)}.") from error
+    return {}
+
+
+def _write_into(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    # Room that was only promised may not be there when it is needed, so the bytes are handed over to the disk.
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(ROOM))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+CHECKS: tuple[Callable[[], Facts], ...] = (database, migrations, broker, policies, disk)
 
 
 def outcome(check: Callable[[], Facts]) -> Facts:
     """What the check found; what is expected to go wrong becomes a sentence."""
     try:
-        return {"ok": True, **check()}
+        found: Facts = {"ok": True, **check()}
     except (NotReady, Unavailable) as error:
-        return {"ok": False, "detail": str(error)}
-    except (DatabaseError, OperationalError, OSError) as error:
+        return _missing(check.__name__, str(error), error)
+    except (DatabaseError, OperationalError, OSError, PolicyVersion.DoesNotExist) as error:
         # The text of these errors can hold addresses and names of an installation, so it goes to the log only.
-        return {"ok": False, "detail": f"{check.__name__} cannot be reached ({type(error).__name__})."}
+        return _missing(check.__name__, f"{check.__name__} cannot be reached ({type(error).__name__}).", error)
+    if _told.pop(check.__name__, None):
+        log.warning("ready_again", extra={"part": check.__name__})
+    return found
+
+
+def _missing(part: str, detail: str, error: Exception) -> Facts:
+    if _told.get(part) != detail:
+        _told[part] = detail
+        log.warning("not_ready", extra={"part": part, "detail": detail, "error": str(error)})
+    return {"ok": False, "detail": detail}
 
 
 @public

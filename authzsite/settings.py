@@ -13,8 +13,7 @@ from authzsite import env, logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env.read_file(BASE_DIR / ".env")
-VAR_DIR = Path(env.text("VAR_DIR", str(BASE_DIR / "var")))
-VAR_DIR.mkdir(parents=True, exist_ok=True)
+VAR_DIR = env.folder("VAR_DIR", default=BASE_DIR / "var")
 
 
 # Who may reach the site, and how
@@ -43,7 +42,7 @@ SECRET_KEY_FALLBACKS = env.names("SECRET_KEY_FALLBACKS")
 # granian reads the same variable, so this is the address that the web process listens on.
 BIND_ADDRESS = env.text("GRANIAN_HOST", "127.0.0.1")
 ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", default=("localhost", "127.0.0.1", "[::1]"))
-CSRF_TRUSTED_ORIGINS = env.names("CSRF_TRUSTED_ORIGINS")
+CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
 # The trial on one machine speaks plain HTTP; everywhere else cookies travel over TLS only.
 PLAIN_HTTP = env.flag("PLAIN_HTTP", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = not PLAIN_HTTP
@@ -370,4 +369,4 @@ LOGGING_CONFIG = "authzsite.logs.configure"
 # Numbers about the work: who may scrape them, and where the web processes of one machine put them together
 
 METRICS_TOKEN = env.text("METRICS_TOKEN")
-METRICS_DIR = Path(env.text("METRICS_DIR", str(VAR_DIR / "metrics")))
+METRICS_DIR = env.folder("METRICS_DIR", default=VAR_DIR / "metrics")

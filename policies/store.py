@@ -6,6 +6,7 @@ compiled again. Nothing of it comes from the shared cache (docs/adr/0014).
 """
 
 import gc
+import json
 import logging
 import threading
 import time
@@ -15,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 
 from policies import metrics
 from policies.engine import families
@@ -199,15 +201,32 @@ def _active() -> QuerySet[Policy]:
 
 
 def _documents(policies: QuerySet[Policy]) -> Iterable[Document]:
-    rows = policies.order_by("urn").values_list("urn", "family", "name", "pk", "version", "document")
-    for urn, family, name, key, own, document in rows.iterator(chunk_size=2000):
+    """Yield stored policies; raises Unavailable, with its URN, for one that is no JSON object."""
+    text = Cast("document", TextField())
+    rows = policies.order_by("urn").values_list("urn", "family", "name", "pk", "version", text)
+    for urn, family, name, key, own, written in rows.iterator(chunk_size=2000):
+        try:
+            document = json.loads(written)
+        except ValueError as error:
+            raise _illegible(urn, error) from error
         yield Document(urn, family, name, (key, own), document)
 
 
 def _compiled(documents: Iterable[Document]) -> list[tuple[str, tuple[Statement, ...]]]:
-    try:
-        return [
-            (one.urn, families.get(one.family).compile(one.document, Origin(one.urn, one.name))) for one in documents
-        ]
-    except UnknownFamily as error:
-        raise Unavailable(f"A stored policy cannot be read: {error}") from error
+    """Compile stored policies. One that cannot be read may be the one that forbids, so nothing is answered without it.
+
+    Raises Unavailable with its URN.
+    """
+    found = []
+    for one in documents:
+        try:
+            statements = families.get(one.family).compile(one.document, Origin(one.urn, one.name))
+        except (UnknownFamily, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise _illegible(one.urn, error) from error
+        found.append((one.urn, statements))
+    return found
+
+
+def _illegible(urn: str, error: Exception) -> Unavailable:
+    log.error("policy_illegible", extra={"policy": urn, "error": repr(error)})
+    return Unavailable(f"The stored policy {urn} cannot be read ({type(error).__name__}).")

@@ -4,12 +4,14 @@ import gc
 
 import pytest
 from django.core.cache import cache
-from django.db import transaction
+from django.db import connection, transaction
 
 from policies import authority, store
-from policies.models import PolicyVersion
-from policies.services import bootstrap, policies
+from policies.errors import Unavailable
+from policies.models import Policy, PolicyVersion
+from policies.services import bootstrap, policies, tokens
 
+ROOT = "urn:li:corpuser:datahub"
 FREE = "urn:li:dataHubPolicy:free"
 DRAFT = policies.Draft(
     "datahub",
@@ -86,3 +88,35 @@ def test_the_collector_is_left_as_it_was(is_enabled):
         assert gc.isenabled() == is_enabled
     finally:
         gc.enable()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("text", ["{", "[]", '"text"', '{"state": "ACTIVE", "actors": 5, "privileges": []}'])
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_stored_policy_that_cannot_be_read_is_named_and_nothing_is_answered(client, text, is_held):
+    """What takes the place of a bundle gone bad: it might be the one that forbids, so no answer goes without it."""
+    bootstrap.run()
+    written = policies.create(urn=FREE, draft=DRAFT, by=authority.SYSTEM, door="test")
+    token = tokens.create(owner=ROOT, name="test", by=authority.SYSTEM, door="test").text
+    assert store.current().version == written.policy_version
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE policies_policy SET document = %s, version = version + 1 WHERE urn = %s", [text, FREE])
+    with transaction.atomic():
+        PolicyVersion.bump()
+    if not is_held:
+        store.drop()
+    for _ in range(2):
+        with pytest.raises(Unavailable, match=FREE):
+            store.current()
+    told = client.get("/health/ready")
+    assert told.status_code == 503
+    assert FREE in told.json()["checks"]["policies"]["detail"]
+    answer = client.post(
+        "/api/v1/authorize",
+        {"privilege": "MANAGE_TAGS"},
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    assert answer.status_code == 503
+    Policy.objects.filter(urn=FREE).update(document=DRAFT.document)
+    assert FREE in origins()

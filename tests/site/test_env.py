@@ -94,3 +94,20 @@ def test_a_share_refuses_anything_else(monkeypatch, value):
     monkeypatch.setenv("SHARE", value)
     with pytest.raises(ImproperlyConfigured, match=r"SHARE is .* from 0 to 1"):
         env.share("SHARE", default=0.5)
+
+
+@pytest.mark.parametrize("value", ["authz.example", "https://", "ftp://authz.example", "https://authz.example/page"])
+def test_an_origin_has_a_scheme_and_no_path(monkeypatch, value):
+    monkeypatch.setenv("ORIGINS", f"https://authz.example:8443,{value}")
+    with pytest.raises(ImproperlyConfigured, match="ORIGINS names"):
+        env.origins("ORIGINS")
+    monkeypatch.setenv("ORIGINS", "https://authz.example:8443, http://localhost")
+    assert env.origins("ORIGINS") == ["https://authz.example:8443", "http://localhost"]
+
+
+def test_a_folder_is_made_or_the_start_stops(monkeypatch, tmp_path):
+    assert env.folder("FOLDER", default=tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("FOLDER", str(tmp_path / "file"))
+    with pytest.raises(ImproperlyConfigured, match=r"^FOLDER is '.*file', which cannot be a folder: File exists\.$"):
+        env.folder("FOLDER", default=tmp_path)

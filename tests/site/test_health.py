@@ -1,10 +1,19 @@
 """Alive and ready, as a supervisor asks."""
 
+import json
+import logging
+import sys
+
 import pytest
+import servers
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
+from django.db.migrations.recorder import MigrationRecorder
 
 from authzsite import health
+from policies import store
+from policies.models import PolicyVersion
+from tests.site.test_settings import manage
 
 
 def test_alive_needs_no_database(client):
@@ -18,7 +27,7 @@ def test_ready_names_every_part_and_the_policy_version(client):
     answer = client.get("/health/ready")
     assert answer.status_code == 200, answer.content
     checks = answer.json()["checks"]
-    assert set(checks) == {"database", "migrations", "broker", "policies"}
+    assert set(checks) == {"database", "migrations", "broker", "policies", "disk"}
     assert checks["policies"]["version"] >= 1
     assert checks["broker"]["kind"] == ("redis" if settings.REDIS_URL else "filesystem")
 
@@ -50,3 +59,67 @@ def test_not_ready_is_503_with_the_same_shape(client, monkeypatch):
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
 def test_health_is_only_read(client, path):
     assert client.post(path).status_code == 405
+
+
+@pytest.mark.django_db
+def test_a_database_of_another_release_is_not_ready(client):
+    recorder = MigrationRecorder(connection)
+    last = recorder.migration_qs.filter(app="policies").order_by("name").last()
+    recorder.record_unapplied("policies", last.name)
+    told = client.get("/health/ready").json()["checks"]["migrations"]
+    assert told == {"ok": False, "detail": f"1 migrations are not applied, the first is policies.{last.name}."}
+    recorder.record_applied("policies", last.name)
+    recorder.record_applied("catalog", "9999_of_tomorrow")
+    told = client.get("/health/ready").json()["checks"]["migrations"]
+    assert told["detail"] == "The database is of a later release: catalog.9999_of_tomorrow is not known here."
+
+
+@pytest.mark.django_db
+def test_without_the_row_of_the_version_nothing_is_answered(client):
+    PolicyVersion.objects.all().delete()
+    store.drop()
+    answer = client.get("/health/ready")
+    assert answer.status_code == 503
+    assert answer.json()["checks"]["policies"]["ok"] is False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="The limit on the size of files is Linux's.")
+def test_a_full_disk_is_said_plainly(tmp_path):
+    show = (
+        "import json, resource; from authzsite import health; before = health.outcome(health.disk); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); "
+        "print(json.dumps([before, health.outcome(health.disk)]))"
+    )
+    told = manage("shell", "--verbosity", "0", "-c", show, folder=tmp_path)
+    before, after = json.loads(told.stdout.splitlines()[-1])
+    assert before == {"ok": True}
+    assert after == {"ok": False, "detail": "Nothing can be written into VAR_DIR: File too large."}
+    assert "not_ready" in told.stderr + told.stdout
+
+
+def test_a_broker_that_refuses_is_said_plainly(tmp_path):
+    show = "import json; from authzsite import health; print(json.dumps(health.outcome(health.broker)))"
+    away = f"redis://127.0.0.1:{servers.free_port()}/0"
+    told = manage("shell", "--verbosity", "0", "-c", show, folder=tmp_path, REDIS_URL=away)
+    assert json.loads(told.stdout.splitlines()[-1]) == {
+        "ok": False,
+        "detail": "broker cannot be reached (OperationalError).",
+    }
+
+
+def test_the_log_says_once_what_is_missing_and_when_it_is_back(caplog):
+    is_away = True
+
+    def warehouse():
+        if is_away:
+            raise OSError("at 10.0.0.7")
+        return {}
+
+    with caplog.at_level(logging.WARNING, logger="authzsite.health"):
+        for _ in range(3):
+            health.outcome(warehouse)
+        is_away = False
+        for _ in range(3):
+            health.outcome(warehouse)
+    assert [record.getMessage() for record in caplog.records] == ["not_ready", "ready_again"]
+    assert caplog.records[0].error == "at 10.0.0.7"

@@ -186,6 +186,7 @@ class Kind:
     `module` is the job that makes it. `prepare` may add files to the snapshot that the job reads, `after_load` use what
     was loaded, right before the run is READY and in the same transaction; what they raise as `policies.errors` or
     OSError ends the run with its sentence. Those of `is_nightly` run every night with the defaults of their parameters.
+    With `keeps_snapshot` what a run was made from stays beside its results, so that more can be asked of it later.
     """
 
     name: str
@@ -195,6 +196,7 @@ class Kind:
     tables: tuple[ResultTable, ...]
     parameters: tuple[Parameter, ...] = ()
     is_nightly: bool = False
+    keeps_snapshot: bool = False
     prepare: Callable[[Report, Path], None] = field(default=_nothing_to_add)
     after_load: Callable[[Report], None] = field(default=_nothing_to_do)
 

@@ -41,11 +41,11 @@ def make(report_id: UUID) -> Report.Status:
     except Exception as error:  # noqa: BLE001 - whatever goes wrong in it, the row must not say RUNNING for ever
         said = error.log if isinstance(error, JobFailed) else None
         runs.fail(report, problem=_problem(report, error), log=said)
-    finally:
-        shutil.rmtree(folder / "input", ignore_errors=True)
     report.refresh_from_db()
     if report.status != Report.Status.READY:
         shutil.rmtree(folder, ignore_errors=True)
+    elif not KINDS[report.kind].keeps_snapshot:
+        shutil.rmtree(folder / "input")
     return Report.Status(report.status)
 
 

@@ -31,9 +31,19 @@ DONE, BAD_INPUT, FAILED = 0, 10, 11
 #: The number of the schemas of snapshots that jobs read (catalog/reporting/tables.py).
 SCHEMA = 1
 
+_ENDED = "Spark ended before the report was finished."
+
 _PROJECT = Path(__file__).parents[2]
 #: What executors need of this project.
-_SHIPPED = ("policies/__init__.py", "policies/engine", "catalog/__init__.py", "catalog/spark")
+_SHIPPED = (
+    "policies/__init__.py",
+    "policies/engine",
+    "catalog/__init__.py",
+    "catalog/reporting/__init__.py",
+    "catalog/reporting/disk.py",
+    "catalog/reporting/slices.py",
+    "catalog/spark",
+)
 
 
 class BadInput(Exception):
@@ -83,11 +93,10 @@ def run(name: str, work: Callable[[Job], Mapping[str, Any]], argv: Sequence[str]
         _done(name, work, told.input.rstrip("/"), told.output.rstrip("/"))
     except BadInput as error:
         return _ended(BAD_INPUT, str(error))
-    except SparkUnavailable as error:
+    except (SparkUnavailable, _SparkFailed) as error:
         return _ended(FAILED, str(error))
-    except (Py4JError, PySparkException, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return _ended(FAILED, _sentence(error))
+    except OSError as error:
+        return _ended(FAILED, _sentence(error, str(error)))
     return DONE
 
 
@@ -114,7 +123,10 @@ def _done(name: str, work: Callable[[Job], Mapping[str, Any]], source: str, targ
     with session(name) as spark:
         if has_executors(spark):
             spark.sparkContext.addPyFile(str(_shipped(Path(os.environ.get("VAR_DIR") or _PROJECT / "var") / "spark")))
-        summary = work(Job(spark, source, target, parameters, manifest))
+        try:
+            summary = work(Job(spark, source, target, parameters, manifest))
+        except (Py4JError, PySparkException) as error:
+            raise _SparkFailed(_logged(error)) from None
     where, folder = fs.FileSystem.from_uri(target)
     where.create_dir(folder)
     with where.open_output_stream(f"{folder}/summary.json") as stream:
@@ -146,9 +158,22 @@ def _shipped(folder: Path) -> Path:
     return archive
 
 
-def _sentence(error: Exception) -> str:
-    """Return what somebody who waits for a report should read about an error of Spark."""
-    text = str(error)
+class _SparkFailed(Exception):
+    """An error of Spark as a sentence."""
+
+
+def _logged(error: Exception) -> str:
+    """Write what Spark says to the log, as long as its Java program can be asked, and return the sentence about it."""
+    try:
+        text = str(error)
+    except OSError:
+        return _ENDED
+    sys.stderr.write(f"{text}\n")
+    return _sentence(error, text)
+
+
+def _sentence(error: Exception, text: str) -> str:
+    """Return what somebody who waits for a report should read about an error."""
     if "No space left on device" in text:
         return "There is no room left on the disk."
     if "OutOfMemoryError" in text:
@@ -156,7 +181,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, Py4JJavaError | PySparkException | OSError):
         first = next((line.strip() for line in text.splitlines() if line.strip()), "no reason was given")
         return f"Spark could not do it: {first}"
-    return "Spark ended before the report was finished."
+    return _ENDED
 
 
 def _ended(code: int, sentence: str) -> int:

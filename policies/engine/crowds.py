@@ -11,7 +11,7 @@ actor on each kind of entity once (rules/datazone.md DZ-55 to DZ-57, DZ-67).
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyroaring import BitMap, FrozenBitMap
 
@@ -110,12 +110,17 @@ class Alike:
 class Crowd:
     """Who reaches the entities of a group: `shared` all of them, `more` further actors of single entities.
 
-    `more` leaves out entities that nobody else reaches.
+    `more` leaves out entities that nobody else reaches. `decided` are those among them that a restricted allow reaches.
     """
 
     alike: Alike
     shared: FrozenBitMap
     more: Mapping[int, FrozenBitMap]
+    decided: Mapping[int, FrozenBitMap] = field(default_factory=dict)
+
+    def of(self, number: int) -> FrozenBitMap:
+        """Return who reaches one entity of the group."""
+        return self.shared | self.more[number] if number in self.more else self.shared
 
 
 class Crowds:
@@ -196,16 +201,19 @@ class Crowds:
     def _single(self, slice_: "_Slice", alike: Alike, covering: Sequence[int], shared: Sequence[FrozenBitMap]) -> Crowd:
         """Look at each entity of a group whose owners or restrictions count."""
         more: dict[int, FrozenBitMap] = {}
+        decided: dict[int, FrozenBitMap] = {}
         own = [frozenset[str]().union(*(_tokens(self.units[one], kind) for one in covering)) for kind in range(3)]
         answers: dict[frozenset[str], bool] = {}
         is_alike = not any(self.units[number].towards for number in covering)
         for number in alike.entities:
             plain, limited, denied = (shared[kind] | self._near(slice_, number, own[kind]) for kind in range(3))
-            decided = self._decided(slice_, number, limited - denied, own, answers if is_alike else {})
-            found = (plain - limited - denied) | decided | self._people.always
+            allowed = self._decided(slice_, number, limited - denied, own, answers if is_alike else {})
+            if allowed:
+                decided[number] = allowed
+            found = (plain - limited - denied) | allowed | self._people.always
             if found:
                 more[number] = found
-        return Crowd(alike, NONE, more)
+        return Crowd(alike, NONE, more, decided)
 
     def _decided(
         self,

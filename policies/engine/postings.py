@@ -32,9 +32,9 @@ Group = tuple[str, str, str, "array[int]"]
 class Postings:
     """Which entities have which facet values. Extents are kept, so one object should serve one set of facts.
 
-    `urns` and `types` are those of entity 0, 1, 2 …; `rows` their other facets one by one, `groups` those that many share;
-    `fields` the fields that were loaded, whether or not any row has them. `below` maps a node to all nodes under it when
-    rows hold direct values of hierarchical fields; without it they must be closed already.
+    `urns` and `types` are those of entity 0, 1, 2 …; `rows` their other facets one by one, `groups` those that many
+    share; `fields` the fields that were loaded, whether or not any row has them. `below` maps a node to all nodes under
+    it when rows hold direct values of hierarchical fields; without it they must be closed already.
     """
 
     def __init__(

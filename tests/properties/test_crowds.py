@@ -21,8 +21,7 @@ def by_crowds(snapshot: Snapshot, postings: Postings, actors: list[Actor], privi
     for crowd in Crowds(snapshot, privilege, units, People(actors)).of(postings):
         seen += crowd.alike.entities
         for number in crowd.alike.entities:
-            people = crowd.shared | crowd.more[number] if number in crowd.more else crowd.shared
-            found.update((actors[person].urn, postings.urns[number]) for person in people)
+            found.update((actors[person].urn, postings.urns[number]) for person in crowd.of(number))
     assert sorted(seen) == list(range(len(postings.urns)))
     return found
 

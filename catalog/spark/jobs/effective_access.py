@@ -1,80 +1,108 @@
-"""Who may use which privilege on what, over the whole catalog."""
+"""Who may use which privilege on what, over the whole catalog: exact counts per person, per entity and per place.
+
+The catalog is cut into slices of entity numbers. Each goes through the engine in a process of its own, with statements
+and people broadcast: `bulk` counts what each person reaches, `crowds` who reaches each entity. Slices add up.
+"""
 
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions as f
 
-from catalog.spark.arrow import in_pairs
-from catalog.spark.job import Job, progress, run
-from catalog.spark.snapshots import actors_of, below_of, snapshot_of
-from policies.engine import bulk, matching
-from policies.engine.postings import Postings
+from catalog.reporting import disk, slices
+from catalog.spark.counting import PLACES, Count, counted
+from catalog.spark.job import BadInput, Job, progress, run
 
-#: How many entities one slice has.
-SLICE = 262_144
+#: Shares of the catalog, in percent, up to which people are counted together.
+_REACHES = (0, 1, 10, 25, 50, 75, 99, 100)
+
+_MOST_BARS = 20
 
 
 def work(job: Job) -> Mapping[str, Any]:
-    """Count, for each privilege and person, the entities it may be used on."""
-    privileges: list[str] = job.parameters["privileges"]
+    """Count, and write the tables."""
     progress("Reading policies and people")
-    snapshot = snapshot_of(job.table("policies"), job.manifest["policy_version"])
-    actors = actors_of(job.table("users"), job.table("memberships"), job.table("roles"))
-    below = below_of(job.table("ancestries"))
-    fields = snapshot.fields_for(privileges)
-    shared = job.spark.sparkContext.broadcast((snapshot, actors, below, fields, privileges))
-    slice_ = f.floor(f.col("number") / SLICE).cast("int").alias("slice")
-    entities = job.frame("entities").select(slice_, "number", "urn", "type")
-    facets = job.frame("facets").where(f.col("field").isin(sorted(fields))).withColumnRenamed("entity", "number")
-    facets = facets.select(slice_, "number", "field", "value", f.col("type").alias("owner_type"))
+    try:
+        state = slices.state_of(job.source, job.manifest["policy_version"])
+        counts = counted(job, state, job.parameters["privileges"])
+    except (slices.Corrupt, disk.UnknownPolicy) as error:
+        raise BadInput(str(error)) from error
+    progress("Writing the results")
+    return _written(job, state, counts)
 
-    def counted(one: pa.Table, facts: pa.Table) -> pa.Table:
-        snapshot, actors, below, fields, privileges = shared.value
-        numbers = {number: place for place, number in enumerate(one.column("number").to_pylist())}
-        rows = zip(
-            *(facts.column(name).to_pylist() for name in ("number", "field", "value", "owner_type")), strict=True
-        )
-        postings = Postings(
-            urns=one.column("urn").to_pylist(),
-            types=one.column("type").to_pylist(),
-            fields=fields | {matching.OWNER},
-            rows=((numbers[number], field, value, kind) for number, field, value, kind in rows),
-            below=below,
-        )
-        found = [
-            (privilege, urn, count)
-            for privilege in privileges
-            for urn, count in bulk.Reach(postings, snapshot, privilege).counts(actors).items()
-        ]
-        columns = zip(*found, strict=True) if found else ([], [], [])
-        return pa.table(dict(zip(("privilege", "person", "entities"), columns, strict=True)))
 
-    progress("Counting")
-    found = in_pairs(entities, facets, ["slice"], counted, "privilege string, person string, entities long")
-    parts = found.toArrow()
-    totals: Counter[tuple[str, str]] = Counter()
-    for privilege, person, count in _rows(parts, ("privilege", "person", "entities")):
-        totals[privilege, person] += count
-    ordered = sorted(totals.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
-    job.write(
-        "people",
-        pa.table(
-            {
-                "privilege": pa.array([privilege for (privilege, _), _ in ordered], pa.string()),
-                "person": pa.array([person for (_, person), _ in ordered], pa.string()),
-                "entities": pa.array([count for _, count in ordered], pa.int64()),
+def _written(job: Job, state: slices.State, counts: Mapping[str, Count]) -> dict[str, Any]:
+    urns = job.table("entities", ["number", "urn"]).sort_by("number").column("urn").combine_chunks()
+    people = pa.array([actor.urn for actor in state.actors], pa.string())
+    job.write("people", _ranked(counts, "person", "entities", lambda count: (people, count.people)))
+    job.write("entities", _ranked(counts, "entity", "people", lambda count: (urns, count.entities)))
+    for kind in PLACES:
+        job.write(f"{kind}s", _places(counts, kind))
+    return {"numbers": list(_numbers(state, counts, len(urns))), "charts": list(_charts(counts, len(urns)))}
+
+
+def _ranked(
+    counts: Mapping[str, Count], name: str, counting: str, of: Callable[[Count], tuple[pa.Array, Sequence[int]]]
+) -> pa.Table:
+    parts = []
+    for privilege, count in counts.items():
+        names, values = of(count)
+        columns = {
+            "privilege": pa.array([privilege] * len(names), pa.string()),
+            name: names,
+            counting: pa.array(values, pa.int64()),
+        }
+        parts.append(pa.table(columns).sort_by([(counting, "descending"), (name, "ascending")]))
+    return pa.concat_tables(parts)
+
+
+def _places(counts: Mapping[str, Count], kind: str) -> pa.Table:
+    rows = [
+        (privilege, name, place.entities, len(place.people), place.accesses)
+        for privilege, count in counts.items()
+        for (kind_, name), place in sorted(count.places.items(), key=lambda item: (-item[1].accesses, item[0]))
+        if kind_ == kind
+    ]
+    types = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int64())
+    names = ("privilege", kind, "entities", "people", "accesses")
+    return pa.table({name: pa.array([row[i] for row in rows], types[i]) for i, name in enumerate(names)})
+
+
+def _numbers(state: slices.State, counts: Mapping[str, Count], entities: int) -> Iterable[dict[str, Any]]:
+    yield {"title": "People", "value": len(state.actors)}
+    yield {"title": "Entities", "value": entities}
+    for privilege, count in counts.items():
+        yield {"title": f"{privilege}: who may use it on what, as pairs", "value": sum(count.people)}
+        yield {"title": f"{privilege}: people who reach nothing", "value": count.people.count(0)}
+        yield {"title": f"{privilege}: entities that nobody reaches", "value": count.entities.count(0)}
+
+
+def _charts(counts: Mapping[str, Count], entities: int) -> Iterable[dict[str, Any]]:
+    for privilege, count in counts.items():
+        for kind in PLACES:
+            found = [(name, place.accesses) for (kind_, name), place in count.places.items() if kind_ == kind]
+            largest = sorted(found, key=lambda one: (-one[1], one[0]))[:_MOST_BARS]
+            bars = [{"urn": name, "label": name, "value": value} for name, value in largest]
+            yield {
+                "name": f"{kind}s {privilege}",
+                "title": f"{privilege} by {kind}: pairs of person and entity",
+                "bars": bars,
+                "over_time": kind == "platform",
             }
-        ),
-    )
-    return {"numbers": {"people": len(actors), "entities": job.manifest["rows"]["entities"]}}
+        yield {
+            "name": f"reach {privilege}",
+            "title": f"{privilege}: people by reach",
+            "bars": _reaches(count, entities),
+        }
 
 
-def _rows(table: pa.Table, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    return zip(*(table.column(name).to_pylist() for name in names), strict=True)
+def _reaches(count: Count, entities: int) -> list[dict[str, Any]]:
+    bars = [0] * len(_REACHES)
+    for reached in count.people:
+        bars[next(place for place, most in enumerate(_REACHES) if reached * 100 <= most * entities)] += 1
+    labels = ["nothing", *(f"up to {most} %" for most in _REACHES[1:-1]), "more"]
+    return [{"label": label, "value": value} for label, value in zip(labels, bars, strict=True)]
 
 
 def main(argv: Sequence[str]) -> int:

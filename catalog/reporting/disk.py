@@ -1,4 +1,4 @@
-"""The tables of a snapshot as the engine takes them: statements of all policies and grants, and actors."""
+"""The tables of a snapshot on disk as the engine takes them: statements, actors, hierarchies, without Django."""
 
 import json
 from collections import defaultdict

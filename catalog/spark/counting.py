@@ -1,0 +1,209 @@
+"""Counts who may use privileges on what, slice by slice: entities by person, people by entity, both by place.
+
+It stands apart from the job, since what travels to the processes of Spark has to be found in a module by its name.
+"""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from catalog.reporting import slices
+from catalog.spark.arrow import in_groups
+from catalog.spark.job import Job, progress
+from policies.engine import bulk, matching
+from policies.engine.crowds import Crowd, Crowds, People, Unit, units_of
+from policies.engine.postings import Postings
+
+#: How many entities a slice has at most, and how many slices there are at least.
+SLICE, FEWEST = 262_144, 4
+
+#: What counts are broken down by: name of the place → field.
+PLACES = {"domain": matching.DOMAIN, "platform": slices.PLATFORM, "tag": matching.TAG}
+
+_SCHEMA = "privilege string, what string, name string, entities long, accesses long, found binary"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What every slice is given."""
+
+    state: slices.State
+    units: Mapping[str, tuple[Unit, ...]]
+    fields: frozenset[str]
+
+
+@dataclass(slots=True)
+class Place:
+    """One domain, platform or tag: its entities, who reaches any of them, and how many pairs of both there are."""
+
+    entities: int
+    accesses: int
+    people: BitMap
+
+
+@dataclass(slots=True)
+class Count:
+    """What was counted for one privilege: entities by person, people by entity, and places by (kind, URN)."""
+
+    people: "array[int]"
+    entities: "array[int]"
+    places: dict[tuple[str, str], Place]
+
+
+def counted(job: Job, state: slices.State, privileges: Sequence[str], *, at_least: int = FEWEST) -> dict[str, Count]:
+    """Return what was counted for each privilege, in at least so many slices."""
+    numbers = slices.numbers_of(job.source)
+    types = pc.unique(job.table("entities", ["type"]).column("type")).to_pylist()
+    units = {privilege: units_of(state.snapshot, privilege, types) for privilege in privileges}
+    sent = job.spark.sparkContext.broadcast(_Shared(state, units, state.fields_for(privileges)))
+    spans = _spans(len(numbers), at_least)
+    progress("Counting", 0, len(numbers))
+
+    def of_slice(spans: pa.Table) -> pa.Table:
+        row = spans.to_pylist()[0]
+        return _counted_slice(sent.value, pa.array(memoryview(row["numbers"]).cast("q"), pa.int64()), row["slice"])
+
+    frame = job.spark.createDataFrame(
+        pa.table(
+            {
+                "slice": pa.array(range(len(spans)), pa.int32()),
+                "numbers": pa.array([_bytes(numbers[start:end]) for start, end in spans], pa.binary()),
+            }
+        )
+    ).repartition(max(len(spans), 1), "slice")
+    found = in_groups(frame, ["slice"], of_slice, _SCHEMA)
+    sizes = [end - start for start, end in spans]
+    counts = {privilege: Count(_zeros(len(state.actors)), _zeros(0), {}) for privilege in privileges}
+    by_slice: dict[str, dict[int, bytes]] = defaultdict(dict)
+    done = 0
+    for row in found.toLocalIterator(prefetchPartitions=True):
+        count = counts[row["privilege"]]
+        if row["what"] == "people":
+            for person, more in enumerate(memoryview(row["found"]).cast("q")):
+                count.people[person] += more
+        elif row["what"] == "entities":
+            by_slice[row["privilege"]][int(row["name"])] = row["found"]
+            done += sizes[int(row["name"])]
+            progress("Counting", done // len(privileges), len(numbers))
+        else:
+            _add_place(count, row)
+    for privilege, parts in by_slice.items():
+        for _, part in sorted(parts.items()):
+            counts[privilege].entities.frombytes(part)
+    return counts
+
+
+def _counted_slice(shared: _Shared, numbers: pa.Array, number: int) -> pa.Table:
+    """Return what one slice adds, as rows of _SCHEMA."""
+    fields = shared.fields | frozenset(PLACES.values())
+    found = slices.read(shared.state, fields, numbers)
+    rows: list[tuple[str, str, str, int, int, bytes]] = []
+    people = People(shared.state.actors)
+    places = _Places(found.postings)
+    for privilege, units in shared.units.items():
+        reached = bulk.Reach(found.postings, shared.state.snapshot, privilege).counts(shared.state.actors)
+        by_person = array("q", (reached[actor.urn] for actor in shared.state.actors))
+        by_entity = _zeros(len(found.numbers))
+        tally = _Tally(places, len(people.actors))
+        for crowd in Crowds(shared.state.snapshot, privilege, units, people).of(found.postings):
+            _count_entities(crowd, by_entity)
+            tally.add(crowd, by_entity)
+            for allowed in crowd.decided.values():
+                for person in allowed:
+                    by_person[person] += 1
+        rows.append((privilege, "people", "", 0, 0, by_person.tobytes()))
+        rows.append((privilege, "entities", str(number), 0, 0, by_entity.tobytes()))
+        rows += [(privilege, *place) for place in tally.rows()]
+    names = [part.split()[0] for part in _SCHEMA.split(", ")]
+    return pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
+
+
+def _count_entities(crowd: Crowd, by_entity: "array[int]") -> None:
+    size = len(crowd.shared)
+    for number in crowd.alike.entities:
+        by_entity[number] = size
+    for number, others in crowd.more.items():
+        by_entity[number] += len(others)
+
+
+class _Places:
+    """The places of each entity of a slice, by number."""
+
+    def __init__(self, postings: Postings) -> None:
+        self.names: list[tuple[str, str]] = []
+        self.sizes: list[int] = []
+        self.of: dict[int, list[int]] = defaultdict(list)
+        for kind, field in PLACES.items():
+            for value, entities in sorted(postings.values(field).items()):
+                for number in entities:
+                    self.of[number].append(len(self.names))
+                self.names.append((kind, value))
+                self.sizes.append(len(entities))
+
+
+class _Tally:
+    """Who reaches any entity of each place, and how many pairs of person and entity there are."""
+
+    def __init__(self, places: _Places, people: int) -> None:
+        self._places = places
+        self._people = people
+        self._reached = [BitMap() for _ in places.names]
+        self._accesses = [0] * len(places.names)
+        self._full: set[int] = set()
+
+    def add(self, crowd: Crowd, by_entity: "array[int]") -> None:
+        """Count a crowd at the places of its entities."""
+        touched: set[int] = set()
+        for number in crowd.alike.entities:
+            for place in self._places.of.get(number, ()):
+                self._accesses[place] += by_entity[number]
+                touched.add(place)
+        self._reach(touched, crowd.shared)
+        for number, others in crowd.more.items():
+            self._reach(self._places.of.get(number, ()), others)
+
+    def _reach(self, places: Iterable[int], people: Any) -> None:
+        for place in places:
+            if place not in self._full:
+                self._reached[place] |= people
+                if len(self._reached[place]) == self._people:
+                    self._full.add(place)
+
+    def rows(self) -> list[tuple[str, str, int, int, bytes]]:
+        """Return kind, URN, entities, accesses and the people as a serialized bitmap."""
+        return [
+            (kind, value, self._places.sizes[place], self._accesses[place], self._reached[place].serialize())
+            for place, (kind, value) in enumerate(self._places.names)
+        ]
+
+
+def _add_place(count: Count, row: Any) -> None:
+    key = (row["what"], row["name"])
+    people = BitMap.deserialize(bytes(row["found"]))
+    known = count.places.get(key)
+    if known is None:
+        count.places[key] = Place(row["entities"], row["accesses"], people)
+    else:
+        known.entities += row["entities"]
+        known.accesses += row["accesses"]
+        known.people |= people
+
+
+def _spans(count: int, at_least: int) -> list[tuple[int, int]]:
+    """Return the slices as ranges of places, as equal as can be."""
+    parts = min(max(-(-count // SLICE), at_least), count)
+    return [(count * part // parts, count * (part + 1) // parts) for part in range(parts)]
+
+
+def _bytes(numbers: pa.Array) -> bytes:
+    return array("q", numbers.to_pylist()).tobytes()
+
+
+def _zeros(length: int) -> "array[int]":
+    return array("q", bytes(8 * length))

@@ -280,6 +280,8 @@ SPECTACULAR_SETTINGS = {
         "UserState": "policies.models.people.User.State",
         "TokenDuration": "policies.api.tokens.CHOICES",
         "InviteDuration": "policies.api.invites.CHOICES",
+        "FindingState": "catalog.models.finding.Finding.State",
+        "ReportStatus": "catalog.models.report.Report.Status",
     },
     "PREPROCESSING_HOOKS": ["policies.api.schema.canonical"],
     "POSTPROCESSING_HOOKS": [

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from django.utils import timezone
 
-from catalog.models import Report, ReportRow
+from catalog.models import Finding, Report, ReportRow
 from catalog.reporting import results, runs
 from catalog.reporting.kind import Column, ColumnKind, Kind
 from catalog.reporting.kinds import KINDS
@@ -92,6 +92,9 @@ def _type(column: Column) -> pa.DataType:
     return pa.int64() if column.kind is ColumnKind.NUMBER else pa.string()
 
 
+#: A finding that is there, as the number of its row.
+FOUND = 10_001
+
 #: Runs that are there under known addresses, for the tables of URLs.
 READY, EARLIER, FAILED, RUNNING, NONE = (UUID(int=number) for number in range(1, 6))
 KIND, TABLE = "effective_access", "people"
@@ -107,7 +110,7 @@ SUMMARY = {
 
 
 def shelve() -> None:
-    """Store a run of each status, and a few rows of those that came through."""
+    """Store a run of each status, a few rows of those that came through, and a finding."""
     now = timezone.now()
     about = {"kind": KIND, "parameters": {"privileges": ["VIEW_ENTITY_PAGE"]}, "requested_by": SYSTEM.urn}
     ended = about | {"started_at": now, "finished_at": now, "log": "Some lines\nof a log"}
@@ -124,3 +127,15 @@ def shelve() -> None:
             ReportRow(report_id=run, table=TABLE, position=place, key=f"key {place}", text="some words", values=value)
             for place, value in enumerate(values)
         )
+    Finding.objects.create(
+        pk=FOUND,
+        kind="role_mapping_check",
+        key="grant_missing x",
+        type="grant_missing",
+        severity=Finding.Severity.HIGH,
+        sentence="reader cannot read shop.orders, as the catalog says it may.",
+        repair=VALUES[ColumnKind.SQL],
+        values={"entity": VALUES[ColumnKind.ENTITY], "actor": VALUES[ColumnKind.ACTOR]},
+        first_seen_id=EARLIER,
+        last_seen_id=READY,
+    )

@@ -13,7 +13,7 @@ from rest_framework import serializers
 from policies.api.problems import MEDIA_TYPE
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-Shape = type[serializers.Serializer[Any]] | serializers.Serializer[Any]
+Shape = type[serializers.Serializer[Any]] | serializers.Serializer[Any] | OpenApiTypes
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -108,6 +108,7 @@ def described(
     is_versioned: bool = False,
     moves_version: bool = False,
     tag: str | None = None,
+    media_type: str = "application/json",
 ) -> Callable[[Method], Method]:
     """Describe one method of a view: its id and summary, what it takes, and everything it can answer."""
     refusals = {*_ALWAYS, *statuses, *(_WITH_BODY if body is not None else ()), *((412,) if is_versioned else ())}
@@ -122,7 +123,7 @@ def described(
         parameters=parameters,
         tags=[tag] if tag else None,
         responses={
-            status: done,
+            (status, media_type): done,
             **{(code, MEDIA_TYPE): OpenApiResponse(ProblemOut, REASONS[code]) for code in sorted(refusals)},
         },
     )

@@ -6,6 +6,7 @@ names nothing is refused after the guard, so such a call shows who gets past it.
 
 from urllib.parse import quote
 
+from tests import finished
 from tests.web.catalog.conftest import ORDERS, READER
 
 NAMES = {
@@ -18,6 +19,8 @@ NAMES = {
     "NO_ROLE": "urn:li:dataHubRole:none",
     "NO_POLICY": "urn:li:dataHubPolicy:none",
     "MAY_READ": "urn:li:dataHubRole:Reader",
+    "READY_RUN": str(finished.READY),
+    "NO_RUN": str(finished.NONE),
     "NO_ID": "00000000-0000-0000-0000-000000000000",
 }
 
@@ -124,6 +127,22 @@ api-external-roles-other | POST /api/v1/external-roles | 401 400 400 400 400 | {
 api-external-role | GET /api/v1/external-roles/READER/ | 401 200 200 200 200
 api-external-role | PUT /api/v1/external-roles/READER/ | 401 400 400 400 400 | {"name": "New"}
 api-external-role | PATCH /api/v1/external-roles/READER/ | 401 403 403 403 200
+api-reports | GET /api/v1/reports/ | 401 403 403 403 200
+api-reports | POST /api/v1/reports/ | 401 403 403 403 409 | {"kind": "effective_access"}
+api-reports-other | POST /api/v1/reports | 401 403 403 403 409 | {"kind": "effective_access", "parameters": {}}
+api-report-kinds | GET /api/v1/reports/kinds/ | 401 403 403 403 200
+api-report | GET /api/v1/reports/READY_RUN/ | 401 403 403 403 200
+api-report | GET /api/v1/reports/NO_RUN/ | 401 403 403 403 404
+api-report-cancel | POST /api/v1/reports/READY_RUN/cancel/ | 401 403 403 403 409
+api-report-cancel-other | POST /api/v1/reports/NO_RUN/cancel | 401 403 403 403 404
+api-report-table | GET /api/v1/reports/READY_RUN/tables/people/ | 401 403 403 403 200
+api-report-csv | GET /api/v1/reports/READY_RUN/tables/people/csv/ | 401 403 403 403 200
+api-report-json | GET /api/v1/reports/READY_RUN/tables/people/json/ | 401 403 403 403 200
+api-report-differences | GET /api/v1/reports/READY_RUN/tables/people/differences/ | 401 403 403 403 400
+api-findings | GET /api/v1/reports/findings/ | 401 403 403 403 200
+api-findings | PATCH /api/v1/reports/findings/ | 401 403 403 403 200 | {"ids": [1], "state": "CLOSED"}
+api-finding | GET /api/v1/reports/findings/1/ | 401 403 403 403 404
+api-finding | PATCH /api/v1/reports/findings/1/ | 401 403 403 403 400
 gms-config | GET /config | 200 200 200 200 200
 gms-aspects | POST /aspects | 401 400 400 400 400
 aspects | POST /aspects/ | 401 400 400 400 400

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from catalog.web import urls
-from tests.finished import EARLIER, FAILED, KIND, NONE, READY, RUNNING
+from tests.finished import EARLIER, FAILED, FOUND, KIND, NONE, READY, RUNNING
 from tests.web.catalog.conftest import BOARD, DATABASE, EUROPE, ORDERS, OWNER, PII, READER, REVENUE, SALES, SHOP, store
 from tests.web.test_markup import HOSTILE, check
 
@@ -92,6 +92,9 @@ TABLE = {
         role(OWNER, "held/"): (200, 200, 200, 200),
         role("urn:li:corpuser:none", "held/"): (404, 404, 404, 404),
     },
+    "findings": managed("/reports/findings")
+    | managed("/reports/findings?state=ANY&severity=none&type=grant_missing&assignee=otto&q=x"),
+    "finding": managed(f"/reports/findings/{FOUND}") | managed("/reports/findings/1", 404),
     "reports": managed("/reports") | managed("/reports?kind=none&status=READY&page=9"),
     "report-new": managed(f"/reports/new/{KIND}")
     | managed(f"/reports/new/{KIND}?again={READY}")

@@ -1,0 +1,166 @@
+"""What reports found wrong, over the API: a list, one, and what becomes of them (docs/reports.md)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.models import Finding
+from catalog.queries import findings as reading
+from catalog.services import findings as service
+from catalog.services import reports
+from policies.api import fields
+from policies.api.base import Door, Paged, page_of
+from policies.api.described import described
+from policies.engine.model import Actor
+from policies.guard import needs
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+
+TAG = "reports"
+SEES = needs(reports.NEEDED)
+
+#: How many findings one call may change.
+_MOST = 10_000
+
+
+class ReportFindingOut(serializers.Serializer[Any]):
+    """A finding. What could name something that the caller may not view is null, and `values` empty."""
+
+    id = serializers.IntegerField()
+    kind = serializers.CharField(help_text="The kind of the report.")
+    key = serializers.CharField(allow_null=True, help_text="The same in every run.")
+    type = serializers.CharField()
+    severity = serializers.ChoiceField(Finding.Severity.choices)
+    state = serializers.ChoiceField(Finding.State.choices)
+    assignee = serializers.CharField(allow_null=True)
+    note = serializers.CharField(allow_blank=True)
+    decided_by = serializers.CharField(allow_null=True, help_text="Null: nobody, or a run.")
+    decided_at = serializers.DateTimeField(allow_null=True)
+    sentence = serializers.CharField(allow_null=True)
+    repair = serializers.CharField(allow_null=True, help_text="The statement that would end it in the source system.")
+    values = serializers.DictField()
+    is_concealed = serializers.BooleanField()
+    first_seen = serializers.UUIDField(allow_null=True, help_text="The run; null when it is no longer kept.")
+    first_seen_at = serializers.DateTimeField()
+    last_seen = serializers.UUIDField(allow_null=True)
+    last_seen_at = serializers.DateTimeField()
+
+
+class FindingFilters(Paged):
+    """Which findings to list; in every state unless one is given."""
+
+    q = fields.Text(required=False, allow_blank=True, max_length=512, help_text="Every word is in the sentence.")
+    kind = fields.Text(required=False, max_length=64)
+    type = fields.Text(required=False, max_length=64)
+    severity = serializers.ChoiceField(Finding.Severity.choices, required=False)
+    state = serializers.ChoiceField(Finding.State.choices, required=False)
+    assignee = fields.Urn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
+
+
+class DecisionIn(fields.Strict):
+    """What becomes of a finding. ACCEPTED needs a note, ASSIGNED an assignee."""
+
+    state = serializers.ChoiceField(Finding.State.choices)
+    note = fields.Text(required=False, max_length=4000)
+    assignee = fields.Urn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
+
+    def contradictions(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Say what a state lacks, and what it has no use for."""
+        state = given.get("state")
+        found = {}
+        if state == Finding.State.ASSIGNED and "assignee" not in given:
+            found["assignee"] = [ErrorDetail("Say to whom.", "required")]
+        if state != Finding.State.ASSIGNED and "assignee" in given:
+            found["assignee"] = [ErrorDetail("Only what is ASSIGNED has an assignee.", "field.unused")]
+        if state == Finding.State.OPEN and "note" in given:
+            found["note"] = [ErrorDetail("What is opened again keeps its note.", "field.unused")]
+        return found
+
+
+class DecisionsIn(DecisionIn):
+    """What becomes of several findings."""
+
+    ids = serializers.ListField(child=fields.Whole(min_value=1), min_length=1, max_length=_MOST)
+
+
+class ChangedOut(serializers.Serializer[Any]):
+    """How many findings were changed; those that are gone are passed over."""
+
+    changed = serializers.IntegerField(min_value=0)
+
+
+class _Findings(Door):
+    def shown(self, findings: Sequence[Finding]) -> list[Any]:
+        """Return findings as they are sent."""
+        concealed = reading.concealed(findings=findings, by=self.actor)
+        return [ReportFindingOut(_finding(one, is_concealed=one.pk in concealed)).data for one in findings]
+
+
+@SEES
+class Findings(_Findings):
+    """The findings of all reports."""
+
+    @described(
+        "reports_findings", "List findings", query=FindingFilters, answer=page_of(ReportFindingOut, "ReportFinding"), tag=TAG
+    )
+    def get(self, _request: Request) -> Response:
+        """Return a page of findings, the worst first."""
+        asked = self.asked(FindingFilters)
+        wanted = {name: asked[name] for name in ("kind", "type", "severity", "assignee") if name in asked}
+        states = [asked["state"]] if "state" in asked else []
+        return self.page(reading.findings(text=asked.get("q", ""), states=states, **wanted), self.shown, asked)
+
+    @described("reports_findings_change", "Decide about findings", body=DecisionsIn, answer=ChangedOut, tag=TAG)
+    def patch(self, request: Request) -> Response:
+        """Decide about as many findings as are named, in one act."""
+        sent = fields.checked(DecisionsIn, request.data)
+        return Response({"changed": _decided(sent.pop("ids"), sent, self.actor)})
+
+
+@SEES
+class OneFinding(_Findings):
+    """One finding."""
+
+    @described("reports_finding", "Get a finding", answer=ReportFindingOut, tag=TAG)
+    def get(self, _request: Request, number: str) -> Response:
+        """Return the finding."""
+        return Response(self.shown([reading.finding(id=int(number))])[0])
+
+    @described("reports_finding_change", "Decide about a finding", body=DecisionIn, answer=ReportFindingOut, tag=TAG)
+    def patch(self, request: Request, number: str) -> Response:
+        """Accept it, assign it, close it or open it again."""
+        sent = fields.checked(DecisionIn, request.data)
+        found = reading.finding(id=int(number))
+        _decided([found.pk], sent, self.actor)
+        return Response(self.shown([reading.finding(id=found.pk)])[0])
+
+
+def _decided(ids: Collection[int], sent: Mapping[str, Any], by: Actor) -> int:
+    note = sent.get("note")
+    match Finding.State(sent["state"]):
+        case Finding.State.ACCEPTED:
+            return service.accept(ids=ids, note=note or "", by=by)
+        case Finding.State.ASSIGNED:
+            return service.assign(ids=ids, assignee=sent["assignee"], note=note, by=by)
+        case Finding.State.CLOSED:
+            return service.close(ids=ids, note=note, by=by)
+        case Finding.State.OPEN:
+            return service.reopen(ids=ids, by=by)
+
+
+def _finding(found: Finding, *, is_concealed: bool) -> dict[str, Any]:
+    columns = ("id", "kind", "type", "severity", "state", "note", "decided_at", "first_seen_at", "last_seen_at")
+    naming = ("key", "sentence", "repair")
+    return {
+        **{column: getattr(found, column) for column in columns},
+        **{column: None if is_concealed else getattr(found, column) for column in naming},
+        "assignee": found.assignee or None,
+        "decided_by": found.decided_by or None,
+        "values": {} if is_concealed else found.values,
+        "is_concealed": is_concealed,
+        "first_seen": found.first_seen_id,
+        "last_seen": found.last_seen_id,
+    }

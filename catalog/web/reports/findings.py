@@ -1,0 +1,249 @@
+"""/reports/findings: what reports found wrong, and deciding what becomes of it, one by one or many at once."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from catalog.models import Finding, Report
+from catalog.queries import findings as reading
+from catalog.reporting.kind import Column, ColumnKind
+from catalog.reporting.kinds import KINDS
+from catalog.reporting.reading import Shown
+from catalog.services import findings as service
+from catalog.web.reports import cells, frame
+from catalog.web.reports.charts import CONCEALED
+from catalog.web.reports.frame import SEES
+from policies.engine.model import Actor
+from policies.errors import Invalid
+from policies.guard import actor_of
+from policies.models.people import USER_PREFIX
+from policies.web import pages
+from policies.web.asking import Asker
+
+_COLUMNS = (
+    {"label": "Chosen", "is_hidden_label": True},
+    {"label": "Severity"},
+    {"label": "What is wrong"},
+    {"label": "State"},
+    {"label": "Assigned to"},
+    {"label": "First seen"},
+)
+
+#: What stands in columns of their own beside the others of a finding.
+_APART = ("severity", "type", "sentence", "repair", "key")
+
+_SEVERITIES = {"CRITICAL": "danger", "HIGH": "danger", "MEDIUM": "warning", "LOW": "info"}
+_STATES = {"OPEN": "warning", "ASSIGNED": "info", "ACCEPTED": "neutral", "CLOSED": "success"}
+
+
+def _words(text: str) -> str:
+    return text.replace("_", " ").capitalize()
+
+
+class FindingFilters(forms.Form):
+    """What narrows the findings; a value that is no choice narrows nothing."""
+
+    q = forms.CharField(label="Search", required=False, max_length=512, widget=forms.SearchInput)
+    state = forms.ChoiceField(
+        label="State", required=False, choices=[("", "Waiting"), ("ANY", "Any"), *Finding.State.choices]
+    )
+    severity = forms.ChoiceField(label="Severity", required=False, choices=[("", "Any"), *Finding.Severity.choices])
+    type = forms.CharField(label="What is wrong", required=False, max_length=64, widget=forms.Select)
+    kind = forms.ChoiceField(label="Report", required=False)
+    assignee = forms.CharField(
+        label="Assigned to",
+        required=False,
+        max_length=512,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "URN or user name"}),
+    )
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data)
+        kinds = [(name, kind.title) for name, kind in KINDS.items()]
+        self.fields["kind"].choices = [("", "Any"), *kinds]  # type: ignore[attr-defined]  # a ChoiceField
+        self.is_valid()
+
+    def offer(self, types: Mapping[str, int]) -> None:
+        """Set what is wrong to choose from."""
+        labels = [(name, f"{_words(name)} ({count})") for name, count in types.items()]
+        self.fields["type"].widget.choices = [("", "Any"), *labels]
+
+    @property
+    def narrowing(self) -> dict[str, Any]:
+        """What is asked for and makes sense, as the query takes it."""
+        wanted = {name: value for name, value in self.cleaned_data.items() if value}
+        state = wanted.pop("state", "")
+        found = {"text": wanted.pop("q", ""), "assignee": _person(wanted.pop("assignee", "")), **wanted}
+        return found | {"states": () if state == "ANY" else (state,) if state else reading.WAITING}
+
+
+class DecisionForm(forms.Form):
+    """What becomes of findings. What each needs is the service's to say."""
+
+    what = forms.ChoiceField(
+        label="What to do",
+        choices=[
+            ("accept", "Accept: it is meant to be so"),
+            ("assign", "Assign"),
+            ("close", "Close"),
+            ("reopen", "Open again"),
+        ],
+    )
+    assignee = forms.CharField(
+        label="Assign to",
+        required=False,
+        max_length=512,
+        help_text="A user name, or the URN of a user or group.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    note = forms.CharField(
+        label="Note",
+        required=False,
+        max_length=4000,
+        help_text="Why, for who comes after you. Accepting needs one.",
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+    def decide(self, ids: Collection[int], by: Actor) -> int | None:
+        """Do it and return to how many; None when something is wrong, which then stands beside its field."""
+        if not self.is_valid():
+            return None
+        if not ids:
+            self.add_error(None, "Choose at least one finding.")
+            return None
+        note, assignee = self.cleaned_data["note"], _person(self.cleaned_data["assignee"])
+        try:
+            match self.cleaned_data["what"]:
+                case "accept":
+                    return service.accept(ids=ids, note=note, by=by)
+                case "assign":
+                    return service.assign(ids=ids, assignee=assignee, note=note or None, by=by)
+                case "close":
+                    return service.close(ids=ids, note=note or None, by=by)
+                case _:
+                    return service.reopen(ids=ids, by=by)
+        except Invalid as refusal:
+            for problem in refusal.problems:
+                self.add_error(problem.pointer.strip("/"), problem.detail)
+            return None
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@SEES
+def inbox(request: HttpRequest) -> HttpResponse:
+    """The findings, the worst first, and what to do with the chosen ones; an htmx request gets the list alone."""
+    form = FindingFilters(request.GET)
+    decision = DecisionForm(pages.posted(request))
+    chosen = {int(one) for one in request.POST.getlist("finding") if one.isdecimal() and len(one) < 19}
+    status = HTTPStatus.OK
+    if request.method == "POST":
+        count = decision.decide(chosen, actor_of(request))
+        if count is not None:
+            messages.success(request, "1 finding was changed." if count == 1 else f"{count:,} findings were changed.")
+            return redirect(request.get_full_path())
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+    page = pages.page_of(request, reading.findings(**form.narrowing))
+    context: dict[str, Any] = {
+        "page": page,
+        "rows": _rows(list(page), chosen, actor_of(request)),
+        "columns": _COLUMNS,
+        "change_form": decision,
+        "back": request.get_full_path(),
+        "is_filtered": any(form.cleaned_data.values()),
+    }
+    if not pages.wants_fragment(request):
+        form.offer(reading.types())
+        context |= {"form": form, "tabs": frame.tabs("findings"), "breadcrumbs": frame.crumbs(("Findings", ""))}
+    response = pages.listed(request, whole="reports/findings.html", part="reports/_findings.html", context=context)
+    response.status_code = status
+    return response
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@SEES
+def finding(request: HttpRequest, id: int) -> HttpResponse:
+    """One finding: what it is about, what would mend it, and deciding what becomes of it."""
+    found = reading.finding(id=id)
+    by = actor_of(request)
+    decision = DecisionForm(pages.posted(request))
+    status = HTTPStatus.OK
+    if request.method == "POST":
+        if decision.decide([id], by) is not None:
+            messages.success(request, "The finding was changed.")
+            return redirect("finding", id=id)
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+    is_concealed = bool(reading.concealed(findings=[found], by=by))
+    asker = Asker.of(by)
+    people = frame.people({one for one in (found.assignee, found.decided_by) if one}, asker)
+    context = {
+        "finding": found,
+        "sentence": CONCEALED if is_concealed else found.sentence,
+        "repair": "" if is_concealed else found.repair,
+        "severity": _badge(found.get_severity_display(), _SEVERITIES[found.severity]),
+        "state": _badge(found.get_state_display(), _STATES[found.state]),
+        "about": [] if is_concealed else _about(found, by),
+        "assignee": people.get(found.assignee),
+        "decided_by": people.get(found.decided_by),
+        "first_seen": _seen(found.first_seen, found.first_seen_at),
+        "last_seen": _seen(found.last_seen, found.last_seen_at),
+        "change_form": decision,
+        "breadcrumbs": frame.crumbs(("Findings", reverse("findings")), (_words(found.type), "")),
+        "title": _words(found.type),
+    }
+    return render(request, "reports/finding.html", context, status=status)
+
+
+def _rows(found: Sequence[Finding], chosen: Collection[int], by: Actor) -> list[dict[str, Any]]:
+    hidden = reading.concealed(findings=found, by=by)
+    people = frame.people({one.assignee for one in found if one.assignee}, Asker.of(by))
+    return [
+        {
+            "finding": one,
+            "url": reverse("finding", args=[one.pk]),
+            "title": CONCEALED if one.pk in hidden else one.sentence,
+            "about": _words(one.type),
+            "severity": _badge(one.get_severity_display(), _SEVERITIES[one.severity]),
+            "state": _badge(one.get_state_display(), _STATES[one.state]),
+            "assignee": people.get(one.assignee),
+            "since": frame.ago(one.first_seen_at),
+            "is_chosen": one.pk in chosen,
+        }
+        for one in found
+    ]
+
+
+def _about(found: Finding, by: Actor) -> list[dict[str, Any]]:
+    """Return what a finding says beside its sentence, column by column, as cells."""
+    kind = KINDS.get(found.kind)
+    known = {column.name: column for table in kind.tables for column in table.columns} if kind else {}
+    names = [name for name in found.values if name not in _APART]
+    columns = [known.get(name) or Column(name, _words(name), ColumnKind.TEXT) for name in names]
+    (row,) = cells.drawn(columns, [Shown(None, tuple(found.values[name] for name in names))], by)
+    return [
+        {"label": column.title, "cell": cell, "template": "reports/_fact_cell.html"}
+        for column, cell in zip(columns, row, strict=True)
+    ]
+
+
+def _badge(label: str, kind: str) -> dict[str, str]:
+    return {"label": label, "kind": kind}
+
+
+def _seen(run: Report | None, at: datetime) -> dict[str, Any]:
+    """Return when a run saw a finding, and the run while it is kept."""
+    return {"at": at, "url": reverse("report", args=[run.pk]) if run else ""}
+
+
+def _person(word: str) -> str:
+    return word if not word or word.startswith("urn:") else f"{USER_PREFIX}{word}"

@@ -155,17 +155,29 @@ DATABASE_OPTIONS: dict[str, Any] = (
     }
     if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
     else {
-        "pool": {"min_size": 1, "max_size": env.whole("DATABASE_POOL_SIZE", default=16, minimum=1), "timeout": 20},
+        # While the server is away a request waits for as long as the pool has it wait, and when it is back, for as long
+        # as the pool goes on with one attempt to connect before it begins another at once.
+        "pool": {
+            "min_size": 1,
+            "max_size": env.whole("DATABASE_POOL_SIZE", default=16, minimum=1),
+            "timeout": 3,
+            "reconnect_timeout": 1,
+        },
         # PostgreSQL compiles what it thinks is dear: that takes seconds, and running any of our statements does not.
         "options": f"{DATABASES['default'].get('OPTIONS', {}).get('options', '')} -c jit=off".strip(),
     }
 )
+# A connection of the pool that the server gave up is replaced before a request meets it.
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), **DATABASE_OPTIONS}
+# Nothing waits longer for a Redis that takes connections and says nothing; without it answers are the same.
+REDIS_PATIENCE = {"socket_connect_timeout": 2, "socket_timeout": 2}
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "authzsite",
+        "OPTIONS": REDIS_PATIENCE,
     }
     if REDIS_URL
     else {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "cache"}
@@ -294,7 +306,9 @@ SPECTACULAR_SETTINGS = {
 # Work in the background
 
 CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"
-CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = dict(REDIS_PATIENCE) if REDIS_URL else {}
+# A task that cannot be handed over is said in the log, and its work is repeated by the schedule; no write waits for it.
+CELERY_TASK_PUBLISH_RETRY = False
 if not REDIS_URL:
     QUEUE_DIR = VAR_DIR / "broker" / "queue"
     CONTROL_DIR = VAR_DIR / "broker" / "control"

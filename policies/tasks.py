@@ -7,6 +7,7 @@ from celery import shared_task
 from celery.worker.control import inspect_command
 from django.conf import settings
 from django.core.cache import cache
+from django.db import close_old_connections
 from django.utils import timezone
 
 from policies import queries, store
@@ -43,4 +44,9 @@ def forget_decisions(**_: Any) -> int:
 @inspect_command()
 def policy_version(_state: object, **_: Any) -> dict[str, Any]:
     """Say which policy version this worker answers from, and how many seconds ago it looked; for the status page."""
-    return {"policy_version": store.current().version, "age_seconds": store.age()}
+    try:
+        return {"policy_version": store.current().version, "age_seconds": store.age()}
+    finally:
+        # The thread that answers does no task, after which this would be done: it would hold one connection for good,
+        # and go on holding it after the database has ended that.
+        close_old_connections()

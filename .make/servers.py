@@ -42,30 +42,70 @@ def wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
     raise RuntimeError(f"{server.args!r} did not start:\n{log.read_text(errors='replace')}")
 
 
-@contextmanager
-def running(command: list[str], *, port: int, folder: Path, user: str | None, stop: signal.Signals) -> Iterator[None]:
-    """The server, listening, until the block ends; its log lies in the folder."""
-    log = folder / "server.log"
-    with (
-        log.open("wb") as sink,
-        subprocess.Popen(
-            command, stdout=sink, stderr=sink, cwd=folder, user=user, group=user, extra_groups=[] if user else None
-        ) as server,
-    ):
+class Server:
+    """A server on a loopback port: started, ended and started again by its own process; its log lies in its folder."""
+
+    def __init__(self, command: list[str], *, port: int, folder: Path, user: str | None, address: str) -> None:
+        self.address = address
+        self._command, self._port, self._folder, self._user = command, port, folder, user
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Return once it listens; raises RuntimeError with its log when it does not."""
+        log = self._folder / "server.log"
+        user = self._user
+        with log.open("ab") as sink:
+            self._process = subprocess.Popen(
+                self._command,
+                stdout=sink,
+                stderr=sink,
+                cwd=self._folder,
+                user=user,
+                group=user,
+                extra_groups=[] if user else None,
+            )
+        wait_for(self._port, self._process, log)
+
+    def send(self, sign: signal.Signals) -> None:
+        """Send it a signal, as SIGSTOP and SIGCONT."""
+        assert self._process
+        self._process.send_signal(sign)
+
+    def end(self, sign: signal.Signals) -> None:
+        """Return once the signal has ended it; by force when it takes too long."""
+        if self._process is None:
+            return
+        self._process.send_signal(sign)
         try:
-            wait_for(port, server, log)
-            yield
-        finally:
-            server.send_signal(stop)
-            try:
-                server.wait(PATIENCE_SECONDS)
-            except subprocess.TimeoutExpired:
-                server.kill()
+            self._process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+@contextmanager
+def running(server: Server, *, stop: signal.Signals) -> Iterator[Server]:
+    """The server, listening, until the block ends."""
+    try:
+        server.start()
+        yield server
+    finally:
+        server.end(stop)
 
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """A PostgreSQL cluster of its own; gives the address of its database. Root runs it as the user postgres."""
+    """A PostgreSQL cluster of its own; gives the address of its database."""
+    with postgres_server() as server:
+        yield server.address
+
+
+@contextmanager
+def postgres_server(*, is_lasting: bool = False) -> Iterator[Server]:
+    """A PostgreSQL cluster of its own; root runs it as the user postgres.
+
+    With `is_lasting` what was committed is there again after the server was killed.
+    """
     programs = postgres_folder()
     assert programs
     user = "postgres" if os.geteuid() == 0 else None
@@ -84,20 +124,34 @@ def postgres() -> Iterator[str]:
             extra_groups=[] if user else None,
         )
         port = free_port()
-        settings = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "listen_addresses=127.0.0.1"]
+        # The operating system outlives the server, so what was handed over to it needs not lie on the disk.
+        settings = ["fsync=off", "full_page_writes=off", "listen_addresses=127.0.0.1"]
+        settings += [] if is_lasting else ["synchronous_commit=off"]
         settings += [f"unix_socket_directories={folder}", "max_connections=200"]
         command = [str(programs / "postgres"), "-D", str(data), "-p", str(port)]
         command += [part for setting in settings for part in ("-c", setting)]
         # An interrupt is PostgreSQL's fast shutdown: it does not wait for clients that forgot to leave.
-        with running(command, port=port, folder=folder, user=user, stop=signal.SIGINT):
-            yield f"postgres://postgres@127.0.0.1:{port}/postgres"
+        address = f"postgres://postgres@127.0.0.1:{port}/postgres"
+        with running(
+            Server(command, port=port, folder=folder, user=user, address=address), stop=signal.SIGINT
+        ) as server:
+            yield server
 
 
 @contextmanager
 def redis() -> Iterator[str]:
     """A Redis that keeps nothing on disk; gives its address."""
+    with redis_server() as server:
+        yield server.address
+
+
+@contextmanager
+def redis_server() -> Iterator[Server]:
+    """A Redis that keeps nothing on disk."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="authzsite-redis-") as name:
         command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-        with running(command, port=port, folder=Path(name), user=None, stop=signal.SIGTERM):
-            yield f"redis://127.0.0.1:{port}/0"
+        address = f"redis://127.0.0.1:{port}/0"
+        server = Server(command, port=port, folder=Path(name), user=None, address=address)
+        with running(server, stop=signal.SIGTERM):
+            yield server

@@ -21,9 +21,13 @@ Documents = dict[tuple[str, str], dict]
 
 def store(world: World) -> None:
     """Write people, entities, hierarchies and policies; what cannot be stored (a deny) raises ValueError."""
-    documents = _of_people(world.raw) | _of_entities(world.raw) | _of_policies(world)
-    found = [Proposal(urn, aspect, json.dumps(document)) for (urn, aspect), document in documents.items()]
+    found = [Proposal(urn, aspect, json.dumps(document)) for (urn, aspect), document in documents(world).items()]
     proposals.apply(proposals=found, by=authority.SYSTEM, door=DOOR)
+
+
+def documents(world: World) -> Documents:
+    """Return the document of every aspect that a world consists of, by URN and aspect; a deny raises ValueError."""
+    return _of_people(world.raw) | _of_entities(world.raw) | _of_policies(world)
 
 
 def _of_people(raw: dict) -> Documents:

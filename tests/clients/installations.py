@@ -48,38 +48,60 @@ def manage(environment: dict[str, str], *arguments: str) -> str:
 @contextmanager
 def running(folder: Path, *, port: int | None = None, workers: int = 1, **variables: str) -> Iterator[Installation]:
     """Set an installation up in the folder and serve it, from as many processes, until the block ends."""
-    chosen = port or servers.free_port()
-    environment = {name: value for name, value in os.environ.items() if name not in _OURS} | {
+    environment = environment_of(folder, **variables)
+    set_up(environment)
+    token = manage(environment, "create_token", ROOT_USER, "--name", "clients").strip()
+    with serving(environment, log=folder / "web.log", port=port, workers=workers) as address:
+        yield Installation(address, token, environment)
+
+
+def environment_of(folder: Path, **variables: str) -> dict[str, str]:
+    """What the programs of an installation are told: nothing of the run around it, only these variables."""
+    return {name: value for name, value in os.environ.items() if name not in _OURS} | {
         "VAR_DIR": str(folder),
         "DJANGO_SETTINGS_MODULE": "authzsite.settings",
         "PLAIN_HTTP": "true",
         "LOG_LEVEL": "WARNING",
-        "GRANIAN_PORT": str(chosen),
         **variables,
     }
+
+
+def set_up(environment: dict[str, str]) -> None:
+    """Make the database ready to serve."""
     manage(environment, "migrate", "--verbosity", "0")
     manage(environment, "createcachetable")
     manage(environment, "bootstrap", "--restricted")
-    token = manage(environment, "create_token", ROOT_USER, "--name", "clients").strip()
-    command = [sys.executable, *_web_command()[1:], "--workers", str(workers)]
+
+
+@contextmanager
+def serving(environment: dict[str, str], *, log: Path, port: int | None = None, workers: int = 1) -> Iterator[str]:
+    """Serve an installation that was set up, from as many processes, until the block ends; gives its address."""
+    chosen = port or servers.free_port()
+    command = [sys.executable, *process("web")[1:], "--workers", str(workers)]
     with (
-        (folder / "web.log").open("wb") as log,
-        subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=subprocess.STDOUT) as server,
+        log.open("wb") as sink,
+        subprocess.Popen(
+            command,
+            cwd=PROJECT,
+            env={**environment, "GRANIAN_PORT": str(chosen)},
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+        ) as server,
     ):
         try:
             address = f"http://127.0.0.1:{chosen}"
-            _wait(address, server, folder / "web.log")
-            yield Installation(address, token, environment)
+            _wait(address, server, log)
+            yield address
         finally:
             server.terminate()
             server.wait(timeout=30)
 
 
-def _web_command() -> list[str]:
-    """The web process as `make run` starts it."""
+def process(name: str) -> list[str]:
+    """The command of a process as `make run` starts it."""
     lines = (PROJECT / "Procfile").read_text(encoding="utf-8").splitlines()
-    line = next(line for line in lines if line.startswith("web:"))
-    return shlex.split(line.removeprefix("web: exec "))
+    line = next(line for line in lines if line.startswith(f"{name}:"))
+    return shlex.split(line.removeprefix(f"{name}: exec "))
 
 
 def _wait(address: str, server: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -360,6 +360,8 @@ SPARK_SUBMIT = env.text("SPARK_SUBMIT")
 SPARK_SUBMIT_ARGUMENTS = shlex.split(env.text("SPARK_SUBMIT_ARGUMENTS"))
 # Exports of grants that the role mapping check reads: a folder, or a URL that Spark reads.
 GRANTS_EXPORTS = env.text("GRANTS_EXPORTS")
+# The file that holds the assertions about access; without one they are written on their page.
+ASSERTIONS_FILE = env.text("ASSERTIONS_FILE")
 CELERY_BEAT_SCHEDULE |= {
     "watch-reports": {"task": "catalog.watch_reports", "schedule": 60, "options": {"expires": 60}},
     "nightly-reports": {

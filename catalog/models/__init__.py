@@ -1,5 +1,6 @@
 """The tables of what there is."""
 
+from catalog.models.assertions import AssertionText
 from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet
 from catalog.models.finding import Finding
 from catalog.models.grant import EntityGroupGrant, EntityUserGrant, WildcardGrant
@@ -11,6 +12,7 @@ __all__ = [
     "Among",
     "Ancestry",
     "Aspect",
+    "AssertionText",
     "Entity",
     "EntityGroupGrant",
     "EntityUserGrant",

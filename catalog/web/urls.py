@@ -3,7 +3,7 @@
 from django.urls import path
 
 from catalog.web import browse, edits, entity, external_roles, grants, operations, patterns, picking, restrictions, tree
-from catalog.web.reports import asked, comparing, findings, results, runs
+from catalog.web.reports import assertions, asked, comparing, findings, results, runs
 
 urlpatterns = [
     path("catalog", browse.entity_list, name="catalog"),
@@ -26,6 +26,8 @@ urlpatterns = [
     path("reports", runs.report_list, name="reports"),
     path("reports/findings", findings.inbox, name="findings"),
     path("reports/findings/<int:id>", findings.finding, name="finding"),
+    path("reports/assertions", assertions.edit, name="assertions"),
+    path("reports/assertions/<int:number>", assertions.version, name="assertions-version"),
     path("reports/new/<slug:kind>", asked.new, name="report-new"),
     path("reports/runs/<uuid:id>", runs.run, name="report"),
     path("reports/runs/<uuid:id>/cancel", runs.cancel, name="report-cancel"),

@@ -14,7 +14,7 @@ from policies.queries.credentials import (
 from policies.queries.crowds import Crowd, holders_of, in_many_groups
 from policies.queries.decisions import Place, Slice, decisions, decisions_at, decisions_counted, forget_decisions
 from policies.queries.events import change_events, policy_events
-from policies.queries.names import names
+from policies.queries.names import known_people, names
 from policies.queries.people import (
     group,
     groups,
@@ -64,6 +64,7 @@ __all__ = [
     "in_many_groups",
     "invites",
     "is_open_to_everybody",
+    "known_people",
     "member_counts",
     "member_urns",
     "members",

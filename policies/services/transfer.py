@@ -19,6 +19,7 @@ from policies.engine.families.document import escape
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Invalid, Stale
 from policies.models import Policy, PolicyVersion
+from policies.models.policy import POLICY_PREFIX
 from policies.services import changes, json_text, policies
 from policies.services.policies import MANAGE, Draft, Write
 
@@ -42,6 +43,17 @@ class Planned:
     draft: Draft
     version: int | None
     is_same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """One policy as it would be stored; a new one that names no URN has a made-up one."""
+
+    urn: str
+    family: str
+    name: str
+    document: Mapping[str, Any]
+    is_active: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +106,28 @@ def planned(*, body: bytes, by: Actor) -> Plan:
     if reading.problems:
         raise Invalid(reading.problems)
     return Plan(tuple(found))
+
+
+def proposed(value: Any) -> list[Proposed]:
+    """Read policies as a file of them would be read, to ask what they would mean. Stores nothing.
+
+    Raises Invalid with every problem. None at all is no problem here.
+    """
+    entries, place = _entries(value)
+    reading = _Reading([(f"{place}/{index}" if place is not None else "", one) for index, one in enumerate(entries)])
+    found = reading.planned(authority.SYSTEM)
+    if reading.problems:
+        raise Invalid(reading.problems)
+    return [
+        Proposed(
+            urn=one.urn or f"{POLICY_PREFIX}proposed-{number}",
+            family=one.draft.family,
+            name=one.name,
+            document=one.draft.document,
+            is_active=one.draft.state in (None, Policy.State.ACTIVE),
+        )
+        for number, one in enumerate(found, start=1)
+    ]
 
 
 def store(*, body: bytes, seen: str, by: Actor, door: str) -> tuple[Plan, int]:

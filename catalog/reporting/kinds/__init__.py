@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from catalog.reporting.kind import Kind
-from catalog.reporting.kinds import effective_access
+from catalog.reporting.kinds import dataset_access_check, effective_access, policy_hygiene, policy_impact
 
-KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in (effective_access.KIND,)})
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (effective_access.KIND, dataset_access_check.KIND, policy_hygiene.KIND, policy_impact.KIND)
+    }
+)

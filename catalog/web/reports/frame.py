@@ -27,7 +27,7 @@ Found = TypeVar("Found")
 _KEPT_SECONDS = 3600
 
 #: Part of Reports → what its tab says.
-_TABS = {"reports": "Reports", "findings": "Findings"}
+_TABS = {"reports": "Reports", "findings": "Findings", "assertions": "Assertions"}
 
 _STATES = {
     Report.Status.QUEUED: ("info", ""),

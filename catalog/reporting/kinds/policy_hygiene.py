@@ -1,0 +1,59 @@
+"""Policies that do nothing, repeat others, name what is gone, or are written as the guide warns (docs/hygiene.md)."""
+
+import json
+from pathlib import Path
+
+from catalog.models import Report
+from catalog.reporting import findings
+from catalog.reporting.kind import Column, ColumnKind, Kind, ResultTable
+from policies import queries
+
+
+def prepare(_: Report, folder: Path) -> None:
+    """Write down which users, groups and roles there are; the tables of a snapshot hold those who have something."""
+    known = {"people": sorted(queries.known_people())}
+    (folder / "known.json").write_text(json.dumps(known, ensure_ascii=False), encoding="utf-8")
+
+
+def merge(report: Report) -> None:
+    """Take over the findings of a run."""
+    findings.merge(report, KIND)
+
+
+KIND = Kind(
+    name="policy_hygiene",
+    title="Policy hygiene",
+    description="Policies that reach nobody or nothing, repeat others, name what is gone, or follow an anti-pattern.",
+    module="catalog.spark.jobs.policy_hygiene",
+    tables=(
+        ResultTable(
+            findings.TABLE,
+            "Findings",
+            (
+                Column("severity", "Severity", ColumnKind.SEVERITY),
+                Column("type", "Finding", ColumnKind.STATE),
+                Column("policy", "Policy", ColumnKind.POLICY),
+                Column("sentence", "What is wrong"),
+                Column("entity", "Entity", ColumnKind.ENTITY),
+                Column("person", "Person", ColumnKind.ACTOR),
+                Column("other", "Other policy", ColumnKind.POLICY),
+                Column("repair", "Repair", ColumnKind.SQL),
+                Column("key", "Key"),
+            ),
+            key=("key",),
+        ),
+        ResultTable(
+            "policies",
+            "Policies by reach",
+            (
+                Column("policy", "Policy", ColumnKind.POLICY),
+                Column("people", "People named", ColumnKind.NUMBER),
+                Column("entities", "Entities", ColumnKind.NUMBER),
+                Column("findings", "Findings", ColumnKind.NUMBER),
+            ),
+        ),
+    ),
+    is_nightly=True,
+    prepare=prepare,
+    after_load=merge,
+)

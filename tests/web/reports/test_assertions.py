@@ -1,0 +1,145 @@
+"""The page of assertions: every problem with its line, nothing lost, a history, and one writer at a time."""
+
+import json
+
+import pytest
+
+from catalog.models import AssertionText, Report
+from catalog.queries import assertions as queries
+from catalog.reporting.kinds import dataset_access_check, policy_hygiene, policy_impact
+from catalog.services import assertions as service
+from policies import authority
+from policies.errors import Conflict, Forbidden, Invalid, Stale
+from tests.web.conftest import document_of
+from tests.web.test_markup import check
+from tests.web.test_why import words
+
+PAGE = "/reports/assertions"
+GOOD = "- name: Nobody edits\n  nobody: {may: EDIT_ENTITY, on: {tag: urn:li:tag:PII}}\n"
+BAD = "- name: a\n  nobody: {may: EDIT_ENTITEE}\n- nobody: {may: EDIT_ENTITY}\n  # mine <b>\n"
+
+
+def test_a_text_is_saved_and_kept_as_a_version(browse):
+    admin = browse("admin")
+    answer = admin.post(PAGE, {"text": GOOD.replace("\n", "\r\n"), "seen": 0})
+    assert answer.headers["Location"] == PAGE
+    page = admin.get(PAGE)
+    assert "Saved as version 1." in words(page)
+    assert queries.text() == GOOD
+    admin.post(PAGE, {"text": "", "seen": 1})
+    assert [one.number for one in queries.versions()] == [2, 1]
+    assert queries.text() == ""
+    assert "Nobody edits" in words(admin.get(f"{PAGE}/1"))
+    assert admin.get(f"{PAGE}/9").status_code == 404
+
+
+def test_every_problem_stands_with_its_line_and_nothing_is_lost(browse):
+    admin = browse("admin")
+    answer = admin.post(PAGE, {"text": BAD, "seen": 0})
+    assert answer.status_code == 422
+    said = words(answer)
+    assert "line 2 There is no privilege" in said
+    assert "line 3 An assertion needs a name" in said
+    assert "# mine &lt;b&gt;" in answer.content.decode()
+    check(answer)
+    assert not AssertionText.objects.exists()
+
+
+def test_somebody_else_was_faster(browse, world):
+    admin = browse("admin")
+    admin.post(PAGE, {"text": GOOD, "seen": 0})
+    answer = admin.post(PAGE, {"text": "# mine", "seen": 0})
+    assert answer.status_code == 409
+    assert "Somebody saved version 1 meanwhile." in words(answer)
+    assert "# mine" in words(answer)
+    assert "Nobody edits" in words(answer)
+    assert queries.text() == GOOD
+    with pytest.raises(Stale):
+        service.save(text="", seen=0, by=authority.SYSTEM)
+
+
+def test_the_same_text_is_no_new_version(browse):
+    admin = browse("admin")
+    for _ in range(2):
+        admin.post(PAGE, {"text": GOOD, "seen": AssertionText.objects.count()})
+    assert AssertionText.objects.count() == 1
+
+
+@pytest.mark.parametrize("sent", [{"text": GOOD}, {"text": GOOD, "seen": "x"}, {"seen": -1}, {}])
+def test_a_damaged_form_is_refused(browse, sent):
+    assert browse("admin").post(PAGE, sent).status_code == 422
+    assert not AssertionText.objects.exists()
+
+
+def test_who_may(browse):
+    assert browse("steward").get(PAGE).status_code == 403
+    assert browse("steward").post(PAGE, {"text": GOOD, "seen": 0}).status_code == 403
+    assert browse("anonymous").get(PAGE).status_code == 302
+    check(browse("admin").get(PAGE))
+
+
+@pytest.mark.django_db
+def test_the_service_asks_for_the_privilege(world):
+    with pytest.raises(Forbidden):
+        service.save(text=GOOD, seen=0, by=authority.Actor("urn:li:corpuser:otto"))
+
+
+def test_a_file_holds_them(browse, settings, tmp_path):
+    file = tmp_path / "assertions.yaml"
+    file.write_text(GOOD, encoding="utf-8")
+    settings.ASSERTIONS_FILE = str(file)
+    admin = browse("admin")
+    assert "Nobody edits" in words(admin.get(PAGE))
+    assert admin.post(PAGE, {"text": "", "seen": 0}).status_code == 409
+    with pytest.raises(Conflict):
+        service.save(text="", seen=0, by=authority.SYSTEM)
+    file.unlink()
+    assert "cannot be read" in words(admin.get(PAGE))
+
+
+# -- what the kinds lay beside a snapshot -----------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_a_check_is_given_what_is_asserted(tmp_path):
+    service.save(text=GOOD, seen=0, by=authority.SYSTEM)
+    dataset_access_check.prepare(Report(), tmp_path)
+    (said,) = json.loads((tmp_path / "assertions.json").read_text(encoding="utf-8"))["assertions"]
+    assert (said["name"], said["kind"], said["privileges"]) == ("Nobody edits", "nobody", ["EDIT_ENTITY"])
+    assert said["on"] == [{"field": "TAG", "condition": "EQUALS", "values": ["urn:li:tag:PII"]}]
+
+
+@pytest.mark.django_db
+def test_a_broken_file_ends_the_run_with_its_problems(settings, tmp_path):
+    file = tmp_path / "assertions.yaml"
+    file.write_text(BAD, encoding="utf-8")
+    settings.ASSERTIONS_FILE = str(file)
+    with pytest.raises(Invalid, match="line 2"):
+        dataset_access_check.prepare(Report(), tmp_path)
+    file.write_bytes(b"\xff")
+    with pytest.raises(OSError, match="utf-8"):
+        dataset_access_check.prepare(Report(), tmp_path)
+
+
+def test_proposed_policies_are_read_as_a_file_is(world, write, tmp_path):
+    stored = write("one")
+    entries = [
+        {"urn": stored.urn, "document": document_of(displayName="Other", state="INACTIVE")},
+        document_of(displayName="New"),
+    ]
+    parameters = policy_impact.KIND.checked({"proposed": entries, "removed": ["urn:li:dataHubPolicy:two"]})
+    policy_impact.prepare(Report(parameters=parameters), tmp_path)
+    said = json.loads((tmp_path / "proposed.json").read_text(encoding="utf-8"))
+    assert said["gone"] == ["urn:li:dataHubPolicy:two", stored.urn]
+    assert [(one["name"], one["urn"]) for one in said["policies"]] == [("New", "urn:li:dataHubPolicy:proposed-2")]
+    broken = {"proposed": [document_of(privileges="x"), {"document": 3}], "removed": ["x"]}
+    with pytest.raises(Invalid) as refused:
+        policy_impact.KIND.checked(broken)
+    places = {one.pointer.split("/")[1] for one in refused.value.problems}
+    assert places == {"proposed", "removed"}
+
+
+def test_hygiene_is_told_who_there_is(world, tmp_path):
+    policy_hygiene.prepare(Report(), tmp_path)
+    known = json.loads((tmp_path / "known.json").read_text(encoding="utf-8"))["people"]
+    assert {"urn:li:corpuser:ada", "urn:li:dataHubRole:Admin"} <= set(known)

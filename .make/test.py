@@ -24,6 +24,8 @@ STATIC_CHECKS = {
 }
 # A file stays together, so that what its tests share is made once.
 TESTS = ["python", "-m", "pytest", "-m", "not clients", "-n", "2", "--dist", "loadfile"]
+# What no database has a part in cannot end otherwise on another one, and is run once.
+WITHOUT_DATABASE = ["tests/properties", "tests/vendor"]
 CLIENT_TESTS = ["python", "-m", "pytest", "-m", "clients", "tests/clients"]
 
 
@@ -86,7 +88,7 @@ def static_checks(report: Report) -> None:
 
 
 def run_tests(report: Report) -> None:
-    """The whole suite on SQLite, then on PostgreSQL with Redis."""
+    """The whole suite on SQLite, then all that a database has a part in on PostgreSQL with Redis."""
     lacking = tools.provide()
     for tool in lacking:
         say(f"{tool.name} is missing; as root: {' '.join(tools.command_for([tool]))}")
@@ -99,7 +101,8 @@ def run_tests(report: Report) -> None:
     with ExitStack() as stack:
         database = stack.enter_context(servers.postgres())
         broker = stack.enter_context(servers.redis())
-        report.run("postgresql", TESTS, DATABASE_URL=database, REDIS_URL=broker)
+        again = [*TESTS, *(f"--ignore={folder}" for folder in WITHOUT_DATABASE)]
+        report.run("postgresql", again, DATABASE_URL=database, REDIS_URL=broker)
 
 
 def main(goal: str) -> int:

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 #: Routes that answer with a file.
-FILES = {"policies-export", "policy-export"}
+FILES = {"policies-export", "policy-export", "report-file"}
 
 ADDRESSES = [
     address

@@ -111,7 +111,7 @@ def test_the_company_has_its_size(catalog: Catalog) -> None:
     assert 1_900 <= counts["dataset"] <= 2_100
     assert platforms == {"snowflake", "bigquery", "postgres", "kafka"}
     assert (counts["corpuser"], counts["corpGroup"]) == (60, 12)
-    assert (counts["glossaryTerm"], counts["role"]) == (40, 20)
+    assert (counts["glossaryTerm"], counts["role"]) == (40, 21)
     assert counts["domain"] >= 20
     assert counts["tag"] >= 15
     assert min(counts[name] for name in ("dashboard", "chart", "dataFlow", "dataJob", "dataProduct", "query")) >= 10
@@ -184,9 +184,19 @@ def test_external_roles_have_members_links_and_their_gaps(catalog: Catalog) -> N
     named = {one["urn"] for aspects in catalog.values() for one in aspects.get("access", {}).get("roles", [])}
 
     assert {one["roleProperties"]["type"] for one in roles.values()} == {"READ", "WRITE", "ADMIN"}
-    assert sum("requestUrl" in one["roleProperties"] for one in roles.values()) == 18
+    assert sum("requestUrl" in one["roleProperties"] for one in roles.values()) == 19
     assert sum("actors" not in one for one in roles.values()) == 2
     assert named - set(roles) == {"urn:li:role:legacy_dwh_all"}
+
+
+def test_the_exports_of_grants_come_out_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(FIXTURES)
+    runpy.run_path(str(FIXTURES / "sample_grants.py"))["main"]([str(tmp_path)])
+    kept = FIXTURES / "sample_grants"
+    names = sorted(str(path.relative_to(kept)) for path in kept.rglob("*") if path.is_file())
+    assert names == sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    for name in names:
+        assert (kept / name).read_bytes() == (tmp_path / name).read_bytes(), name
 
 
 def test_policies_show_every_kind_of_filter(policies: dict[str, Document]) -> None:

@@ -4,8 +4,11 @@ import re
 import uuid
 from collections.abc import Callable
 
+import structlog
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django_structlog.middlewares import RequestMiddleware
+from python_ipware.modern.defaults import DEFAULT_PRECEDENCE
 
 from policies import metrics
 
@@ -34,6 +37,22 @@ def request_id(get_response: Handler) -> Handler:
         return response
 
     return handle
+
+
+class Logged(RequestMiddleware):
+    """One line for each request: django_structlog's, without the one at its beginning, which would be dropped."""
+
+    def prepare(self, request: HttpRequest) -> None:
+        """Let every line and task of the request carry its id, and the address of who calls."""
+        structlog.contextvars.bind_contextvars(request_id=request.META["HTTP_X_REQUEST_ID"])
+        if request.META.keys().isdisjoint(_FORWARDED):
+            structlog.contextvars.bind_contextvars(ip=request.META.get("REMOTE_ADDR"))
+        else:
+            self.bind_ip(request)
+
+
+#: Headers in which a proxy may say for whom it calls.
+_FORWARDED = frozenset(DEFAULT_PRECEDENCE) - {"REMOTE_ADDR"}
 
 
 def counted(get_response: Handler) -> Handler:

@@ -106,7 +106,7 @@ MIDDLEWARE = [
     "authzsite.middleware.security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "authzsite.middleware.body_limit",
-    "django_structlog.middlewares.RequestMiddleware",
+    "authzsite.middleware.Logged",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -107,15 +108,16 @@ def answer_logged(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> li
     """
     began = time.perf_counter()
     decisions = answer_many(asks=asks, at_least=at_least)
-    found = decision_log.here()
+    wanted = decision_log.wanted(decisions)
+    found = decision_log.here() if wanted else None
     if found is not None:
         keeper, call = found
         each = (time.perf_counter() - began) * 1000 / max(len(asks), 1)
-        for (actor, ask), decision in zip(asks, decisions, strict=True):
-            if keeper.wants(decision):
-                urn, kind = (ask.resource.urn, ask.resource.type) if ask.resource is not None else ("", "")
-                asked = (ask.operation, ask.requirement, urn, kind, ask.subresources)
-                keeper.note(decision_log.Entry(call, actor.urn, *asked, decision, each))
+        for place in wanted:
+            (actor, ask), decision = asks[place], decisions[place]
+            urn, kind = (ask.resource.urn, ask.resource.type) if ask.resource is not None else ("", "")
+            asked = (ask.operation, ask.requirement, urn, kind, ask.subresources)
+            keeper.note(decision_log.Entry(call, actor.urn, *asked, decision, each))
     return decisions
 
 
@@ -134,6 +136,25 @@ def require(
     if not decision.is_allowed:
         raise Forbidden(decision.missing)
     return decision
+
+
+def let_pass(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> None:
+    """Raise Forbidden unless the actor holds one of these lists of platform privileges; for what each call asks again.
+
+    Whether it does follows from the policies and the actor alone, so it is asked once for each pair of them.
+    """
+    passed = _passed.setdefault(store.current(), set())
+    if not settings.AUTH_POLICIES_ENABLED or (by, any_of) in passed:
+        return
+    require(by=by, any_of=any_of)
+    if len(passed) >= _PASSED:
+        passed.clear()
+    passed.add((by, any_of))
+
+
+#: Who passed which lists under which policies; forgotten with them.
+_passed: WeakKeyDictionary[Snapshot, set[tuple[Actor, tuple[tuple[str, ...], ...]]]] = WeakKeyDictionary()
+_PASSED = 1000
 
 
 def missing_many(*, by: Actor, asks: Sequence[Ask]) -> tuple[Missing, ...]:

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -212,6 +212,14 @@ def through(door: Door) -> Iterator[None]:
         yield
     finally:
         _THROUGH.reset(token)
+
+
+def wanted(decisions: Sequence[Decision]) -> list[int]:
+    """Return the places of those of the answers given now that are kept; none where no log is."""
+    keeper = _kept.keeper
+    if keeper is None or _THROUGH.get() is None:
+        return []
+    return [place for place, decision in enumerate(decisions) if keeper.wants(decision)]
 
 
 def here() -> tuple[Keeper, Call] | None:

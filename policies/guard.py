@@ -88,7 +88,7 @@ def guard_of(view: Callable[..., Any]) -> Guard | None:
 
 def actor_of(request: HttpRequest | Request) -> Actor:
     """Return who is calling, with groups and roles; resolved once for each request. Raises NotAuthenticated."""
-    found: Actor | None = getattr(request, _ACTOR, None)
+    found: Actor | None = request.__dict__.get(_ACTOR)
     if found is None:
         if not request.user.is_authenticated:
             raise NotAuthenticated

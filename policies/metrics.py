@@ -42,13 +42,12 @@ def decided(requirements: Iterable[Requirement], decisions: Sequence[Decision]) 
         for requirement, decision in zip(requirements, decisions, strict=True)
     )
     for (family, outcome), number in found.items():
-        _DECISIONS.labels(family, outcome).inc(number)
+        _decisions(family, outcome).inc(number)
 
 
 def answered(*, method: str, route: str | None, status: int) -> None:
     """Count an answer that was sent; `route` is None for static files and addresses that do not exist."""
-    known = method if method in _METHODS else "other"
-    _REQUESTS.labels(known, "none" if route is None else f"/{route}", str(status)).inc()
+    _requests(method if method in _METHODS else "other", route, status).inc()
 
 
 def compared(*, at: float) -> None:
@@ -61,6 +60,16 @@ def loaded(*, version: int, statements: int, seconds: float, kind: str) -> None:
     _LOADS.labels(kind).observe(seconds)
     _VERSION.set(version)
     _STATEMENTS.set(statements)
+
+
+@cache
+def _decisions(family: str, outcome: str) -> Counter:
+    return _DECISIONS.labels(family, outcome)
+
+
+@cache
+def _requests(method: str, route: str | None, status: int) -> Counter:
+    return _REQUESTS.labels(method, "none" if route is None else f"/{route}", str(status))
 
 
 def _family(requirement: Requirement) -> str:

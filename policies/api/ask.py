@@ -3,26 +3,27 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from django.http import HttpResponseBase
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from policies import authority, explaining, metrics, reach, store
 from policies.api import answers, fields, questions
-from policies.api.base import Door
 from policies.api.described import described
+from policies.api.lean import LeanDoor
 from policies.api.problems import refusal_body
 from policies.api.questions import BatchIn, GrantedIn, Question, QuestionIn, WhoIn
 from policies.errors import PolicyAppError, Unavailable
 from policies.guard import signed_in
 
 
-class Asking(Door):
+class Asking(LeanDoor):
     """What the doors that answer questions share."""
 
     def may_ask_about_others(self) -> None:
         """Raise Forbidden unless the caller may ask about somebody else."""
-        authority.require(by=self.actor, any_of=questions.OTHERS)
+        authority.let_pass(by=self.actor, any_of=questions.OTHERS)
 
     def understood(self, sent: Sequence[Mapping[str, Any]]) -> list[Question | PolicyAppError]:
         """Return the questions as `authority` understands them, or what is wrong with each."""
@@ -34,19 +35,22 @@ class Authorize(Asking):
     """May an actor do something?"""
 
     @described("authorize", "May an actor do something?", body=QuestionIn, answer=answers.DecisionOut, statuses=(503,))
-    @metrics.AUTHORIZE.time()
-    def post(self, request: Request) -> Response:
+    def post(self, _request: Request) -> HttpResponseBase:
         """Answer one question; a refusal is an answer, not an error."""
-        sent = fields.checked(QuestionIn, request.data)
+        with metrics.AUTHORIZE.time():
+            return self.answered(self._answer(self.sent()))
+
+    def _answer(self, body: Any) -> dict[str, Any]:
+        sent = questions.checked(body)
         at_least = sent.get("at_least_version") or 0
         (found,) = self.understood([sent])
         if isinstance(found, PolicyAppError):
             raise found
         if found.is_explained:
             in_words = explaining.explained(actor=found.actor, ask=found.ask, at_least=at_least)
-            return Response(answers.explained(in_words, found.resultant))
+            return answers.explained(in_words, found.resultant)
         (decision,) = authority.answer_logged(asks=[(found.actor, found.ask)], at_least=at_least)
-        return Response(answers.shown(decision, resultant=found.resultant))
+        return answers.shown(decision, resultant=found.resultant)
 
 
 @signed_in
@@ -56,9 +60,9 @@ class AuthorizeBatch(Asking):
     @described(
         "authorize_batch", "Answer many questions at once", body=BatchIn, answer=answers.DecisionsOut, statuses=(503,)
     )
-    def post(self, request: Request) -> Response:
+    def post(self, _request: Request) -> HttpResponseBase:
         """Answer each question in its place, from one version of the policies."""
-        sent = fields.checked(BatchIn, request.data)
+        sent = fields.checked(BatchIn, self.sent())
         places, problems = _each(sent["questions"])
         known = _known_version(sent.get("at_least_version") or 0, places.values())
         asked: dict[int, Question] = {}
@@ -78,7 +82,9 @@ class AuthorizeBatch(Asking):
             sent_back[place] = answers.shown(decision, resultant=plain[place].resultant)
         versions = [decision.version for decision in decisions]
         version = max(versions + [one["policy_version"] for one in explained.values()], default=known)
-        return Response({"policy_version": version, "decisions": [sent_back[place] for place in sorted(sent_back)]})
+        return self.answered(
+            {"policy_version": version, "decisions": [sent_back[place] for place in sorted(sent_back)]}
+        )
 
 
 @signed_in
@@ -161,10 +167,9 @@ def _each(sent: Sequence[Any]) -> tuple[dict[int, dict[str, Any]], dict[int, dic
     """Check each question by itself; return the good ones and the problems, each by its place."""
     good: dict[int, dict[str, Any]] = {}
     bad: dict[int, dict[str, Any]] = {}
-    checker = QuestionIn()
     for place, question in enumerate(sent):
         try:
-            good[place] = checker.run_validation(question)
+            good[place] = questions.checked(question)
         except ValidationError as error:
             bad[place] = {"error": refusal_body(error)}
     return good, bad

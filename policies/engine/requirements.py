@@ -5,8 +5,9 @@ A requirement is a disjunction of conjunctions of needs. Quantifiers do not hold
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 #: Relatives every family understands. Families may name further ones; who asks supplies the resources for each.
 SELF = "self"
@@ -30,26 +31,28 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Any of several lists of needs; all needs of that list must hold. No list, or an empty list, is a refusal."""
+    """Any of several lists of needs; all needs of that list must hold. No list, or an empty list, is a refusal.
+
+    `privileges` are all that may be asked for, `relatives` those whose facts must be loaded; both follow from it.
+    """
 
     any_of: tuple[tuple[Need, ...], ...]
+    privileges: frozenset[str] = field(init=False, compare=False, repr=False)
+    relatives: frozenset[str] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Derive what is asked for."""
+        needs = self.needs
+        object.__setattr__(self, "privileges", frozenset(one for need in needs for one in need.privileges))
+        object.__setattr__(self, "relatives", frozenset(need.on for need in needs))
 
     @property
     def needs(self) -> tuple[Need, ...]:
         """Every need of every alternative."""
         return tuple(need for alternative in self.any_of for need in alternative)
 
-    @property
-    def privileges(self) -> frozenset[str]:
-        """Every privilege that may be asked for."""
-        return frozenset(privilege for need in self.needs for privilege in need.privileges)
 
-    @property
-    def relatives(self) -> frozenset[str]:
-        """The relatives whose facts must be loaded."""
-        return frozenset(need.on for need in self.needs)
-
-
+@lru_cache(maxsize=1024)
 def one(privilege: str) -> Requirement:
     """Return the requirement of a lone privilege on the entity itself."""
     return Requirement(((Need((privilege,)),),))
@@ -57,4 +60,9 @@ def one(privilege: str) -> Requirement:
 
 def alternatives(lists: Iterable[Iterable[str]]) -> Requirement:
     """Return the requirement of api.md's `any_of`: a list of lists of privileges on the entity itself."""
+    return _alternatives(tuple(tuple(privileges) for privileges in lists))
+
+
+@lru_cache(maxsize=1024)
+def _alternatives(lists: tuple[tuple[str, ...], ...]) -> Requirement:
     return Requirement(tuple(tuple(Need((privilege,)) for privilege in privileges) for privileges in lists))

@@ -27,6 +27,7 @@ from policies.engine.model import SYSTEM_ACTOR, Actor, Cover, Coverage, Effect, 
 from policies.engine.numbering import Numbering, union
 
 Key = TypeVar("Key")
+Kept = TypeVar("Kept")
 
 #: How many statement sets are kept of each kind. Each takes a kilobyte or two at 10,000 statements.
 _KEPT = 2048
@@ -37,13 +38,14 @@ _OWNER_OF_TYPE = f"{OWNER_OF_ANY_TYPE}:"
 class Snapshot(Numbering):
     """Immutable once built: `replace` gives a new snapshot and leaves this one as it was."""
 
-    __slots__ = ("__weakref__", "_by_actor", "_by_question", "version")
+    __slots__ = ("__weakref__", "_by_actor", "_by_question", "_tested", "version")
 
     def __init__(self, version: int) -> None:
         super().__init__()
         self.version = version
         self._by_actor: dict[tuple[str, frozenset[str], frozenset[str]], int] = {}
         self._by_question: dict[tuple[str, str | None], int] = {}
+        self._tested: dict[frozenset[str], tuple[frozenset[str], frozenset[str]]] = {}
 
     @classmethod
     def build(cls, version: int, compiled: Iterable[tuple[str, tuple[Statement, ...]]]) -> Self:
@@ -129,16 +131,25 @@ class Snapshot(Numbering):
 
         OWNER is among them when ownership matters. TYPE and URN never are: they come with the question.
         """
-        live = self._listing(privileges)
-        fields = {column.field for column in self._columns.values() if column.mentions & live}
-        if any(bits & live for token, bits in self._towards.items() if token != ONESELF):
-            fields.add(OWNER)
-        return frozenset(fields - {TYPE, URN})
+        return self._tests(privileges)[0]
 
     def subfields_for(self, privileges: Iterable[str]) -> frozenset[str]:
         """Return the facets of sub-resources that statements on these privileges test."""
-        live = self._listing(privileges)
-        return frozenset(field for field, bits in self._subfields.items() if bits & live) - {TYPE, URN}
+        return self._tests(privileges)[1]
+
+    def _tests(self, privileges: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the facets of the resource and those of sub-resources that statements on these privileges test."""
+        key = frozenset(privileges)
+        found = self._tested.get(key)
+        if found is None:
+            live = self._listing(key)
+            fields = {column.field for column in self._columns.values() if column.mentions & live}
+            if any(bits & live for token, bits in self._towards.items() if token != ONESELF):
+                fields.add(OWNER)
+            subfields = frozenset(field for field, bits in self._subfields.items() if bits & live)
+            found = frozenset(fields - {TYPE, URN}), subfields - {TYPE, URN}
+            _remember(self._tested, key, found)
+        return found
 
     def listed(self, privilege: str) -> tuple[Statement, ...]:
         """Return the statements that list a privilege."""
@@ -278,10 +289,10 @@ def _neighbourhood(compiled: tuple[str, tuple[Statement, ...]]) -> tuple[str, st
     return min(((one.field, min(one.values, default="")) for one in criteria), default=("~", ""))
 
 
-def _remember(kept: dict[Key, int], key: Key, bits: int) -> None:
+def _remember(kept: dict[Key, Kept], key: Key, found: Kept) -> None:
     if len(kept) >= _KEPT:
         kept.clear()
-    kept[key] = bits
+    kept[key] = found
 
 
 def _cover(statement: Statement, named: frozenset[str]) -> Cover:

@@ -29,7 +29,7 @@ def loads(body: bytes, *, what: str = "The body") -> Any:
     except UnicodeDecodeError as error:
         raise _broken(f"{what} is not UTF-8: byte {error.start} belongs to no character.") from None
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise _broken(f"{what} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from None
     except RecursionError:
@@ -90,6 +90,10 @@ def _unclean(value: Any, pointer: str) -> Iterator[Problem]:
                 yield from _unclean(item, f"{pointer}/{escape(name)}")
             else:
                 yield Problem("text.invalid", pointer, detail)
+
+
+#: Made once: making one takes as long as reading a short body.
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
 
 
 def _broken(detail: str) -> Invalid:

@@ -1,6 +1,5 @@
 """Personal access tokens and tokens of services: making, recognising and revoking them."""
 
-import copy
 import uuid
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from types import MappingProxyType
 
 from django.conf import settings
 from django.db.models import Q
+from django.db.models.base import ModelState
 from django.utils import timezone
 
 from policies import recall
@@ -123,8 +123,15 @@ def authenticate(*, text: str) -> User | None:
         is_due = Q(last_used__isnull=True) | Q(last_used__lte=now - _NOTE_USE_EVERY)
         AccessToken.objects.filter(is_due, pk=token.pk).update(last_used=now)
         token.last_used = now
-    # Each request has a user of its own, since whoever holds one may change it.
-    return copy.copy(token.user)
+    return _own(token.user)
+
+
+def _own(user: User) -> User:
+    """Return a user that a request may change: what is kept is everybody's. Quicker than copy.copy."""
+    twin, state = User.__new__(User), ModelState()
+    state.adding, state.db = False, user._state.db
+    twin.__dict__ = {**user.__dict__, "_state": state}
+    return twin
 
 
 def _by_digest(digests: Collection[str]) -> dict[str, AccessToken]:

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from catalog.web import browse, edits, entity, external_roles, grants, operations, patterns, picking, restrictions, tree
-from catalog.web.reports import assertions, asked, comparing, findings, results, runs
+from catalog.web.reports import asked, assertions, comparing, findings, results, runs
 
 urlpatterns = [
     path("catalog", browse.entity_list, name="catalog"),

@@ -92,6 +92,8 @@ TABLE = {
         role(OWNER, "held/"): (200, 200, 200, 200),
         role("urn:li:corpuser:none", "held/"): (404, 404, 404, 404),
     },
+    "assertions": managed("/reports/assertions"),
+    "assertions-version": managed("/reports/assertions/1", 404),
     "findings": managed("/reports/findings")
     | managed("/reports/findings?state=ANY&severity=none&type=grant_missing&assignee=otto&q=x"),
     "finding": managed(f"/reports/findings/{FOUND}") | managed("/reports/findings/1", 404),

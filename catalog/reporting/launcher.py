@@ -4,6 +4,7 @@ The program is a child of this process, or spark-submit where SPARK_SUBMIT names
 SPARK_MASTER. It says how far it is as JSON lines on its standard output; whatever else it says is its log.
 """
 
+import io
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -219,11 +220,12 @@ class _Reader(threading.Thread):
 
     def __init__(self, stream: IO[str] | None, take: Callable[[str], None]) -> None:
         super().__init__(daemon=True)
-        self._lines: Iterable[str] = stream or ()
+        self._stream = stream or io.StringIO()
         self._take = take
         self.start()
 
     def run(self) -> None:
         """Read to the end. A line without end is cut."""
-        for line in self._lines:
-            self._take(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…\n")
+        with self._stream as lines:
+            for line in lines:
+                self._take(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…\n")

@@ -58,8 +58,9 @@ def covered(postings: Postings, coverage: Coverage) -> Covered:
 class Reach:
     """What actors reach with one privilege; everything that does not depend on the actor is computed once.
 
-    One posting a token: the entities that some statement gives to whoever has the token. An actor's reach is the union
-    over its tokens, so actors share the work for their groups and roles, and those with the same tokens share all.
+    One posting a token: the entities that some statement gives to whoever has the token, and to owners what the token
+    owns. An actor's reach is the union over its tokens, so actors share the work for their groups and roles, and those
+    with the same tokens share all.
     """
 
     def __init__(self, postings: Postings, snapshot: Snapshot, privilege: str) -> None:
@@ -69,9 +70,9 @@ class Reach:
             extent = postings.extent(statement.resources)
             for token in statement.actors.tokens:
                 kinds[_kind(statement)][token].append(extent)
-        self._kinds = tuple({token: union(extents) for token, extents in kind.items()} for kind in kinds)
-        self._tokens = frozenset[str]().union(*self._kinds)
-        self._types = [token for token in self._tokens if token.startswith(OWNER_OF_ANY_TYPE)]
+        self._kinds = tuple(
+            _Given(postings, {token: union(extents) for token, extents in kind.items()}) for kind in kinds
+        )
 
     def of(self, actor: Actor) -> Covered:
         """Return what one actor reaches; equal to `covered` of its coverage."""
@@ -79,34 +80,68 @@ class Reach:
             return Covered(self._postings.everything, NONE)
         if not actor.is_active:
             return Covered(NONE, NONE)
-        return _settled(*self._with_own(actor, self._shared(actor.tokens)))
+        return _settled(*(kind.to(actor) for kind in self._kinds))
 
     def counts(self, actors: Iterable[Actor]) -> dict[str, int]:
         """Return, for each actor, how many entities it certainly reaches (restricted allows left out)."""
-        alike: dict[frozenset[str], list[Actor]] = defaultdict(list)
         counted: dict[str, int] = {}
+        alike: dict[tuple[object, ...], int] = {}
         for actor in actors:
-            if actor.is_active and actor.urn != SYSTEM_ACTOR:
-                alike[actor.tokens & self._tokens].append(actor)
-            else:
-                counted[actor.urn] = len(self.of(actor).certain)
-        for tokens, members in alike.items():
-            shared = self._shared(tokens)
-            for actor in members:
-                counted[actor.urn] = len(_settled(*self._with_own(actor, shared)).certain)
+            key = (actor.is_active, actor.urn == SYSTEM_ACTOR, *(kind.key(actor) for kind in self._kinds))
+            found = alike.get(key)
+            if found is None:
+                found = alike[key] = len(self.of(actor).certain)
+            counted[actor.urn] = found
         return counted
 
-    def _shared(self, tokens: frozenset[str]) -> list[FrozenBitMap]:
-        return [union(kind[token] for token in tokens if token in kind) for kind in self._kinds]
 
-    def _with_own(self, actor: Actor, shared: list[FrozenBitMap]) -> list[FrozenBitMap]:
-        """Add what statements give the actor as owner of an entity, and as the entity itself."""
-        own = {token: self._postings.owned(actor.holders, _owner_type(token)) for token in self._types}
-        own[ONESELF] = _itself(self._postings, actor)
-        return [
-            union((found, *(kind[token] & entities for token, entities in own.items() if token in kind)))
-            for found, kind in zip(shared, self._kinds, strict=True)
-        ]
+class _Given:
+    """What one kind of statement gives to whoever has a token."""
+
+    def __init__(self, postings: Postings, named: dict[str, FrozenBitMap]) -> None:
+        self._postings = postings
+        self._named = named
+        self._tokens = frozenset(named)
+        size = len(postings.everything)
+        self._whole = frozenset(token for token, entities in named.items() if len(entities) == size)
+        types = [token for token in named if token.startswith(OWNER_OF_ANY_TYPE)]
+        self._owned = {token: postings.owners(_owner_type(token)) for token in types}
+        self._owners = frozenset(postings.owners(None)) if types else frozenset[str]()
+        self._held: dict[str, FrozenBitMap] = {}
+
+    def key(self, actor: Actor) -> object:
+        """Return what is the same for actors to whom the same is given."""
+        if not self._named:
+            return None
+        tokens = actor.tokens
+        if not self._whole.isdisjoint(tokens):
+            return True
+        itself = actor.urn if ONESELF in self._named and self._postings.number(actor.urn) is not None else ""
+        return (tokens & self._tokens, actor.holders & self._owners if self._owners else None, itself)
+
+    def to(self, actor: Actor) -> FrozenBitMap:
+        """Return the entities that are given to an actor."""
+        if not self._named:
+            return NONE
+        tokens, holders = actor.tokens, actor.holders
+        if not self._whole.isdisjoint(tokens):
+            return self._postings.everything
+        found = [held for holder in holders if (held := self._to_holder(holder))]
+        found += [self._named[token] for token in (tokens & self._tokens) - holders]
+        if ONESELF in self._named:
+            found.append(self._named[ONESELF] & _itself(self._postings, actor))
+        return union(found)
+
+    def _to_holder(self, holder: str) -> FrozenBitMap:
+        """Return what a user or group is given by name, and as owner of an entity."""
+        found = self._held.get(holder)
+        if found is None:
+            parts = [self._named[holder]] if holder in self._named else []
+            if holder in self._owners:
+                owned = ((token, owners.get(holder)) for token, owners in self._owned.items())
+                parts += [self._named[token] & entities for token, entities in owned if entities is not None]
+            found = self._held[holder] = union(parts)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +209,8 @@ def _named_by(statement: Statement, resource: Resource | None) -> set[str]:
 
 def _settled(plain: FrozenBitMap, limited: FrozenBitMap, denied: FrozenBitMap) -> Covered:
     """Deny wins; what a restricted allow reaches is undecided even where a plain one reaches it too (DZ-55, DZ-67)."""
+    if not limited and not denied:
+        return Covered(plain, NONE)
     return Covered(plain - limited - denied, limited - denied)
 
 

@@ -1,0 +1,43 @@
+"""A job of a report that does what its parameters say: for the tests of whoever starts jobs."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+def main() -> int:
+    """Say something, write something, and end as told."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--input", required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--attended", action="store_true")
+    told = parser.parse_args()
+    source, target = (Path(urlsplit(url).path) for url in (told.input, told.output))
+    wanted = json.loads((source / "parameters.json").read_text(encoding="utf-8"))["wanted"]
+    sys.stdout.write("beginning\n" + json.dumps({"stage": "Working", "done": 1, "total": 2}) + "\n")
+    sys.stdout.flush()
+    if wanted == "hang":
+        sys.stdin.read()
+    if wanted == "chatter":
+        sys.stdout.writelines(f"line {number}\n" for number in range(20_000))
+    if wanted == "refuse":
+        sys.stderr.write("a stack\nThe input is wrong.\n")
+        return 10
+    folder = target / "things"
+    folder.mkdir(parents=True)
+    (target / "summary.json").write_text(json.dumps({"numbers": [{"title": "Things", "value": 3}]}), encoding="utf-8")
+    counts = ["1", "2", "3"] if wanted == "texts" else [1, 2, 3]
+    table = pa.table({"thing": ["a", "b", "c"], "count": counts, "position": pa.array([0, 1, 2], pa.int64())})
+    pq.write_table(table.drop(["count"]) if wanted == "narrow" else table, folder / "part-0.parquet")
+    if wanted == "corrupt":
+        (folder / "part-1.parquet").write_bytes(b"PAR1 and no more")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

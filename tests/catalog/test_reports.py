@@ -1,0 +1,190 @@
+"""A run of a report ends in one of three ways, always with a sentence, and what was good before stays."""
+
+import errno
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from catalog import tasks
+from catalog.models import Report, ReportRow
+from catalog.reporting import export, launcher, making, results, runs
+from catalog.reporting.kind import Column, ColumnKind, Input, Kind, Parameter, ResultTable
+from catalog.reporting.kinds import KINDS
+from catalog.services import reports
+from policies.authority import SYSTEM
+from policies.engine.model import Actor
+from policies.errors import Conflict, Forbidden, Invalid, NotFound
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+READY, FAILED, CANCELLED = Report.Status.READY, Report.Status.FAILED, Report.Status.CANCELLED
+NOBODY = Actor("urn:li:corpuser:nobody")
+WAYS = ("well", "hang", "chatter", "refuse", "texts", "narrow", "corrupt", "full")
+
+
+def no_room(report: Report, _: Path) -> None:
+    """Fail as a file system without room does, where the run wants that."""
+    if report.parameters["wanted"] == "full":
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+KIND = Kind(
+    name="things",
+    title="Things",
+    description="Three things.",
+    module="tests.catalog.report_job",
+    parameters=(
+        Parameter("wanted", "Wanted", Input.CHOICE, default="well", choices=lambda: dict.fromkeys(WAYS, "")),
+        Parameter("most", "Most", Input.NUMBER, maximum=9),
+    ),
+    tables=(
+        ResultTable(
+            "things", "Things", (Column("thing", "Thing"), Column("count", "Count", ColumnKind.NUMBER)), limit=2
+        ),
+    ),
+    prepare=no_room,
+)
+
+
+@pytest.fixture(autouse=True)
+def _kinds(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.REPORTS_DIR = tmp_path
+    for module in (making, reports):
+        monkeypatch.setattr(module, "KINDS", {"things": KIND})
+
+
+def made(wanted: str = "well") -> Report:
+    """Return a run that was made here."""
+    report = reports.request(kind="things", parameters={"wanted": wanted}, by=SYSTEM, is_queued=False)
+    making.make(report.pk)
+    report.refresh_from_db()
+    return report
+
+
+def test_a_run_that_ends_well(tmp_path: Path):
+    report = made()
+    assert (report.status, report.problem, report.summary["numbers"][0]["value"]) == (READY, "", 3)
+    rows = list(report.rows.values_list("table", "position", "key", "text", "values"))
+    assert rows == [("things", 0, "a", "a", ["a", 1]), ("things", 1, "b", "b", ["b", 2])]
+    folder = runs.folder_of(report.pk)
+    assert [one.name for one in folder.iterdir()] == ["output"]
+    whole = [batch.num_rows for batch in results.batches(KIND.tables[0], folder / "output", is_whole=True)]
+    assert whole == [3]
+    assert report.log == "beginning\n"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ("refuse", "The input is wrong."),
+        ("texts", "The column count of things holds string."),
+        ("narrow", "The results of things have no column count."),
+        ("corrupt", "The results of things are corrupt: part-1.parquet cannot be read."),
+        ("full", "There is no room left on the disk."),
+    ],
+)
+def test_a_run_that_fails_says_why_and_the_last_good_one_stays(wanted: str, sentence: str):
+    good = made()
+    report = made(wanted)
+    assert (report.status, report.problem) == (FAILED, sentence)
+    assert not report.rows.exists()
+    assert not runs.folder_of(report.pk).exists()
+    good.refresh_from_db()
+    assert (good.status, good.rows.count()) == (READY, 2)
+
+
+def test_a_run_that_takes_too_long_is_ended(settings: Any):
+    settings.REPORT_MINUTES = 0
+    report = made("hang")
+    assert (report.status, report.problem) == (FAILED, "The job was ended after 0 minutes (REPORT_MINUTES).")
+
+
+def test_a_cancelled_run_is_ended_and_its_job_with_it(tmp_path: Path):
+    report = reports.request(kind="things", parameters={"wanted": "hang"}, by=SYSTEM, is_queued=False)
+    export.write(folder=tmp_path / "in", as_of=timezone.now())
+    (tmp_path / "in" / "parameters.json").write_text('{"wanted": "hang"}', encoding="utf-8")
+
+    def tell(progress: launcher.Progress, _: str) -> bool:
+        return progress.stage != "Working"
+
+    with pytest.raises(launcher.JobCancelled):
+        launcher.run(module=KIND.module, source=tmp_path / "in", target=tmp_path / "out", tell=tell)
+    reports.cancel(report_id=report.pk, by=SYSTEM)
+    assert making.make(report.pk) == CANCELLED
+    with pytest.raises(Conflict):
+        reports.cancel(report_id=report.pk, by=SYSTEM)
+
+
+def test_only_the_end_of_a_long_log_is_kept():
+    report = made("chatter")
+    assert len(report.log) < 2 * launcher._KEPT
+    assert report.log.startswith("(")
+    assert report.log.endswith("line 19999\n")
+
+
+def test_one_run_of_a_kind_at_a_time():
+    first = reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
+    with pytest.raises(Conflict):
+        reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
+    runs.cancel(first.pk)
+    assert made().status == READY
+
+
+def test_every_problem_of_parameters_at_once():
+    with pytest.raises(Invalid) as found:
+        reports.request(kind="things", parameters={"wanted": "x", "most": 10, "other": 1}, by=SYSTEM)
+    assert sorted(one.pointer for one in found.value.problems) == [
+        "/parameters/most",
+        "/parameters/other",
+        "/parameters/wanted",
+    ]
+    with pytest.raises(NotFound):
+        reports.request(kind="nothing", parameters={}, by=SYSTEM)
+    with pytest.raises(Forbidden):
+        reports.request(kind="things", parameters={}, by=NOBODY)
+    assert not Report.objects.exists()
+
+
+def test_a_run_whose_worker_is_gone_fails_and_lets_the_next_one_in():
+    good = made()
+    lost = reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
+    assert runs.claim(lost.pk) is not None
+    ReportRow.objects.create(report=lost, table="things", position=0, key="half", values=[])
+    silent = timezone.now() - 2 * runs.SILENT_AT_MOST
+    Report.objects.filter(pk=lost.pk).update(seen_at=silent)
+    assert tasks.watch_reports() == 1
+    lost.refresh_from_db()
+    assert lost.status == FAILED
+    assert lost.problem.startswith("The worker that made this report ended")
+    assert not lost.rows.exists()
+    assert not runs.tell(lost, stage="still here"), "who comes back learns that it is over"
+    assert made().status == READY
+    assert good.rows.count() == 2
+
+
+def test_old_runs_are_forgotten(settings: Any):
+    settings.REPORTS_KEPT = 1
+    old, new = made(), made()
+    Report.objects.filter(pk=old.pk).update(requested_at=timezone.now() - timedelta(days=1))
+    assert runs.forget() == 1
+    assert list(Report.objects.all()) == [new]
+    assert not runs.folder_of(old.pk).exists()
+
+
+def test_the_command_says_what_came_of_it(capsys: pytest.CaptureFixture[str]):
+    call_command("report", "things", "--wait")
+    assert "is ready after" in capsys.readouterr().out
+    with pytest.raises(CommandError, match=r"The input is wrong\."):
+        call_command("report", "things", "--wait", parameters='{"wanted": "refuse"}')
+
+
+def test_every_kind_accepts_its_own_defaults_or_says_what_it_needs():
+    for kind in KINDS.values():
+        needed = {parameter.name for parameter in kind.parameters if parameter.is_required and not parameter.default}
+        if kind.is_nightly:
+            assert not needed, kind.name
+            assert kind.checked({}).keys() == {parameter.name for parameter in kind.parameters}

@@ -8,14 +8,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.reporting import reading
+from catalog.reporting import reading, runs
 from catalog.reporting.kind import Column, ColumnKind
 from catalog.reporting.kinds import KINDS
 from policies import queries as people
 from policies.engine.model import Actor
 from tests import finished
 from tests.finished import KIND, TABLE, VALUES
-from tests.web.catalog.conftest import OUTSIDER, SALARIES, hide
+from tests.web.catalog.conftest import OUTSIDER, PII, SALARIES, hide
 from tests.web.test_markup import HOSTILE, check
 from tests.web.test_why import words
 
@@ -154,6 +154,28 @@ def test_a_row_that_names_what_may_not_be_viewed_keeps_its_numbers_alone(shelves
     assert (second.key, second.concealed) == ("key of nothing", frozenset())
     (first, _) = reading.shown(columns=COLUMNS, rows=rows, by=people.actor(urn="urn:li:corpuser:datahub"))
     assert reading.by_name(COLUMNS, first) == hidden
+
+
+def test_pages_files_and_differences_name_nothing_that_may_not_be_viewed(shelves, write, settings, tmp_path):
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    hide()
+    otto = {"users": [OUTSIDER]}
+    write("manages", displayName="Manages", type="PLATFORM", privileges=["MANAGE_POLICIES"], actors=otto)
+    rows = [{"entity": SALARIES, "people": 3}, {"entity": PII, "people": 4}]
+    # One run of a kind at a time.
+    runs.cancel(finished.RUNNING)
+    bars = {"summary": {"charts": [{"name": "x", "bars": [{"urn": SALARIES, "label": "salaries", "value": 3}]}]}}
+    finished.ready(tmp_path, KIND, {"entities": [{"entity": SALARIES, "people": 2}]})
+    run = finished.ready(tmp_path, KIND, {"entities": rows}, **bars)
+    here = f"/reports/runs/{run.pk}"
+    for who, is_told in (("outsider", False), ("root", True)):
+        client = shelves(who)
+        pages = [here, at(run, "entities"), f"{here}/compare?table=entities&show=changed"]
+        texts = [client.get(address).content.decode() for address in pages]
+        files = [body(client.get(at(run, "entities", ending))) for ending in (".csv", ".json")]
+        assert [("salaries" in text) for text in texts + files] == [is_told] * 5
+        assert [("Something you may not view" in text) for text in texts] == [not is_told] * 3
+        assert ",,3\r\n" in files[0] or is_told
 
 
 def test_a_row_of_an_older_table_is_filled_and_cut():

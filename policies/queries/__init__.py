@@ -12,7 +12,16 @@ from policies.queries.credentials import (
     tokens,
 )
 from policies.queries.crowds import Crowd, holders_of, in_many_groups
-from policies.queries.decisions import Place, Slice, decisions, decisions_at, decisions_counted, forget_decisions
+from policies.queries.decisions import (
+    Place,
+    Slice,
+    decisions,
+    decisions_at,
+    decisions_began,
+    decisions_counted,
+    forget_decisions,
+    uses,
+)
 from policies.queries.events import change_events, policy_events
 from policies.queries.names import known_people, names
 from policies.queries.people import (
@@ -54,6 +63,7 @@ __all__ = [
     "change_events",
     "decisions",
     "decisions_at",
+    "decisions_began",
     "decisions_counted",
     "forget_decisions",
     "group",
@@ -89,5 +99,6 @@ __all__ = [
     "tokens",
     "user",
     "users",
+    "uses",
     "versions",
 ]

@@ -1,10 +1,10 @@
 """The decision log as lists, newest first; read on from a place, since page numbers would count every row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import Q, QuerySet, Value
+from django.db.models import Max, Q, QuerySet, Value
 from django.db.models.functions import Concat, StrIndex
 
 from policies.models import LoggedDecision
@@ -16,6 +16,8 @@ COUNTED = 10_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _FAR = 2**63
+#: What stands between privileges in what was wanted.
+_BETWEEN = frozenset(("and", "or", "|"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +116,27 @@ def forget_decisions(*, before: datetime, batch: int) -> int:
     oldest = LoggedDecision.objects.filter(at__lt=before).order_by("at", "id").values_list("id", flat=True)
     deleted, _ = LoggedDecision.objects.filter(id__in=list(oldest[:batch])).delete()
     return deleted
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """That somebody was allowed something: which privileges would have done, which policies allowed it, when last."""
+
+    actor: str
+    privileges: frozenset[str]
+    policies: frozenset[str]
+    last: datetime
+
+
+def uses(*, since: datetime) -> Iterator[Use]:
+    """Give what was allowed since then, each combination once with its last time."""
+    rows = LoggedDecision.objects.filter(is_allowed=True, at__gte=since).order_by()
+    found = rows.values_list("actor", "wanted", "statements").annotate(last=Max("at"))
+    for actor, wanted, statements, last in found.iterator(chunk_size=2000):
+        policies = frozenset(one["policy"] for one in statements)
+        yield Use(actor, frozenset(wanted.split()) - _BETWEEN, policies, last)
+
+
+def decisions_began() -> datetime | None:
+    """Return the time of the oldest answer that was kept; None when there is none."""
+    return LoggedDecision.objects.order_by("at", "id").values_list("at", flat=True).first()

@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from catalog.spark import facts
 from catalog.spark.job import Job
-from catalog.spark.jobs import dataset_access_check, policy_hygiene, policy_impact
+from catalog.spark.jobs import dataset_access_check, policy_hygiene, policy_impact, unused_access
 from tests.spark import slices
 from tests.worlds import World, criterion, document, matching_all, urn
 
@@ -104,3 +106,20 @@ def test_policy_hygiene(spark: SparkSession, world: World, tmp_path: Path):
         ("readers", 1, 10),
         ("twice", 1, 10),
     ]
+
+
+@pytest.mark.usefixtures("size")
+def test_unused_access(spark: SparkSession, world: World, tmp_path: Path):
+    said = {"days": 30, "percent": 100.0, "is_sure": True}
+    given = job(spark, world, tmp_path, usage=said)
+    uses = [{"person": JO, "privilege": VIEW, "policy": "urn:li:dataHubPolicy:readers", "last": "2026-01-01T00:00:00Z"}]
+    pq.write_table(pa.Table.from_pylist(uses), tmp_path / "in" / "usage.parquet")
+    found = numbers(unused_access.work(given))
+    assert (found["Policies without a use"], found["The log is whole (1: yes, 0: no)"]) == (1, 1)
+    people = slices.read(tmp_path / "out", "people")
+    assert [(row["person"], row["privilege"], row["state"]) for row in people] == [
+        (AL, "VIEW_ENTITY", "UNUSED"),
+        (AL, VIEW, "UNUSED"),
+        (JO, "VIEW_ENTITY", "UNUSED"),
+    ]
+    assert slices.read(tmp_path / "out", "memberships") == []

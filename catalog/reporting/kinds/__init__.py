@@ -4,11 +4,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from catalog.reporting.kind import Kind
-from catalog.reporting.kinds import dataset_access_check, effective_access, policy_hygiene, policy_impact
+from catalog.reporting.kinds import dataset_access_check, effective_access, policy_hygiene, policy_impact, unused_access
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         kind.name: kind
-        for kind in (effective_access.KIND, dataset_access_check.KIND, policy_hygiene.KIND, policy_impact.KIND)
+        for kind in (
+            effective_access.KIND,
+            dataset_access_check.KIND,
+            policy_hygiene.KIND,
+            policy_impact.KIND,
+            unused_access.KIND,
+        )
     }
 )

@@ -1,0 +1,55 @@
+"""Privileges, memberships and policies that were not used for some days, as far as the decision log can tell."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.spark import hygiene, unused
+from catalog.spark.facts import over_slices, people_of, roles_of, statements_of, world_of
+from catalog.spark.job import Job, run
+from catalog.spark.unused import Held, Usage, Use
+
+
+def work(job: Job) -> Mapping[str, Any]:
+    """Lay what is held beside what was used."""
+    snapshot, actors, said = statements_of(job), people_of(job), job.json("usage.json")
+    policies = hygiene.policies_of(
+        snapshot.statements, {row["urn"]: row["name"] for row in job.table("policies").to_pylist()}
+    )
+    uses = (Use(*row.values()) for row in job.table("usage", list(Use._fields)).to_pylist())
+    usage = Usage(uses, policies, is_sure=said["is_sure"])
+    ask = unused.ask_of(policies, actors, job.parameters.get("privileges") or ())
+    world = world_of(job, snapshot=snapshot, actors=actors, fields=snapshot.fields_for(ask.privileges))
+    rows = over_slices(job, world, unused.held, ask, unused.SCHEMA, stage="Looking who holds what")
+    found = {Held(*row) for row in rows} | set(unused.held_on_platform(snapshot, ask))
+    privileges, people = unused.privileges_used(ask, found, usage)
+    tables = {
+        "policies": (unused.policies_used(policies, actors, usage), unused.POLICIES),
+        "privileges": (privileges, unused.PRIVILEGES),
+        "people": (people, unused.PEOPLE),
+        "memberships": (unused.memberships_unused(policies, actors, roles_of(job), usage), unused.MEMBERSHIPS),
+    }
+    for name, (listed, schema) in tables.items():
+        job.write(name, pa.Table.from_pylist(listed, schema=schema))
+    idle = {name: sum(row["state"] != unused.USED for row in listed) for name, (listed, _) in tables.items()}
+    return {
+        "numbers": [
+            {"title": "Days looked back", "value": said["days"]},
+            {"title": "Percent of what is allowed that the log keeps", "value": said["percent"]},
+            {"title": "The log is whole (1: yes, 0: no)", "value": int(said["is_sure"])},
+            {"title": "Policies without a use", "value": idle["policies"]},
+            {"title": "Privileges without a use", "value": idle["privileges"]},
+            {"title": "Memberships without a use", "value": idle["memberships"]},
+        ]
+    }
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the job and return its exit code."""
+    return run("unused_access", work, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -106,7 +106,11 @@ class ObjectId(Text):
 
 
 class Json(serializers.JSONField):
-    """Any JSON value, as it was sent."""
+    """Any JSON value, as it was sent: it was read from JSON, so it need not be tried whether it can be written."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the value."""
+        return data
 
 
 class Strict(serializers.Serializer[Any]):

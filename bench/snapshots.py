@@ -66,10 +66,14 @@ def ancestries() -> Iterator[tuple[str, str]]:
 
 def memberships(company: Company) -> Iterator[tuple[str, str]]:
     """Return every membership: six groups a person."""
-    for number in range(company.users):
-        person = company.person(number)
-        more = f"urn:li:corpGroup:g{dice_of(f'sixth {number}').randrange(GROUPS)}"
-        yield from ((person.urn, group) for group in dict.fromkeys((*person.groups, more)))
+    return (pair for number in range(company.users) for pair in memberships_of(company, number))
+
+
+def memberships_of(company: Company, number: int) -> list[tuple[str, str]]:
+    """Return the memberships of one person."""
+    person = company.person(number)
+    more = f"urn:li:corpGroup:g{dice_of(f'sixth {number}').randrange(GROUPS)}"
+    return [(person.urn, group) for group in dict.fromkeys((*person.groups, more))]
 
 
 def _entities(company: Company) -> Iterator[tuple[Any, ...]]:

@@ -5,13 +5,13 @@ It stands apart from the job, since what travels to the processes of Spark has t
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyroaring import BitMap
+from pyroaring import BitMap, FrozenBitMap
 
 from catalog.reporting import slices
 from catalog.spark.arrow import in_groups
@@ -110,8 +110,9 @@ def _counted_slice(shared: _Shared, numbers: pa.Array, number: int) -> pa.Table:
         reached = bulk.Reach(found.postings, shared.state.snapshot, privilege).counts(shared.state.actors)
         by_person = array("q", (reached[actor.urn] for actor in shared.state.actors))
         by_entity = _zeros(len(found.numbers))
-        tally = _Tally(places, len(people.actors))
-        for crowd in Crowds(shared.state.snapshot, privilege, units, people).of(found.postings):
+        crowds = Crowds(shared.state.snapshot, privilege, units, people)
+        tally = _Tally(places, len(people.everybody))
+        for crowd in crowds.of(found.postings):
             _count_entities(crowd, by_entity)
             tally.add(crowd, by_entity)
             for allowed in crowd.decided.values():
@@ -125,7 +126,7 @@ def _counted_slice(shared: _Shared, numbers: pa.Array, number: int) -> pa.Table:
 
 
 def _count_entities(crowd: Crowd, by_entity: "array[int]") -> None:
-    size = len(crowd.shared)
+    size = len(crowd.base) + len(crowd.extra)
     for number in crowd.alike.entities:
         by_entity[number] = size
     for number, others in crowd.more.items():
@@ -156,24 +157,29 @@ class _Tally:
         self._reached = [BitMap() for _ in places.names]
         self._accesses = [0] * len(places.names)
         self._full: set[int] = set()
+        self._based: set[tuple[int, int]] = set()
 
     def add(self, crowd: Crowd, by_entity: "array[int]") -> None:
         """Count a crowd at the places of its entities."""
-        touched: set[int] = set()
         for number in crowd.alike.entities:
+            others = crowd.more.get(number)
             for place in self._places.of.get(number, ()):
                 self._accesses[place] += by_entity[number]
-                touched.add(place)
-        self._reach(touched, crowd.shared)
-        for number, others in crowd.more.items():
-            self._reach(self._places.of.get(number, ()), others)
+                if place in self._full:
+                    continue
+                # Many crowds have one base, and it is told apart by being the same object.
+                if (place, id(crowd.base)) not in self._based:
+                    self._based.add((place, id(crowd.base)))
+                    self._reach(place, crowd.base)
+                if crowd.extra:
+                    self._reach(place, crowd.extra)
+                if others is not None:
+                    self._reach(place, others)
 
-    def _reach(self, places: Iterable[int], people: Any) -> None:
-        for place in places:
-            if place not in self._full:
-                self._reached[place] |= people
-                if len(self._reached[place]) == self._people:
-                    self._full.add(place)
+    def _reach(self, place: int, people: FrozenBitMap) -> None:
+        self._reached[place] |= people
+        if len(self._reached[place]) == self._people:
+            self._full.add(place)
 
     def rows(self) -> list[tuple[str, str, int, int, bytes]]:
         """Return kind, URN, entities, accesses and the people as a serialized bitmap."""

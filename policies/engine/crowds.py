@@ -38,6 +38,7 @@ class People:
         self.numbers = {actor.urn: number for number, actor in enumerate(actors)}
         self.always = FrozenBitMap(number for number, actor in enumerate(actors) if actor.urn == SYSTEM_ACTOR)
         active = [(number, actor) for number, actor in enumerate(actors) if actor.is_active]
+        self.everybody = FrozenBitMap(number for number, _ in active) | self.always
         self._behind = _inverted((number, actor.tokens) for number, actor in active)
         self._holding = _inverted((number, actor.holders) for number, actor in active)
 
@@ -108,19 +109,42 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Who reaches the entities of a group: `shared` all of them, `more` further actors of single entities.
+    """Who reaches the entities of a group: `base` and `extra` all of them, `more` further actors of single entities.
 
-    `more` leaves out entities that nobody else reaches. `decided` are those among them that a restricted allow reaches.
+    The three share nobody, and many groups have one `base`. `more` leaves out entities that nobody else reaches;
+    `decided` are those in it that a restricted allow reaches.
     """
 
     alike: Alike
-    shared: FrozenBitMap
+    base: FrozenBitMap
+    extra: FrozenBitMap
     more: Mapping[int, FrozenBitMap]
     decided: Mapping[int, FrozenBitMap] = field(default_factory=dict)
 
     def of(self, number: int) -> FrozenBitMap:
         """Return who reaches one entity of the group."""
-        return self.shared | self.more[number] if number in self.more else self.shared
+        shared = self.base | self.extra
+        return shared | self.more[number] if number in self.more else shared
+
+
+class _Base:
+    """The wide units of a type that cover an entity: whom they name, and what units add to them for everybody else."""
+
+    def __init__(
+        self, units: Sequence[int], towards: frozenset[str], people: Sequence[FrozenBitMap], everybody: FrozenBitMap
+    ) -> None:
+        self.units = units
+        self.towards = towards
+        self.people = people
+        self.others = everybody - people[0]
+        self._added: dict[int, FrozenBitMap] = {}
+
+    def added(self, number: int, named: FrozenBitMap) -> FrozenBitMap:
+        """Return whom a unit, which plainly names these, adds."""
+        found = self._added.get(number)
+        if found is None:
+            found = self._added[number] = named & self.others
+        return found
 
 
 class Crowds:
@@ -131,13 +155,14 @@ class Crowds:
         self._snapshot = snapshot
         self._privilege = privilege
         self._people = people
+        self._towards = [unit.towards for unit in units]
         self._wide: dict[str, list[int]] = defaultdict(list)
         for number, unit in enumerate(units):
             if unit.is_wide:
                 self._wide[unit.type].append(number)
         self._known: dict[tuple[int, int], FrozenBitMap] = {}
-        self._bases: dict[tuple[str, tuple[int, ...], int], FrozenBitMap] = {}
-        self._kinds = [kind for kind in range(3) if any(_tokens(unit, kind) for unit in units)]
+        self._bases: dict[tuple[str, tuple[int, ...]], _Base] = {}
+        self._is_plain = not any(unit.limited or unit.denied for unit in units)
 
     def of(self, postings: Postings) -> Iterator[Crowd]:
         """Give who reaches the entities of a slice, those alike together; every entity is in one group.
@@ -146,30 +171,37 @@ class Crowds:
         """
         slice_ = _Slice(postings, self.units)
         for alike in slice_.groups():
-            covering = self._covering(alike)
-            shared = [self._shared(alike, kind) for kind in range(3)]
-            towards = frozenset[str]().union(*(self.units[number].towards for number in covering))
-            if not towards and not shared[1]:
-                yield Crowd(alike, shared[0] - shared[2] | self._people.always, {})
-            elif not shared[1] and not shared[2] and self._kinds == [0]:
-                yield Crowd(alike, shared[0] | self._people.always, self._owning(slice_, alike, towards, shared[0]))
+            base = self._base(alike)
+            if self._is_plain:
+                yield self._plain(slice_, alike, base)
             else:
-                yield self._single(slice_, alike, covering, shared)
+                yield self._single(slice_, alike, [*alike.covering, *base.units], base)
 
-    def _covering(self, alike: Alike) -> list[int]:
-        without = frozenset(alike.without)
-        return [*alike.covering, *(number for number in self._wide.get(alike.type, ()) if number not in without)]
-
-    def _shared(self, alike: Alike, kind: int) -> FrozenBitMap:
-        if kind not in self._kinds:
-            return NONE
-        key = (alike.type, alike.without, kind)
+    def _base(self, alike: Alike) -> _Base:
+        key = (alike.type, alike.without)
         base = self._bases.get(key)
         if base is None:
             without = frozenset(alike.without)
-            numbers = (number for number in self._wide.get(alike.type, ()) if number not in without)
-            base = self._bases[key] = union(self._named(number, kind) for number in numbers)
-        return union((base, *(self._named(number, kind) for number in alike.covering))) if alike.covering else base
+            units = [number for number in self._wide.get(alike.type, ()) if number not in without]
+            towards = frozenset[str]().union(*(self._towards[number] for number in units))
+            named = [union(self._named(number, kind) for number in units) for kind in range(3)]
+            named[0] |= self._people.always
+            base = self._bases[key] = _Base(units, towards, named, self._people.everybody)
+        return base
+
+    def _plain(self, slice_: "_Slice", alike: Alike, base: _Base) -> Crowd:
+        """Look at a group of which only plain allows speak."""
+        added = [base.added(number, self._named(number, 0)) for number in alike.covering]
+        extra = union(added) if added else NONE
+        towards = base.towards.union(*(self._towards[number] for number in alike.covering))
+        more: dict[int, FrozenBitMap] = {}
+        if towards:
+            others = base.others - extra if extra else base.others
+            for number in alike.entities:
+                found = self._near(slice_, number, towards) & others
+                if found:
+                    more[number] = found
+        return Crowd(alike, base.people[0], extra, more)
 
     def _named(self, number: int, kind: int) -> FrozenBitMap:
         found = self._known.get((number, kind))
@@ -177,34 +209,22 @@ class Crowds:
             found = self._known[number, kind] = self._people.behind(_tokens(self.units[number], kind))
         return found
 
-    def _owning(
-        self, slice_: "_Slice", alike: Alike, towards: frozenset[str], shared: FrozenBitMap
-    ) -> dict[int, FrozenBitMap]:
-        more: dict[int, FrozenBitMap] = {}
-        for number in alike.entities:
-            others = self._near(slice_, number, towards) - shared
-            if others:
-                more[number] = others
-        return more
-
-    def _near(self, slice_: "_Slice", number: int, towards: Iterable[str]) -> FrozenBitMap:
+    def _near(self, slice_: "_Slice", number: int, towards: frozenset[str]) -> FrozenBitMap:
         """Return the actors that have one of the tokens towards an entity: being it, or owning it."""
-        holders: list[str] = []
-        itself = NONE
-        for token in towards:
-            if token == ONESELF:
-                itself = self._people.oneself(slice_.postings.urns[number])
-            elif token.startswith(OWNER_OF_ANY_TYPE):
-                holders += slice_.owners(token).get(number, ())
-        return itself | self._people.holding(holders) if holders else itself
+        holders = slice_.owners(towards).get(number, ())
+        owning = self._people.holding(holders) if holders else NONE
+        return owning | self._people.oneself(slice_.postings.urns[number]) if ONESELF in towards else owning
 
-    def _single(self, slice_: "_Slice", alike: Alike, covering: Sequence[int], shared: Sequence[FrozenBitMap]) -> Crowd:
+    def _single(self, slice_: "_Slice", alike: Alike, covering: Sequence[int], base: _Base) -> Crowd:
         """Look at each entity of a group whose owners or restrictions count."""
         more: dict[int, FrozenBitMap] = {}
         decided: dict[int, FrozenBitMap] = {}
+        shared = [
+            union((base.people[kind], *(self._named(number, kind) for number in alike.covering))) for kind in range(3)
+        ]
         own = [frozenset[str]().union(*(_tokens(self.units[one], kind) for one in covering)) for kind in range(3)]
         answers: dict[frozenset[str], bool] = {}
-        is_alike = not any(self.units[number].towards for number in covering)
+        is_alike = not any(self._towards[number] for number in covering)
         for number in alike.entities:
             plain, limited, denied = (shared[kind] | self._near(slice_, number, own[kind]) for kind in range(3))
             allowed = self._decided(slice_, number, limited - denied, own, answers if is_alike else {})
@@ -213,7 +233,7 @@ class Crowds:
             found = (plain - limited - denied) | allowed | self._people.always
             if found:
                 more[number] = found
-        return Crowd(alike, NONE, more, decided)
+        return Crowd(alike, NONE, NONE, more, decided)
 
     def _decided(
         self,
@@ -246,7 +266,7 @@ class _Slice:
     def __init__(self, postings: Postings, units: Sequence[Unit]) -> None:
         self.postings = postings
         self._units = units
-        self._owners: dict[str, dict[int, list[str]]] = {}
+        self._owners: dict[frozenset[str], dict[int, list[str]]] = {}
 
     def groups(self) -> Iterator[Alike]:
         """Give the entities of the slice, grouped by the units that cover them."""
@@ -266,15 +286,17 @@ class _Slice:
         for (type_, wanting, missing), numbers in alike.items():
             yield Alike(wanting, missing, type_, numbers)
 
-    def owners(self, token: str) -> Mapping[int, list[str]]:
-        """Return, for each entity that has some, the owners that a token stands for."""
-        owners = self._owners.get(token)
+    def owners(self, towards: frozenset[str]) -> Mapping[int, list[str]]:
+        """Return, for each entity that has some, the owners that one of the tokens stands for."""
+        owners = self._owners.get(towards)
         if owners is None:
-            owners = self._owners[token] = defaultdict(list)
-            type_ = None if token == OWNER_OF_ANY_TYPE else token.removeprefix(owner_token(""))
-            for holder, numbers in self.postings.owners(type_).items():
-                for number in numbers:
-                    owners[number].append(holder)
+            owners = self._owners[towards] = defaultdict(list)
+            for token in towards:
+                if token.startswith(OWNER_OF_ANY_TYPE):
+                    type_ = None if token == OWNER_OF_ANY_TYPE else token.removeprefix(owner_token(""))
+                    for holder, numbers in self.postings.owners(type_).items():
+                        for number in numbers:
+                            owners[number].append(holder)
         return owners
 
 

@@ -27,6 +27,7 @@ TRIAL = {
     "DJANGO_SETTINGS_MODULE": "authzsite.settings",
     "PLAIN_HTTP": "true",
     "SHOW_ACCESS_MANAGEMENT": "true",
+    "GRANTS_EXPORTS": str(SAMPLE.with_name("sample_grants")),
     "PYTHONUNBUFFERED": "1",
 }
 

@@ -6,7 +6,6 @@ Each takes any number of findings at once and returns how many there were; those
 from collections.abc import Collection
 from typing import Any
 
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from catalog.models import Finding
@@ -48,5 +47,4 @@ def reopen(*, ids: Collection[int], by: Actor) -> int:
 
 def _decide(ids: Collection[int], by: Actor, **said: Any) -> int:
     authority.require(by=by, any_of=[[NEEDED]])
-    chosen: QuerySet[Finding] = Finding.objects.filter(pk__among=ids) if ids else Finding.objects.none()
-    return chosen.update(decided_by=by.urn, decided_at=timezone.now(), **said)
+    return Finding.objects.filter(pk__among=ids).update(decided_by=by.urn, decided_at=timezone.now(), **said)

@@ -4,13 +4,21 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from catalog.reporting.kind import Kind
-from catalog.reporting.kinds import dataset_access_check, effective_access, policy_hygiene, policy_impact, unused_access
+from catalog.reporting.kinds import (
+    dataset_access_check,
+    effective_access,
+    policy_hygiene,
+    policy_impact,
+    role_mapping_check,
+    unused_access,
+)
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         kind.name: kind
         for kind in (
             effective_access.KIND,
+            role_mapping_check.KIND,
             dataset_access_check.KIND,
             policy_hygiene.KIND,
             policy_impact.KIND,

@@ -18,7 +18,7 @@ from policies.errors import Invalid
 SENSITIVE = ["urn:li:tag:PII"]
 
 #: Where the exports lie beside the snapshot, and the file that says so.
-FOLDER, PLACE = "grants", "grants.json"
+FOLDER, PLACE = "exports", "grants_exports.json"
 
 
 def _tags(value: Any) -> Iterable[Problem]:
@@ -57,7 +57,7 @@ def _number(name: str, title: str) -> Column:
 KIND = Kind(
     name="role_mapping_check",
     title="Role mapping check",
-    description="Do Snowflake, BigQuery and others grant what the catalog says of their roles: grants, levels, members?",
+    description="Do Snowflake, BigQuery and others grant what the catalog says of their roles, and to whom?",
     module="catalog.spark.jobs.role_mapping_check",
     parameters=(
         Parameter(

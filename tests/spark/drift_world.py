@@ -1,0 +1,128 @@
+"""A catalog and its exports of grants, written as the job of role mappings finds them."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from catalog.reporting.tables import TABLES
+from catalog.spark.job import Job
+from catalog.spark.jobs import role_mapping_check
+
+PII = "urn:li:tag:PII"
+Rows = list[dict[str, Any]]
+
+
+@contextmanager
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Have Spark compile nothing: on tables of a few rows that takes longer than all the rest."""
+    quick = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+    }
+    before = {key: str(spark.conf.get(key)) for key in quick}
+    for key, value in quick.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        _restore(spark, before)
+
+
+def _restore(spark: SparkSession, before: dict[str, str]) -> None:
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
+def dataset(platform: str, name: str) -> str:
+    """Return the URN of a dataset in production."""
+    return f"urn:li:dataset:(urn:li:dataPlatform:{platform},{name},PROD)"
+
+
+def role(name: str) -> str:
+    """Return the URN of an external role."""
+    return f"urn:li:role:{name}"
+
+
+def user(name: str) -> str:
+    """Return the URN of a user."""
+    return f"urn:li:corpuser:{name}"
+
+
+def group(name: str) -> str:
+    """Return the URN of a group."""
+    return f"urn:li:corpGroup:{name}"
+
+
+class World:
+    """What the catalog says, and the text of each file of the exports."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.facets: Rows = []
+        self.users: Rows = []
+        self.memberships: Rows = []
+        self.files: dict[str, str] = {}
+
+    def entity(self, urn: str, **facts: list[str]) -> str:
+        """Describe an entity by its facets."""
+        number = self.numbers.setdefault(urn, len(self.numbers) + 1)
+        self.facets += [
+            {"entity": number, "field": field, "value": value, "type": ""}
+            for field, values in facts.items()
+            for value in values
+        ]
+        return urn
+
+    def person(self, name: str, *groups: str, may_act: bool = True) -> str:
+        """Add a user of these groups."""
+        self.users.append({"urn": user(name), "may_act": may_act})
+        self.memberships += [{"user": user(name), "group": group(one)} for one in groups]
+        return user(name)
+
+    def csv(self, name: str, text: str) -> None:
+        """Add a CSV file from a table written with bars; a cell of - is empty."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        for line in text.strip().splitlines():
+            writer.writerow(["" if cell.strip() == "-" else cell.strip() for cell in line.split("|")])
+        self.files[name] = out.getvalue()
+
+    def write(self, folder: Path) -> None:
+        """Write snapshot, parameters and exports."""
+        found: dict[str, Rows] = {
+            "entities": [
+                {"number": number, "urn": urn, "type": urn.split(":")[2], "object_id": None, "project": None}
+                for urn, number in self.numbers.items()
+            ],
+            "facets": self.facets,
+            "users": self.users,
+            "memberships": self.memberships,
+        }
+        folder.mkdir(parents=True)
+        for table in TABLES:
+            rows = pa.Table.from_pylist(found.get(table.name, []), schema=table.schema)
+            pq.write_table(rows, folder / f"{table.name}.parquet")
+        (folder / "grants_exports.json").write_text(json.dumps({"folder": "exports"}), encoding="utf-8")
+        for name, text in self.files.items():
+            path = folder / "exports" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+    def checked(self, spark: SparkSession, folder: Path) -> dict[str, Any]:
+        """Run the job, and return its tables and its summary."""
+        self.write(folder / "input")
+        parameters = {"tags": [PII]}
+        job = Job(spark, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {})
+        summary = role_mapping_check.work(job)
+        tables = {path.name: pq.read_table(path).to_pylist() for path in (folder / "output").iterdir()}
+        return {"summary": summary, **tables}

@@ -117,6 +117,7 @@ class Memory:
             if self._number is not None and word.number <= self._number:
                 return
             self._drops += 1
+            self._awaited = False
             if self._number != word.before or word.urns is None:
                 self._clear()
             else:

@@ -64,7 +64,10 @@ def test_a_number_that_moved_is_waited_for_once_and_then_drops_everything(memory
 def test_a_number_that_is_explained_in_time_drops_only_what_was_said(memory, shelf):
     memory.compared(11, 1.0)
     memory.heard(Word(10, 11, ["a"]))
-    memory.compared(11, 2.0)
+    # The next write is waited for anew.
+    memory.compared(12, 2.0)
+    memory.heard(Word(11, 12, []))
+    memory.compared(12, 3.0)
     assert kept(shelf) == {"b"}
 
 

@@ -27,12 +27,6 @@ ALLOW, DENY = "ALLOW", "DENY"
 #: How many people of a claim are named and explained.
 NAMED = 200
 
-#: What a slice says, as Spark writes it. `place` is the entity's number, the smallest of those the row is about.
-SCHEMA = (
-    "claim int, answer int, privilege string, person string, is_allowed boolean, entities long, place long,"
-    " entity string, policy string, because string, nearest string, lacks string"
-)
-
 #: The tables of results.
 ASSERTIONS = pa.schema(
     [

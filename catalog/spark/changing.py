@@ -19,12 +19,6 @@ from policies.engine.families import vocabularies
 from policies.engine.model import Actor, Question, Statement
 from policies.engine.snapshot import Snapshot
 
-#: What a slice says, as Spark writes it: of one person and privilege, how many entities and the first of each.
-SCHEMA = (
-    "privilege string, person string, gained long, lost long, first_gained long, gained_urn string,"
-    " first_lost long, lost_urn string, policy string, because string"
-)
-
 #: The tables of results.
 PRIVILEGES = pa.schema(
     [

@@ -15,9 +15,6 @@ from policies.engine.matching import EVERYONE, IN_ANY_GROUP, ONESELF, OWNER_OF_A
 from policies.engine.model import Actor, Effect, Origin, Statement
 from policies.engine.postings import union
 
-#: What a slice tells, as Spark writes it.
-SCHEMA = "told string, policy string, other string, number long"
-
 #: What is told: a slice was there; a policy covers so many entities; somebody owns something of it; something that a
 #: policy names is there; all that a policy gives here is given by others (one of them alone); somebody owns something
 #: that a policy opens to its owners.
@@ -160,7 +157,7 @@ def told(facts: Facts, look: Look) -> Iterator[Told]:
     yield Told(SLICE, "")
     yield from _there(facts, look)
     gifts = _Gifts(facts, look)
-    holders = frozenset[str]().union(*(actor.holders for actor in facts.world.actors if actor.is_active))
+    holders = frozenset[str]().union(*(actor.holders for actor in facts.actors if actor.is_active))
     for policy in look.policies:
         extent = union(facts.postings.extent(one.resources) for one in policy.statements)
         if policy.statements and extent:

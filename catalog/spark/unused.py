@@ -20,9 +20,6 @@ from policies.engine.matching import EVERYONE, IN_ANY_GROUP, OWNER_OF_ANY_TYPE
 from policies.engine.model import Actor, Effect, Question
 from policies.engine.snapshot import Snapshot
 
-#: What a slice says, as Spark writes it: that somebody has a privilege on something in it.
-SCHEMA = "privilege string, person string"
-
 #: Said of what was used, of what was not, and of what the log did not keep a use of but may have left out.
 USED, UNUSED, NOT_SEEN = "USED", "UNUSED", "NOT_SEEN"
 

@@ -4,19 +4,24 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.spark.facts import Fact, Facts
-from catalog.spark.facts import World as Known
+from catalog.reporting.slices import SETTINGS, Slice, State
+from catalog.spark.facts import Facts
 from policies.engine import matching
 from policies.engine.families import datahub
 from policies.engine.matching import Condition, Selector
 from policies.engine.model import Actor
+from policies.engine.postings import Postings
 from policies.engine.restrictions import Restriction
 from policies.engine.snapshot import Snapshot
 from tests.worlds import World
+
+#: Settings about grants that add nothing.
+GRANTS = {"is_inherited": False, "administrators": [], "instance": "urn:li:instance:cdap"}
 
 FIELDS = frozenset({*matching.HIERARCHIES, matching.TAG, matching.DATA_PLATFORM_INSTANCE, matching.GROUP_MEMBERSHIP})
 
@@ -31,6 +36,15 @@ def actors_of(world: World) -> list[Actor]:
     return [world.actor(one) for one in world.raw["users"]]
 
 
+class Fact(NamedTuple):
+    """A fact of one entity: its number, a field, a value, and for an owner the ownership type."""
+
+    number: int
+    field: str
+    value: str
+    type: str
+
+
 def facts_of(world: World) -> list[Fact]:
     """Return every direct fact of every entity, numbered in the order of URNs."""
     flat, found = bare(world), []
@@ -42,26 +56,40 @@ def facts_of(world: World) -> list[Fact]:
     return found
 
 
-def known(world: World, snapshot: Snapshot | None = None) -> Known:
+def known(world: World, snapshot: Snapshot | None = None) -> State:
     """Return what the slices of a world share."""
-    above = {node: _above(world, node) for node in world.raw["parents"]}
     below: dict[str, list[str]] = {}
-    for node, ancestors in above.items():
-        for ancestor in ancestors:
+    for node in world.raw["parents"]:
+        for ancestor in _above(world, node):
             below.setdefault(ancestor, []).append(node)
-    return Known(world.snapshot() if snapshot is None else snapshot, actors_of(world), below, FIELDS)
+    under = {node: tuple(nodes) for node, nodes in below.items()}
+    return State("", world.snapshot() if snapshot is None else snapshot, actors_of(world), under)
 
 
 def cut(world: World, slices: int, snapshot: Snapshot | None = None) -> list[Facts]:
     """Return a world in so many slices."""
-    shared, facts = known(world, snapshot), facts_of(world)
-    rows = [
-        (number, urn, world.raw["entities"][urn]["type"]) for number, urn in enumerate(sorted(world.raw["entities"]))
+    shared, urns = known(world, snapshot), sorted(world.raw["entities"])
+    return [Facts(shared, _slice(world, shared, range(start, len(urns), slices))) for start in range(slices)]
+
+
+def _slice(world: World, shared: State, numbers: range) -> Slice:
+    urns = sorted(world.raw["entities"])
+    places = {number: place for place, number in enumerate(numbers)}
+    rows = [(places[one.number], *one[1:]) for one in facts_of(world) if one.number in places]
+    groups = [
+        (place, actor.urn) for number, place in places.items() for actor in shared.actors if actor.urn == urns[number]
     ]
-    return [
-        Facts(shared, rows[start::slices], [fact for fact in facts if fact.number % slices == start])
-        for start in range(slices)
+    rows += [
+        (place, matching.GROUP_MEMBERSHIP, group, "") for place, user in groups for group in world.actor(user).groups
     ]
+    postings = Postings(
+        urns=[urns[number] for number in numbers],
+        types=[world.raw["entities"][urns[number]]["type"] for number in numbers],
+        fields=FIELDS | {matching.OWNER},
+        rows=rows,
+        below=shared.below,
+    )
+    return Slice(pa.array(numbers, pa.int64()), postings)
 
 
 def restricted(world: World, which: Iterable[bool]) -> Snapshot:
@@ -110,7 +138,12 @@ def write(world: World, folder: Path, **files: object) -> str:
         "as_of": "2026-01-01T00:00:00+00:00",
         "rows": {name: len(next(iter(columns.values()))) for name, columns in tables.items()},
     }
-    for name, content in {"manifest": manifest, "parameters": {}, **files}.items():
+    for name, content in {
+        "manifest": manifest,
+        "parameters": {},
+        SETTINGS.removesuffix(".json"): GRANTS,
+        **files,
+    }.items():
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     return folder.as_uri()
 

@@ -7,24 +7,20 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.spark import asserting
-from catalog.spark.asserting import Row
-from catalog.spark.facts import over_slices, people_of, roles_of, statements_of, world_of
+from catalog.spark.facts import over_slices, roles_of, state_of
 from catalog.spark.job import Job, run
 
 
 def work(job: Job) -> Mapping[str, Any]:
     """Ask every claim of the catalog and of the platform."""
     assertions = job.json("assertions.json")["assertions"]
-    snapshot, actors = statements_of(job), people_of(job)
-    fields = snapshot.fields_for(_asked(assertions)) | _tested(assertions)
-    world = world_of(job, snapshot=snapshot, actors=actors, fields=fields)
-    claims = asserting.claims_of(assertions, actors, roles_of(job))
-    found = [
-        Row(*row) for row in over_slices(job, world, asserting.checked, claims, asserting.SCHEMA, stage="Checking")
-    ]
+    state = state_of(job)
+    fields = state.snapshot.fields_for(_asked(assertions)) | _tested(assertions)
+    claims = asserting.claims_of(assertions, state.actors, roles_of(job))
+    found = over_slices(job, state, asserting.checked, claims, fields=fields, stage="Checking")
     seen = frozenset((row.claim, row.answer) for row in found)
-    found += asserting.checked_platform(snapshot, claims)
-    found += asserting.checked_unknown(snapshot, claims, seen)
+    found += asserting.checked_platform(state.snapshot, claims)
+    found += asserting.checked_unknown(state.snapshot, claims, seen)
     lines, failures = asserting.results(claims, found)
     job.write("assertions", pa.Table.from_pylist(lines, schema=asserting.ASSERTIONS))
     job.write("failures", pa.Table.from_pylist(failures, schema=asserting.FAILURES))

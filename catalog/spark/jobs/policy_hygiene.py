@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from catalog.spark import antipatterns, hygiene
 from catalog.spark.antipatterns import Pattern
-from catalog.spark.facts import over_slices, people_of, roles_of, statements_of, world_of
-from catalog.spark.hygiene import Look, Seen, Stored, Told
+from catalog.spark.facts import over_slices, roles_of, state_of
+from catalog.spark.hygiene import Look, Seen, Stored
 from catalog.spark.job import Job, run
 from policies.engine.model import Actor
 
@@ -46,18 +46,17 @@ _NAMED = 3
 
 def work(job: Job) -> Mapping[str, Any]:
     """Look at every active policy that people can change."""
-    snapshot, actors, roles = statements_of(job), people_of(job), roles_of(job)
+    state, roles = state_of(job), roles_of(job)
+    snapshot, actors = state.snapshot, state.actors
     stored = {row["urn"]: row["name"] for row in job.table("policies").to_pylist() if _is_editable(row["document"])}
     policies = hygiene.policies_of(snapshot.statements, stored)
     look = looking(hygiene.look_of(policies, actors, roles), policies, actors)
     listed = {name for policy in policies for one in policy.statements for name in one.privileges}
     fields = snapshot.fields_for(listed) | hygiene.NAMING
-    world = world_of(job, snapshot=snapshot, actors=actors, fields=fields)
-    rows = over_slices(job, world, hygiene.told, look, hygiene.SCHEMA, stage="Looking at policies")
-    seen = Seen(Told(*row) for row in rows)
+    seen = Seen(over_slices(job, state, hygiene.told, look, fields=fields, stage="Looking at policies"))
     found = [
         *idle(policies, look, actors, seen, frozenset(job.json("known.json")["people"])),
-        *patterns(policies, actors, world.below, seen),
+        *patterns(policies, actors, state.below, seen),
     ]
     found.sort(key=lambda row: (list(SEVERITIES).index(row["type"]), row["policy"], row["key"]))
     each = Counter(row["policy"] for row in found)

@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.spark import changing
-from catalog.spark.changing import Row
-from catalog.spark.facts import over_slices, people_of, statements_of, world_of
+from catalog.spark.facts import over_slices, state_of
 from catalog.spark.job import Job, run
 from policies.engine import families
 from policies.engine.model import Origin, Statement
@@ -19,13 +18,13 @@ _BARS = 20
 
 def work(job: Job) -> Mapping[str, Any]:
     """Ask every question that the change could answer otherwise, of both sides."""
-    now, actors = statements_of(job), people_of(job)
+    state = state_of(job)
+    now, actors = state.snapshot, state.actors
     then = now.replace(now.version, _compiled(job.json("proposed.json")))
     change = changing.change_of(now, then, actors)
     # What is tested on either side has to be loaded; asking for more never changes an answer.
     fields = now.fields_for(change.privileges) | then.fields_for(change.privileges)
-    world = world_of(job, snapshot=now, actors=actors, fields=fields)
-    found = [Row(*row) for row in over_slices(job, world, changing.changed, change, changing.SCHEMA, stage="Comparing")]
+    found = over_slices(job, state, changing.changed, change, fields=fields, stage="Comparing")
     found += changing.changed_platform(now, change)
     privileges, groups, people = changing.results(found, actors)
     job.write("privileges", pa.Table.from_pylist(privileges, schema=changing.PRIVILEGES))

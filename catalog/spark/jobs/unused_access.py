@@ -7,23 +7,24 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.spark import hygiene, unused
-from catalog.spark.facts import over_slices, people_of, roles_of, statements_of, world_of
+from catalog.spark.facts import over_slices, roles_of, state_of
 from catalog.spark.job import Job, run
-from catalog.spark.unused import Held, Usage, Use
+from catalog.spark.unused import Usage, Use
 
 
 def work(job: Job) -> Mapping[str, Any]:
     """Lay what is held beside what was used."""
-    snapshot, actors, said = statements_of(job), people_of(job), job.json("usage.json")
+    state, said = state_of(job), job.json("usage.json")
+    snapshot, actors = state.snapshot, state.actors
     policies = hygiene.policies_of(
         snapshot.statements, {row["urn"]: row["name"] for row in job.table("policies").to_pylist()}
     )
     uses = (Use(*row.values()) for row in job.table("usage", list(Use._fields)).to_pylist())
     usage = Usage(uses, policies, is_sure=said["is_sure"])
     ask = unused.ask_of(policies, actors, job.parameters.get("privileges") or ())
-    world = world_of(job, snapshot=snapshot, actors=actors, fields=snapshot.fields_for(ask.privileges))
-    rows = over_slices(job, world, unused.held, ask, unused.SCHEMA, stage="Looking who holds what")
-    found = {Held(*row) for row in rows} | set(unused.held_on_platform(snapshot, ask))
+    fields = snapshot.fields_for(ask.privileges)
+    found = set(over_slices(job, state, unused.held, ask, fields=fields, stage="Looking who holds what"))
+    found |= set(unused.held_on_platform(snapshot, ask))
     privileges, people = unused.privileges_used(ask, found, usage)
     tables = {
         "policies": (unused.policies_used(policies, actors, usage), unused.POLICIES),

@@ -1,0 +1,61 @@
+"""`exports.json` is understood whole or refused with everything that is wrong with it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from catalog.spark.mapping.exports import READ, WRITE, BadExports, read
+
+SNOW: dict[str, Any] = {"name": "snow", "platform": "snowflake", "form": "snowflake", "grants": ["a.csv"]}
+
+
+def text(*exports: Any) -> str:
+    return json.dumps({"exports": list(exports)})
+
+
+def test_what_is_left_out_follows_from_form_and_platform() -> None:
+    big = {"name": "bq", "platform": "bigquery", "form": "bigquery", "grants": ["b"], "levels": {"x/y": "write"}}
+    red = {"name": "red", "platform": "redshift", "form": "csv", "grants": ["c"]}
+    snow, bigquery, redshift = read(text(SNOW, big, red))
+    assert (snow.dialect, snow.spelling, snow.has_groups) == ("snowflake", "upper", False)
+    assert (bigquery.dialect, bigquery.spelling, bigquery.has_groups) == ("bigquery", "exact", True)
+    assert (redshift.dialect, redshift.spelling, redshift.has_groups) == ("postgres", "exact", False)
+    assert (bigquery.vocabulary["x/y"], snow.vocabulary["SELECT"]) == (WRITE, READ)
+
+
+def test_names_go_both_ways() -> None:
+    named = {"role_prefix": "snow_", "roles": {"Odd": "other"}, "email_domain": "x.example"}
+    (export,) = read(text(SNOW | named))
+    assert (export.identifier("READER"), export.role_name("snow_reader")) == ("snow_reader", "READER@x.example")
+    assert (export.identifier("odd"), export.role_name("other")) == ("other", "Odd")
+    assert (export.bare("Ann@X.example"), export.account("ann")) == ("ann", "ANN@x.example")
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentences"),
+    [
+        ("{", ["is no JSON"]),
+        ("[]", ["has to hold"]),
+        (text(), ["has to hold"]),
+        (text(1), ["exports/0 is no object."]),
+        (text({"grant": []}), ["unknown key 'grant'", "exports/0/name is missing.", "exports/0/grants is missing."]),
+        (text(SNOW | {"grants": "a.csv"}), ["exports/0/grants has to be a list of texts."]),
+        (text(SNOW | {"has_groups": "yes"}), ["exports/0/has_groups has to be true or false."]),
+        (text(SNOW | {"roles": {"a": 1}}), ["exports/0/roles has to be an object of texts."]),
+        (text(SNOW | {"form": "oracle"}), ["exports/0/form has to be one of snowflake, bigquery, csv."]),
+        (text(SNOW | {"levels": {"X": "MOST"}}), ["exports/0/levels/X has to be one of READ, WRITE, ADMIN."]),
+        (text(SNOW | {"levels": {str(n): "READ" for n in range(60)}}), ["names too many privileges"]),
+        (text(SNOW, SNOW), ["Two exports are called snow.", "give each its own instance"]),
+        (text(SNOW | {"instance": "eu"}, SNOW | {"name": "all"}), ["give each its own instance"]),
+    ],
+)
+def test_everything_that_is_wrong_is_said(sent: str, sentences: list[str]) -> None:
+    with pytest.raises(BadExports) as raised:
+        read(sent)
+    for sentence in sentences:
+        assert sentence in str(raised.value)
+
+
+def test_installations_stand_beside_one_another() -> None:
+    assert len(read(text(SNOW | {"instance": "eu"}, SNOW | {"name": "us", "instance": "us"}))) == 2

@@ -1,0 +1,99 @@
+"""A naive judge of role mappings: reads what is declared and what is granted as plain sets, and follows the prose.
+
+It shares no code with the product. It must never become clever. The prose is docs/grants-exports.md, "What is found".
+
+A world is plain data, with one export:
+
+    datasets   {name: is sensitive}        declared   {role: {"level": 1, 2, 3 or None, "users", "groups", "opens"}}
+    users      {name: may act}             in_groups  [(user, group)]
+    grants     [(role, dataset, level)]    inherits   [(role, the role that it has)]
+    members    [(role, user)]              direct     [(user, dataset, level)]
+    exists     [role]                      ignored    [role]
+
+Findings are (type, severity, role, dataset, user, through which role), '' for what does not apply.
+"""
+
+# Plain loops are the point here: each step can be laid beside the sentence it follows.
+# ruff: noqa: C901
+
+World = dict
+Finding = tuple[str, str, str, str, str, str]
+
+
+def judge(world: World) -> set[Finding]:
+    """Return everything that differs."""
+    found: set[Finding] = set()
+    declared = world["declared"]
+    there = set(world["exists"])
+    for role, _, _ in world["grants"]:
+        there.add(role)
+    for role, given in world["inherits"]:
+        there |= {role, given}
+    for role, _ in world["members"]:
+        there.add(role)
+
+    def below(role: str) -> set[str]:
+        """Return every role that this one has."""
+        seen: set[str] = set()
+        waiting = [role]
+        while waiting:
+            now = waiting.pop()
+            for one, given in world["inherits"]:
+                if one == now and given not in seen and given != role:
+                    seen.add(given)
+                    waiting.append(given)
+        return seen
+
+    def worst(dataset: str) -> str:
+        return "CRITICAL" if world["datasets"][dataset] else "HIGH"
+
+    for role in there | set(declared):
+        says = declared.get(role)
+        through: dict[str, set[str]] = {}
+        for dataset in world["datasets"]:
+            own = [level for one, what, level in world["grants"] if one == role and what == dataset]
+            others = [
+                (one, level) for one, what, level in world["grants"] if says and one in below(role) and what == dataset
+            ]
+            levels = own + [level for _, level in others]
+            via = "" if own else min((one for one, _ in others), default="")
+            is_said = bool(says) and dataset in says["opens"]
+            if is_said and not levels:
+                if role in there:
+                    found.add(("GRANT_MISSING", "MEDIUM", role, dataset, "", ""))
+            elif is_said and says["level"] and max(levels) != says["level"]:
+                severity = worst(dataset) if max(levels) > says["level"] else "MEDIUM"
+                found.add(("WRONG_LEVEL", severity, role, dataset, "", via))
+            elif levels and not is_said and role not in world["ignored"]:
+                if via:
+                    through.setdefault(via, set()).add(dataset)
+                else:
+                    found.add(("EXTRA_GRANT", worst(dataset), role, dataset, "", ""))
+        for via, datasets in through.items():
+            severity = "CRITICAL" if any(world["datasets"][one] for one in datasets) else "HIGH"
+            found.add(("EXTRA_GRANT", severity, role, "", "", via))
+
+    for role, says in declared.items():
+        if role not in there:
+            found.add(("ROLE_GONE", "HIGH", role, "", "", ""))
+        if not says["opens"]:
+            found.add(("ROLE_WITHOUT_DATASETS", "LOW", role, "", "", ""))
+        should = set(says["users"]) | {user for user, group in world["in_groups"] if group in says["groups"]}
+        should = {user for user in should if world["users"][user]}
+        for user in world["users"]:
+            held = {one for one, who in world["members"] if who == user}
+            has = role in held or any(role in below(one) for one in held)
+            strange = [
+                one for one in held if one not in declared and one not in world["ignored"] and role in below(one)
+            ]
+            if user in should and not has and role in there:
+                found.add(("MEMBER_MISSING", "MEDIUM", role, "", user, ""))
+            if user not in should and role not in world["ignored"] and (role in held or strange):
+                found.add(("EXTRA_MEMBER", "HIGH", role, "", user, "" if role in held else min(strange)))
+
+    for dataset, is_sensitive in world["datasets"].items():
+        if is_sensitive and not any(dataset in says["opens"] for says in declared.values()):
+            found.add(("SENSITIVE_WITHOUT_ROLE", "HIGH", "", dataset, "", ""))
+    for user, dataset, _ in world["direct"]:
+        found.add(("DIRECT_USER_GRANT", worst(dataset), "", dataset, user, ""))
+    return found

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench import tables
 
-NAMES = ("decide", "families", "bulk", "ingest", "pages")
+NAMES = ("decide", "families", "bulk", "ingest", "pages", "mapping")
 KEPT = Path("var/bench")
 
 

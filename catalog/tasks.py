@@ -4,13 +4,20 @@ from typing import Any
 from uuid import UUID
 
 from celery import shared_task
+from celery.signals import worker_shutting_down
 
-from catalog.reporting import making, runs
+from catalog.reporting import launcher, making, runs
 from catalog.reporting.kinds import KINDS
 from policies.authority import SYSTEM
 
 #: How long a message to a worker counts; the schedule sends it again while the report waits.
 REPEATED_SECONDS = 60
+
+
+@worker_shutting_down.connect
+def end_jobs(**_: Any) -> None:
+    """End the jobs of this worker, which otherwise would wait for them."""
+    launcher.STOPPING.set()
 
 
 @shared_task(name="catalog.run_report", ignore_result=True)

@@ -20,6 +20,9 @@ from typing import IO
 
 from django.conf import settings
 
+#: Set when this process is told to end: jobs do not outlive it, so that it need not wait for them.
+STOPPING = threading.Event()
+
 #: With what a job ends (catalog/spark/job.py).
 DONE, BAD_INPUT = 0, 10
 
@@ -176,6 +179,9 @@ def _followed(process: subprocess.Popen[str], heard: _Heard, tell: Tell, deadlin
         except subprocess.TimeoutExpired:
             if not tell(heard.progress, heard.log):
                 raise JobCancelled from None
+            if STOPPING.is_set():
+                sentence = "The worker was stopped before this report was finished. Start it again."
+                raise JobFailed(sentence, heard.log) from None
             if time.monotonic() > deadline:
                 minutes = settings.REPORT_MINUTES
                 raise JobFailed(f"The job was ended after {minutes} minutes (REPORT_MINUTES).", heard.log) from None

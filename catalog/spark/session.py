@@ -99,6 +99,7 @@ def _settings(name: str, master: str, folder: Path, *, has_ui: bool) -> dict[str
         "spark.master": master,
         "spark.driver.extraJavaOptions": " ".join(f'"-D{key}={value}"' for key, value in options.items()),
         "spark.local.dir": str(folder / "local"),
+        **({"spark.driver.memory": memory} if (memory := os.environ.get("SPARK_DRIVER_MEMORY", "").strip()) else {}),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Functions of one value in Python would need pandas for Arrow, and warn that it is not here.
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",

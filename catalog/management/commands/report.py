@@ -1,16 +1,20 @@
-"""`manage.py report KIND [--wait]`: start a report, or make it here and now."""
+"""`manage.py report KIND [--wait]`: start a report, or make it here and now; `nightly` starts the nightly set."""
 
 import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from catalog import tasks
 from catalog.models import Report
 from catalog.reporting import making
 from catalog.reporting.kinds import KINDS
 from catalog.services import reports
 from policies.authority import SYSTEM
 from policies.errors import Invalid, PolicyAppError
+
+#: Stands for every kind that runs each night.
+NIGHTLY = "nightly"
 
 
 class Command(BaseCommand):
@@ -20,7 +24,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Read the kind, its parameters and --wait."""
-        parser.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
+        parser.add_argument("kind", metavar="KIND", help=", ".join((*KINDS, NIGHTLY)))
         parser.add_argument("--wait", action="store_true", help="make it in this process")
         parser.add_argument(
             "--parameters", default="{}", metavar="JSON", help="an object; what it leaves out is default"
@@ -28,6 +32,9 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, kind: str, wait: bool, parameters: str, **__: Any) -> None:
         """Queue the report, or make it."""
+        if kind == NIGHTLY:
+            self.stdout.write(f"{tasks.run_nightly_reports()} reports are queued.")
+            return
         try:
             report = reports.request(kind=kind, parameters=_object(parameters), by=SYSTEM, is_queued=not wait)
         except Invalid as error:

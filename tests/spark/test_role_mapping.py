@@ -9,6 +9,7 @@ import pytest
 import sqlglot
 from pyspark.sql import SparkSession
 
+from catalog.spark.job import BadInput
 from tests.spark.drift_world import PII, World, dataset, group, interpreted, role, user
 
 pytestmark = pytest.mark.spark
@@ -288,3 +289,25 @@ def test_which_roles_open_what_is_sensitive(checked: dict[str, Any]) -> None:
 def test_how_much_an_export_holds(checked: dict[str, Any]) -> None:
     (one,) = [one for one in checked["exports"] if one["export"] == "snow"]
     assert (one["unknown"], one["members"], one["inherited"]) == (1, 6, 5)
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({}, "exports.json of the exports of grants cannot be read."),
+        ({"exports.json": "{}"}, "exports.json has to hold"),
+        ({"exports.json": json.dumps(EXPORTS)}, "The export snow names files that are not there."),
+        (
+            {"exports.json": json.dumps({"exports": EXPORTS["exports"][2:]}), "pg.csv": "object,object\n"},
+            "The files pg.csv of the export pg lack the column object_type.",
+        ),
+    ],
+)
+def test_exports_that_cannot_be_read_are_a_sentence(
+    spark: SparkSession, tmp_path: Path, files: dict[str, str], sentence: str
+) -> None:
+    made = World()
+    made.files = files
+    with pytest.raises(BadInput, match=re.escape(sentence)):
+        made.checked(spark, tmp_path)
+    assert not (tmp_path / "output" / "_stages").exists()

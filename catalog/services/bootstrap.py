@@ -44,6 +44,6 @@ def ownership_types(*, by: Actor) -> None:
 def cdap_instance(*, by: Actor) -> None:
     """Register the CDAP instance, the parent of every namespace (rules/cdap.md CD-1); a hook of bootstrap, too."""
     if not Entity.objects.filter(urn=INSTANCE_URN).exists():
-        ledger = Ledger(wanted=[INSTANCE_URN], aspects=(), by=by.urn, now=timezone.now())
+        ledger = Ledger(wanted=[INSTANCE_URN], aspects=(), by=by.urn, door=DOOR, now=timezone.now())
         ledger.register(INSTANCE_URN)
         ledger.save()

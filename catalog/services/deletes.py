@@ -18,6 +18,7 @@ from catalog.aspects.register import PROJECTING
 from catalog.models import Aspect, Entity, Facet
 from catalog.services import closure, needs
 from catalog.services.ledger import Ledger
+from catalog.services.recording import Record
 from catalog.urns import Urn
 from policies import authority
 from policies import queries as people
@@ -65,11 +66,11 @@ def delete(*, urn: str, by: Actor, door: str, is_open: bool = False) -> Removed:
         elif parsed.type in urn_room.PEOPLE_TYPES or not is_open:
             _require_removal(parsed, by=by)
         rows = Aspect.objects.filter(entity__urn=urn).count()
-        forget(urns=[urn])
+        forget(urns=[urn], by=by.urn, door=door)
     return Removed(urn, rows)
 
 
-def forget(*, urns: Sequence[str]) -> frozenset[str]:
+def forget(*, urns: Sequence[str], by: str, door: str) -> frozenset[str]:
     """Remove entities inside the transaction of a write that was authorized; return every URN that was touched.
 
     With a CDAP entity goes what lies in it, and every grant there (rules/cdap.md CD-17). Raises Conflict for the
@@ -81,15 +82,16 @@ def forget(*, urns: Sequence[str]) -> frozenset[str]:
     rows = list(Entity.objects.filter(urn__among=doomed).order_by())
     projects = [row.object_id for row in rows if row.type == "project" and row.object_id is not None]
     grants.end_within(urns=doomed)
+    _record_removal(rows, by=by, door=door)
     Entity.objects.filter(pk__among=[row.pk for row in rows]).delete()
-    touched = set(doomed) | _orphan(doomed, projects)
+    touched = set(doomed) | _orphan(doomed, projects, door=door)
     closure.rewrite(nodes=doomed)
     objects = {urn_room.make(row.type, row.object_id) for row in rows if row.object_id is not None}
     PolicyVersion.touch(touched | objects, doomed)
     return frozenset(touched)
 
 
-def references(*, urn: str, by: Actor, dry_run: bool, is_open: bool = False) -> list[Mention]:
+def references(*, urn: str, by: Actor, door: str, dry_run: bool, is_open: bool = False) -> list[Mention]:
     """Take the mention of a URN out of the documents of others; return the documents that name it.
 
     With `dry_run` nothing is written and nothing is asked: the door shows only what its caller may view. Otherwise it
@@ -105,7 +107,7 @@ def references(*, urn: str, by: Actor, dry_run: bool, is_open: bool = False) -> 
         found = _mentions(urn)
         if found and not dry_run:
             PolicyVersion.advance()
-            _rewrite({key: without(document, urn) for key, document in found.items()}, by=by.urn)
+            _rewrite({key: without(document, urn) for key, document in found.items()}, by=by.urn, door=door)
     return [Mention(*key) for key in sorted(found)]
 
 
@@ -128,7 +130,21 @@ def _require_removal(urn: Urn, *, by: Actor) -> None:
         raise Forbidden(missing)
 
 
-def _orphan(parents: list[str], projects: list[str]) -> set[str]:
+def _record_removal(rows: Sequence[Entity], *, by: str, door: str) -> None:
+    """Note each entity with its newest documents, before they go."""
+    record = Record(by=by, door=door, at=timezone.now())
+    for start in range(0, len(rows), _CHUNK):
+        some = rows[start : start + _CHUNK]
+        documents: dict[int, dict[str, str]] = defaultdict(dict)
+        newest = Aspect.objects.filter(entity_id__among=[row.pk for row in some], version=0).order_by("name")
+        for number, name, document in newest.values_list("entity_id", "name", "document"):
+            documents[number][name] = document
+        for row in some:
+            record.removed(row, documents[row.pk])
+        record.save()
+
+
+def _orphan(parents: list[str], projects: list[str], *, door: str) -> set[str]:
     """Let go of the children of what was removed, some hundreds at a time."""
     touched: set[str] = set()
     if projects:
@@ -145,7 +161,7 @@ def _orphan(parents: list[str], projects: list[str]) -> set[str]:
             for row in rows.select_related("entity")
             if some[row.entity.urn] in json.loads(row.document).values()
         }
-        _rewrite(changed, by=SYSTEM.urn)
+        _rewrite(changed, by=SYSTEM.urn, door=door)
         touched |= set(some)
     return touched
 
@@ -167,13 +183,13 @@ def _mentions(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
     return found
 
 
-def _rewrite(changed: Mapping[tuple[str, str], Any], *, by: str) -> None:
+def _rewrite(changed: Mapping[tuple[str, str], Any], *, by: str, door: str) -> None:
     """Write documents that lost something; one that is nothing without it goes as a whole."""
     by_entity: dict[str, list[tuple[str, Any]]] = defaultdict(list)
     for (urn, aspect), document in changed.items():
         by_entity[urn].append((aspect, document))
     for some in _chunks(list(by_entity)):
-        ledger = Ledger(wanted=some, aspects=(), by=by, now=timezone.now())
+        ledger = Ledger(wanted=some, aspects=(), by=by, door=door, now=timezone.now())
         for urn in some:
             for aspect, document in by_entity[urn]:
                 if register.check(aspect, document):

@@ -83,7 +83,7 @@ def delete(*, urn: str, by: Actor, door: str) -> None:
         gone = _mentions(list(naming.values_list("urn", flat=True)), (), urn)
         if gone:
             proposals.apply(proposals=gone, by=SYSTEM, door=door)
-        deletes.forget(urns=[urn])
+        deletes.forget(urns=[urn], by=by.urn, door=door)
 
 
 def _write(urn: str, draft: Draft, *, by: Actor, door: str) -> Entity:

@@ -17,6 +17,7 @@ from catalog.aspects.register import PROJECTING
 from catalog.models import NODE_TYPES, Aspect, Entity, Facet
 from catalog.services import closure
 from catalog.services.intake import ChangeType, Item
+from catalog.services.recording import Record
 from policies.engine.errors import Problem
 from policies.models import PolicyVersion
 
@@ -29,7 +30,7 @@ class Ledger:
     `entities` are the rows, new ones not saved yet; `stored` the URNs that were known before.
     """
 
-    def __init__(self, *, wanted: Collection[str], aspects: Collection[str], by: str, now: datetime) -> None:
+    def __init__(self, *, wanted: Collection[str], aspects: Collection[str], by: str, door: str, now: datetime) -> None:
         self._by = by
         self._now = now
         rows = Entity.objects.filter(urn__among=list(wanted)).order_by()
@@ -41,6 +42,8 @@ class Ledger:
         self._deleted: set[Key] = set()
         self._described: set[str] = set()
         self._next: dict[Key, int] = {}
+        self._before: dict[Key, str | None] = {}
+        self._record = Record(by=by, door=door, at=now)
         self._load(PROJECTING | set(aspects))
 
     def document(self, urn: str, aspect: str) -> str | None:
@@ -85,14 +88,17 @@ class Ledger:
             fresh.created_at, fresh.created_by = before.created_at, before.created_by
         else:
             self._described.add(key[0])
+            self._before.setdefault(key, None if before is None else before.document)
             if before is not None:
                 self._archive(key, before)
         self._current[key] = self._changed[key] = fresh
 
     def remove(self, key: Key) -> None:
         """Take a document away with all its versions; one that is not there is no problem."""
-        if self._current.pop(key, None) is None:
+        before = self._current.pop(key, None)
+        if before is None:
             return
+        self._before.setdefault(key, before.document)
         self._deleted.add(key)
         self._described.add(key[0])
         self._changed.pop(key, None)
@@ -114,6 +120,9 @@ class Ledger:
             update_fields=["document", "system_metadata", "created_at", "created_by"],
         )
         closure.rewrite(nodes=moved)
+        for key, before in self._before.items():
+            self._record.document(self.entities[key[0]], key[1], before=before, after=self.document(*key))
+        self._record.save()
         PolicyVersion.touch(self._described | self._objects(), moved)
         return frozenset(self._described | {urn for urn, _ in self._changed})
 

@@ -136,7 +136,7 @@ def _create(read: Read, entity: CdapName, actor: Actor, *, by: Actor, door: str)
         if known := sorted(_known(read.made)):
             raise Conflict(f"There is already an entity {known[0]}.")
         _check_named(read, entity)
-        ledger = Ledger(wanted=read.made, aspects=(), by=by.urn, now=timezone.now())
+        ledger = Ledger(wanted=read.made, aspects=(), by=by.urn, door=door, now=timezone.now())
         for urn in read.made:
             ledger.register(urn)
             doing.record(urn=urn, name=urn[:NAME_LENGTH], verb=Verb.CREATED, after={"urn": urn, "creator": actor.urn})
@@ -170,7 +170,7 @@ def _delete(read: Read, entity: CdapName, actor: Actor, *, by: Actor, door: str)
             verb=Verb.DELETED,
             before={"urn": entity.urn, "actor": actor.urn},
         )
-        deletes.forget(urns=[entity.urn])
+        deletes.forget(urns=[entity.urn], by=by.urn, door=door)
     return Done(decision)
 
 

@@ -71,6 +71,7 @@ def apply(
             wanted=[*{item.urn.text for item in ours}, *noted],
             aspects={item.aspect for item in ours} | needs.COMPARED,
             by=by.urn,
+            door=door,
             now=timezone.now(),
         )
         missing = _missing(ours, ledger, noted, by=by, is_open=is_open)
@@ -78,6 +79,9 @@ def apply(
         if missing:
             raise Forbidden(tuple(dict.fromkeys(missing)))
         touched = _write(ours, ledger, noted)
+        removed = [item.urn.text for item in ours if item.is_removal_of_entity]
+        if removed:
+            touched |= deletes.forget(urns=removed, by=by.urn, door=door)
     return Applied(tuple(item.urn.text for item in items), touched)
 
 
@@ -156,6 +160,4 @@ def _write(items: Sequence[Item], ledger: Ledger, noted: Mapping[str, Ids]) -> f
     problems = ledger.apply(kept)
     if problems:
         raise Invalid(problems)
-    touched = ledger.save()
-    removed = [item.urn.text for item in items if item.is_removal_of_entity]
-    return touched | deletes.forget(urns=removed) if removed else touched
+    return ledger.save()

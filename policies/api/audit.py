@@ -1,4 +1,4 @@
-"""Who changed what (policies; people, roles and tokens), and the decision log: what was asked and answered."""
+"""Who changed what (policies; people, tokens, grants and the catalog), and the decision log: asked and answered."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,11 +26,15 @@ _OF_DECISIONS = ("actor", "privilege", "resource", "decision", "door", "since", 
 
 
 class EventOut(serializers.Serializer[Any]):
-    """One write: the object before and after; null for something new or gone."""
+    """One write: the object before and after; null for something new or gone.
+
+    What names something that the caller may not view is concealed: who did it and when is shown, and nothing else.
+    """
 
     id = serializers.IntegerField()
-    object = serializers.CharField()
+    object = serializers.CharField(allow_null=True, help_text="Null: concealed.")
     name = serializers.CharField(allow_blank=True)
+    is_concealed = serializers.BooleanField(help_text="It names something that the caller may not view.")
     verb = serializers.ChoiceField(Verb.choices)
     by = serializers.CharField()
     at = serializers.DateTimeField()
@@ -85,7 +89,7 @@ class PlaceIn(fields.Text):
 
 
 class EventFilters(Paged):
-    """Which part of the record: of policies unless `of` says people (users, groups, roles, tokens) or decisions.
+    """Which part of the record: of policies unless `of` says people (also tokens, grants and the catalog) or decisions.
 
     Changes have an `object` and a `verb`; the other filters are those of decisions, which are read on from a place.
     """
@@ -190,11 +194,26 @@ def _decision(row: LoggedDecision, hidden: frozenset[str]) -> dict[str, Any]:
 
 
 def _of_policies(events: Sequence[PolicyEvent]) -> list[dict[str, Any]]:
-    return [{**_shared(event), "object": event.policy_urn, "policy_version": event.policy_version} for event in events]
+    return [
+        {
+            **_shared(event),
+            "object": event.policy_urn,
+            "is_concealed": False,
+            "policy_version": event.policy_version,
+        }
+        for event in events
+    ]
 
 
 def _of_people(events: Sequence[ChangeEvent]) -> list[dict[str, Any]]:
-    return [{**_shared(event), "object": event.object_urn, "policy_version": None} for event in events]
+    named = {event.pk: queries.urns_in(event) for event in events}
+    hidden = authority.directory().hidden(urns=frozenset().union(*named.values()))
+    return [_change(event, is_concealed=not hidden.isdisjoint(named[event.pk])) for event in events]
+
+
+def _change(event: ChangeEvent, *, is_concealed: bool) -> dict[str, Any]:
+    told = {**_shared(event), "object": event.object_urn, "is_concealed": is_concealed, "policy_version": None}
+    return told | ({"object": None, "name": "", "before": None, "after": None} if is_concealed else {})
 
 
 def _shared(event: PolicyEvent | ChangeEvent) -> dict[str, Any]:

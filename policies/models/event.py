@@ -66,7 +66,7 @@ class PolicyEvent(Event):
 
 
 class ChangeEvent(Event):
-    """A write to a user, group, role, membership, assignment or token, at its number in the order of all changes."""
+    """A write to people, tokens, grants or the catalog, at its number in the order of all changes."""
 
     object_urn = UrnField()
     change_seq = models.PositiveBigIntegerField()

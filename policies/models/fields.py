@@ -81,6 +81,12 @@ class UrnField(BytewiseCharField):
         return name, path, args, kwargs
 
 
+class JsonText(str):
+    """Valid JSON as text, to be stored as it is: what was read as text need not be parsed to be kept."""
+
+    __slots__ = ()
+
+
 class JsonTextField(_Text):
     """A JSON value in a text column: keys come back in the order they were given, which no JSON column promises.
 
@@ -101,7 +107,9 @@ class JsonTextField(_Text):
         return value
 
     def get_prep_value(self, value: Any) -> str | None:
-        """Return the text to store; None is SQL NULL."""
+        """Return the text to store; None is SQL NULL, and a JsonText is that text."""
+        if isinstance(value, JsonText):
+            return value
         return None if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
     def value_to_string(self, obj: models.Model) -> str:

@@ -22,7 +22,7 @@ from policies.queries.decisions import (
     forget_decisions,
     uses,
 )
-from policies.queries.events import change_events, policy_events
+from policies.queries.events import change_events, policy_events, urns_in
 from policies.queries.names import known_people, names
 from policies.queries.people import (
     group,
@@ -97,6 +97,7 @@ __all__ = [
     "stored_user",
     "token_counts",
     "tokens",
+    "urns_in",
     "user",
     "users",
     "uses",

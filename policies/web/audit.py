@@ -120,17 +120,18 @@ def policy_changes(request: HttpRequest) -> HttpResponse:
 @never_cache
 @SEES
 def people_changes(request: HttpRequest) -> HttpResponse:
-    """Every write to users, groups, roles, tokens and grants, with the object before and after."""
+    """Every write to users, groups, roles, tokens, grants and the catalog, with the object before and after."""
     form, wanted = _narrowing(request)
     page = pages.page_of(request, queries.change_events(**wanted))
     events = list(page)
-    hidden = authority.directory().hidden(urns={event.object_urn for event in events})
+    named = {event.pk: queries.urns_in(event) for event in events}
+    hidden = authority.directory().hidden(urns=frozenset().union(*named.values()))
     who = _Named({event.by for event in events}, Asker.of(actor_of(request)))
     rows = [
         {
             "event": event,
             "by": who(event.by),
-            "is_concealed": event.object_urn in hidden,
+            "is_concealed": not hidden.isdisjoint(named[event.pk]),
             "before": "" if event.before is None else pretty(event.before),
             "after": "" if event.after is None else pretty(event.after),
         }

@@ -1,5 +1,6 @@
 """The decision log over the API: which answers come into it, and how it is read."""
 
+import json
 from urllib.parse import urlsplit
 
 import pytest
@@ -145,3 +146,32 @@ def test_what_the_reader_may_not_view_is_not_named(client_of, stored, written, s
     stored("viewers", privileges=["VIEW_ENTITY_PAGE"], actors={"users": [MANAGER]})
     (row,) = manager.get(f"{LOG}&privilege=EDIT_ENTITY_TAGS").json()["results"]
     assert (row["resource"], row["is_concealed"]) == (ORDERS, False)
+
+
+def test_a_change_that_names_what_the_reader_may_not_view_is_concealed(client_of, stored, settings):
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    lines = "urn:li:dataset:(urn:li:dataPlatform:hive,lines,PROD)"
+    lineage = {"upstreams": [{"dataset": ORDERS, "type": "COPY"}]}
+    told = [
+        Proposal(ORDERS, "datasetProperties", '{"name": "orders"}'),
+        Proposal(lines, "upstreamLineage", json.dumps(lineage)),
+    ]
+    proposals.apply(proposals=told, by=authority.SYSTEM, door=DOOR)
+    manager = client_of("manager", "MANAGE_POLICIES")
+
+    def change(urn):
+        (row,) = manager.get(f"/api/v1/audit/?of=people&object={urn}").json()["results"]
+        return row
+
+    for urn in (ORDERS, lines):
+        row = change(urn)
+        assert row["is_concealed"]
+        assert (row["object"], row["name"], row["before"], row["after"]) == (None, "", None, None)
+    view = {"filter": {"criteria": [{"field": "URN", "condition": "EQUALS", "values": [lines]}]}}
+    policy = {"privileges": ["VIEW_ENTITY_PAGE"], "actors": {"users": [MANAGER]}}
+    stored("viewers", resources=view, **policy)
+    # It may be viewed by now, but what was said about it names what may not.
+    assert change(lines)["is_concealed"]
+    stored("all", **policy)
+    row = change(lines)
+    assert (row["object"], row["after"], row["is_concealed"]) == (lines, {"upstreamLineage": lineage}, False)

@@ -80,7 +80,7 @@ def test_what_is_no_urn_is_said(text: str) -> None:
     with pytest.raises(Invalid):
         delete(text)
     with pytest.raises(Invalid):
-        deletes.references(urn=text, by=SYSTEM, dry_run=True)
+        deletes.references(urn=text, by=SYSTEM, door=DOOR, dry_run=True)
 
 
 def test_references_are_counted_then_taken_out() -> None:
@@ -92,14 +92,14 @@ def test_references_are_counted_then_taken_out() -> None:
         said(LOW, "domainProperties", {"name": "Low", "parentDomain": TOP}),
     )
     before = stored()
-    mentions = deletes.references(urn=USER, by=SYSTEM, dry_run=True)
+    mentions = deletes.references(urn=USER, by=SYSTEM, door=DOOR, dry_run=True)
     assert mentions == [Mention(DATASET, "ownership"), Mention(role, "actors")]
     assert stored() == before
-    assert deletes.references(urn=USER, by=SYSTEM, dry_run=False) == mentions
-    assert deletes.references(urn=USER, by=SYSTEM, dry_run=False) == []
+    assert deletes.references(urn=USER, by=SYSTEM, door=DOOR, dry_run=False) == mentions
+    assert deletes.references(urn=USER, by=SYSTEM, door=DOOR, dry_run=False) == []
     assert {value for field, value, _ in facets(DATASET) if field == "OWNER"} == {"urn:li:corpuser:other"}
     assert facets(role) == {("ROLE_GROUP", group, "")}
-    deletes.references(urn=role, by=SYSTEM, dry_run=False)
+    deletes.references(urn=role, by=SYSTEM, door=DOOR, dry_run=False)
     assert {value for field, value, _ in facets(DATASET) if field == "ACCESS_ROLE"} == {"urn:li:role:writer"}
-    assert deletes.references(urn=TOP, by=SYSTEM, dry_run=False) == [Mention(LOW, "domainProperties")]
+    assert deletes.references(urn=TOP, by=SYSTEM, door=DOOR, dry_run=False) == [Mention(LOW, "domainProperties")]
     assert queries.get(urn=LOW).parent is None

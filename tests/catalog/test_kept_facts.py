@@ -51,7 +51,7 @@ WRITES: tuple[tuple[Callable[[], Any], set[str]], ...] = (
     (lambda: tell(said(SALES, "domainProperties", {"name": "Sales", "parentDomain": WORLD})), {SALES, ORDERS}),
     (lambda: tell(said(EMEA, "domainProperties", {"name": "EMEA", "parentDomain": WORLD})), {EMEA, ORDERS}),
     (lambda: tell(said(OTHER, "domains", {"domains": [SALES]})), {OTHER}),
-    (lambda: deletes.references(urn=SALES, is_open=False, dry_run=False, by=authority.SYSTEM), {OTHER}),
+    (lambda: deletes.references(urn=SALES, is_open=False, dry_run=False, by=authority.SYSTEM, door=DOOR), {OTHER}),
     (lambda: deletes.delete(urn=EMEA, **BY), {EMEA, ORDERS}),
     (lambda: entities.create(bodies=[{"type": "project", "object_id": PROJECT}], **BY), set()),
     (

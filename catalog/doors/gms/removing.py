@@ -57,7 +57,8 @@ def delete_references(request: HttpRequest, by: Actor) -> HttpResponse:
     """
     body = bodies.read(request)
     urn = reading.readable(bodies.text(body, "urn"), by)
-    found = deletes.references(urn=urn.text, by=by, dry_run=bodies.flag(body, "dryRun"), is_open=is_open(urn.type))
+    dry_run = bodies.flag(body, "dryRun")
+    found = deletes.references(urn=urn.text, by=by, door=DOOR, dry_run=dry_run, is_open=is_open(urn.type))
     shown = found[:SHOWN]
     rows = viewing.viewable(Entity.objects.filter(urn__among=[one.urn for one in shown]), by=by)
     named = set(rows.values_list("urn", flat=True))

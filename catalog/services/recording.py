@@ -1,0 +1,82 @@
+"""What a write to the catalog leaves in the record of changes: each document, and each entity that goes.
+
+One statement for a whole batch. A long document is named by its length and its sum instead: what it said stands in the
+versions of the aspect for as long as the entity is there, and the record must not grow as the catalog does.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from catalog.aspects.base import NAME_LENGTH
+from catalog.models import Entity
+from policies.models import ChangeEvent, PolicyVersion, Verb
+from policies.models.fields import JsonText
+
+#: Longest document that is kept in full, in characters.
+KEPT = 4096
+
+_BATCH = 500
+
+
+class Record:
+    """The events of one write, by this actor (URN) and through this door, until they are saved."""
+
+    def __init__(self, *, by: str, door: str, at: datetime) -> None:
+        self._by, self._door, self._at = by, door, at
+        self._events: list[ChangeEvent] = []
+
+    def document(self, entity: Entity, aspect: str, *, before: str | None, after: str | None) -> None:
+        """Note what became of a document (JSON text, None where there is none); nothing when it stayed."""
+        if before == after:
+            return
+        verb = Verb.CREATED if before is None else Verb.DELETED if after is None else Verb.UPDATED
+        self._note(
+            entity.urn,
+            f"{aspect} of {entity.name or entity.urn}",
+            verb,
+            None if before is None else _documents({aspect: before}),
+            None if after is None else _documents({aspect: after}),
+        )
+
+    def removed(self, entity: Entity, documents: Mapping[str, str]) -> None:
+        """Note that an entity went, with its newest documents by the names of their aspects."""
+        self._note(entity.urn, entity.name or entity.urn, Verb.DELETED, _documents(documents), None)
+
+    def save(self) -> None:
+        """Store what was noted, inside the transaction of the write."""
+        if not self._events:
+            return
+        number = PolicyVersion.last_change()
+        for event in self._events:
+            event.change_seq = number
+        ChangeEvent.objects.bulk_create(self._events, batch_size=_BATCH)
+        self._events = []
+
+    def _note(self, urn: str, name: str, verb: Verb, before: JsonText | None, after: JsonText | None) -> None:
+        self._events.append(
+            ChangeEvent(
+                object_urn=urn,
+                name=name[:NAME_LENGTH],
+                verb=verb,
+                by=self._by,
+                at=self._at,
+                door=self._door,
+                before=before,
+                after=after,
+            )
+        )
+
+
+def _documents(texts: Mapping[str, str]) -> JsonText:
+    """Return documents as one JSON object, by the names of their aspects."""
+    return JsonText("{" + ",".join(_members(texts.items())) + "}")
+
+
+def _members(texts: Iterable[tuple[str, str]]) -> Iterable[str]:
+    for name, text in texts:
+        shown = text
+        if len(text) > KEPT:
+            shown = json.dumps({"characters": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()})
+        yield f"{json.dumps(name)}:{shown}"

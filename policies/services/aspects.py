@@ -1,8 +1,8 @@
 """Writes to people, groups, roles and policies that arrive as aspects, from whatever door.
 
 The same rows are written that the pages write, and the same privileges are needed (clients.md 2.6). A list of changes
-is all or nothing and costs the same number of queries whatever its length; only roles and policies, which come a few
-at a time, are written one by one by their own services.
+is all or nothing and costs the same number of queries whatever its length; only roles, which come a few at a time, are
+written one by one by their own service. Policies are one version of all of them.
 
 `groupMembership` and `nativeGroupMembership` replace that kind of membership of their user. A group that they name and
 nobody has described yet is made, since programs write in any order. `roleMembership` replaces the roles.
@@ -47,9 +47,7 @@ def apply(*, changes: Sequence[AspectChange], by: Actor, door: str = "gms") -> N
             if (one.entity_type, one.name) == (ROLE, documents.ROLE_INFO):
                 _write_role(one, by=by, door=door)
         batch.write()
-        for one in changes:
-            if (one.entity_type, one.name) == (POLICY, POLICY_INFO):
-                _write_policy(one, by=by, door=door)
+        _write_policies(changes, by=by, door=door)
 
 
 def remove(*, urn: str, by: Actor, door: str = "gms") -> None:
@@ -90,8 +88,12 @@ def _write_role(one: AspectChange, *, by: Actor, door: str) -> None:
         roles.create(identifier=identifier, name=name, description=description, extra=one.document, by=by, door=door)
 
 
-def _write_policy(one: AspectChange, *, by: Actor, door: str) -> None:
-    if one.document is not None:
-        policies.put(urn=one.urn, draft=policies.Draft("datahub", one.document), by=by, door=door)
-    elif Policy.objects.filter(urn=one.urn).exists():
-        policies.delete(urn=one.urn, by=by, door=door)
+def _write_policies(changes: Sequence[AspectChange], *, by: Actor, door: str) -> None:
+    """Store what is said last of each policy."""
+    said = {one.urn: one.document for one in changes if (one.entity_type, one.name) == (POLICY, POLICY_INFO)}
+    drafts = {urn: policies.Draft("datahub", document) for urn, document in said.items() if document is not None}
+    if drafts:
+        policies.put_many(drafts=drafts, by=by, door=door)
+    gone = Policy.objects.filter(urn__in=said.keys() - drafts.keys()).order_by("urn")
+    for urn in gone.values_list("urn", flat=True):
+        policies.delete(urn=urn, by=by, door=door)

@@ -142,11 +142,16 @@ def write_many(*, writes: Sequence[Write], by: Actor, door: str, verb: Verb = Ve
     return policy_version
 
 
-def put(*, urn: str, draft: Draft, by: Actor, door: str) -> Written:
-    """Replace the policy with this URN, or create it where there is none."""
-    if Policy.objects.filter(urn=checked_urn(urn)).exists():
-        return update(urn=urn, draft=draft, by=by, door=door)
-    return create(urn=urn, draft=draft, by=by, door=door)
+def put_many(*, drafts: Mapping[str, Draft], by: Actor, door: str) -> int:
+    """Replace the policies with these URNs, or create those that are not there, as `write_many` does (and raises)."""
+    for urn in drafts:
+        checked_urn(urn)
+    with transaction.atomic():
+        # First, so that nobody changes what is looked up here.
+        PolicyVersion.advance()
+        stored = {policy.urn: policy.version for policy in queries.policies_among(urns=list(drafts))}
+        writes = [Write(urn, draft, stored.get(urn)) for urn, draft in drafts.items()]
+        return write_many(writes=writes, by=by, door=door)
 
 
 def set_state(*, urn: str, state: str, by: Actor, door: str, if_version: int | None = None) -> Written:

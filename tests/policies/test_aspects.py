@@ -3,13 +3,25 @@
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
 from policies import queries
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden, Invalid
-from policies.models import ChangeEvent, GroupProfile, Policy, PolicyVersion, Role, User, documents
+from policies.models import (
+    ChangeEvent,
+    GroupProfile,
+    Policy,
+    PolicyEvent,
+    PolicyVersion,
+    Role,
+    User,
+    Verb,
+    documents,
+)
 from policies.services import aspects, groups, people, roles
 from policies.services.aspects import OWNED, AspectChange
 
@@ -288,6 +300,32 @@ def test_a_policy_arrives_as_an_aspect(write):
     write((urn, "dataHubPolicyInfo", POLICY_INFO | {"state": "INACTIVE"}))
     assert queries.policy(urn=urn).state == "INACTIVE"
     write((urn, "dataHubPolicyInfo", None), ("urn:li:dataHubPolicy:none", "dataHubPolicyInfo", None))
+    assert queries.aspects_of(urn=urn) is None
+
+
+def test_many_policies_are_one_version_and_as_many_statements_as_few(write):
+    def queries_of(size, state):
+        written = [
+            (f"urn:li:dataHubPolicy:{size}-{number}", "dataHubPolicyInfo", POLICY_INFO | {"state": state})
+            for number in range(size)
+        ]
+        version = PolicyVersion.current()
+        with CaptureQueriesContext(connection) as captured:
+            write(*written)
+        assert PolicyVersion.current() == version + 1
+        return len(captured)
+
+    for state in ("ACTIVE", "INACTIVE"):
+        assert queries_of(40, state) == queries_of(4, state)
+    events = PolicyEvent.objects.filter(policy_urn__startswith="urn:li:dataHubPolicy:40-")
+    assert list(events.values_list("verb", flat=True)) == [Verb.UPDATED] * 40 + [Verb.CREATED] * 40
+
+
+def test_of_a_policy_that_is_said_twice_the_last_counts(write):
+    urn = "urn:li:dataHubPolicy:p"
+    write((urn, "dataHubPolicyInfo", POLICY_INFO), (urn, "dataHubPolicyInfo", POLICY_INFO | {"state": "INACTIVE"}))
+    assert queries.policy(urn=urn).state == "INACTIVE"
+    write((urn, "dataHubPolicyInfo", POLICY_INFO), (urn, "dataHubPolicyInfo", None))
     assert queries.aspects_of(urn=urn) is None
 
 

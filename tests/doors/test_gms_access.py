@@ -315,7 +315,7 @@ def standing() -> object:
         list(GroupProfile.objects.order_by("urn").values_list("urn", "name")),
         queries.actor(urn=ME),
         AccessToken.objects.count(),
-        list(Aspect.objects.values_list("entity__urn", "name")),
+        list(Aspect.objects.order_by("pk").values_list("entity__urn", "name")),
     )
 
 

@@ -9,11 +9,13 @@ from catalog.queries import assertions as queries
 from catalog.reporting import assertions
 from catalog.reporting.assertions import Assertion, InvalidAssertions
 from catalog.reporting.kind import Column, ColumnKind, Kind, ResultTable
+from catalog.reporting.kinds import effective_access
 from policies.errors import Invalid
 
 
-def prepare(_: Report, folder: Path) -> None:
+def prepare(report: Report, folder: Path) -> None:
     """Write down what is asserted, read. Raises Invalid with every problem of the text, and OSError for its file."""
+    effective_access.say_settings(report, folder)
     try:
         found = assertions.parse(queries.text())
     except InvalidAssertions as error:

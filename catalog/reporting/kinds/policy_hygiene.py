@@ -6,11 +6,13 @@ from pathlib import Path
 from catalog.models import Report
 from catalog.reporting import findings
 from catalog.reporting.kind import Column, ColumnKind, Kind, ResultTable
+from catalog.reporting.kinds import effective_access
 from policies import queries
 
 
-def prepare(_: Report, folder: Path) -> None:
+def prepare(report: Report, folder: Path) -> None:
     """Write down which users, groups and roles there are; the tables of a snapshot hold those who have something."""
+    effective_access.say_settings(report, folder)
     known = {"people": sorted(queries.known_people())}
     (folder / "known.json").write_text(json.dumps(known, ensure_ascii=False), encoding="utf-8")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from catalog.models import Report
 from catalog.reporting.kind import WRONG, Column, ColumnKind, Input, Kind, Parameter, ResultTable
+from catalog.reporting.kinds import effective_access
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 from policies.services import transfer
@@ -28,6 +29,7 @@ def _removed(value: Any) -> Iterable[Problem]:
 
 def prepare(report: Report, folder: Path) -> None:
     """Write down the proposed policies, as they would be stored; one that would not be active gives nothing."""
+    effective_access.say_settings(report, folder)
     wanted: Mapping[str, Any] = report.parameters
     entries = transfer.proposed(wanted.get("proposed") or [])
     said = {

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reporting.kind import Column, ColumnKind, Input, Kind, Parameter, ResultTable
-from catalog.reporting.kinds.effective_access import privileges
+from catalog.reporting.kinds import effective_access
 from policies import queries
 
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("person", "privilege", "policy", "last")])
@@ -22,6 +22,7 @@ def prepare(report: Report, folder: Path) -> None:
 
     It would when it keeps every answer, keeps them for as long as is looked back, and goes back that far.
     """
+    effective_access.say_settings(report, folder)
     days = report.parameters["days"]
     since = timezone.now() - timedelta(days=days)
     last: dict[tuple[str, str, str], str] = {}
@@ -74,7 +75,7 @@ KIND = Kind(
             input=Input.CHOICES,
             help="Without a choice all that policies give to some people and not to everybody.",
             default=[],
-            choices=privileges,
+            choices=effective_access.privileges,
         ),
     ),
     tables=(

@@ -12,6 +12,7 @@ from catalog.models import Report
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 from policies.models.fields import is_storable
+from policies.services import json_text
 
 #: Codes of what can be wrong with parameters.
 UNKNOWN, REQUIRED, WRONG = "parameter.unknown", "required", "parameter.wrong"
@@ -113,6 +114,8 @@ class Parameter:
             return bool(text)
         if self.input is Input.NUMBER:
             return int(text) if text.isdecimal() and len(text) < 20 else text or None
+        if self.input is Input.JSON and text:
+            return _parsed(text)
         return text or None
 
 
@@ -157,8 +160,17 @@ def _choices(parameter: Parameter, value: Any) -> Iterable[str]:
         yield from (f"{one!r} is not one of the choices." for one in value if one not in known)
 
 
-def _json(_: Parameter, __: Any) -> Iterable[str]:
-    return ()
+def _parsed(text: str) -> Any:
+    """Return the JSON value of a text; what is none stays text."""
+    try:
+        return json_text.loads(text.encode(errors="surrogatepass"))
+    except Invalid:
+        return text
+
+
+def _json(_: Parameter, value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield "this is no JSON."
 
 
 _CHECKS: Mapping[Input, Callable[[Parameter, Any], Iterable[str]]] = {

@@ -44,6 +44,11 @@ class Impact:
     people: Count
     entities: Count | None
 
+    @property
+    def is_beyond(self) -> bool:
+        """Whether there is more of something, now or then, than is counted here."""
+        return any(max(one.now, one.then) > MOST for one in (self.people, self.entities) if one is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Side:

@@ -1,5 +1,6 @@
 """What every editor draws around its fields: what the policy says and means, and what somebody else did to it."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ def aside(draft: Draft, stored: Policy | None, *, is_sound: bool) -> dict[str, A
         "sentence": presenters.of(draft.family).sentence(draft.document),
         "lints": found,
         **meaning(measured),
+        "exact": _exact(draft, stored) if measured is not None and measured.is_beyond else "",
         "is_new": stored is None,
     }
 
@@ -35,6 +37,14 @@ def meaning(found: impact.Impact | None) -> dict[str, Any]:
         "impact": [_counted("People", found.people)] if found else [],
         "impact_entities": _counted("Entities", found.entities) if found and found.entities else None,
     }
+
+
+def _exact(draft: Draft, stored: Policy | None) -> str:
+    """Return what the report on a change that is too large to count here is asked: the draft as an entry of a file."""
+    entry = {"family": draft.family, "state": draft.state, "document": draft.document}
+    if stored is not None:
+        entry["urn"] = stored.urn
+    return json.dumps([{name: value for name, value in entry.items() if value is not None}], ensure_ascii=False)
 
 
 def frame(work: Edit, draft: Draft, *, starters: Sequence[Any]) -> dict[str, Any]:

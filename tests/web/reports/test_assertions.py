@@ -1,6 +1,8 @@
 """The page of assertions: every problem with its line, nothing lost, a history, and one writer at a time."""
 
+import html
 import json
+import re
 
 import pytest
 
@@ -9,7 +11,9 @@ from catalog.queries import assertions as queries
 from catalog.reporting.kinds import dataset_access_check, policy_hygiene, policy_impact
 from catalog.services import assertions as service
 from policies import authority
+from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, Stale
+from policies.services import impact
 from tests.web.conftest import document_of
 from tests.web.test_markup import check
 from tests.web.test_why import words
@@ -81,7 +85,7 @@ def test_who_may(browse):
 @pytest.mark.django_db
 def test_the_service_asks_for_the_privilege(world):
     with pytest.raises(Forbidden):
-        service.save(text=GOOD, seen=0, by=authority.Actor("urn:li:corpuser:otto"))
+        service.save(text=GOOD, seen=0, by=Actor("urn:li:corpuser:otto"))
 
 
 def test_a_file_holds_them(browse, settings, tmp_path):
@@ -143,3 +147,27 @@ def test_hygiene_is_told_who_there_is(world, tmp_path):
     policy_hygiene.prepare(Report(), tmp_path)
     known = json.loads((tmp_path / "known.json").read_text(encoding="utf-8"))["people"]
     assert {"urn:li:corpuser:ada", "urn:li:dataHubRole:Admin"} <= set(known)
+
+
+# -- a change that the builder cannot count ---------------------------------------------------------------------------
+
+
+def test_a_change_too_large_to_count_leads_to_the_report(browse, write, monkeypatch):
+    stored = write("wide", actors={"allUsers": True})
+    admin, address = browse("admin"), f"/settings/permissions/policies/edit/{stored.urn}"
+    assert "Start this report" not in words(admin.get(address))
+    monkeypatch.setattr(impact, "MOST", 1)
+    button = re.search(r'name="proposed" value="([^"]*)"\s+formaction="([^"]*)"', admin.get(address).content.decode())
+    assert button is not None
+    proposed, action = map(html.unescape, button.groups())
+    assert json.loads(proposed)[0]["urn"] == stored.urn
+    answer = admin.post(action, {"proposed": proposed, "draft": "anything"})
+    report = Report.objects.get(kind="policy_impact")
+    assert answer.headers["Location"] == f"/reports/runs/{report.pk}"
+    assert report.parameters["proposed"][0]["document"]["displayName"] == stored.name
+
+
+def test_what_is_no_json_is_said_beside_its_field(browse):
+    answer = browse("admin").post("/reports/new/policy_impact", {"proposed": "[{"})
+    assert answer.status_code == 422
+    assert "this is no JSON." in words(answer)

@@ -1,6 +1,7 @@
 """The snapshot of a process: from the database alone, never from what a transaction may still take back."""
 
 import gc
+import time
 
 import pytest
 from django.core.cache import cache
@@ -120,3 +121,24 @@ def test_a_stored_policy_that_cannot_be_read_is_named_and_nothing_is_answered(cl
     assert answer.status_code == 503
     Policy.objects.filter(urn=FREE).update(document=DRAFT.document)
     assert FREE in origins()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("years", [-30, 30])
+def test_a_clock_that_jumps_makes_nothing_fresher_or_older(monkeypatch, django_assert_num_queries, years):
+    bootstrap.run()
+    version, real = store.refresh(), time.time
+    monkeypatch.setattr(store, "LOOK_EVERY", 3600.0)
+    store.refresh()
+    monkeypatch.setattr(time, "time", lambda: real() + years * 365 * 86400)
+    with django_assert_num_queries(0):
+        assert store.current().version == version
+    age = store.age()
+    assert age is not None
+    assert 0 <= age < 3600
+    # What was written meanwhile is seen when it is time to look, whatever the day is taken for.
+    with transaction.atomic():
+        PolicyVersion.bump()
+    assert store.current().version == version
+    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
+    assert store.current().version == version + 1

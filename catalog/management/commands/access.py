@@ -1,0 +1,59 @@
+"""`manage.py access`: who reached an entity, what a person reached, or who gained and lost access between two runs."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from catalog.models import Report
+from catalog.reporting import extracts
+from catalog.reporting.slices import Corrupt
+from policies.errors import PolicyAppError
+
+
+class Command(BaseCommand):
+    """Asks finished effective access reports, which kept what they were made from; lines are URNs, with counts."""
+
+    help = "Ask a finished effective access report: --entity, --person, or --since an earlier run with --facet."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Read the report and what is asked of it."""
+        parser.add_argument("report", help="id of a finished effective access report")
+        parser.add_argument("privilege", help="for example VIEW_ENTITY_PAGE")
+        asked = parser.add_mutually_exclusive_group(required=True)
+        asked.add_argument("--entity", metavar="URN", help="who could use the privilege on it")
+        asked.add_argument("--person", metavar="URN", help="on what the person could use it")
+        asked.add_argument("--since", metavar="REPORT", help="who gained (+) and lost (-) it since that report")
+        parser.add_argument(
+            "--facet", nargs=2, metavar=("FIELD", "VALUE"), help="with --since: on entities that have it, as TAG urn:…"
+        )
+
+    def handle(self, *_: Any, **told: Any) -> None:
+        """Answer, a line a URN."""
+        try:
+            self._answer(told)
+        except (PolicyAppError, Corrupt) as error:
+            raise CommandError(str(error)) from None
+
+    def _answer(self, told: dict[str, Any]) -> None:
+        report, privilege = _report(told["report"]), told["privilege"]
+        if told["entity"]:
+            self.stdout.write("\n".join(extracts.who(report=report, privilege=privilege, entity=told["entity"])))
+        elif told["person"]:
+            self.stdout.write("\n".join(extracts.what(report=report, privilege=privilege, person=told["person"])))
+        else:
+            if not told["facet"]:
+                raise CommandError("--since needs --facet FIELD VALUE.")
+            field, value = told["facet"]
+            before = _report(told["since"])
+            found = extracts.changed(before=before, after=report, privilege=privilege, field=field, value=value)
+            for mark, people in (("+", found.gained), ("-", found.lost)):
+                for person, count in sorted(people.items(), key=lambda one: (-one[1], one[0])):
+                    self.stdout.write(f"{mark}{count} {person}")
+
+
+def _report(number: str) -> Report:
+    try:
+        return Report.objects.get(pk=number, kind="effective_access", status=Report.Status.READY)
+    except (Report.DoesNotExist, ValidationError):
+        raise CommandError(f"There is no finished effective access report {number}.") from None

@@ -31,7 +31,7 @@ def fill(company: Company) -> None:
         _people(company)
         _nodes()
         _things(company)
-        _policies(company)
+        store_policies(company)
 
 
 def _people(company: Company) -> None:
@@ -109,7 +109,8 @@ def _facts(thing: Thing) -> Iterator[tuple[str, str, str]]:
     yield from ((WORD, word, "") for word in words(f"{_name(thing)} {thing.type} {thing.domain.rsplit(':', 1)[1]}"))
 
 
-def _policies(company: Company) -> None:
+def store_policies(company: Company) -> None:
+    """Store every policy, as one new version of them."""
     PolicyVersion.bump()
     family = families.get("datahub")
     rows = []

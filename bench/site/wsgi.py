@@ -1,0 +1,30 @@
+"""What granian serves: the product, and under `/bare` the same addresses without middleware.
+
+BENCH_WITHOUT_LOG=1 ends the decision log, which no setting of the product does.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "bench.site.settings"
+
+from django.core.handlers.wsgi import WSGIHandler
+from django.test import override_settings
+
+from authzsite.wsgi import application as product  # the settings are named by the line above
+from policies import decision_log
+
+if os.environ.get("BENCH_WITHOUT_LOG"):
+    decision_log.stop()
+
+with override_settings(MIDDLEWARE=["bench.site.middleware.with_length"]):
+    bare = WSGIHandler()
+
+
+def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """Answer with the product, or without its middleware."""
+    path = environ["PATH_INFO"]
+    if path.startswith("/bare/"):
+        return bare({**environ, "PATH_INFO": path.removeprefix("/bare")}, start_response)
+    return product(environ, start_response)

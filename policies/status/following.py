@@ -6,6 +6,7 @@ what a change costs is paid by a request. Answers do not rest on it: every quest
 is older than a second.
 """
 
+import gc
 import logging
 import threading
 import time
@@ -72,6 +73,8 @@ def _follow() -> None:
     follower = Follower()
     follower.look()
     connection.close()
+    # The policies and the program stay as they are: the collector need not go through them again and again.
+    gc.freeze()
     is_heard = True
     while True:
         try:

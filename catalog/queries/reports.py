@@ -129,7 +129,8 @@ def differences(*, older: Report, newer: Report, table: str, which: Difference) 
         return _without(after, before)
     if which == "lost":
         return _without(before, after)
-    same = before.filter(key=OuterRef("key")).order_by("position").values("values")[:1]
+    # In no order: that of positions would have every row of the table read for each one, instead of the index of keys.
+    same = before.filter(key=OuterRef("key")).order_by().values("values")[:1]
     found = after.annotate(was=Subquery(same)).filter(was__isnull=False).exclude(values=F("was"))
     return found.order_by("position")
 

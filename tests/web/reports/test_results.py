@@ -165,9 +165,9 @@ def test_pages_files_and_differences_name_nothing_that_may_not_be_viewed(shelves
     rows = [{"entity": SALARIES, "people": 3}, {"entity": PII, "people": 4}]
     # One run of a kind at a time.
     runs.cancel(finished.RUNNING)
-    bars = {"summary": {"charts": [{"name": "x", "bars": [{"urn": SALARIES, "label": "salaries", "value": 3}]}]}}
+    summary = {"charts": [{"name": "x", "bars": [{"urn": SALARIES, "label": "salaries", "value": 3}]}]}
     finished.ready(tmp_path, KIND, {"entities": [{"entity": SALARIES, "people": 2}]})
-    run = finished.ready(tmp_path, KIND, {"entities": rows}, **bars)
+    run = finished.ready(tmp_path, KIND, {"entities": rows}, summary=summary)
     here = f"/reports/runs/{run.pk}"
     for who, is_told in (("outsider", False), ("root", True)):
         client = shelves(who)

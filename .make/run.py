@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PORT = os.environ.get("PORT", "8000")
 ADDRESS = f"http://127.0.0.1:{PORT}"
 SAMPLE = ROOT / "catalog" / "fixtures" / "sample_catalog.json.gz"
+ASSERTIONS = SAMPLE.with_name("sample_assertions.yaml")
 
 # What a trial on one machine differs in; a variable that is set already stays as it is.
 TRIAL = {
@@ -52,6 +53,9 @@ def prepare() -> None:
     from django.core.management import CommandError, call_command
     from django.db import connection
 
+    from catalog.services import assertions
+    from policies import authority
+
     marker = settings.VAR_DIR / "sample-catalog.loaded"
     if "django_migrations" not in connection.introspection.table_names():
         marker.unlink(missing_ok=True)
@@ -65,6 +69,8 @@ def prepare() -> None:
         if not marker.exists():
             say("Loading the sample catalog")
             call_command("load_catalog", str(SAMPLE))
+            if not settings.ASSERTIONS_FILE:
+                assertions.save(text=ASSERTIONS.read_text(encoding="utf-8"), seen=0, by=authority.SYSTEM)
             marker.touch()
         call_command("collectstatic", verbosity=0, interactive=False)
     except CommandError as error:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import runpy
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from catalog.reporting import assertions
 
 FIXTURES = Path(__file__).parents[2] / "catalog" / "fixtures"
 PRODUCT = FIXTURES / "sample_catalog.json.gz"
@@ -308,3 +311,13 @@ def test_the_things_the_tour_opens(catalog: Catalog) -> None:
     assert any("logicalParent" in aspects for aspects in catalog.values())
     assert any(aspects.get("status", {}).get("removed") for aspects in catalog.values())
     assert any("deprecation" in aspects for aspects in catalog.values())
+
+
+def test_what_the_company_asserts_can_be_read_and_names_what_it_has(catalog: Catalog) -> None:
+    text = (FIXTURES / "sample_assertions.yaml").read_text(encoding="utf-8")
+    assert len(assertions.parse(text)) == 6
+    urns = set(re.findall(r"urn:li:(?!dataHubRole)[A-Za-z]+:(?:\([^\"]+\)|[\w.-]+)", text)) - {
+        "urn:li:corpuser:datahub"
+    }
+    assert len(urns) > 10
+    assert urns <= catalog.keys()

@@ -4,7 +4,7 @@ Every value that the environment gives is read here, checked at once, and refuse
 variable: a misspelt switch must stop the start, since a switch that silently stays off is a policy nobody enforces.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -99,6 +99,19 @@ def names(name: str, *, default: Iterable[str] = ()) -> list[str]:
     return [part for part in parts if part] or list(default)
 
 
+def pairs(name: str, *, default: Mapping[str, str]) -> dict[str, str]:
+    """A table written like ``read=VIEW_ENTITY_PAGE, write=EDIT_ENTITY``."""
+    found: dict[str, str] = {}
+    for part in names(name):
+        word, equals, meaning = (piece.strip() for piece in part.partition("="))
+        if not (word and equals and meaning):
+            raise ImproperlyConfigured(f"{name} has {part!r}, but each part is spelt like word=meaning.")
+        if word in found:
+            raise ImproperlyConfigured(f"{name} says twice what {word!r} means.")
+        found[word] = meaning
+    return found or dict(default)
+
+
 def folder(name: str, *, default: Path) -> Path:
     """A folder, which is made where it is not there yet."""
     path = Path(text(name, str(default)))
@@ -117,6 +130,14 @@ def origins(name: str) -> list[str]:
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.path or parts.query or parts.fragment:
             raise ImproperlyConfigured(f"{name} names {origin!r}, but an origin is spelt like https://authz.example.")
     return found
+
+
+def origin(name: str) -> str:
+    """One origin, or nothing where it is absent."""
+    found = origins(name)
+    if len(found) > 1:
+        raise ImproperlyConfigured(f"{name} names {len(found)} origins, but it has to be one.")
+    return next(iter(found), "")
 
 
 def address(name: str, *, schemes: Sequence[str], default: str = "") -> str:

@@ -238,6 +238,12 @@ if strangers := [
     if name.startswith("urn:") and not name.startswith(("urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:"))
 ]:
     raise ImproperlyConfigured(f"CDAP_INSTANCE_ADMINS names {strangers[0]!r}, which is no user, group or role.")
+# What words of policy enforcement points mean (catalog.doors.authzen).
+AUTHZEN_SUBJECT_TYPES = env.pairs("AUTHZEN_SUBJECT_TYPES", default={"user": "corpuser", "identity": "corpuser"})
+AUTHZEN_RESOURCE_TYPES = env.pairs("AUTHZEN_RESOURCE_TYPES", default={})
+AUTHZEN_ACTIONS = env.pairs("AUTHZEN_ACTIONS", default={})
+# Under which address clients reach the site; where it is absent, the one they call.
+PUBLIC_URL = env.origin("PUBLIC_URL")
 # Refusals are always logged; of what is allowed, this share.
 DECISION_LOG_SAMPLE = env.share("DECISION_LOG_SAMPLE", default=0.01)
 DECISION_LOG_DAYS = env.whole("DECISION_LOG_DAYS", default=30, minimum=1)

@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("catalog.api.urls")),
     path("admin", public(RedirectView.as_view(pattern_name="admin:index"))),
     path("admin/", admin.site.urls),
+    path("", include("catalog.doors.authzen.urls")),
     path("", include("catalog.doors.gms.urls")),
     path("", include("policies.web.urls")),
     path("", include("catalog.web.urls")),

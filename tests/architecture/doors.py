@@ -143,6 +143,13 @@ api-findings | GET /api/v1/reports/findings/ | 401 403 403 403 200
 api-findings | PATCH /api/v1/reports/findings/ | 401 403 403 403 200 | {"ids": [1], "state": "CLOSED"}
 api-finding | GET /api/v1/reports/findings/1/ | 401 403 403 403 404
 api-finding | PATCH /api/v1/reports/findings/1/ | 401 403 403 403 400
+authzen-evaluation | POST /access/v1/evaluation | 401 400 400 400 400
+authzen-evaluation | POST /access/v1/evaluation | 401 403 403 403 200 | {"subject": {"type": "user", "id": "ada"}, "action": {"name": "X"}, "resource": {"type": "record", "id": "1"}}
+authzen-evaluations | POST /access/v1/evaluations | 401 400 400 400 400
+authzen-search-subject | POST /access/v1/search/subject | 401 403 403 403 200 | {"subject": {"type": "user"}, "action": {"name": "X"}, "resource": {"type": "record", "id": "1"}}
+authzen-search-resource | POST /access/v1/search/resource | 401 403 403 403 200 | {"subject": {"type": "user", "id": "ada"}, "action": {"name": "X"}, "resource": {"type": "record"}}
+authzen-search-action | POST /access/v1/search/action | 401 403 403 403 200 | {"subject": {"type": "user", "id": "ada"}, "resource": {"type": "record", "id": "1"}}
+authzen-configuration | GET /.well-known/authzen-configuration | 200 200 200 200 200
 gms-config | GET /config | 200 200 200 200 200
 gms-aspects | POST /aspects | 401 400 400 400 400
 aspects | POST /aspects/ | 401 400 400 400 400

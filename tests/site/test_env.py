@@ -111,3 +111,27 @@ def test_a_folder_is_made_or_the_start_stops(monkeypatch, tmp_path):
     monkeypatch.setenv("FOLDER", str(tmp_path / "file"))
     with pytest.raises(ImproperlyConfigured, match=r"^FOLDER is '.*file', which cannot be a folder: File exists\.$"):
         env.folder("FOLDER", default=tmp_path)
+
+
+def test_pairs_are_words_and_what_they_mean(monkeypatch):
+    monkeypatch.setenv("WORDS", "read=VIEW_ENTITY_PAGE, write = EDIT_ENTITY,")
+    assert env.pairs("WORDS", default={}) == {"read": "VIEW_ENTITY_PAGE", "write": "EDIT_ENTITY"}
+    monkeypatch.setenv("WORDS", " ")
+    assert env.pairs("WORDS", default={"a": "b"}) == {"a": "b"}
+
+
+@pytest.mark.parametrize("value", ["read", "read=", "=x", "a=b,a=c"])
+def test_pairs_refuse_anything_else(monkeypatch, value):
+    monkeypatch.setenv("WORDS", value)
+    with pytest.raises(ImproperlyConfigured, match="WORDS"):
+        env.pairs("WORDS", default={})
+
+
+def test_one_origin_is_one(monkeypatch):
+    monkeypatch.delenv("HOME_PAGE", raising=False)
+    assert env.origin("HOME_PAGE") == ""
+    monkeypatch.setenv("HOME_PAGE", "https://a.example")
+    assert env.origin("HOME_PAGE") == "https://a.example"
+    monkeypatch.setenv("HOME_PAGE", "https://a.example,https://b.example")
+    with pytest.raises(ImproperlyConfigured, match="HOME_PAGE names 2 origins"):
+        env.origin("HOME_PAGE")

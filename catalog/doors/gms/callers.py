@@ -1,14 +1,8 @@
-"""Who is calling, and the frame of every view: a caller first, then an answer, or a refusal in JSON.
-
-Only a bearer token says who is calling. The session of the pages opens nothing here, which is why these paths need no
-CSRF token. With METADATA_SERVICE_AUTH_ENABLED off (loopback only, settings see to it) a call without a token is the
-root user's; a browser that another site made call is refused then, since nothing else would tell it apart.
-"""
+"""The frame of every view: a caller first, then an answer, or a refusal in JSON."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import OperationalError
@@ -16,12 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
+from catalog.doors.bearer import Unauthenticated, caller
 from catalog.doors.gms import answers
 from catalog.urns import PEOPLE_TYPES
-from policies import guard, queries
+from policies import guard
 from policies.engine.model import Actor
-from policies.errors import Forbidden, PolicyAppError
-from policies.services import tokens
+from policies.errors import PolicyAppError
 
 #: What the record of changes calls this door.
 DOOR = "gms"
@@ -29,26 +23,8 @@ DOOR = "gms"
 #: Types that REST_API_AUTHORIZATION, switched off, does not open: people, what gives power, and what holds a secret.
 GUARDED = PEOPLE_TYPES | {"dataHubAccessToken", "dataHubSecret", "inviteToken"}
 
-_ROOT = "urn:li:corpuser:datahub"
-_REALM = 'Bearer realm="authzsite"'
-_FOREIGN = frozenset({"cross-site", "same-site"})
 
 More = ParamSpec("More")
-
-
-class Unauthenticated(PolicyAppError):
-    """Nobody knows who is calling; `is_sent` says whether a token came that opens nothing."""
-
-    code = "unauthenticated"
-    status = 401
-
-    def __init__(self, *, is_sent: bool) -> None:
-        self.challenge = f'{_REALM}, error="invalid_token"' if is_sent else _REALM
-        super().__init__(
-            "This token opens nothing: it is unknown, expired or revoked, or its user may not act."
-            if is_sent
-            else "Send Authorization: Bearer with a token."
-        )
 
 
 def for_callers(
@@ -77,31 +53,9 @@ def for_callers(
     return framed
 
 
-def caller(request: HttpRequest) -> Actor:
-    """Return who is calling, with groups and roles. Raises Unauthenticated."""
-    header = request.headers.get("Authorization", "")
-    scheme, _, credentials = header.partition(" ")
-    if scheme.lower() == "bearer":
-        user = tokens.authenticate(text=credentials.strip())
-        if user is None:
-            raise Unauthenticated(is_sent=True)
-        return queries.actor(urn=user.urn)
-    if header or settings.METADATA_SERVICE_AUTH_ENABLED:
-        raise Unauthenticated(is_sent=bool(header))
-    if _is_foreign(request):
-        raise Forbidden((), "Calls without a token are not for pages of other sites.")
-    return queries.actor(urn=_ROOT)
-
-
 def is_open(type_: str) -> bool:
     """Whether every caller may read and write entities of this type, since REST_API_AUTHORIZATION is off."""
     return not settings.REST_API_AUTHORIZATION and type_ not in GUARDED
-
-
-def _is_foreign(request: HttpRequest) -> bool:
-    origin = request.headers.get("Origin")
-    is_elsewhere = origin is not None and urlsplit(origin).netloc != request.get_host()
-    return is_elsewhere or request.headers.get("Sec-Fetch-Site") in _FOREIGN
 
 
 def _refused(error: PolicyAppError) -> HttpResponse:

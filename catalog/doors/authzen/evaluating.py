@@ -1,0 +1,100 @@
+"""Evaluations: each becomes a question of ours, all of a batch are answered together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from catalog.doors.authzen import naming
+from catalog.doors.authzen.messages import Malformed, Members, Reader
+from policies import authority
+from policies.api import questions
+from policies.api.questions import Question
+from policies.engine.model import Actor, Decision
+from policies.errors import Forbidden, PolicyAppError
+
+#: Members that stand at the top of a batch for items that lack them; an item replaces one whole.
+_DEFAULTS = ("subject", "action", "resource", "context")
+
+Answer = dict[str, Any]
+
+
+def evaluation(reader: Reader, by: Actor) -> Answer:
+    """Answer one evaluation. Raises Malformed, Forbidden and what `authority.answer` raises."""
+    question = _question(reader)
+    (found,) = _answers([question], by)
+    if isinstance(found, Forbidden):
+        raise found
+    if isinstance(found, PolicyAppError):
+        raise Malformed(found.detail)
+    return found
+
+
+def evaluations(reader: Reader, by: Actor) -> Answer:
+    """Answer a batch in order, or like one evaluation where there is nothing to evaluate in turn.
+
+    A broken item is refused in its place. Raises Malformed for a broken batch, and Forbidden.
+    """
+    semantic, items = reader.semantic(), reader.evaluations()
+    if not items and not reader.wrong:
+        return evaluation(reader, by)
+    reader.finish()
+    read = [_read(item, reader.members) for item in items]
+    answered = iter(_answers([one for one in read if not isinstance(one, Malformed)], by))
+    shown = []
+    for one in read:
+        found = one if isinstance(one, Malformed) else next(answered)
+        if isinstance(found, Forbidden):
+            raise found
+        shown.append(_refused(found) if isinstance(found, PolicyAppError) else found)
+        if semantic.ends_with(is_allowed=shown[-1]["decision"]):
+            break
+    return {"evaluations": shown}
+
+
+def may_ask(by: Actor) -> None:
+    """Raise Forbidden unless the caller may ask about somebody else."""
+    authority.require(by=by, any_of=questions.OTHERS)
+
+
+def _read(item: Any, defaults: Members) -> dict[str, Any] | Malformed:
+    if not isinstance(item, dict):
+        return Malformed("An evaluation must be an object.")
+    whole = {name: defaults[name] for name in _DEFAULTS if name in defaults} | item
+    try:
+        return _question(Reader(whole))
+    except Malformed as error:
+        return error
+
+
+def _question(reader: Reader) -> dict[str, Any]:
+    """Return an evaluation as a question of ours; one whose subject cannot act here has no actor."""
+    subject, action, resource = reader.subject(), reader.action(), reader.resource()
+    reader.context()
+    reader.finish()
+    return {
+        "actor": naming.actor(subject),
+        "privilege": naming.privilege(action),
+        "resource": naming.asked(resource),
+    }
+
+
+def _answers(asked: Sequence[dict[str, Any]], by: Actor) -> list[Answer | PolicyAppError]:
+    """Answer the questions in order; a subject that cannot act here is denied without asking."""
+    known = [one for one in asked if one["actor"] is not None]
+    understood = questions.understand(sent=known, by=by, may_ask=lambda: may_ask(by)) if known else []
+    good = [one for one in understood if isinstance(one, Question)]
+    decisions = iter(authority.answer_logged(asks=[(one.actor, one.ask) for one in good]) if good else ())
+    answers = iter([_shown(next(decisions)) if isinstance(one, Question) else one for one in understood])
+    return [_nobody() if one["actor"] is None else next(answers) for one in asked]
+
+
+def _shown(decision: Decision) -> Answer:
+    context = {"code": decision.code.value, "policy_version": decision.version}
+    return {"decision": decision.is_allowed, "context": context}
+
+
+def _nobody() -> Answer:
+    return {"decision": False, "context": {"code": "subject_unknown"}}
+
+
+def _refused(error: PolicyAppError) -> Answer:
+    return {"decision": False, "context": {"error": {"status": error.status, "message": error.detail}}}

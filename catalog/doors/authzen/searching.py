@@ -1,0 +1,177 @@
+"""Searches: which subjects, which resources, which actions would be permitted.
+
+Subjects and resources are found in the database and come in the order of their URNs, a page at a time. A token says
+after which one the next page begins; it is signed, and good for the search it came from only.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+from django.core import signing
+
+from catalog import queries
+from catalog.doors.authzen import naming
+from catalog.doors.authzen.evaluating import may_ask
+from catalog.doors.authzen.messages import Malformed, Members, Page, Reader
+from policies import authority, reach, recall
+from policies import queries as people
+from policies.api import questions
+from policies.authority import Ask, Asked
+from policies.engine import families
+from policies.engine.matching import EVERYONE, IN_ANY_GROUP
+from policies.engine.model import Actor
+from policies.engine.requirements import one
+
+#: How many results a page has that says nothing of it.
+_PAGE = 100
+
+#: How many users are asked about at once while a page of subjects fills.
+_CHUNK = 500
+
+#: What goes into a token beside the place, so that it fits no other search.
+_SAID = ("subject", "action", "resource", "context")
+
+Answer = dict[str, Any]
+Find = Callable[[str, int], Sequence[str]]
+
+
+def resources(reader: Reader, by: Actor) -> Answer:
+    """Return the entities of a type on which the subject may do this. Raises Malformed and Forbidden."""
+    subject, action, resource = reader.subject(), reader.action(), reader.resource(is_sought=True)
+    page = _checked(reader)
+    urn = naming.actor(subject)
+    if urn is None:
+        return _page([], page, reader.members, total=0)
+    actor = _actor(urn, by)
+    kind = naming.type_of(resource)
+    coverage = authority.visible(actor=actor, privilege=naming.privilege(action))
+    rows = queries.entities(coverage=coverage, types=[kind]).order_by("urn")
+
+    def find(after: str, count: int) -> Sequence[str]:
+        return list(rows.filter(urn__gt=after).values_list("urn", flat=True)[:count])
+
+    found, following = _found(find, page, reader.members)
+    results = [{"type": resource.type, "id": naming.identifier(urn, kind)} for urn in found]
+    return _page(results, page, reader.members, following=following, total=rows.count())
+
+
+def subjects(reader: Reader, by: Actor) -> Answer:
+    """Return the users who may do this with the resource. Raises Malformed and Forbidden.
+
+    Without a total: users whom a policy denies are found out page by page.
+    """
+    subject, action, resource = reader.subject(is_sought=True), reader.action(), reader.resource()
+    page = _checked(reader)
+    may_ask(by)
+    if not naming.is_person(subject.type):
+        return _page([], page, reader.members, total=0)
+    privilege = naming.privilege(action)
+    asked = _asked(naming.asked(resource), by)
+    holders = reach.who(privilege=privilege, asked=asked)
+    tokens = {*holders.users, *holders.groups, *holders.roles}
+    tokens |= {EVERYONE} if holders.is_all_users else set()
+    tokens |= {IN_ANY_GROUP} if holders.is_all_groups else set()
+    rows = people.reached(tokens=tokens)
+    ask = Ask(one(privilege), asked)
+
+    def find(after: str, count: int) -> Sequence[str]:
+        return list(islice(_permitted(rows, after, ask), count))
+
+    found, following = _found(find, page, reader.members)
+    results = [{"type": subject.type, "id": naming.identifier(urn, "corpuser")} for urn in found]
+    return _page(results, page, reader.members, following=following)
+
+
+def actions(reader: Reader, by: Actor) -> Answer:
+    """Return what the subject may do with the resource. Raises Malformed and Forbidden."""
+    subject, resource = reader.subject(), reader.resource()
+    page = _checked(reader)
+    urn = naming.actor(subject)
+    if urn is None:
+        return _page([], page, reader.members, total=0)
+    actor = _actor(urn, by)
+    asked = _asked(naming.asked(resource), by)
+    names = sorted(frozenset[str]().union(*(found.names for found in families.vocabularies().values())))
+    decisions = authority.answer_many(asks=[(actor, Ask(one(name), asked)) for name in names])
+    held = {name: None for name, decision in zip(names, decisions, strict=True) if decision.is_allowed}
+    called = naming.actions(held)
+
+    def find(after: str, count: int) -> Sequence[str]:
+        return [name for name in called if name > after][:count]
+
+    found, following = _found(find, page, reader.members)
+    results = [{"name": name} for name in found]
+    return _page(results, page, reader.members, following=following, total=len(called))
+
+
+def _checked(reader: Reader) -> Page:
+    reader.context()
+    page = reader.page()
+    reader.finish()
+    return page
+
+
+def _actor(urn: str, by: Actor) -> Actor:
+    if urn == by.urn:
+        return by
+    may_ask(by)
+    return recall.actor(urn=urn)
+
+
+def _asked(resource: dict[str, str], by: Actor) -> Asked | None:
+    return questions.asked(resource, questions.look_up(sent=[{"resource": resource}], by=by))
+
+
+def _permitted(rows: Any, after: str, ask: Ask) -> Iterable[str]:
+    """Give the users after this one whom the decision permits, asking about many at once."""
+    while chunk := list(rows.filter(urn__gt=after).values_list("urn", flat=True)[:_CHUNK]):
+        actors = recall.actors(urns=chunk)
+        decisions = authority.answer_many(asks=[(actors[urn], ask) for urn in chunk])
+        yield from (urn for urn, decision in zip(chunk, decisions, strict=True) if decision.is_allowed)
+        after = chunk[-1]
+
+
+# -- pages ------------------------------------------------------------------------------------------------------------
+
+
+def _found(find: Find, page: Page, members: Members) -> tuple[list[str], str]:
+    """Return the page, and after which result the next one begins ('' when there is none)."""
+    after = _place(page.token, members)
+    limit = _PAGE if page.limit is None else page.limit
+    found = list(find(after, limit + 1))
+    if len(found) <= limit:
+        return found, ""
+    return found[:limit], _token(found[limit - 1] if limit else after, members)
+
+
+def _page(
+    results: list[Answer], page: Page, members: Members, *, following: str = "", total: int | None = None
+) -> Answer:
+    _place(page.token, members)
+    counts = {"count": len(results)} if total is None else {"count": len(results), "total": total}
+    return {"page": {"next_token": following, **counts}, "results": results}
+
+
+def _token(place: str, members: Members) -> str:
+    return signing.dumps([place, _digest(members)], salt=__name__)
+
+
+def _place(token: str, members: Members) -> str:
+    """Return after which result a page begins. Raises Malformed for a token that is not of this search."""
+    if not token:
+        return ""
+    try:
+        place, digest = signing.loads(token, salt=__name__)
+    except signing.BadSignature:
+        raise Malformed("page.token is not one that was given here") from None
+    if digest != _digest(members):
+        raise Malformed("page.token belongs to another request")
+    return str(place)
+
+
+def _digest(members: Members) -> str:
+    said = json.dumps({name: members.get(name) for name in _SAID}, sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()[:32]

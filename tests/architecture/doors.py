@@ -21,6 +21,11 @@ NAMES = {
     "MAY_READ": "urn:li:dataHubRole:Reader",
     "READY_RUN": str(finished.READY),
     "NO_RUN": str(finished.NONE),
+    "SUBJECT": '"subject": {"type": "user", "id": "ada"}',
+    "SOMEBODY": '"subject": {"type": "user"}',
+    "RECORDS": '"resource": {"type": "record"}',
+    "RECORD": '"resource": {"type": "record", "id": "1"}',
+    "ACTION": '"action": {"name": "fly"}',
     "NO_ID": "00000000-0000-0000-0000-000000000000",
 }
 
@@ -143,12 +148,11 @@ api-findings | GET /api/v1/reports/findings/ | 401 403 403 403 200
 api-findings | PATCH /api/v1/reports/findings/ | 401 403 403 403 200 | {"ids": [1], "state": "CLOSED"}
 api-finding | GET /api/v1/reports/findings/1/ | 401 403 403 403 404
 api-finding | PATCH /api/v1/reports/findings/1/ | 401 403 403 403 400
-authzen-evaluation | POST /access/v1/evaluation | 401 400 400 400 400
-authzen-evaluation | POST /access/v1/evaluation | 401 403 403 403 200 | {"subject": {"type": "user", "id": "ada"}, "action": {"name": "X"}, "resource": {"type": "record", "id": "1"}}
+authzen-evaluation | POST /access/v1/evaluation | 401 403 403 200 200 | {SUBJECT, ACTION, RECORD}
 authzen-evaluations | POST /access/v1/evaluations | 401 400 400 400 400
-authzen-search-subject | POST /access/v1/search/subject | 401 403 403 403 200 | {"subject": {"type": "user"}, "action": {"name": "X"}, "resource": {"type": "record", "id": "1"}}
-authzen-search-resource | POST /access/v1/search/resource | 401 403 403 403 200 | {"subject": {"type": "user", "id": "ada"}, "action": {"name": "X"}, "resource": {"type": "record"}}
-authzen-search-action | POST /access/v1/search/action | 401 403 403 403 200 | {"subject": {"type": "user", "id": "ada"}, "resource": {"type": "record", "id": "1"}}
+authzen-search-subject | POST /access/v1/search/subject | 401 403 403 200 200 | {SOMEBODY, ACTION, RECORD}
+authzen-search-resource | POST /access/v1/search/resource | 401 403 403 200 200 | {SUBJECT, ACTION, RECORDS}
+authzen-search-action | POST /access/v1/search/action | 401 403 403 200 200 | {SUBJECT, RECORD}
 authzen-configuration | GET /.well-known/authzen-configuration | 200 200 200 200 200
 gms-config | GET /config | 200 200 200 200 200
 gms-aspects | POST /aspects | 401 400 400 400 400

@@ -104,7 +104,11 @@ class Findings(_Findings):
     """The findings of all reports."""
 
     @described(
-        "reports_findings", "List findings", query=FindingFilters, answer=page_of(ReportFindingOut, "ReportFinding"), tag=TAG
+        "reports_findings",
+        "List findings",
+        query=FindingFilters,
+        answer=page_of(ReportFindingOut, "ReportFinding"),
+        tag=TAG,
     )
     def get(self, _request: Request) -> Response:
         """Return a page of findings, the worst first."""

@@ -8,37 +8,85 @@ import policies.models.fields
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0004_reports'),
+        ("catalog", "0004_reports"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Finding',
+            name="Finding",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', policies.models.fields.BytewiseCharField(max_length=64)),
-                ('key', policies.models.fields.BytewiseCharField(max_length=255)),
-                ('type', policies.models.fields.BytewiseCharField(max_length=64)),
-                ('severity', models.CharField(choices=[('CRITICAL', 'Critical'), ('HIGH', 'High'), ('MEDIUM', 'Medium'), ('LOW', 'Low')], max_length=16)),
-                ('state', models.CharField(choices=[('OPEN', 'Open'), ('ACCEPTED', 'Accepted'), ('ASSIGNED', 'Assigned'), ('CLOSED', 'Closed')], default='OPEN', max_length=16)),
-                ('assignee', policies.models.fields.UrnField(blank=True, default='')),
-                ('note', models.TextField(blank=True, default='')),
-                ('decided_by', policies.models.fields.UrnField(blank=True, default='')),
-                ('decided_at', models.DateTimeField(blank=True, null=True)),
-                ('sentence', models.TextField(blank=True, default='')),
-                ('repair', models.TextField(blank=True, default='')),
-                ('values', policies.models.fields.JsonTextField(default=dict)),
-                ('first_seen_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('last_seen_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('first_seen', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='catalog.report')),
-                ('last_seen', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='findings', to='catalog.report')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("kind", policies.models.fields.BytewiseCharField(max_length=64)),
+                ("key", policies.models.fields.BytewiseCharField(max_length=255)),
+                ("type", policies.models.fields.BytewiseCharField(max_length=64)),
+                (
+                    "severity",
+                    models.CharField(
+                        choices=[("CRITICAL", "Critical"), ("HIGH", "High"), ("MEDIUM", "Medium"), ("LOW", "Low")],
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("OPEN", "Open"),
+                            ("ACCEPTED", "Accepted"),
+                            ("ASSIGNED", "Assigned"),
+                            ("CLOSED", "Closed"),
+                        ],
+                        default="OPEN",
+                        max_length=16,
+                    ),
+                ),
+                ("assignee", policies.models.fields.UrnField(blank=True, default="")),
+                ("note", models.TextField(blank=True, default="")),
+                ("decided_by", policies.models.fields.UrnField(blank=True, default="")),
+                ("decided_at", models.DateTimeField(blank=True, null=True)),
+                ("sentence", models.TextField(blank=True, default="")),
+                ("repair", models.TextField(blank=True, default="")),
+                ("values", policies.models.fields.JsonTextField(default=dict)),
+                ("first_seen_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("last_seen_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "first_seen",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="+", to="catalog.report"
+                    ),
+                ),
+                (
+                    "last_seen",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="findings",
+                        to="catalog.report",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('kind', 'key'),
-                'indexes': [models.Index(fields=['state', 'severity', 'kind'], name='finding_by_state')],
-                'constraints': [models.UniqueConstraint(fields=('kind', 'key'), name='finding_key_once'), models.CheckConstraint(condition=models.Q(('severity__in', ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW'])), name='finding_severity_known'), models.CheckConstraint(condition=models.Q(('state__in', ['OPEN', 'ACCEPTED', 'ASSIGNED', 'CLOSED'])), name='finding_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('assignee__gt', ''), ('state', 'ASSIGNED')), models.Q(models.Q(('state', 'ASSIGNED'), _negated=True), ('assignee', '')), _connector='OR'), name='finding_assignee_when_assigned')],
+                "ordering": ("kind", "key"),
+                "indexes": [models.Index(fields=["state", "severity", "kind"], name="finding_by_state")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("kind", "key"), name="finding_key_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("severity__in", ["CRITICAL", "HIGH", "MEDIUM", "LOW"])),
+                        name="finding_severity_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["OPEN", "ACCEPTED", "ASSIGNED", "CLOSED"])),
+                        name="finding_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("assignee__gt", ""), ("state", "ASSIGNED")),
+                            models.Q(models.Q(("state", "ASSIGNED"), _negated=True), ("assignee", "")),
+                            _connector="OR",
+                        ),
+                        name="finding_assignee_when_assigned",
+                    ),
+                ],
             },
         ),
     ]

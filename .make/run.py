@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
+import tools
+
 ROOT = Path(__file__).resolve().parent.parent
 PORT = os.environ.get("PORT", "8000")
 ADDRESS = f"http://127.0.0.1:{PORT}"
@@ -53,9 +55,6 @@ def prepare() -> None:
     from django.core.management import CommandError, call_command
     from django.db import connection
 
-    from catalog.services import assertions
-    from policies import authority
-
     marker = settings.VAR_DIR / "sample-catalog.loaded"
     if "django_migrations" not in connection.introspection.table_names():
         marker.unlink(missing_ok=True)
@@ -67,10 +66,7 @@ def prepare() -> None:
         call_command("createcachetable", verbosity=0)
         call_command("bootstrap")
         if not marker.exists():
-            say("Loading the sample catalog")
-            call_command("load_catalog", str(SAMPLE))
-            if not settings.ASSERTIONS_FILE:
-                assertions.save(text=ASSERTIONS.read_text(encoding="utf-8"), seen=0, by=authority.SYSTEM)
+            _load_sample()
             marker.touch()
         call_command("collectstatic", verbosity=0, interactive=False)
     except CommandError as error:
@@ -80,6 +76,22 @@ def prepare() -> None:
     connection.close()
     if hasattr(connection, "close_pool"):
         connection.close_pool()
+
+
+def _load_sample() -> None:
+    """Load the sample company with what it asserts, and have its reports made as soon as a worker is there."""
+    from django.conf import settings
+    from django.core.management import call_command
+
+    from catalog.services import assertions
+    from policies import authority
+
+    say("Loading the sample catalog")
+    call_command("load_catalog", str(SAMPLE))
+    if not settings.ASSERTIONS_FILE:
+        assertions.save(text=ASSERTIONS.read_text(encoding="utf-8"), seen=0, by=authority.SYSTEM)
+    if tools.has_java():
+        call_command("report", "nightly")
 
 
 def announce_when_up() -> None:

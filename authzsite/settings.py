@@ -358,6 +358,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
 # Reports: the folder has to be one that every executor of SPARK_MASTER sees
 REPORTS_DIR = Path(env.text("REPORTS_DIR", str(VAR_DIR / "reports"))).resolve()
 REPORTS_KEPT = env.whole("REPORTS_KEPT", default=60, minimum=1)
+# Each that runs is a Java program that takes every core it finds.
+REPORTS_AT_ONCE = env.whole("REPORTS_AT_ONCE", default=1, minimum=1)
 REPORT_MINUTES = env.whole("REPORT_MINUTES", default=120, minimum=1)
 REPORTS_NIGHTLY_HOUR = env.whole("REPORTS_NIGHTLY_HOUR", default=2)
 SPARK_MASTER = env.text("SPARK_MASTER")

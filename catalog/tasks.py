@@ -5,7 +5,9 @@ from uuid import UUID
 
 from celery import shared_task
 from celery.signals import worker_shutting_down
+from django.conf import settings
 
+from catalog.models import Report
 from catalog.reporting import launcher, making, runs
 from catalog.reporting.kinds import KINDS
 from policies.authority import SYSTEM
@@ -22,8 +24,14 @@ def end_jobs(**_: Any) -> None:
 
 @shared_task(name="catalog.run_report", ignore_result=True)
 def run_report(report_id: str, **_: Any) -> str:
-    """Make a report, and return how it ended. A message that comes twice, or too late, changes nothing."""
-    return making.make(UUID(report_id)).value
+    """Make a report, and return how it ended. A message that comes twice, or too late, changes nothing.
+
+    While REPORTS_AT_ONCE others run it waits: the one that ends first sends for the one that waits longest.
+    """
+    status = making.make(UUID(report_id), at_once=settings.REPORTS_AT_ONCE)
+    if status != Report.Status.QUEUED and (following := runs.following()) is not None:
+        run_report.apply_async((str(following),), expires=REPEATED_SECONDS)
+    return status.value
 
 
 @shared_task(name="catalog.watch_reports", ignore_result=True)

@@ -27,9 +27,12 @@ class _Stopped(Exception):
     """Somebody else ended the run."""
 
 
-def make(report_id: UUID) -> Report.Status:
-    """Make a queued report, and return how it ended; one that is not queued any more is left alone."""
-    report = runs.claim(report_id)
+def make(report_id: UUID, *, at_once: int | None = None) -> Report.Status:
+    """Make a queued report, and return how it ended; one that is not queued any more is left alone.
+
+    With `at_once` it stays queued while that many others run.
+    """
+    report = runs.claim(report_id, at_once=at_once)
     if report is None:
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
     folder = runs.folder_of(report_id)

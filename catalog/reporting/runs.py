@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
+from django.db.models import Count, Exists
 from django.utils import timezone
 
 from catalog.models import Report, ReportRow
@@ -39,10 +40,16 @@ def queue(*, kind: Kind, parameters: Mapping[str, Any], by: str) -> Report | Non
         return None
 
 
-def claim(report_id: UUID) -> Report | None:
-    """Make a queued run this caller's to do and return it; None when it is not queued any more."""
+def claim(report_id: UUID, *, at_once: int | None = None) -> Report | None:
+    """Make a queued run this caller's to do and return it; None when it is not queued any more.
+
+    With `at_once` also None while that many run: each of them is a Java program and every core of the machine.
+    """
     now = timezone.now()
     waiting = Report.objects.filter(pk=report_id, status=Report.Status.QUEUED)
+    if at_once is not None:
+        running = Report.objects.filter(status=Report.Status.RUNNING).order_by().values("status")
+        waiting = waiting.filter(~Exists(running.annotate(count=Count("pk")).filter(count__gte=at_once)))
     if not waiting.update(status=Report.Status.RUNNING, started_at=now, seen_at=now, stage="Starting"):
         return None
     return Report.objects.get(pk=report_id)
@@ -106,6 +113,12 @@ def expire() -> int:
     """Fail the runs whose worker is gone; return how many."""
     silent = Report.objects.filter(status=Report.Status.RUNNING, seen_at__lt=timezone.now() - SILENT_AT_MOST)
     return sum(fail(report, problem=_GONE) for report in silent)
+
+
+def following() -> UUID | None:
+    """Return the run that has been queued longest."""
+    queued = Report.objects.filter(status=Report.Status.QUEUED).order_by("requested_at")
+    return queued.values_list("pk", flat=True).first()
 
 
 def waiting() -> list[UUID]:

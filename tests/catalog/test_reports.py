@@ -1,6 +1,7 @@
 """A run of a report ends in one of three ways, always with a sentence, and what was good before stays."""
 
 import errno
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,29 @@ def test_one_run_of_a_kind_at_a_time():
         reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
     runs.cancel(first.pk)
     assert made().status == READY
+
+
+def test_reports_wait_their_turn_and_each_end_sends_for_the_next(settings: Any, monkeypatch: pytest.MonkeyPatch):
+    settings.REPORTS_AT_ONCE = 1
+    sent: list[tuple[str, ...]] = []
+    monkeypatch.setattr(tasks.run_report, "apply_async", lambda args, **_: sent.append(args))
+    other = replace(KIND, name="others")
+    monkeypatch.setattr(making, "KINDS", {KIND.name: KIND, other.name: other})
+    first, second = (runs.queue(kind=kind, parameters={"wanted": "well"}, by=SYSTEM.urn) for kind in (KIND, other))
+    assert first is not None
+    assert second is not None
+    assert runs.claim(first.pk, at_once=1) is not None
+    assert tasks.run_report(str(second.pk)) == Report.Status.QUEUED
+    assert sent == []
+    assert runs.claim(second.pk, at_once=2) is not None
+    assert runs.fail(second, problem="Ended.")
+    third = runs.queue(kind=other, parameters={"wanted": "well"}, by=SYSTEM.urn)
+    assert third is not None
+    assert runs.fail(first, problem="Ended.")
+    fourth = runs.queue(kind=KIND, parameters={"wanted": "well"}, by=SYSTEM.urn)
+    assert fourth is not None
+    assert tasks.run_report(str(third.pk)) == READY
+    assert sent == [(str(fourth.pk),)]
 
 
 def test_every_problem_of_parameters_at_once():

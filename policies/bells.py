@@ -66,7 +66,8 @@ def ring(message: str = "") -> None:
     What is too long to be carried becomes the latter.
     """
     if settings.REDIS_URL:
-        with closing(_redis()) as client:
+        # A server that is there and says nothing must not hold the writer for longer than one that is away.
+        with closing(_redis(socket_timeout=_PATIENCE)) as client:
             client.publish(CHANNEL, message)
     elif connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -95,5 +96,5 @@ def hung() -> Iterator[Bell]:
         yield _Silent()
 
 
-def _redis() -> Any:
-    return redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=_PATIENCE)
+def _redis(**more: float) -> Any:
+    return redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=_PATIENCE, **more)

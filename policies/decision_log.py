@@ -21,6 +21,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.utils import timezone
 
+from policies import metrics
 from policies.engine.model import Decision
 from policies.engine.requirements import Requirement
 from policies.models import LoggedDecision
@@ -172,6 +173,7 @@ class Keeper:
         with self._lock:
             dropped, self._dropped = self._dropped, 0
         if dropped:
+            metrics.not_logged(dropped)
             log.warning("decisions_not_logged", extra={"count": dropped})
 
 

@@ -21,6 +21,7 @@ _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _DECISIONS = Counter("authz_decisions", "Decisions of the engine, by whatever asked.", ["family", "outcome"])
+_UNLOGGED = Counter("authz_decisions_not_logged", "Decisions that the decision log should have kept and lost.")
 _REQUESTS = Counter("authz_http_requests", "Answers sent, by route.", ["method", "route", "status"])
 AUTHORIZE = Histogram("authz_authorize_seconds", "Seconds of one POST /api/v1/authorize.", buckets=_SECONDS)
 _LOADS = Histogram(
@@ -43,6 +44,11 @@ def decided(requirements: Iterable[Requirement], decisions: Sequence[Decision]) 
     )
     for (family, outcome), number in found.items():
         _decisions(family, outcome).inc(number)
+
+
+def not_logged(count: int) -> None:
+    """Count decisions that the decision log lost."""
+    _UNLOGGED.inc(count)
 
 
 def answered(*, method: str, route: str | None, status: int) -> None:

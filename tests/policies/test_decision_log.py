@@ -6,6 +6,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.db.backends.signals import connection_created
 from django.utils import timezone
+from prometheus_client import REGISTRY
 
 from policies import decision_log, queries, tasks
 from policies.decision_log import Call, Door, Entry, Keeper
@@ -90,9 +91,12 @@ def test_what_does_not_fit_is_dropped_counted_and_said(monkeypatch, caplog):
     # Nothing is written before the end.
     monkeypatch.setattr(decision_log, "COLLECT", 600.0)
     keeper = Keeper(capacity=10)
+    lost = REGISTRY.get_sample_value("authz_decisions_not_logged_total")
+    assert lost is not None
     for _ in range(25):
         keeper.note(entry())
     keeper.stop()
+    assert REGISTRY.get_sample_value("authz_decisions_not_logged_total") == lost + 15
     assert LoggedDecision.objects.count() == 10
     (said,) = [record for record in caplog.records if record.getMessage() == "decisions_not_logged"]
     assert said.count == 15

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from catalog.web import browse, edits, entity, external_roles, grants, operations, patterns, picking, restrictions, tree
-from catalog.web.reports import asked, assertions, comparing, findings, results, runs
+from catalog.web.reports import asked, asking, assertions, comparing, findings, results, runs
 
 urlpatterns = [
     path("catalog", browse.entity_list, name="catalog"),
@@ -31,6 +31,7 @@ urlpatterns = [
     path("reports/new/<slug:kind>", asked.new, name="report-new"),
     path("reports/runs/<uuid:id>", runs.run, name="report"),
     path("reports/runs/<uuid:id>/cancel", runs.cancel, name="report-cancel"),
+    path("reports/runs/<uuid:id>/access", asking.access, name="report-access"),
     path("reports/runs/<uuid:id>/compare", comparing.compare, name="report-compare"),
     path("reports/runs/<uuid:id>/tables/<slug:name>", results.table, name="report-table"),
     path("reports/runs/<uuid:id>/tables/<slug:name>.<slug:ending>", results.file, name="report-file"),

@@ -135,6 +135,8 @@ def around(request: HttpRequest, found: Report, *, tab: str) -> dict[str, Any]:
     is_ready = found.status == Report.Status.READY
     parts = [("report", "Overview", url)]
     parts += [(table.name, table.title, reverse("report-table", args=[found.pk, table.name])) for table in kind.tables]
+    if is_ready and kind.keeps_snapshot:
+        parts.append(("access", "Ask", reverse("report-access", args=[found.pk])))
     return {
         "report": found,
         "kind": kind,

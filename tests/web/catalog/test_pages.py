@@ -102,6 +102,10 @@ TABLE = {
     | managed(f"/reports/new/{KIND}?again={READY}")
     | managed("/reports/new/none", 404),
     "report": managed(run(READY)) | managed(run(FAILED)) | managed(run(RUNNING)) | managed(run(NONE), 404),
+    "report-access": managed(f"{run(READY)}/access")
+    | managed(f"{run(READY)}/access?ask=who&urn=urn:li:tag:PII")
+    | managed(f"{run(READY)}/access?ask=changed&urn=nothing&since=none")
+    | managed(f"{run(FAILED)}/access", 404),
     "report-cancel": managed(f"{run(RUNNING)}/cancel"),
     "report-compare": managed(f"{run(READY)}/compare")
     | managed(f"{run(READY)}/compare?other={EARLIER}&table=none&show=lost")

@@ -1,0 +1,132 @@
+"""Asking a finished run: who could, on what, who gained and lost since; as it was then, and only what may be viewed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from catalog.models import Report
+from catalog.reporting import runs
+from catalog.web.reports import asking
+from policies import store
+from policies.models import User
+from policies.services import groups, people, policies
+from tests.catalog.conftest import said, tags, tell
+from tests.catalog.test_extracts import ANN, BY, JO, ORDERS, PII, PUBLIC, TEAM, VIEW, company, run_of_now
+from tests.web.test_markup import check
+
+__all__ = ["company"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BOSS = "urn:li:corpuser:boss"
+
+
+@pytest.fixture
+def boss(company: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:  # the fixture itself
+    """Give the browser of somebody who manages policies and views nothing."""
+    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
+    store.drop()
+    people.create(username="boss", **BY)
+    document = {
+        "displayName": "Boss",
+        "type": "PLATFORM",
+        "state": "ACTIVE",
+        "privileges": ["MANAGE_POLICIES"],
+        "actors": {"users": [BOSS]},
+    }
+    policies.create(draft=policies.Draft("datahub", document), **BY)
+    client = Client()
+    client.force_login(User.objects.get(urn=BOSS), "django.contrib.auth.backends.ModelBackend")
+    yield client
+    store.drop()
+
+
+def counted() -> Report:
+    """Return a run of now that counted one privilege."""
+    run = run_of_now()
+    Report.objects.filter(pk=run.pk).update(parameters={"privileges": [VIEW]})
+    return run
+
+
+def answered(client: Client, run: Report, **asked: str) -> Any:
+    answer = client.get(f"/reports/runs/{run.pk}/access", {"privilege": VIEW, **asked})
+    check(answer)
+    return answer
+
+
+def cells(answer: Any) -> list[list[Any]]:
+    return [[cell.get("value") for cell in row] for row in answer.context["rows"]]
+
+
+def test_a_run_is_asked_and_answers_as_it_was_then(boss):
+    then = counted()
+    groups.add_members(urn=TEAM, members=[ANN], **BY)
+    tell(said(PUBLIC, "globalTags", tags("pii")))
+    now = counted()
+    assert cells(answered(boss, then, ask="who", urn=ORDERS)) == [[JO]]
+    assert cells(answered(boss, now, ask="who", urn=ORDERS)) == [[ANN], [JO]]
+    assert cells(answered(boss, then, ask="what", urn=JO)) == [[ORDERS]]
+    assert cells(answered(boss, now, ask="what", urn=ANN)) == [[ORDERS], [PUBLIC]]
+    changes = answered(boss, now, ask="changed", urn=PII, since=str(then.pk))
+    assert cells(changes) == [[ANN, "2", "0"], [JO, "1", "0"]]
+    text = changes.content.decode()
+    assert f'href="/reports/runs/{now.pk}/access"' in text
+    fragment = boss.get(
+        f"/reports/runs/{now.pk}/access",
+        {"privilege": VIEW, "ask": "who", "urn": ORDERS},
+        headers={"hx-request": "true"},
+    )
+    assert "<html" not in fragment.content.decode()
+
+
+def test_what_may_not_be_viewed_is_not_named(boss, settings):
+    run = counted()
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    answer = answered(boss, run, ask="what", urn=JO)
+    assert cells(answer) == [[None]]
+    assert "orders" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"ask": "who", "urn": "orders"}, "A URN begins with urn:li:"),
+        ({"ask": "who", "urn": "urn:li:x:\x00"}, "Null characters are not allowed."),
+        ({"ask": "changed", "urn": ORDERS}, "Name a tag, domain, container, term, platform instance or owner."),
+        ({"ask": "changed", "urn": PII}, "There is no earlier run to compare with yet."),
+        ({"ask": "fly", "urn": PII}, "Select a valid choice."),
+        ({"ask": "who", "urn": PII, "privilege": "FLY"}, "Select a valid choice."),
+        ({"ask": "changed", "urn": PII, "since": "x"}, "Select a valid choice."),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_said_beside_its_field(boss, asked, sentence):
+    answer = answered(boss, counted(), **asked)
+    assert answer.status_code == 200
+    assert sentence in answer.content.decode()
+    assert "rows" not in answer.context
+
+
+def test_a_long_answer_is_cut_and_says_so(boss, monkeypatch):
+    monkeypatch.setattr(asking, "MOST", 1)
+    groups.add_members(urn=TEAM, members=[ANN], **BY)
+    answer = answered(boss, counted(), ask="who", urn=ORDERS)
+    assert cells(answer) == [[ANN]]
+    assert "These are the first of 2" in answer.content.decode()
+
+
+def test_nobody_and_nothing_are_said(boss):
+    run = counted()
+    for asked in (
+        {"ask": "who", "urn": PUBLIC},
+        {"ask": "what", "urn": ANN},
+        {"ask": "who", "urn": "urn:li:dataset:none"},
+    ):
+        assert "Nobody and nothing" in answered(boss, run, **asked).content.decode()
+    assert "The run kept what it was made from" in answered(boss, run).content.decode()
+
+
+def test_a_run_whose_files_are_gone_says_so(boss):
+    run = counted()
+    (runs.folder_of(run.pk) / "input").rename(runs.folder_of(run.pk) / "gone")
+    assert "This run did not keep what it was made from." in answered(boss, run, ask="who", urn=ORDERS).content.decode()

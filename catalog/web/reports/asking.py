@@ -77,9 +77,9 @@ class AccessForm(forms.Form):
         label="Question",
         required=False,
         choices=[
-            (WHO, "Who could use it on this entity"),
-            (WHAT, "On what could this person use it"),
-            (CHANGED, "Who gained and lost it on this part of the catalog"),
+            (WHO, "Who could, on an entity"),
+            (WHAT, "What a person could"),
+            (CHANGED, "Who gained and lost"),
         ],
     )
     privilege = forms.ChoiceField(label="Privilege", required=False)

@@ -24,8 +24,15 @@ STATIC_CHECKS = {
 }
 # A file stays together, so that what its tests share is made once.
 TESTS = ["python", "-m", "pytest", "-m", "not clients", "-n", "2", "--dist", "loadfile"]
-# What no database has a part in cannot end otherwise on another one, and is run once.
-WITHOUT_DATABASE = ["tests/properties", "tests/vendor"]
+# What no database has a part in, what reads files alone (Spark), and what brings databases of its own ends alike on both.
+ONCE = [
+    "tests/properties",
+    "tests/spark",
+    "tests/vendor",
+    "tests/journeys/test_make_run.py",
+    "tests/site/test_fresh_facts.py",
+    "tests/site/test_processes.py",
+]
 CLIENT_TESTS = ["python", "-m", "pytest", "-m", "clients", "tests/clients"]
 
 
@@ -101,7 +108,7 @@ def run_tests(report: Report) -> None:
     with ExitStack() as stack:
         database = stack.enter_context(servers.postgres())
         broker = stack.enter_context(servers.redis())
-        again = [*TESTS, *(f"--ignore={folder}" for folder in WITHOUT_DATABASE)]
+        again = [*TESTS, *(f"--ignore={path}" for path in ONCE)]
         report.run("postgresql", again, DATABASE_URL=database, REDIS_URL=broker)
 
 

@@ -162,14 +162,8 @@ def _check_named(read: Read, entity: CdapName) -> None:
 
 def _delete(read: Read, entity: CdapName, actor: Actor, *, by: Actor, door: str) -> Done:
     """Remove the entity, what lies in it, and every grant on them (CD-17)."""
-    with change(by=by, door=door) as doing:
+    with change(by=by, door=door):
         decision = _allowed(read, entity, actor)
-        doing.record(
-            urn=entity.urn,
-            name=entity.urn[:NAME_LENGTH],
-            verb=Verb.DELETED,
-            before={"urn": entity.urn, "actor": actor.urn},
-        )
         deletes.forget(urns=[entity.urn], by=by.urn, door=door)
     return Done(decision)
 

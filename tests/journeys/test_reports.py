@@ -68,9 +68,9 @@ def test_a_report_is_started_followed_and_read(site, opened, tmp_path):
     expect(page.get_by_role("heading", name="Access by domain")).to_be_visible()
     expect(page.get_by_role("row", name="Sales")).to_contain_text("1,200")
     page.get_by_role("link", name="People by reach").click()
-    page.get_by_role("link", name="Entities").click()
+    page.get_by_role("link", name="Entities", exact=True).click()
     expect(page.get_by_role("columnheader", name="Entities")).to_have_attribute("aria-sort", "ascending")
-    page.get_by_role("link", name="Entities").click()
+    page.get_by_role("link", name="Entities", exact=True).click()
     expect(page.get_by_role("row").nth(1)).to_contain_text("20")
     page.get_by_label("Search", exact=True).press_sequentially("otto")
     expect(page.locator("#result")).to_contain_text("1–1 of 1")  # noqa: RUF001 - as the pager writes it

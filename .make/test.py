@@ -24,7 +24,7 @@ STATIC_CHECKS = {
 }
 # A file stays together, so that what its tests share is made once.
 TESTS = ["python", "-m", "pytest", "-m", "not clients", "-n", "2", "--dist", "loadfile"]
-# What no database has a part in, what reads files alone (Spark), and what brings databases of its own ends alike on both.
+# What no database has a part in, what reads files alone (Spark), and what brings its own databases ends alike on both.
 ONCE = [
     "tests/properties",
     "tests/spark",

@@ -37,7 +37,10 @@ def test_a_committed_write_rings_and_one_that_is_taken_back_does_not(carrier: No
         with pytest.raises(ZeroDivisionError):
             _write_and_fail()
         policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
-        heard = [*bell.wait(LONG), *bell.wait(LONG)]
+        heard: list[str] = []
+        # Both may come at once.
+        while len(heard) < 2 and (more := bell.wait(LONG)):
+            heard += more
         # What the one write that was committed touched, and that it is about policies.
         assert [bool(message) for message in heard] == [True, False]
         assert not bell.wait(0.0)

@@ -94,9 +94,15 @@ class Site:
             )
 
     def settle(self) -> int:
-        """Return the version of the policies once every process answers from it."""
+        """Return the version of the policies once every process answers from it.
+
+        A worker that ended is started again, as compose.yaml does: one that is about to confirm a message while Redis
+        goes away is ended by an error of its library.
+        """
         with self.calling() as caller:
             for _ in range(LOOKS):
+                for name in [name for name, process in self.workers.items() if process.poll() is not None]:
+                    self.start_worker(name)
                 told = caller.call("GET", "/api/v1/status/").body
                 version: int = told["policy_version"]
                 names = [one["name"] for one in told["processes"] if one["policy_version"] == version]

@@ -44,7 +44,7 @@ def resources(reader: Reader, by: Actor) -> Answer:
     page = _checked(reader)
     urn = naming.actor(subject)
     if urn is None:
-        return _page([], page, reader.members, total=0)
+        return _nothing(page, reader.members)
     actor = _actor(urn, by)
     kind = naming.type_of(resource)
     coverage = authority.visible(actor=actor, privilege=naming.privilege(action))
@@ -55,7 +55,7 @@ def resources(reader: Reader, by: Actor) -> Answer:
 
     found, following = _found(find, page, reader.members)
     results = [{"type": resource.type, "id": naming.identifier(urn, kind)} for urn in found]
-    return _page(results, page, reader.members, following=following, total=rows.count())
+    return _page(results, following, total=rows.count())
 
 
 def subjects(reader: Reader, by: Actor) -> Answer:
@@ -67,7 +67,7 @@ def subjects(reader: Reader, by: Actor) -> Answer:
     page = _checked(reader)
     may_ask(by)
     if not naming.is_person(subject.type):
-        return _page([], page, reader.members, total=0)
+        return _nothing(page, reader.members)
     privilege = naming.privilege(action)
     asked = _asked(naming.asked(resource), by)
     holders = reach.who(privilege=privilege, asked=asked)
@@ -82,7 +82,7 @@ def subjects(reader: Reader, by: Actor) -> Answer:
 
     found, following = _found(find, page, reader.members)
     results = [{"type": subject.type, "id": naming.identifier(urn, "corpuser")} for urn in found]
-    return _page(results, page, reader.members, following=following)
+    return _page(results, following)
 
 
 def actions(reader: Reader, by: Actor) -> Answer:
@@ -91,7 +91,7 @@ def actions(reader: Reader, by: Actor) -> Answer:
     page = _checked(reader)
     urn = naming.actor(subject)
     if urn is None:
-        return _page([], page, reader.members, total=0)
+        return _nothing(page, reader.members)
     actor = _actor(urn, by)
     asked = _asked(naming.asked(resource), by)
     names = sorted(frozenset[str]().union(*(found.names for found in families.vocabularies().values())))
@@ -104,7 +104,7 @@ def actions(reader: Reader, by: Actor) -> Answer:
 
     found, following = _found(find, page, reader.members)
     results = [{"name": name} for name in found]
-    return _page(results, page, reader.members, following=following, total=len(called))
+    return _page(results, following, total=len(called))
 
 
 def _checked(reader: Reader) -> Page:
@@ -147,10 +147,12 @@ def _found(find: Find, page: Page, members: Members) -> tuple[list[str], str]:
     return found[:limit], _token(found[limit - 1] if limit else after, members)
 
 
-def _page(
-    results: list[Answer], page: Page, members: Members, *, following: str = "", total: int | None = None
-) -> Answer:
+def _nothing(page: Page, members: Members) -> Answer:
     _place(page.token, members)
+    return _page([], "", total=0)
+
+
+def _page(results: list[Answer], following: str, total: int | None = None) -> Answer:
     counts = {"count": len(results)} if total is None else {"count": len(results), "total": total}
     return {"page": {"next_token": following, **counts}, "results": results}
 

@@ -2,15 +2,11 @@
 
 import urllib.parse
 from collections.abc import Iterator
-from contextlib import ExitStack
-from typing import Any
 
 import pytest
-import servers
-import tools
 
-from tests.clients import installations
 from tests.clients.installations import Installation
+from tests.site import carriers
 from tests.site.test_processes import ASKED, LOOKS, POLICY, call
 
 TAGGED = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
@@ -21,20 +17,10 @@ TEAM = "urn:li:corpGroup:team"
 QUESTION = {"actor": JO, "privilege": "EDIT_ENTITY_TAGS", "resource": {"urn": TAGGED}}
 
 
-@pytest.fixture(params=["poll", "postgres", "redis"], scope="module")
+@pytest.fixture(params=list(carriers.CARRIERS), scope="module")
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """Two web processes; what the team may do depends on a membership and on a tag."""
-    needed = {"poll": set(), "postgres": {"PostgreSQL"}, "redis": {"Redis"}}[request.param]
-    if needed & {tool.name for tool in tools.missing()}:
-        pytest.skip(f"{request.param} is missing.")
-    with ExitStack() as stack:
-        more: dict[str, Any] = {}
-        if request.param == "postgres":
-            more["DATABASE_URL"] = stack.enter_context(servers.postgres())
-        if request.param == "redis":
-            more["REDIS_URL"] = stack.enter_context(servers.redis())
-        folder = tmp_path_factory.mktemp("site")
-        found = stack.enter_context(installations.running(folder, workers=2, **more))
+    with carriers.running(request.param, tmp_path_factory.mktemp("site")) as found:
         call(found, "users/", {"username": "jo"})
         call(found, "groups/", {"id": "team", "name": "team"})
         criteria = [{"field": "TAG", "values": [TAG]}]

@@ -6,15 +6,12 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
-import servers
-import tools
 
-from tests.clients import installations
 from tests.clients.installations import Installation
+from tests.site import carriers
 
 POLICY = {
     "displayName": "Tries",
@@ -33,20 +30,11 @@ ASKED = 40
 LOOKS = 2000
 
 
-@pytest.fixture(params=["poll", "postgres", "redis"], scope="module")
+@pytest.fixture(params=list(carriers.CARRIERS), scope="module")
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """Two web processes that hear of writes in each of the ways there are."""
-    needed = {"poll": set(), "postgres": {"PostgreSQL"}, "redis": {"Redis"}}[request.param]
-    if needed & {tool.name for tool in tools.missing()}:
-        pytest.skip(f"{request.param} is missing.")
-    with ExitStack() as stack:
-        more: dict[str, Any] = {}
-        if request.param == "postgres":
-            more["DATABASE_URL"] = stack.enter_context(servers.postgres())
-        if request.param == "redis":
-            more["REDIS_URL"] = stack.enter_context(servers.redis())
-        folder = tmp_path_factory.mktemp("site")
-        yield stack.enter_context(installations.running(folder, workers=2, **more))
+    with carriers.running(request.param, tmp_path_factory.mktemp("site")) as found:
+        yield found
 
 
 def call(site: Installation, path: str, body: Any = None, verb: str = "") -> tuple[dict[str, Any], Any]:

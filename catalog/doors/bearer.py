@@ -48,12 +48,20 @@ def caller(request: HttpRequest) -> Actor:
         return queries.actor(urn=user.urn)
     if header or settings.METADATA_SERVICE_AUTH_ENABLED:
         raise Unauthenticated(is_sent=bool(header))
-    if _is_foreign(request):
+    if is_foreign(request):
         raise Forbidden((), "Calls without a token are not for pages of other sites.")
     return queries.actor(urn=_ROOT)
 
 
-def _is_foreign(request: HttpRequest) -> bool:
+def is_foreign(request: HttpRequest) -> bool:
+    """Whether a browser sent this because of a page of another site."""
     origin = request.headers.get("Origin")
-    is_elsewhere = origin is not None and urlsplit(origin).netloc != request.get_host()
+    is_elsewhere = origin is not None and _host(origin) != request.get_host()
     return is_elsewhere or request.headers.get("Sec-Fetch-Site") in _FOREIGN
+
+
+def _host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None

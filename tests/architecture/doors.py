@@ -162,6 +162,12 @@ gms-entities | POST /entities | 401 400 400 400 400
 entities | POST /entities/ | 401 400 400 400 400
 gms-entity | GET /entities/urn:li:corpuser:olga | 401 200 200 200 200
 gms-entity-v2 | GET /entitiesV2/ORDERS | 401 200 200 200 200
+gms-log-in | POST /logIn | 400 400 400 400 400
+logIn | POST /logIn/ | 401 401 401 401 401 | {"username": "nobody", "password": "x"}
+gms-sign-up | POST /signUp | 400 400 400 400 400
+signUp | POST /signUp/ | 400 400 400 400 400
+gms-auth-sign-up | POST /auth/signUp | 400 400 400 400 400
+auth/signUp | POST /auth/signUp/ | 400 400 400 400 400
 api-entity | DELETE /api/v1/entities/ORDERS/ | 401 403 403 403 204
 api-external-role | DELETE /api/v1/external-roles/READER/ | 401 403 403 403 204
 """

@@ -20,6 +20,12 @@ PUBLIC = {
     "reset",
     "admin",
     "api/v1/openapi.json",
+    "logIn",
+    "logIn/",
+    "signUp",
+    "signUp/",
+    "auth/signUp",
+    "auth/signUp/",
 }
 
 

@@ -1,7 +1,8 @@
 """Links that invite people: making and ending them, and what they do for whoever opens one.
 
-One link is live for each role, and one without a role; a new one ends the old one. Only its digest is kept, so it is
-shown when it is made and cannot be looked up. A link works for any number of people until it ends.
+One link is live for each role, and one without a role; a new one ends the old one. Only its digest is kept. Its text
+follows from its id and SECRET_KEY, so that a program that asks for the present link is given that and ends nobody's
+(docs/adr/0012). A link works for any number of people until it ends.
 
 Accepting is DataHub's (rules/datahub.md a.11): the role **replaces** those that the person holds, and a link without a
 role takes all away. Signing up with a link makes the user and gives the role at once, where DataHub waits for the first
@@ -20,7 +21,7 @@ from policies.models.fields import is_storable
 from policies.models.people import NAME_LENGTH, USER_PREFIX
 from policies.services import needs, people, secret_texts
 from policies.services import roles as role_service
-from policies.services.changes import change
+from policies.services.changes import Change, change
 from policies.services.checks import Checks
 from policies.services.tokens import DURATIONS
 
@@ -33,7 +34,7 @@ _DEAD = "This invitation is not valid any more. Ask whoever sent it for a new on
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """A new link: its row, and the text that is shown this once and kept nowhere."""
+    """A link: its row, and its text, which is kept nowhere."""
 
     invite: InviteToken
     text: str
@@ -47,23 +48,28 @@ def create(*, role: str | None, by: Actor, door: str, duration: str = "ONE_WEEK"
     needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
     checks = Checks()
     checks.choice(duration, "/duration", tuple(LIFETIMES))
-    text = secret_texts.fresh(_PREFIX)
     with change(by=by, door=door) as doing:
-        found = Role.objects.filter(urn=role).first() if role is not None and is_storable(role) else None
-        if role is not None and found is None:
-            checks.add("unknown", "/role", f"There is no role {role!r}.")
+        found = _role(role, checks)
         checks.finish()
-        InviteToken.objects.filter(role=found).delete()
-        now = timezone.now()
-        invite = InviteToken.objects.create(
-            role=found,
-            digest=secret_texts.digest(text),
-            created_at=now,
-            created_by=by.urn,
-            expires_at=now + LIFETIMES[duration],
-        )
-        doing.record(urn=invite.urn, name=_name(invite), verb=Verb.INVITE_CREATED, after=_facts(invite))
-    return Invited(invite, text)
+        return _make(found, duration, doing)
+
+
+def current(*, role: str | None, by: Actor, door: str) -> Invited:
+    """Return the link that is live for a role (its URN) or for none, made if there is none. Raises as `create`.
+
+    One that was made under another SECRET_KEY has no text any more and is replaced.
+    """
+    needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
+    checks = Checks()
+    wanted = _role(role, checks)
+    checks.finish()
+    if (live := _live(wanted)) is not None:
+        return live
+    with change(by=by, door=door) as doing:
+        # Looked up again behind the lock: of two who ask at once, the second gets what the first made.
+        wanted = _role(role, checks)
+        checks.finish()
+        return _live(wanted) or _make(wanted, "ONE_WEEK", doing)
 
 
 def revoke(*, invite_id: uuid.UUID, by: Actor, door: str) -> None:
@@ -132,6 +138,36 @@ def sign_up(
         if role is not None:
             role_service.replace(targets=[(user, [role])], held={user.urn: []}, doing=doing)
     return user
+
+
+def _role(urn: str | None, checks: Checks) -> Role | None:
+    found = Role.objects.filter(urn=urn).first() if urn is not None and is_storable(urn) else None
+    if urn is not None and found is None:
+        checks.add("unknown", "/role", f"There is no role {urn!r}.")
+    return found
+
+
+def _live(role: Role | None) -> Invited | None:
+    invite = InviteToken.objects.filter(role=role, expires_at__gt=timezone.now()).first()
+    text = "" if invite is None else secret_texts.derived(_PREFIX, of=str(invite.pk))
+    return Invited(invite, text) if invite is not None and invite.digest == secret_texts.digest(text) else None
+
+
+def _make(role: Role | None, duration: str, doing: Change) -> Invited:
+    InviteToken.objects.filter(role=role).delete()
+    invite_id = uuid.uuid4()
+    text = secret_texts.derived(_PREFIX, of=str(invite_id))
+    now = timezone.now()
+    invite = InviteToken.objects.create(
+        id=invite_id,
+        role=role,
+        digest=secret_texts.digest(text),
+        created_at=now,
+        created_by=doing.by.urn,
+        expires_at=now + LIFETIMES[duration],
+    )
+    doing.record(urn=invite.urn, name=_name(invite), verb=Verb.INVITE_CREATED, after=_facts(invite))
+    return Invited(invite, text)
 
 
 def _name(invite: InviteToken) -> str:

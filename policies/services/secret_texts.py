@@ -1,12 +1,15 @@
 """Texts that open something for whoever has them: made of chance, and kept as digests only.
 
-They are 256 random bits. Nobody guesses that much chance, so a slow hash would only make every request slow, and
+They are 256 bits, random or as good as random. Nobody guesses that much chance, so a slow hash would only make every request slow, and
 looking a digest up tells nobody how much of a guess was right.
 """
 
+import base64
 import hashlib
 import re
 import secrets
+
+from django.utils.crypto import salted_hmac
 
 _BODY = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -14,6 +17,15 @@ _BODY = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 def fresh(prefix: str) -> str:
     """Return a new secret; the prefix tells people and scanners of leaked secrets what it is."""
     return prefix + secrets.token_urlsafe(32)
+
+
+def derived(prefix: str, *, of: str) -> str:
+    """Return the secret that follows from SECRET_KEY for what this names.
+
+    Who holds the key can make it again as long as the key is the same; whoever reads the database alone cannot.
+    """
+    made = salted_hmac("policies.services.secret_texts", of, algorithm="sha256").digest()
+    return prefix + base64.urlsafe_b64encode(made).decode().rstrip("=")
 
 
 def is_shaped(text: str, prefix: str) -> bool:

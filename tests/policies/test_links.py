@@ -1,6 +1,9 @@
 """Invitations, reset links and passwords as services: who may, and what is never stored."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from policies import authority, queries
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
@@ -65,6 +68,40 @@ def test_a_refused_sign_up_stores_nothing_and_names_everything(system):
     }
     with pytest.raises(NotFound):
         invites.sign_up(text="azi_" + "x" * 43, username="jo", password=PASSWORD, door=DOOR)
+
+
+def test_whoever_asks_for_the_present_link_is_given_that_one(holding, system, role, settings):
+    seller = role("seller")
+    keeper = holding("MANAGE_USER_CREDENTIALS", username="keeper")
+    made = invites.create(role=seller.urn, by=system, door=DOOR)
+    assert invites.current(role=seller.urn, by=keeper, door=DOOR) == made
+    without = invites.current(role=None, by=keeper, door=DOOR)
+    assert without.invite.role is None
+    assert invites.current(role=None, by=keeper, door=DOOR) == without
+    assert InviteToken.objects.count() == 2
+    invites.revoke(invite_id=made.invite.pk, by=keeper, door=DOOR)
+    another = invites.current(role=seller.urn, by=keeper, door=DOOR)
+    assert another.text != made.text
+    InviteToken.objects.filter(pk=another.invite.pk).update(
+        created_at=timezone.now() - timedelta(days=2), expires_at=timezone.now() - timedelta(days=1)
+    )
+    latest = invites.current(role=seller.urn, by=keeper, door=DOOR)
+    assert latest.text not in (another.text, made.text)
+    settings.SECRET_KEY = "another key"
+    assert invites.find(text=latest.text) == latest.invite
+    assert invites.current(role=seller.urn, by=keeper, door=DOOR).text != latest.text
+    with pytest.raises(NotFound):
+        invites.find(text=latest.text)
+
+
+def test_who_may_not_make_a_link_is_not_given_the_present_one(holding, system):
+    invites.create(role=None, by=system, door=DOOR)
+    clerk = holding("MANAGE_USERS_AND_GROUPS", "MANAGE_POLICIES", username="clerk")
+    with pytest.raises(Forbidden):
+        invites.current(role=None, by=clerk, door=DOOR)
+    for unknown in ("urn:li:dataHubRole:none", "a\x00", ""):
+        with pytest.raises(Invalid):
+            invites.current(role=unknown, by=system, door=DOOR)
 
 
 def test_deleting_a_role_ends_its_invitation(system, role):

@@ -16,6 +16,7 @@ ENTITY_EXISTS = "entity.exists"
 DOCUMENT_JSON = "aspect.json"
 DOCUMENT_TEXT = "aspect.text"
 DOCUMENT_SHAPE = "aspect.shape"
+PATCH = "patch.invalid"
 
 
 def pointer(steps: Iterable[str | int]) -> str:

@@ -78,6 +78,17 @@ def read(name: str, text: object) -> tuple[dict[str, Any] | None, list[Problem]]
 
     Returns the document and no problem, or None and every problem; pointers lead into the document.
     """
+    document, problems = parse(text)
+    if problems:
+        return None, problems
+    if not isinstance(document, dict):
+        return None, [Problem(errors.DOCUMENT_SHAPE, "", "An aspect is a JSON object.")]
+    problems = check(name, document)
+    return (None, problems) if problems else (document, [])
+
+
+def parse(text: object) -> tuple[Any, list[Problem]]:
+    """Return the JSON value that a text holds when it can be stored and sent again, and else what is wrong with it."""
     if not isinstance(text, str):
         return None, [Problem(errors.DOCUMENT_TEXT, "", "The document must be JSON as text.")]
     if not is_storable(text):
@@ -93,10 +104,7 @@ def read(name: str, text: object) -> tuple[dict[str, Any] | None, list[Problem]]
         return None, [
             Problem(errors.DOCUMENT_TEXT, "", "A text in the document holds NUL or half of a surrogate pair.")
         ]
-    if not isinstance(document, dict):
-        return None, [Problem(errors.DOCUMENT_SHAPE, "", "An aspect is a JSON object.")]
-    problems = check(name, document)
-    return (None, problems) if problems else (document, [])
+    return document, []
 
 
 def check(name: str, document: Mapping[str, Any]) -> list[Problem]:

@@ -1,7 +1,7 @@
 """Every read of the catalog. Callers write `queries.search(text=...)` and need not know in which module it lives."""
 
 from catalog.queries.coverage import covered, reached_by_any
-from catalog.queries.documents import StoredAspect, aspect, aspects, deprecated, documents
+from catalog.queries.documents import StoredAspect, aspect, aspects, deprecated, documents, texts
 from catalog.queries.lists import contents, entities, get, members, parents, search, values_of, within
 from catalog.queries.viewing import hidden, may_view, redacted, viewable
 
@@ -22,6 +22,7 @@ __all__ = [
     "reached_by_any",
     "redacted",
     "search",
+    "texts",
     "values_of",
     "viewable",
     "within",

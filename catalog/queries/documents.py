@@ -4,7 +4,7 @@ A key aspect follows from the URN; what has its home in `policies` is composed t
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -38,7 +38,7 @@ class StoredAspect:
 def documents(*, urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
     """Return the newest documents of each of these that exists, with its key aspect; those unknown are left out.
 
-    Two queries for the catalog, and those of `policies.queries.aspects_of` for each user, group, role or policy.
+    Two queries for the catalog, and those of `policies.queries.aspects_of_many` where people or policies are asked for.
     """
     asked = storable(urns)
     found: dict[str, dict[str, StoredAspect]] = {}
@@ -47,11 +47,21 @@ def documents(*, urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
     rows = Aspect.objects.filter(entity__urn__among=asked, version=0).order_by("name")
     for row in rows.select_related("entity"):
         found[row.entity.urn][row.name] = _stored(row)
-    for urn in asked:
-        composed = _composed(urn)
-        if composed is not None:
-            found[urn] = {**found.get(urn, _with_key(urn, _EPOCH)), **composed}
+    for urn, composed in _composed(asked).items():
+        found[urn] = {**found.get(urn, _with_key(urn, _EPOCH)), **composed}
     return found
+
+
+def texts(*, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the newest text of each of these documents (URN, aspect name) that there is, without the key aspects.
+
+    One query for the catalog, and those of `policies.queries.aspects_of_many` where people or policies are asked for.
+    """
+    urns, names = {urn for urn, _ in keys}, {name for _, name in keys}
+    rows = Aspect.objects.filter(entity__urn__among=urns, name__among=names, version=0).order_by()
+    stored = {(urn, name): text for urn, name, text in rows.values_list("entity__urn", "name", "document")}
+    composed = {(urn, name): one.document for urn, found in _composed(urns).items() for name, one in found.items()}
+    return {key: text for key, text in (stored | composed).items() if key in keys}
 
 
 def aspects(*, urn: str) -> dict[str, StoredAspect] | None:
@@ -86,10 +96,10 @@ def _stored(row: Aspect) -> StoredAspect:
     return StoredAspect(row.name, row.document, row.version, row.system_metadata, row.created_at, row.created_by)
 
 
-def _composed(urn: str) -> Mapping[str, StoredAspect] | None:
-    if urn_room.type_of(urn) not in urn_room.PEOPLE_TYPES:
-        return None
-    found = people.aspects_of(urn=urn)
-    if found is None:
-        return None
-    return {name: StoredAspect(name, json.dumps(value, ensure_ascii=False)) for name, value in found.items()}
+def _composed(urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
+    of_people = [urn for urn in urns if urn_room.type_of(urn) in urn_room.PEOPLE_TYPES]
+    found = people.aspects_of_many(urns=of_people) if of_people else {}
+    return {
+        urn: {name: StoredAspect(name, json.dumps(value, ensure_ascii=False)) for name, value in documents.items()}
+        for urn, documents in found.items()
+    }

@@ -8,6 +8,8 @@ from typing import Any
 
 from catalog import errors, urns
 from catalog.aspects import register
+from catalog.services import patches
+from catalog.services.patches import Patch
 from catalog.urns import PEOPLE_TYPES, Urn
 from policies.engine.errors import Problem
 from policies.errors import Invalid
@@ -16,11 +18,12 @@ _ASPECT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
 
 
 class ChangeType(StrEnum):
-    """What a proposal does to its aspect: write it, write it if it or its whole entity is new, or take it away."""
+    """What a proposal does to its aspect: write it, if it or its whole entity is new, change it, or take it away."""
 
     UPSERT = "UPSERT"
     CREATE = "CREATE"
     CREATE_ENTITY = "CREATE_ENTITY"
+    PATCH = "PATCH"
     DELETE = "DELETE"
 
 
@@ -28,7 +31,8 @@ class ChangeType(StrEnum):
 class Proposal:
     """One change to one aspect as it arrived.
 
-    `document` and `system_metadata` are JSON as text and are stored byte for byte; the document is None for DELETE.
+    `document` and `system_metadata` are JSON as text and are stored byte for byte; the document is None for DELETE, and
+    what changes it for PATCH (`patches`).
     `type` may be left out, else it must be the one the URN names. `place` and `document_place` are JSON pointers to the
     proposal and its document in what was sent; without them they are `/<index>` and `/<index>/aspect`.
     """
@@ -45,13 +49,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A proposal that is well-formed; `parsed` is its document, None for DELETE."""
+    """A proposal that is well-formed; `parsed` is its document, None for DELETE and PATCH, which has its `patch`."""
 
     proposal: Proposal
     place: str
     urn: Urn
     change: ChangeType
     parsed: Mapping[str, Any] | None
+    patch: Patch | None = None
 
     @property
     def aspect(self) -> str:
@@ -84,13 +89,17 @@ def check(proposals: Sequence[Proposal]) -> list[Item]:
         found = [*_check_name(proposal, place), *_check_urn(proposal, place), *_check_metadata(proposal, place)]
         found += _check_bearer(proposal, place)
         change, refused = _check_change(proposal, place)
-        parsed, wrong = _check_document(proposal, place) if change is not ChangeType.DELETE else (None, [])
+        content, wrong = _check_content(proposal, change, place)
         found += refused + wrong
         if change is ChangeType.DELETE and not found and _is_key_of_person(proposal):
             detail = "Users, groups, roles and policies are deleted as entities, not by their key."
             found = [Problem(errors.CHANGE_UNKNOWN, f"{place}/changeType", detail)]
         if not found and change is not None:
-            items.append(Item(proposal, place, urns.parse(proposal.urn), change, parsed))
+            urn = urns.parse(proposal.urn)
+            if isinstance(content, Patch):
+                items.append(Item(proposal, place, urn, change, None, content))
+            else:
+                items.append(Item(proposal, place, urn, change, content))
         problems += found
     if problems:
         raise Invalid(problems)
@@ -145,7 +154,14 @@ def _check_change(proposal: Proposal, place: str) -> tuple[ChangeType | None, li
         return None, [Problem(errors.CHANGE_UNKNOWN, f"{place}/changeType", detail)]
 
 
-def _check_document(proposal: Proposal, place: str) -> tuple[Mapping[str, Any] | None, list[Problem]]:
-    document, problems = register.read(proposal.aspect, proposal.document)
+def _check_content(
+    proposal: Proposal, change: ChangeType | None, place: str
+) -> tuple[Mapping[str, Any] | Patch | None, list[Problem]]:
     inside = f"{place}/aspect" if proposal.document_place is None else proposal.document_place
+    if change is ChangeType.DELETE:
+        return None, []
+    if change is ChangeType.PATCH:
+        patch, problems = patches.read(proposal.aspect, proposal.document)
+        return patch, errors.placed(problems, inside)
+    document, problems = register.read(proposal.aspect, proposal.document)
     return document, errors.placed(problems, inside)

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from catalog import urns as urn_room
-from catalog.services import deletes, intake, needs
+from catalog.services import deletes, intake, needs, patching
 from catalog.services.intake import ChangeType, Item, Proposal
 from catalog.services.ledger import Ledger
 from policies import authority
@@ -61,18 +61,20 @@ def apply(
     if not by.is_active:
         raise Forbidden((), f"{by.urn} is suspended.")
     items = intake.check(proposals)
-    theirs = [item for item in items if _is_of_people(item)]
-    ours = [item for item in items if not _is_of_people(item)]
     noted = registered or {}
     with transaction.atomic():
         # First, so that writers queue here and nowhere else.
         PolicyVersion.advance()
+        now = timezone.now()
+        items = patching.settled(items, by=by, now=now, is_open=is_open)
+        theirs = [item for item in items if _is_of_people(item)]
+        ours = [item for item in items if not _is_of_people(item)]
         ledger = Ledger(
             wanted=[*{item.urn.text for item in ours}, *noted],
             aspects={item.aspect for item in ours} | needs.COMPARED,
             by=by.urn,
             door=door,
-            now=timezone.now(),
+            now=now,
         )
         missing = _missing(ours, ledger, noted, by=by, is_open=is_open)
         missing += _write_people(theirs, by=by, door=door)

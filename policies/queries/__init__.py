@@ -1,7 +1,7 @@
 """Every read of this app. Callers write `queries.actor(urn=...)` and need not know in which module it lives."""
 
 from policies.queries.actors import actor, actors
-from policies.queries.aspects import aspects_of
+from policies.queries.aspects import aspects_of, aspects_of_many
 from policies.queries.credentials import (
     invites,
     member_counts,
@@ -60,6 +60,7 @@ __all__ = [
     "actor",
     "actors",
     "aspects_of",
+    "aspects_of_many",
     "change_events",
     "decisions",
     "decisions_at",

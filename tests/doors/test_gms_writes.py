@@ -110,7 +110,6 @@ def test_system_metadata_of_another_kind_is_refused(root, sent):
     [
         ("changeType", "FROBNICATE", "/proposal/changeType"),
         ("changeType", ["UPSERT"], "/proposal/changeType"),
-        ("changeType", "PATCH", "/proposal/changeType"),
         ("entityType", "chart", "/proposal/entityType"),
         ("entityType", 5, "/proposal/entityType"),
         ("entityUrn", "dataset:x", "/proposal/entityUrn"),

@@ -1,0 +1,82 @@
+"""Patches on their way to becoming writes: what is stored is read, patched, and checked like anything written."""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from catalog import queries
+from catalog.aspects import register
+from catalog.services.intake import ChangeType, Item
+from catalog.services.patched_arrays import Impossible
+from catalog.services.patches import Document, Patch, blank
+from catalog.services.stamps import stamp
+from catalog.urns import PEOPLE_TYPES, Urn
+from policies import authority
+from policies.authority import Ask, Asked
+from policies.engine.errors import Problem
+from policies.engine.families import datahub
+from policies.engine.model import Actor
+from policies.errors import Forbidden, Invalid
+
+#: Longest document that patches may make of one, in bytes: what a body can bring at once.
+LONGEST = 16 * 1024 * 1024
+
+
+def settled(items: Sequence[Item], *, by: Actor, now: datetime, is_open: bool) -> list[Item]:
+    """Return the items with each patch as a write of the whole document, in the transaction that writes them.
+
+    A later item meets what the earlier ones made. One query, and those for the rows of people. Raises Invalid for what
+    cannot be patched, and Forbidden instead to whoever may not read what the refusal would speak of.
+    """
+    patched = {item.key for item in items if item.patch is not None}
+    if not patched:
+        return list(items)
+    texts: dict[tuple[str, str], str | None] = dict(queries.texts(keys=patched))
+    found: list[Item] = []
+    problems: list[tuple[Urn, Problem]] = []
+    for item in items:
+        one = item
+        if item.patch is not None:
+            first = stamp(by=by, at=now)
+            one, wrong = _settled(item, item.patch, texts.get(item.key), blank(item.aspect, first))
+            problems += [(item.urn, problem) for problem in wrong]
+        found.append(one)
+        if item.key in patched:
+            # What a client sends along with a deletion is not what is left.
+            texts[item.key] = None if item.change is ChangeType.DELETE else one.proposal.document
+    if problems:
+        _require_reading({urn for urn, _ in problems}, by=by, is_open=is_open)
+        raise Invalid([problem for _, problem in problems])
+    return found
+
+
+def _settled(item: Item, patch: Patch, before: str | None, first: Document) -> tuple[Item, list[Problem]]:
+    """Return the item as a write, and what is wrong with it; the patch of what is not there begins with `first`."""
+    document = first if before is None else json.loads(before)
+    try:
+        after = patch.applied_to(document)
+    except Impossible as error:
+        return item, [Problem("patch.impossible", item.document_place, str(error))]
+    text = before if before is not None and after == document else json.dumps(after, ensure_ascii=False)
+    if len(text.encode()) > LONGEST:
+        detail = f"The document would be longer than {LONGEST} bytes."
+        return item, [Problem("patch.long", item.document_place, detail)]
+    parsed, problems = register.read(item.aspect, text)
+    proposal = replace(item.proposal, document=text, change=ChangeType.UPSERT)
+    written = replace(item, proposal=proposal, change=ChangeType.UPSERT, parsed=parsed, patch=None)
+    return written, [_as_patched(problem, item) for problem in problems]
+
+
+def _as_patched(problem: Problem, item: Item) -> Problem:
+    return Problem(problem.code, item.document_place, f"With this patch, {problem.pointer or '/'}: {problem.detail}")
+
+
+def _require_reading(urns: Collection[Urn], *, by: Actor, is_open: bool) -> None:
+    """Let nobody learn, from what is wrong with a patch, of a document that they may not read."""
+    reading = datahub.groups()["entity.read"]
+    guarded = sorted((urn.text, urn.type) for urn in urns if not (is_open and urn.type not in PEOPLE_TYPES))
+    asks = [Ask(reading, Asked(*one)) for one in guarded]
+    missing = authority.missing_many(by=by, asks=asks) if asks else ()
+    if missing:
+        raise Forbidden(missing)

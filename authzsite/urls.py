@@ -19,6 +19,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("catalog.doors.authzen.urls")),
     path("", include("catalog.doors.gms.urls")),
     path("", include("catalog.doors.gms.signing_urls")),
+    path("", include("catalog.doors.graphql.urls")),
+    path("", include("policies.doors.scim.urls")),
     path("", include("policies.web.urls")),
     path("", include("catalog.web.urls")),
 ]

@@ -168,6 +168,10 @@ gms-sign-up | POST /signUp | 400 400 400 400 400
 signUp | POST /signUp/ | 400 400 400 400 400
 gms-auth-sign-up | POST /auth/signUp | 400 400 400 400 400
 auth/signUp | POST /auth/signUp/ | 400 400 400 400 400
+graphql | POST /api/graphql | 401 200 200 200 200
+graphql-v2 | POST /api/v2/graphql | 401 200 200 200 200
+api/graphql | POST /api/graphql/ | 401 200 200 200 200
+api/v2/graphql | POST /api/v2/graphql/ | 401 200 200 200 200
 api-entity | DELETE /api/v1/entities/ORDERS/ | 401 403 403 403 204
 api-external-role | DELETE /api/v1/external-roles/READER/ | 401 403 403 403 204
 """

@@ -1,0 +1,19 @@
+"""The schema: the files of `schema/`, one for each room, and what the rooms bind to them."""
+
+from functools import cache
+from pathlib import Path
+
+from ariadne import load_schema_from_path, make_executable_schema
+from graphql import GraphQLSchema
+
+from catalog.doors.graphql import corp, entities, nodes, scalars
+
+#: Rooms of the door; each has BINDABLES.
+_ROOMS = (scalars, nodes, entities, corp)
+
+
+@cache
+def schema() -> GraphQLSchema:
+    """Return the schema, made once."""
+    definitions = load_schema_from_path(Path(__file__).parent / "schema")
+    return make_executable_schema(definitions, *(one for room in _ROOMS for one in room.BINDABLES))

@@ -1,0 +1,49 @@
+"""What arrives in a body: one query with its variables and the name of the operation wanted."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+
+from policies.errors import Invalid
+from policies.services import json_text
+
+#: Longest text of a query, in characters.
+LONGEST_QUERY = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A query to be executed; `operation` names one of its operations where there are several."""
+
+    query: str
+    variables: dict[str, Any]
+    operation: str | None
+
+
+class Unread(Invalid):
+    """The body is no JSON object, so that no query was read."""
+
+
+def read(request: HttpRequest) -> Call:
+    """Return what the body asks, whatever its headers say. Raises Unread, and Invalid for members of other types."""
+    try:
+        body = json_text.loads(request.body)
+    except Invalid as error:
+        raise Unread(error.problems) from None
+    if not isinstance(body, dict):
+        raise Unread.one(code="body.shape", pointer="", detail="The body must be a JSON object.")
+    query, variables, operation = body.get("query"), body.get("variables"), body.get("operationName")
+    if not isinstance(query, str):
+        raise _wrong("query", "This must be text, a GraphQL document.")
+    if len(query) > LONGEST_QUERY:
+        raise _wrong("query", f"A query has at most {LONGEST_QUERY} characters.")
+    if not isinstance(variables, dict | None):
+        raise _wrong("variables", "This must be a JSON object.")
+    if not isinstance(operation, str | None):
+        raise _wrong("operationName", "This must be text.")
+    return Call(query, variables or {}, operation or None)
+
+
+def _wrong(member: str, detail: str) -> Invalid:
+    return Invalid.one(code="type", pointer=f"/{member}", detail=detail)

@@ -1,0 +1,122 @@
+"""Users and groups as answers show them: the fields of their aspects, composed from their rows."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ariadne import ObjectType
+
+from catalog.doors.graphql.context import Info
+from catalog.doors.graphql.nodes import Node
+from policies import queries as people
+from policies.models import GroupProfile, User, documents
+from policies.models.fields import storable
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+
+user = ObjectType("CorpUser")
+group = ObjectType("CorpGroup")
+
+
+def row_of(node: Node, info: Info) -> User | None:
+    """Return the row of a user, None where it is only spoken of or was removed."""
+    return info.context.look_up(node.urn, "users", _users)
+
+
+def group_of(node: Node, info: Info) -> GroupProfile | None:
+    """Return the row of a group, None where it is only spoken of or was removed."""
+    return info.context.look_up(node.urn, "groups", _groups)
+
+
+@user.field("username")
+def username(node: Node, _info: Info) -> str:
+    """Return the part of the URN that people sign in with."""
+    return node.urn.removeprefix(USER_PREFIX)
+
+
+@user.field("exists")
+def user_exists(node: Node, info: Info) -> bool:
+    """Whether there is such a user."""
+    return row_of(node, info) is not None
+
+
+@user.field("isNativeUser")
+def is_native(node: Node, info: Info) -> bool:
+    """Whether the user signs in with a password of this site."""
+    row = row_of(node, info)
+    return row is not None and row.has_usable_password()
+
+
+@user.field("status")
+def status(node: Node, info: Info) -> str | None:
+    """Return whether the user may act."""
+    row = row_of(node, info)
+    return None if row is None else row.state
+
+
+@user.field("properties")
+def user_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return what the source of the user says of it; `active` also of a user that no source described."""
+    row = row_of(node, info)
+    if row is None:
+        return None
+    return {"displayName": row.get_full_name()} | _said(row, documents.USER_INFO) | {"active": row.is_active}
+
+
+@user.field("editableProperties")
+def user_editable(node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return what people wrote about the user."""
+    row = row_of(node, info)
+    return None if row is None else _said(row, documents.USER_EDITABLE) or None
+
+
+@group.field("name")
+def group_name(node: Node, _info: Info) -> str:
+    """Return the id of the group."""
+    return node.urn.removeprefix(GROUP_PREFIX)
+
+
+@group.field("exists")
+def group_exists(node: Node, info: Info) -> bool:
+    """Whether there is such a group."""
+    return group_of(node, info) is not None
+
+
+@group.field("properties")
+def group_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return what the source of the group says of it."""
+    row = group_of(node, info)
+    if row is None:
+        return None
+    return {"displayName": row.name, "description": row.description or None} | _said(row, documents.GROUP_INFO)
+
+
+@group.field("editableProperties")
+def group_editable(node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return what people wrote about the group."""
+    row = group_of(node, info)
+    return None if row is None else _said(row, documents.GROUP_EDITABLE) or None
+
+
+@group.field("origin")
+def origin(node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return where the group is kept."""
+    row = group_of(node, info)
+    return (
+        None if row is None else {"externalType": _said(row, documents.ORIGIN).get("externalType"), "type": row.origin}
+    )
+
+
+def _said(row: User | GroupProfile, aspect: str) -> dict[str, Any]:
+    return documents.compose(row).get(aspect, {})
+
+
+def _users(urns: Collection[str]) -> Mapping[str, User]:
+    mine = [urn for urn in storable(urns) if urn.startswith(USER_PREFIX)]
+    return {row.urn: row for row in people.users().filter(urn__in=mine).prefetch_related(None)} if mine else {}
+
+
+def _groups(urns: Collection[str]) -> Mapping[str, GroupProfile]:
+    mine = [urn for urn in storable(urns) if urn.startswith(GROUP_PREFIX)]
+    return {row.urn: row for row in people.groups().filter(urn__in=mine).prefetch_related(None)} if mine else {}
+
+
+BINDABLES = (user, group)

@@ -1,0 +1,61 @@
+"""The one view of the door: a caller first, then the call, then its answer."""
+
+from typing import Any
+
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+
+from catalog.doors.bearer import Unauthenticated
+from catalog.doors.graphql import bodies, executing, refusals
+from catalog.doors.graphql.callers import caller
+from catalog.doors.graphql.context import Context
+from policies import guard
+from policies.engine.model import Actor
+from policies.errors import Forbidden, PolicyAppError, Unavailable
+from policies.models import PolicyVersion
+
+#: Statuses of the answer itself; every other refusal stands in the body of a 200.
+_REFUSED = (Unauthenticated, Forbidden, bodies.Unread)
+
+
+def endpoint(request: HttpRequest) -> HttpResponse:
+    """Answer a query or a mutation."""
+    if request.method != "POST":
+        response = _errors(405, {"message": "This path knows POST only."})
+        response.headers["Allow"] = "POST"
+        return response
+    try:
+        by = caller(request)
+        call = bodies.read(request)
+    except _REFUSED as error:
+        response = _errors(error.status, refusals.refusal(error))
+        if isinstance(error, Unauthenticated):
+            response.headers["WWW-Authenticate"] = error.challenge
+        return response
+    except PolicyAppError as error:
+        return _errors(200, refusals.refusal(error))
+    except DatabaseError:
+        return _errors(503, refusals.refusal(Unavailable("The database is busy or away; ask again.")))
+    return _answered(call, by=by, request=request)
+
+
+endpoint.guard = guard.signed_in  # type: ignore[attr-defined]
+graphql = csrf_exempt(never_cache(endpoint))
+
+
+def _answered(call: bodies.Call, *, by: Actor, request: HttpRequest) -> HttpResponse:
+    context = Context(by)
+    try:
+        answer = executing.answer(call, here=context, request_id=request.META["HTTP_X_REQUEST_ID"])
+    except PolicyAppError as error:
+        return _errors(200, refusals.refusal(error))
+    response = JsonResponse(answer)
+    if context.is_policy_written:
+        response.headers["Policy-Version"] = str(PolicyVersion.current())
+    return response
+
+
+def _errors(status: int, error: dict[str, Any]) -> HttpResponse:
+    return JsonResponse({"errors": [error]}, status=status)

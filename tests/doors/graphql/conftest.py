@@ -1,0 +1,65 @@
+"""Callers who speak DataHub's GraphQL to an installation after `bootstrap --restricted`."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from policies import authority
+from policies.services import people
+from tests.doors.conftest import DOOR, ROOT, give, token_of
+
+PATH = "/api/graphql"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Somebody who sends queries with a token."""
+
+    urn: str
+    client: Client
+
+    def send(self, query: str, variables: dict[str, Any] | None = None, **more: Any) -> Any:
+        """Return the whole answer."""
+        body = {"query": query, "variables": variables or {}, **more}
+        return self.client.post(PATH, data=json.dumps(body), content_type="application/json")
+
+    def ask(self, query: str, /, **variables: Any) -> Any:
+        """Return the data of an answer without errors."""
+        answer = self.send(query, variables)
+        assert answer.status_code == 200, answer.content
+        assert "errors" not in answer.json(), answer.json()
+        return answer.json()["data"]
+
+    def refused(self, query: str, /, **variables: Any) -> tuple[int, str, str]:
+        """Return code, type and message of the only error of an answer."""
+        answer = self.send(query, variables)
+        assert answer.status_code == 200, answer.content
+        (error,) = answer.json()["errors"]
+        assert error["extensions"].keys() == {"code", "type", "classification"}
+        return error["extensions"]["code"], error["extensions"]["type"], error["message"]
+
+
+def asking(urn: str) -> Asking:
+    return Asking(urn, Client(headers={"authorization": f"Bearer {token_of(urn)}"}))
+
+
+@pytest.fixture
+def root(installed) -> Asking:
+    """The root user."""
+    return asking(ROOT)
+
+
+@pytest.fixture
+def person(installed):
+    """Make a user with privileges, on everything unless told otherwise: `person("jo", "MANAGE_POLICIES")`."""
+
+    def make(username: str, *privileges: str, **document: Any) -> Asking:
+        user = people.create(username=username, by=authority.SYSTEM, door=DOOR)
+        if privileges:
+            give(user.urn, *privileges, **document)
+        return asking(user.urn)
+
+    return make

@@ -9,19 +9,21 @@ nobody has described yet is made, since programs write in any order. `roleMember
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from policies import authority
+from policies import authority, queries
+from policies.engine.errors import Problem
 from policies.engine.model import Actor
-from policies.errors import Forbidden, Invalid
+from policies.errors import Forbidden, Invalid, NotFound
 from policies.models import Policy, PolicyVersion, Role, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.services import aspect_shapes, groups, people, policies, roles
 from policies.services.aspect_rows import Batch
-from policies.services.aspect_shapes import POLICY, POLICY_INFO, ROLE, SECRETS, SHAPES, AspectChange
+from policies.services.aspect_shapes import POLICY, POLICY_INFO, ROLE, SECRETS, SHAPES, USER, AspectChange
 from policies.services.changes import change
 
-__all__ = ["OWNED", "AspectChange", "apply", "remove"]
+__all__ = ["OWNED", "AspectChange", "amend", "apply", "remove"]
 
 #: (entity type, aspect name) of everything that is written here or refused here, and never stored as an aspect.
 OWNED: frozenset[tuple[str, str]] = frozenset(SHAPES) | SECRETS
@@ -48,6 +50,27 @@ def apply(*, changes: Sequence[AspectChange], by: Actor, door: str = "gms") -> N
                 _write_role(one, by=by, door=door)
         batch.write()
         _write_policies(changes, by=by, door=door)
+
+
+def amend(*, urn: str, entity_type: str, name: str, fields: Mapping[str, Any], by: Actor, door: str = "gms") -> None:
+    """Set these fields of an aspect of a user or group, and leave the others as they are; None and '' take a field out.
+
+    Raises NotFound for a user or group nobody knows, Invalid and Forbidden as `apply`; places are `/<field>`.
+    """
+    with change(by=by, door=door):
+        # Read behind the lock of the change, so that of two who set different fields both are heard.
+        row = queries.stored_user(urn=urn) if entity_type == USER else queries.stored_group(urn=urn)
+        if row is None:
+            raise NotFound(f"There is no {entity_type} {urn!r}.")
+        emptied = [field for field, value in fields.items() if value in (None, "")]
+        document = documents.compose(row).get(name, {}) | fields
+        kept = {field: value for field, value in document.items() if field not in emptied}
+        try:
+            apply(changes=[AspectChange(urn, entity_type, name, kept)], by=by, door=door)
+        except Invalid as refusal:
+            raise Invalid(
+                [Problem(one.code, one.pointer[len("/0") :], one.detail) for one in refusal.problems]
+            ) from None
 
 
 def remove(*, urn: str, by: Actor, door: str = "gms") -> None:

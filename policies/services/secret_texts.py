@@ -1,7 +1,7 @@
 """Texts that open something for whoever has them: made of chance, and kept as digests only.
 
-They are 256 bits, random or as good as random. Nobody guesses that much chance, so a slow hash would only make every request slow, and
-looking a digest up tells nobody how much of a guess was right.
+They are 256 bits, random or as good as random. Nobody guesses that much chance, so a slow hash would only make every
+request slow, and looking a digest up tells nobody how much of a guess was right.
 """
 
 import base64

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from policies import queries
 from policies.engine.model import SYSTEM_ACTOR
-from policies.errors import Conflict, Forbidden, Invalid
+from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import (
     ChangeEvent,
     GroupProfile,
@@ -198,6 +198,47 @@ def test_a_group_made_by_page_has_what_clients_require(group):
 def memberships(urn=JO):
     composed = said(urn)
     return [composed.get(name) for name in ("groupMembership", "nativeGroupMembership")]
+
+
+def amend(urn, fields, by):
+    kind, name = ("corpuser", "corpUserEditableInfo") if "corpuser" in urn else ("corpGroup", "corpGroupEditableInfo")
+    aspects.amend(urn=urn, entity_type=kind, name=name, fields=fields, by=by, door="test")
+    return said(urn).get(name)
+
+
+def test_some_fields_of_an_aspect_are_set_and_the_others_stay(write, group, user, system):
+    crew = group("crew")
+    write((crew.urn, "corpGroupEditableInfo", {"slack": "#crew", "more": "", "email": "a@example.com"}))
+    assert amend(crew.urn, {"email": "b@example.com", "description": "x"}, system) == {
+        "slack": "#crew",
+        "more": "",
+        "email": "b@example.com",
+        "description": "x",
+    }
+    assert amend(crew.urn, {"slack": "", "email": None, "none": ""}, system) == {"more": "", "description": "x"}
+    crew.refresh_from_db()
+    assert (crew.description, crew.email) == ("x", "")
+    jo = user("jo", display_name="Jo")
+    assert amend(jo.urn, {"displayName": "Jo J.", "teams": ["a"]}, system) == {"displayName": "Jo J.", "teams": ["a"]}
+    assert queries.user(urn=jo.urn).display_name == "Jo J."
+
+
+def test_who_may_not_write_an_aspect_amends_none(user, group, system):
+    jo, crew = queries.actor(urn=user("jo").urn), group("crew")
+    assert amend(jo.urn, {"title": "Me"}, jo) == {"title": "Me"}
+    for urn, fields in [
+        (jo.urn, {"email": "root@example.com"}),
+        (crew.urn, {"slack": "#mine"}),
+        (user("sue").urn, {"title": "Other"}),
+    ]:
+        with pytest.raises(Forbidden):
+            amend(urn, fields, jo)
+    for urn in ("urn:li:corpuser:nobody", "urn:li:corpGroup:nobody", "urn:li:corpuser:a\x00"):
+        with pytest.raises(NotFound):
+            amend(urn, {"title": "x"}, system)
+    with pytest.raises(Invalid) as refused:
+        amend(jo.urn, {"title": "x" * 300, "aboutMe": 7}, system)
+    assert {one.pointer for one in refused.value.problems} == {"/title", "/aboutMe"}
 
 
 def test_memberships_replace_their_kind_and_keep_order_and_unknown_fields(write, user, system):

@@ -16,7 +16,7 @@ from policies.doors.bearer import Unauthenticated
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 
-__all__ = ["Unauthenticated", "caller"]
+__all__ = ["Unauthenticated", "caller", "is_foreign"]
 
 _ROOT = "urn:li:corpuser:datahub"
 _FOREIGN = frozenset({"cross-site", "same-site"})
@@ -26,12 +26,20 @@ def caller(request: HttpRequest) -> Actor:
     """Return who is calling, with groups and roles. Raises Unauthenticated."""
     if settings.METADATA_SERVICE_AUTH_ENABLED or request.headers.get("Authorization"):
         return bearer.caller(request)
-    if _is_foreign(request):
+    if is_foreign(request):
         raise Forbidden((), "Calls without a token are not for pages of other sites.")
     return queries.actor(urn=_ROOT)
 
 
-def _is_foreign(request: HttpRequest) -> bool:
+def is_foreign(request: HttpRequest) -> bool:
+    """Whether a browser sent this because of a page of another site."""
     origin = request.headers.get("Origin")
-    is_elsewhere = origin is not None and urlsplit(origin).netloc != request.get_host()
+    is_elsewhere = origin is not None and _host(origin) != request.get_host()
     return is_elsewhere or request.headers.get("Sec-Fetch-Site") in _FOREIGN
+
+
+def _host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None

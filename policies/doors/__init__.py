@@ -1,0 +1,1 @@
+"""Doors for programs that speak other protocols about people."""

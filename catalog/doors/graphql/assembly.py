@@ -6,10 +6,10 @@ from pathlib import Path
 from ariadne import load_schema_from_path, make_executable_schema
 from graphql import GraphQLSchema
 
-from catalog.doors.graphql import corp, entities, nodes, scalars
+from catalog.doors.graphql import corp, entities, granted, nodes, policies, policy_shapes, scalars
 
 #: Rooms of the door; each has BINDABLES.
-_ROOMS = (scalars, nodes, entities, corp)
+_ROOMS = (scalars, nodes, entities, corp, policies, policy_shapes, granted)
 
 
 @cache

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ariadne import InterfaceType
+from graphql import GraphQLEnumType, GraphQLSchema
 
 from catalog import urns
 from catalog.doors.graphql.context import Info
@@ -24,7 +25,13 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "ownershipType": ("CUSTOM_OWNERSHIP_TYPE", "OWNERSHIP_TYPE"),
 }
 #: Type of an entity → the type that tells more of it.
-_TOLD: Mapping[str, str] = {"corpuser": "CorpUser", "corpGroup": "CorpGroup"}
+_TOLD: Mapping[str, str] = {
+    "corpuser": "CorpUser",
+    "corpGroup": "CorpGroup",
+    "dataHubPolicy": "DataHubPolicy",
+    "dataHubRole": "DataHubRole",
+    "ownershipType": "OwnershipTypeEntity",
+}
 _OTHER = "OTHER"
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -55,14 +62,17 @@ def one(urn: str, info: Info) -> Node:
     return many([urn], info)[0]
 
 
-def name_of(kind: str, among: Iterable[str]) -> str:
+def name_of(kind: str, schema: GraphQLSchema) -> str:
     """Return what a type of entities is called here."""
     name = _NAMES.get(kind, (_spelt(kind),))[0]
-    return name if name in among else _OTHER
+    known = schema.type_map["EntityType"]
+    return name if isinstance(known, GraphQLEnumType) and name in known.values else _OTHER
 
 
-def kinds_of(name: str) -> str:
-    """Return the type of entities that is called this here."""
+def kind_of(name: str, urn: str = "") -> str:
+    """Return the type of entities that is called this here; OTHER is the type of the URN."""
+    if name == _OTHER:
+        return urns.type_of(urn)
     for kind, names in _NAMES.items():
         if name in names:
             return kind
@@ -81,7 +91,7 @@ def urn(node: Node, _info: Info) -> str:
 @interface.field("type")
 def kind_name(node: Node, info: Info) -> str:
     """Return what its type is called here."""
-    return name_of(node.kind, info.schema.get_type("EntityType").values)  # type: ignore[union-attr]  # an enum
+    return name_of(node.kind, info.schema)
 
 
 @interface.type_resolver

@@ -1,0 +1,112 @@
+"""Policies: listed, written and deleted as DataHub's pages and the Terraform provider do (clients.md 2.3 to 2.5).
+
+Policies of another family than DataHub's are not listed here: their documents have no place in these types.
+"""
+
+from typing import Any
+
+from ariadne import MutationType, QueryType
+from django.utils import timezone
+
+from catalog.doors.graphql import filters, paging, policy_shapes
+from catalog.doors.graphql.callers import DOOR
+from catalog.doors.graphql.context import Info
+from catalog.doors.graphql.entities import checked
+from catalog.doors.graphql.filters import Column
+from catalog.services import deletes
+from policies import authority, queries
+from policies.engine.families import datahub
+from policies.errors import NotFound
+from policies.models import Policy
+from policies.services import policies
+
+query = QueryType()
+mutation = MutationType()
+
+_TYPE = "dataHubPolicy"
+
+_FIELDS = {
+    "urn": Column("urn"),
+    "name": Column("name"),
+    "displayName": Column("name"),
+    "description": Column("description"),
+    "type": Column("type"),
+    "state": Column("state"),
+    "editable": Column("is_editable", filters.FLAG),
+}
+
+
+@query.field("listPolicies")
+def list_policies(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, Any]:
+    """Return policies by URN; needs MANAGE_POLICIES."""
+    authority.require(by=info.context.by, any_of=policies.MANAGE)
+    rows = queries.policies(q=_words(input), family=datahub.NAME)
+    rows = rows.filter(filters.condition(input.get("orFilters"), _FIELDS))
+    return paging.part(rows, input, "policies", lambda found: policy_shapes.many(found, info))
+
+
+@mutation.field("createPolicy")
+def create_policy(_root: None, info: Info, *, input: dict[str, Any]) -> str:
+    """Store a new policy under a URN made here."""
+    written = policies.create(draft=_draft(input), by=info.context.by, door=DOOR)
+    info.context.is_policy_written = True
+    made: str = written.policy.urn
+    return made
+
+
+@mutation.field("updatePolicy")
+def update_policy(_root: None, info: Info, *, urn: str, input: dict[str, Any]) -> str:
+    """Replace a policy, or store one under this URN where there is none."""
+    authority.require(by=info.context.by, any_of=policies.MANAGE)
+    try:
+        stored = queries.policy(urn=checked(urn, _TYPE))
+    except NotFound:
+        policies.create(draft=_draft(input), urn=urn, by=info.context.by, door=DOOR)
+    else:
+        draft = _draft(input, stored)
+        policies.update(urn=urn, draft=draft, by=info.context.by, door=DOOR, if_version=stored.version)
+    info.context.is_policy_written = True
+    return urn
+
+
+@mutation.field("deletePolicy")
+def delete_policy(_root: None, info: Info, *, urn: str) -> str:
+    """Delete a policy; one that nobody knows is deleted already."""
+    deletes.delete(urn=checked(urn, _TYPE), by=info.context.by, door=DOOR)
+    info.context.is_policy_written = True
+    return urn
+
+
+def _draft(input: dict[str, Any], stored: Policy | None = None) -> policies.Draft:
+    """Return the document of an input. Roles, which it cannot name, stay those that the policy has (clients.md 2.4)."""
+    actors = _given(input["actors"])
+    if stored is not None and stored.document.get("actors", {}).get("roles"):
+        actors["roles"] = stored.document["actors"]["roles"]
+    document = {
+        "displayName": input["name"],
+        "description": input.get("description") or "",
+        "type": input["type"],
+        "state": input["state"],
+        "privileges": input["privileges"],
+        "actors": actors,
+        "editable": True,
+        "lastUpdatedTimestamp": round(timezone.now().timestamp() * 1000),
+    }
+    if input.get("resources") is not None:
+        document["resources"] = _given(input["resources"])
+    return policies.Draft(datahub.NAME, document)
+
+
+def _given(value: Any) -> Any:
+    """Return an input without the members that are null, on every level."""
+    if isinstance(value, dict):
+        return {name: _given(one) for name, one in value.items() if one is not None}
+    return [_given(one) for one in value] if isinstance(value, list) else value
+
+
+def _words(input: dict[str, Any]) -> str:
+    words = (input.get("query") or "").strip()
+    return "" if words == "*" else words
+
+
+BINDABLES = (query, mutation)

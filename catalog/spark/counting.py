@@ -7,6 +7,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -29,13 +30,18 @@ PLACES = {"domain": matching.DOMAIN, "platform": slices.PLATFORM, "tag": matchin
 _SCHEMA = "privilege string, what string, name string, entities long, accesses long, found binary"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Shared:
     """What every slice is given."""
 
     state: slices.State
     units: Mapping[str, tuple[Unit, ...]]
     fields: frozenset[str]
+
+    @cached_property
+    def people(self) -> People:
+        """The people, gathered once by each process and not sent to it."""
+        return People(self.state.actors)
 
 
 @dataclass(slots=True)
@@ -104,7 +110,7 @@ def _counted_slice(shared: _Shared, numbers: pa.Array, number: int) -> pa.Table:
     fields = shared.fields | frozenset(PLACES.values())
     found = slices.read(shared.state, fields, numbers)
     rows: list[tuple[str, str, str, int, int, bytes]] = []
-    people = People(shared.state.actors)
+    people = shared.people
     places = _Places(found.postings)
     for privilege, units in shared.units.items():
         reached = bulk.Reach(found.postings, shared.state.snapshot, privilege).counts(shared.state.actors)

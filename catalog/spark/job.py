@@ -24,6 +24,7 @@ from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from catalog.spark.arrow import uncollected
 from catalog.spark.session import SparkUnavailable, has_executors, session
 
 DONE, BAD_INPUT, FAILED = 0, 10, 11
@@ -80,8 +81,11 @@ class Job:
         pq.write_table(numbered, f"{folder}/part-0.parquet", filesystem=where, compression="zstd")
 
 
-def run(name: str, work: Callable[[Job], Mapping[str, Any]], argv: Sequence[str]) -> int:
-    """Do the work of a job and write what it returns, the headline numbers, as `summary.json`; return the exit code."""
+def run(name: str, work: Callable[[Job], Mapping[str, Any]], argv: Sequence[str], *, is_light: bool = True) -> int:
+    """Do the work of a job and write what it returns, the headline numbers, as `summary.json`; return the exit code.
+
+    `is_light`: the work is done in Python, slice by slice, and not by Spark's own joins.
+    """
     parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("--input", required=True, metavar="URL")
     parser.add_argument("--output", required=True, metavar="URL")
@@ -90,7 +94,8 @@ def run(name: str, work: Callable[[Job], Mapping[str, Any]], argv: Sequence[str]
     if told.attended:
         threading.Thread(target=_end_with_input, daemon=True).start()
     try:
-        _done(name, work, told.input.rstrip("/"), told.output.rstrip("/"))
+        with uncollected():
+            _done(name, work, told.input.rstrip("/"), told.output.rstrip("/"), is_light=is_light)
     except BadInput as error:
         return _ended(BAD_INPUT, str(error))
     except (SparkUnavailable, _SparkFailed) as error:
@@ -115,12 +120,12 @@ def read_table(source: str, name: str, columns: Sequence[str] | None = None) -> 
         raise BadInput(f"{name}.parquet of the snapshot cannot be read.") from error
 
 
-def _done(name: str, work: Callable[[Job], Mapping[str, Any]], source: str, target: str) -> None:
+def _done(name: str, work: Callable[[Job], Mapping[str, Any]], source: str, target: str, *, is_light: bool) -> None:
     manifest, parameters = _json(source, "manifest.json"), _json(source, "parameters.json")
     if manifest.get("schema") != SCHEMA:
         raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA}.")
     progress("Starting Spark")
-    with session(name) as spark:
+    with session(name, is_light=is_light) as spark:
         if has_executors(spark):
             spark.sparkContext.addPyFile(str(_shipped(Path(os.environ.get("VAR_DIR") or _PROJECT / "var") / "spark")))
         try:

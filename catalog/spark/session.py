@@ -31,6 +31,9 @@ _PROJECT = Path(__file__).parents[2]
 #: Loggers of PySpark that repeat, with the Java stack, what the exception says that is being raised.
 _ECHOES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
+#: For a Java program that ends before optimizing its code would have paid: it starts on half of the processor time.
+_LIGHT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
 #: How long the Java program may take to end by itself.
 _PATIENCE_SECONDS = 30
 
@@ -40,12 +43,15 @@ class SparkUnavailable(RuntimeError):
 
 
 @contextmanager
-def session(name: str, *, folder: Path | None = None, has_ui: bool = False) -> Iterator[SparkSession]:
+def session(
+    name: str, *, folder: Path | None = None, has_ui: bool = False, is_light: bool = False
+) -> Iterator[SparkSession]:
     """Start Spark under a name, and end it with the block.
 
     The master is SPARK_MASTER, else this machine. Everything Spark writes for itself lies in `folder`, by default
-    `spark` in VAR_DIR. `has_ui` serves Spark's own pages, from port 4040 on. Times are UTC, and tables come and go as
-    Arrow. Raises SparkUnavailable where there is no Java, no such master, or Spark runs in this process already.
+    `spark` in VAR_DIR. `has_ui` serves Spark's own pages, from port 4040 on. `is_light` says that Java has little to do
+    but to hand out work. Times are UTC, and tables come and go as Arrow. Raises SparkUnavailable where there is no
+    Java, no such master, or Spark runs in this process already.
     """
     if not has_java():
         raise SparkUnavailable(
@@ -57,7 +63,9 @@ def session(name: str, *, folder: Path | None = None, has_ui: bool = False) -> I
         PySparkLogger.getLogger(echo).disabled = True
     master = os.environ.get("SPARK_MASTER", "").strip() or HERE
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(_settings(name, master, _made(folder or _default_folder()), has_ui=has_ui).items()))
+    conf.setAll(
+        list(_settings(name, master, _made(folder or _default_folder()), has_ui=has_ui, is_light=is_light).items())
+    )
     with _java(conf, address=_LOOPBACK if _is_here(master) else None) as gateway:
         try:
             spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
@@ -92,12 +100,13 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _settings(name: str, master: str, folder: Path, *, has_ui: bool) -> dict[str, str]:
-    options = {"log4j2.configurationFile": _LOGGING.as_uri(), "java.io.tmpdir": str(folder / "local")}
+def _settings(name: str, master: str, folder: Path, *, has_ui: bool, is_light: bool) -> dict[str, str]:
+    named = {"log4j2.configurationFile": _LOGGING.as_uri(), "java.io.tmpdir": str(folder / "local")}
+    options = [*(f'"-D{key}={value}"' for key, value in named.items()), *(_LIGHT if is_light else ())]
     return {
         "spark.app.name": name,
         "spark.master": master,
-        "spark.driver.extraJavaOptions": " ".join(f'"-D{key}={value}"' for key, value in options.items()),
+        "spark.driver.extraJavaOptions": " ".join(options),
         "spark.local.dir": str(folder / "local"),
         **({"spark.driver.memory": memory} if (memory := os.environ.get("SPARK_DRIVER_MEMORY", "").strip()) else {}),
         "spark.sql.execution.arrow.pyspark.enabled": "true",

@@ -11,10 +11,11 @@ actor on each kind of entity once (rules/datazone.md DZ-55 to DZ-57, DZ-67).
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap, FrozenBitMap
 
+from policies.engine.conditional import Opened
 from policies.engine.evaluate import decide
 from policies.engine.matching import (
     ONESELF,
@@ -22,6 +23,7 @@ from policies.engine.matching import (
     TYPE,
     Condition,
     Criterion,
+    Resource,
     Selector,
     owner_token,
 )
@@ -46,9 +48,13 @@ class People:
         """Return the actors that have one of the tokens."""
         return union(self._behind[token] for token in tokens if token in self._behind)
 
-    def holding(self, holders: Iterable[str]) -> FrozenBitMap:
-        """Return the actors that own what one of these owns: themselves, or through a group."""
-        return union(self._holding[holder] for holder in holders if holder in self._holding)
+    def holding(self, holders: Iterable[str]) -> list[FrozenBitMap]:
+        """Return, for each of these that is known, the actors that own what it owns: itself, or members of a group."""
+        return [found for holder in holders if (found := self._holding.get(holder)) is not None]
+
+    def acting(self) -> Iterator[tuple[int, Actor]]:
+        """Give those who may act, with their numbers, but for the system actor."""
+        return ((self.numbers[one.urn], one) for one in self.actors if one.is_active and one.urn != SYSTEM_ACTOR)
 
     def oneself(self, urn: str) -> FrozenBitMap:
         """Return the actor of this URN."""
@@ -79,10 +85,15 @@ class Unit:
 
 
 def units_of(snapshot: Snapshot, privilege: str, types: Iterable[str]) -> tuple[Unit, ...]:
-    """Return the units of a privilege for these types of entities, in an order that depends on the statements alone."""
+    """Return the units of a privilege for these types of entities, in an order that depends on the statements alone.
+
+    Statements with provisos are in none: they speak to each actor apart (`policies.engine.conditional`).
+    """
     said: dict[tuple[str, tuple[Criterion, ...]], tuple[set[str], set[str], set[str]]] = {}
     wanted = sorted(set(types))
     for statement in snapshot.listed(privilege):
+        if statement.provisos:
+            continue
         criteria = statement.resources.criteria
         rest = tuple(criterion for criterion in criteria if criterion.field != TYPE)
         tests = [criterion for criterion in criteria if criterion.field == TYPE]
@@ -163,6 +174,8 @@ class Crowds:
         self._known: dict[tuple[int, int], FrozenBitMap] = {}
         self._bases: dict[tuple[str, tuple[int, ...]], _Base] = {}
         self._is_plain = not any(unit.limited or unit.denied for unit in units)
+        self._conditional = [one for one in snapshot.listed(privilege) if one.provisos]
+        self._is_barred = any(one.effect is Effect.DENY for one in self._conditional)
 
     def of(self, postings: Postings) -> Iterator[Crowd]:
         """Give who reaches the entities of a slice, those alike together; every entity is in one group.
@@ -170,12 +183,34 @@ class Crowds:
         Raises MissingFact when a facet that a statement tests was not loaded.
         """
         slice_ = _Slice(postings, self.units)
+        opened = Opened(postings, self._conditional, self._people.acting()) if self._conditional else None
         for alike in slice_.groups():
             base = self._base(alike)
-            if self._is_plain:
-                yield self._plain(slice_, alike, base)
+            if self._is_plain and not self._is_barred:
+                crowd = self._plain(slice_, alike, base)
             else:
-                yield self._single(slice_, alike, [*alike.covering, *base.units], base)
+                crowd = self._single(slice_, alike, [*alike.covering, *base.units], base)
+            yield crowd if opened is None else self._opened(crowd, opened, postings)
+
+    def _opened(self, crowd: Crowd, opened: Opened, postings: Postings) -> Crowd:
+        """Return the crowd with those whom statements with provisos let in, without those whom they keep out."""
+        more, decided = dict(crowd.more), dict(crowd.decided)
+        for number in crowd.alike.entities:
+            gained = opened.allowed.get(number, NONE) - crowd.of(number)
+            if gained and not self._is_plain:
+                gained = self._allowed(gained, postings.resource(number))
+            lost = opened.denied.get(number, NONE)
+            for found, added in ((more, gained), (decided, NONE)):
+                kept = (found.get(number, NONE) | added) - lost
+                if kept:
+                    found[number] = kept
+                else:
+                    found.pop(number, None)
+        return replace(crowd, more=more, decided=decided)
+
+    def _allowed(self, people: FrozenBitMap, resource: Resource) -> FrozenBitMap:
+        questions = ((one, Question(self._people.actors[one], self._privilege, resource)) for one in people)
+        return FrozenBitMap(one for one, question in questions if decide(self._snapshot, question).is_allowed)
 
     def _base(self, alike: Alike) -> _Base:
         key = (alike.type, alike.without)
@@ -191,16 +226,16 @@ class Crowds:
 
     def _plain(self, slice_: "_Slice", alike: Alike, base: _Base) -> Crowd:
         """Look at a group of which only plain allows speak."""
-        added = [base.added(number, self._named(number, 0)) for number in alike.covering]
-        extra = union(added) if added else NONE
+        extra = union(found for number in alike.covering if (found := base.added(number, self._named(number, 0))))
         towards = base.towards.union(*(self._towards[number] for number in alike.covering))
         more: dict[int, FrozenBitMap] = {}
         if towards:
             others = base.others - extra if extra else base.others
             for number in alike.entities:
-                found = self._near(slice_, number, towards) & others
+                # Most owners are among those whom the base names, and a union costs more than looking first.
+                found = [some for near in self._near(slice_, number, towards) if (some := near & others)]
                 if found:
-                    more[number] = found
+                    more[number] = union(found)
         return Crowd(alike, base.people[0], extra, more)
 
     def _named(self, number: int, kind: int) -> FrozenBitMap:
@@ -209,11 +244,12 @@ class Crowds:
             found = self._known[number, kind] = self._people.behind(_tokens(self.units[number], kind))
         return found
 
-    def _near(self, slice_: "_Slice", number: int, towards: frozenset[str]) -> FrozenBitMap:
+    def _near(self, slice_: "_Slice", number: int, towards: frozenset[str]) -> list[FrozenBitMap]:
         """Return the actors that have one of the tokens towards an entity: being it, or owning it."""
-        holders = slice_.owners(towards).get(number, ())
-        owning = self._people.holding(holders) if holders else NONE
-        return owning | self._people.oneself(slice_.postings.urns[number]) if ONESELF in towards else owning
+        near = self._people.holding(slice_.owners(towards).get(number, ()))
+        if ONESELF in towards:
+            near.append(self._people.oneself(slice_.postings.urns[number]))
+        return near
 
     def _single(self, slice_: "_Slice", alike: Alike, covering: Sequence[int], base: _Base) -> Crowd:
         """Look at each entity of a group whose owners or restrictions count."""
@@ -226,7 +262,9 @@ class Crowds:
         answers: dict[frozenset[str], bool] = {}
         is_alike = not any(self._towards[number] for number in covering)
         for number in alike.entities:
-            plain, limited, denied = (shared[kind] | self._near(slice_, number, own[kind]) for kind in range(3))
+            plain, limited, denied = (
+                union((shared[kind], *self._near(slice_, number, own[kind]))) for kind in range(3)
+            )
             allowed = self._decided(slice_, number, limited - denied, own, answers if is_alike else {})
             if allowed:
                 decided[number] = allowed

@@ -42,7 +42,7 @@ _NAMES = {level: name for name, level in LEVELS.items()}
 
 def main(argv: Sequence[str]) -> int:
     """Run the job and return its exit code."""
-    return run("role_mapping_check", work, argv)
+    return run("role_mapping_check", work, argv, is_light=False)
 
 
 def work(job: Job) -> Mapping[str, Any]:

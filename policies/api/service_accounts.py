@@ -12,7 +12,6 @@ from policies.api import fields, tokens
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
 from policies.api.one import Changeable, described_one
-from policies.errors import NotFound
 from policies.guard import needs
 from policies.models import User
 from policies.services import needs as wanted
@@ -116,7 +115,7 @@ class OneServiceAccount(Changeable):
 
     def remove(self, urn: str) -> None:
         """Delete the service account."""
-        _service(urn)
+        service_accounts.get(urn=urn)
         people.remove(urn=urn, by=self.actor, door=DOOR)
 
 
@@ -133,7 +132,7 @@ class ServiceTokens(Door):
     )
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of its tokens that have not ended, newest first."""
-        _service(urn)
+        service_accounts.get(urn=urn)
         authority.require(by=self.actor, requirement=wanted.TOKENS_OF_SERVICES)
         return self.page(queries.tokens(owner=urn), tokens.shown, self.asked())
 
@@ -147,16 +146,9 @@ class ServiceTokens(Door):
     )
     def post(self, request: Request, urn: str) -> Response:
         """Make a token and show its text this once."""
-        _service(urn)
+        service_accounts.get(urn=urn)
         return tokens.issue(urn, fields.checked(ServiceTokenIn, request.data), self.actor)
 
 
-def _service(urn: str) -> User:
-    user = queries.user(urn=urn)
-    if user.kind != User.Kind.SERVICE or user.is_removed:
-        raise NotFound(f"There is no service account {urn!r}.")
-    return user
-
-
 def _shown(urn: str) -> dict[str, Any]:
-    return dict(ServiceOut(_service(urn)).data)
+    return dict(ServiceOut(service_accounts.get(urn=urn)).data)

@@ -63,7 +63,7 @@ def amend(*, urn: str, entity_type: str, name: str, fields: Mapping[str, Any], b
         if row is None:
             raise NotFound(f"There is no {entity_type} {urn!r}.")
         emptied = [field for field, value in fields.items() if value in (None, "")]
-        document = documents.compose(row).get(name, {}) | fields
+        document = {**documents.compose(row).get(name, {}), **fields}
         kept = {field: value for field, value in document.items() if field not in emptied}
         try:
             apply(changes=[AspectChange(urn, entity_type, name, kept)], by=by, door=door)

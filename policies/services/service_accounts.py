@@ -25,6 +25,14 @@ def create(*, display_name: str, by: Actor, door: str, description: str = "") ->
     )
 
 
+def get(*, urn: str) -> User:
+    """Return a service account with its groups and roles; raises NotFound, for a person also."""
+    user = queries.user(urn=urn)
+    if user.kind != User.Kind.SERVICE or user.is_removed:
+        raise NotFound(f"There is no service account {urn!r}.")
+    return user
+
+
 def update(
     *,
     urn: str,

@@ -60,10 +60,12 @@ def create(
     door: str,
     duration: str | timedelta | None = "ONE_MONTH",
     description: str = "",
+    is_for_service: bool = False,
 ) -> Issued:
     """Make a token for a user (its URN); `duration` is one of DURATIONS, a length of time, or None for ever.
 
-    Raises Forbidden, Invalid with every problem: an unknown or suspended user, no name, a duration nobody knows.
+    With `is_for_service` the user has to be a service account. Raises Forbidden, Invalid with every problem: an unknown
+    or suspended user or no service account, no name, a duration nobody knows.
     """
     user = _owner(owner)
     needs.require(by=by, requirement=requirement_for(owner=owner, user=user, by=by))
@@ -74,6 +76,8 @@ def create(
         checks.add("actor.system", "/actor", "Nobody can act as the system actor.")
     elif user is not None and not user.is_active:
         checks.add("actor.inactive", "/actor", f"{user.name} is suspended or removed.")
+    elif is_for_service and user is not None and user.kind != User.Kind.SERVICE:
+        checks.add("actor.kind", "/actor", f"{user.name} is no service account.")
     lifetime = _lifetime(checks, duration)
     if user is None:
         if owner != SYSTEM_ACTOR:

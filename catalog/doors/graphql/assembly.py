@@ -6,10 +6,34 @@ from pathlib import Path
 from ariadne import load_schema_from_path, make_executable_schema
 from graphql import GraphQLSchema
 
-from catalog.doors.graphql import corp, entities, granted, nodes, policies, policy_shapes, scalars
+from catalog.doors.graphql import (
+    corp,
+    entities,
+    granted,
+    nodes,
+    people,
+    people_links,
+    policies,
+    policy_shapes,
+    scalars,
+    tokens,
+    tokens_services,
+)
 
 #: Rooms of the door; each has BINDABLES.
-_ROOMS = (scalars, nodes, entities, corp, policies, policy_shapes, granted)
+_ROOMS = (
+    scalars,
+    nodes,
+    entities,
+    corp,
+    policies,
+    policy_shapes,
+    granted,
+    people,
+    people_links,
+    tokens,
+    tokens_services,
+)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import DatabaseError
 from graphql import GraphQLError, GraphQLSyntaxError
 
-from policies.errors import PolicyAppError
+from policies.errors import Invalid, PolicyAppError
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def formatted(error: GraphQLError, *, request_id: str) -> dict[str, Any]:
     kind = _READING if isinstance(error, GraphQLSyntaxError) else _FETCHING if error.path else _VALIDATING
     code = 400
     if isinstance(cause, PolicyAppError):
-        code, shown["message"] = cause.status, cause.detail
+        code, shown["message"] = code_of(cause), cause.detail
     elif isinstance(cause, DatabaseError):
         code, shown["message"] = 503, "The database is busy or away; ask again."
         _log.warning("The database failed a GraphQL call %s.", request_id, exc_info=cause)
@@ -50,7 +50,13 @@ def formatted(error: GraphQLError, *, request_id: str) -> dict[str, Any]:
 
 def refusal(error: PolicyAppError, *, kind: str = _VALIDATING) -> dict[str, Any]:
     """Return the entry for a call that is refused before any field of it is answered."""
-    return {"message": error.detail, "extensions": extensions(error.status, kind)}
+    return {"message": error.detail, "extensions": extensions(code_of(error), kind)}
+
+
+def code_of(error: PolicyAppError) -> int:
+    """Return the code of a refusal: that of what is not found also for input that only names what nobody knows."""
+    problems = error.problems if isinstance(error, Invalid) else ()
+    return 404 if problems and all(problem.code == "unknown" for problem in problems) else error.status
 
 
 def extensions(code: int, kind: str) -> dict[str, Any]:

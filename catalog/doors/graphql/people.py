@@ -1,0 +1,118 @@
+"""Users and groups: lists, and what changes them (clients.md 2.3)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ariadne import MutationType, QueryType
+
+from catalog.doors.graphql import nodes, paging
+from catalog.doors.graphql.callers import DOOR
+from catalog.doors.graphql.context import Info
+from catalog.doors.graphql.nodes import Node
+from catalog.services import deletes
+from policies import authority, queries
+from policies.errors import Invalid
+from policies.models import User, documents
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.services import aspects, groups
+from policies.services.aspect_shapes import GROUP, USER
+
+query = QueryType()
+mutation = MutationType()
+
+
+@query.field("listUsers")
+def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a page of people, by URN; whoever is signed in may list them, as over the API."""
+    rows = queries.users(q=input.get("query") or "", kind=User.Kind.PERSON).prefetch_related(None)
+    return paging.part(rows, input, "users", lambda found: nodes.many([row.urn for row in found], info))
+
+
+@query.field("listGroups")
+def list_groups(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a page of groups, by URN (rules/datahub.md d)."""
+    authority.require(by=info.context.by, any_of=[["MANAGE_USERS_AND_GROUPS"]])
+    rows = queries.groups(q=input.get("query") or "").prefetch_related(None)
+    return paging.part(rows, input, "groups", lambda found: nodes.many([row.urn for row in found], info))
+
+
+@mutation.field("removeUser")
+@mutation.field("removeGroup")
+def remove(_root: None, info: Info, *, urn: str) -> bool:
+    """Delete a user or group with all that belongs to it, as its page does; one that is gone is no error."""
+    _check(urn, "/urn", USER_PREFIX if info.field_name == "removeUser" else GROUP_PREFIX)
+    deletes.delete(urn=urn, by=info.context.by, door=DOOR)
+    return True
+
+
+@mutation.field("updateCorpUserProperties")
+def update_user(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
+    """Set fields of what people write about a user, and return the user."""
+    _amend(urn, USER, documents.USER_EDITABLE, input, info)
+    return nodes.one(urn, info)
+
+
+@mutation.field("updateCorpGroupProperties")
+def update_group(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
+    """Set fields of what people write about a group, and return the group."""
+    _amend(urn, GROUP, documents.GROUP_EDITABLE, input, info)
+    return nodes.one(urn, info)
+
+
+@mutation.field("createGroup")
+def create_group(_root: None, info: Info, *, input: Mapping[str, Any]) -> str:
+    """Make a group and return its URN."""
+    made = groups.create(
+        identifier=input.get("id"),
+        name=input["name"],
+        description=input.get("description") or "",
+        by=info.context.by,
+        door=DOOR,
+    )
+    return str(made.urn)
+
+
+@mutation.field("updateName")
+def update_name(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Give a group another name; other entities are named by their own aspects."""
+    _check(input["urn"], "/urn", GROUP_PREFIX)
+    groups.update(urn=input["urn"], name=input["name"], by=info.context.by, door=DOOR)
+    return True
+
+
+@mutation.field("addGroupMembers")
+def add_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Put users into a group."""
+    group, members = _membership(input)
+    groups.add_members(urn=group, members=members, by=info.context.by, door=DOOR)
+    return True
+
+
+@mutation.field("removeGroupMembers")
+def remove_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Take users out of a group."""
+    group, members = _membership(input)
+    groups.remove_members(urn=group, members=members, by=info.context.by, door=DOOR)
+    return True
+
+
+def _amend(urn: str, kind: str, aspect: str, fields: Mapping[str, Any], info: Info) -> None:
+    _check(urn, "/urn", USER_PREFIX if kind == USER else GROUP_PREFIX)
+    # Clients send null for what they do not mean to change; an empty text is what takes a field out.
+    meant = {name: value for name, value in fields.items() if value is not None}
+    aspects.amend(urn=urn, entity_type=kind, name=aspect, fields=meant, by=info.context.by, door=DOOR)
+
+
+def _membership(input: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
+    _check(input["groupUrn"], "/groupUrn", GROUP_PREFIX)
+    for place, urn in enumerate(input["userUrns"]):
+        _check(urn, f"/userUrns/{place}", USER_PREFIX)
+    return input["groupUrn"], input["userUrns"]
+
+
+def _check(urn: str, pointer: str, prefix: str) -> None:
+    if not urn.startswith(prefix):
+        raise Invalid.one(code="urn.type", pointer=pointer, detail=f"This URN starts {prefix}.")
+
+
+BINDABLES = (query, mutation)

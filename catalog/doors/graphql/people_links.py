@@ -1,0 +1,44 @@
+"""Invitations, and links to set a new password (clients.md 2.3)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ariadne import MutationType, QueryType
+
+from catalog.doors.graphql.callers import DOOR
+from catalog.doors.graphql.context import Info
+from policies.services import invites, resets
+
+query = QueryType()
+mutation = MutationType()
+
+
+@query.field("getInviteToken")
+def present(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the invitation that is live for a role or for none."""
+    found = invites.current(role=input.get("roleUrn"), by=info.context.by, door=DOOR)
+    return {"inviteToken": found.text}
+
+
+@mutation.field("createInviteToken")
+def invite(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
+    """Make a new invitation for a role or for none, which ends the one before."""
+    made = invites.create(role=input.get("roleUrn"), by=info.context.by, door=DOOR)
+    return {"inviteToken": made.text}
+
+
+@mutation.field("acceptRole")
+def accept(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Give the caller the role of an invitation instead of those it holds."""
+    invites.accept(text=input["inviteToken"], by=info.context.by, door=DOOR)
+    return True
+
+
+@mutation.field("createNativeUserResetToken")
+def reset(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
+    """Make a link with which a user sets a new password."""
+    made = resets.create(urn=input["userUrn"], by=info.context.by, door=DOOR)
+    return {"resetToken": made.text}
+
+
+BINDABLES = (query, mutation)

@@ -1,0 +1,70 @@
+"""Service accounts: users that programs act as (clients.md 2.3)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ariadne import MutationType, QueryType
+
+from catalog.doors.graphql import paging
+from catalog.doors.graphql.callers import DOOR
+from catalog.doors.graphql.context import Info
+from catalog.doors.graphql.tokens import milliseconds
+from catalog.services import deletes
+from policies import authority, queries
+from policies.models import User
+from policies.services import needs, service_accounts
+
+query = QueryType()
+mutation = MutationType()
+
+
+@query.field("listServiceAccounts")
+def list_accounts(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a page of service accounts, by URN."""
+    authority.require(by=info.context.by, requirement=needs.SERVICES)
+    rows = queries.users(q=input.get("query") or "", kind=User.Kind.SERVICE).prefetch_related(None)
+    return paging.part(rows, input, "serviceAccounts", lambda found: [_shown(row) for row in found])
+
+
+@query.field("getServiceAccount")
+def get(_root: None, info: Info, *, urn: str) -> Mapping[str, Any]:
+    """Return one service account. Raises NotFound, for a person also."""
+    authority.require(by=info.context.by, requirement=needs.SERVICES)
+    return _shown(service_accounts.get(urn=urn))
+
+
+@mutation.field("createServiceAccount")
+def create(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Make a service account; its user name is made here."""
+    made = service_accounts.create(
+        display_name=input["displayName"],
+        description=input.get("description") or "",
+        by=info.context.by,
+        door=DOOR,
+    )
+    return _shown(made)
+
+
+@mutation.field("deleteServiceAccount")
+def delete(_root: None, info: Info, *, urn: str) -> bool:
+    """Delete a service account with its tokens. Raises NotFound, for a person also."""
+    by = info.context.by
+    authority.require(by=by, requirement=needs.SERVICES)
+    deletes.delete(urn=service_accounts.get(urn=urn).urn, by=by, door=DOOR)
+    return True
+
+
+def _shown(user: User) -> dict[str, Any]:
+    return {
+        "urn": user.urn,
+        "type": "CORP_USER",
+        "name": user.username.removeprefix(service_accounts.USERNAME_PREFIX),
+        "displayName": user.name,
+        # Programs that write the account as aspects put what it is for into its title.
+        "description": user.description or user.title or None,
+        "createdBy": user.created_by,
+        "createdAt": milliseconds(user.created_at),
+    }
+
+
+BINDABLES = (query, mutation)

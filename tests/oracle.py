@@ -10,8 +10,11 @@ A world is plain data:
     memberships    [[user, group]]
     roles          [[user or group, role]]
     entities       {urn: {"type": str, "owners": [[actor, ownership type or ""]], "domains": [urn], "containers": [urn],
-                          "terms": [urn], "tags": [urn], "instances": [urn], "subjects": [urn]}}
+                          "terms": [urn], "tags": [urn], "instances": [urn], "subjects": [urn],
+                          "properties": {name: [text]}}}
     parents        {node: parent node}          of domains, containers, terms and term groups
+    known          {user: {name: [text]}}       properties of users, as they act
+    action         {name: [text]}               properties of what is done, in every question
 
 Policies are a list of pairs (id, document), where a document is a published dataHubPolicyInfo. DataHub has no deny, so
 a world that needs one wraps it: {"effect": "deny", "document": {...}}.
@@ -113,7 +116,7 @@ def who(world, policies, privilege, resource=None, resource_type=None):
             raise ValueError("who() is for policies that allow")
         if document.get("state") != "ACTIVE" or not lists(document, privilege):
             continue
-        if not resource_matches(world, document, resource, resource_type):
+        if hangs_on_actor(document) or not resource_matches(world, document, resource, resource_type):
             continue
         actors = document.get("actors") or {}
         all_users = all_users or bool(actors.get("allUsers"))
@@ -194,7 +197,7 @@ def applies(world, document, actor, resource, sub_resources, resource_type):
         return False
     if not actor_matches(world, document, actor, resource):
         return False
-    if not resource_matches(world, document, resource, resource_type):
+    if not resource_matches(world, document, resource, resource_type, actor):
         return False
     return sub_resources_pass(world, document, sub_resources)
 
@@ -257,7 +260,7 @@ def owners_spoken_to(world, document, resource):
 # ---- Resources (a.3, a.4) ----
 
 
-def resource_matches(world, document, resource, resource_type):
+def resource_matches(world, document, resource, resource_type, actor=None):
     if document.get("type") == "PLATFORM":
         return True
     block = document.get("resources")
@@ -265,7 +268,7 @@ def resource_matches(world, document, resource, resource_type):
         return True
     if not resource and not resource_type:
         return False
-    return passes_all(world, criteria_of(block), resource, resource_type)
+    return passes_all(world, criteria_of(block), resource, resource_type, actor)
 
 
 def criteria_of(block):
@@ -280,22 +283,79 @@ def criteria_of(block):
     return criteria
 
 
-def passes_all(world, criteria, resource, resource_type):
-    return all(passes(world, criterion, resource, resource_type) for criterion in criteria)
+def passes_all(world, criteria, resource, resource_type, actor=None):
+    return all(passes(world, criterion, resource, resource_type, actor) for criterion in criteria)
 
 
-def passes(world, criterion, resource, resource_type):
+def passes(world, criterion, resource, resource_type, actor=None):
     wanted = criterion.get("values") or []
-    found = values_of(world, criterion["field"].upper(), resource, resource_type)
+    condition = criterion.get("condition") or "EQUALS"
+    if is_property(criterion["field"]):
+        wanted = with_what_is_referred_to(world, criterion, actor)
+        found = property_of(world, criterion["field"], resource, actor)
+        if wanted is None or (len(found) == 0 and not criterion["field"].startswith("PROPERTY.")):
+            return False
+    else:
+        found = values_of(world, criterion["field"].upper(), resource, resource_type)
     if found is None:
         return False
-    condition = criterion.get("condition") or "EQUALS"
     if condition == "EQUALS":
         return any(value in wanted for value in found)
     if condition == "STARTS_WITH":
         return any(value.startswith(prefix) for value in found for prefix in wanted)
     if condition == "NOT_EQUALS":
         return not any(value in wanted for value in found)
+    return False
+
+
+def is_property(field):
+    """PROPERTY.x is the resource's, ACTOR.PROPERTY.x the actor's, ACTION.PROPERTY.x that of what is done (ADR 18)."""
+    return field.startswith(("PROPERTY.", "ACTOR.PROPERTY.", "ACTION.PROPERTY."))
+
+
+def property_of(world, field, resource, actor):
+    name = field[field.index("PROPERTY.") + len("PROPERTY.") :]
+    if field.startswith("ACTOR."):
+        return world.get("known", {}).get(actor, {}).get(name, [])
+    if field.startswith("ACTION."):
+        return world.get("action", {}).get(name, [])
+    return entity(world, resource).get("properties", {}).get(name, [])
+
+
+def with_what_is_referred_to(world, criterion, actor):
+    """The wanted values, ${...} replaced by what it stands for; None when that makes the criterion false.
+
+    A reference names a property of the actor or the action, and of another party than the field. What it stands for
+    may be unknown: then it adds no value, and NOT_EQUALS is false.
+    """
+    party = criterion["field"].partition("PROPERTY.")[0]
+    wanted = []
+    for value in criterion.get("values") or []:
+        if not value.startswith("${"):
+            wanted.append(value)
+            continue
+        referred = value[2:-1]
+        other = referred.partition("PROPERTY.")[0]
+        if not value.endswith("}") or not is_property(referred) or other == "" or other == party:
+            return None
+        found = property_of(world, referred, None, actor)
+        if len(found) == 0 and criterion.get("condition") == "NOT_EQUALS":
+            return None
+        wanted.extend(found)
+    return wanted
+
+
+def hangs_on_actor(document):
+    """Whether one of the criteria looks at the actor or the action, so that the policy names nobody outright."""
+    block = document.get("resources") or {}
+    if document.get("type") == "PLATFORM":
+        return False
+    for criterion in criteria_of(block):
+        if criterion["field"].startswith(("ACTOR.PROPERTY.", "ACTION.PROPERTY.")):
+            return True
+        is_compared = any(value.startswith("${") for value in criterion.get("values") or [])
+        if is_property(criterion["field"]) and is_compared:
+            return True
     return False
 
 
@@ -358,7 +418,10 @@ def sub_resources_pass(world, document, sub_resources):
     for sub_resource in sub_resources:
         if sub_resource == "urn:li:allEntities:all":
             continue
-        if not passes_all(world, constraints.get("criteria") or [], sub_resource, None):
+        criteria = constraints.get("criteria") or []
+        if any(is_property(criterion["field"]) for criterion in criteria):
+            return False
+        if not passes_all(world, criteria, sub_resource, None):
             return False
     return True
 

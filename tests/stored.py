@@ -38,7 +38,8 @@ def _of_people(raw: dict) -> Documents:
     for group in groups:
         found[group, "corpGroupInfo"] = {"admins": [], "members": [], "groups": []}
     for user in raw["users"]:
-        found[user, "corpUserInfo"] = {"active": user not in raw["suspended"]}
+        known = {name: values[0] if len(values) == 1 else values for name, values in raw["known"].get(user, {}).items()}
+        found[user, "corpUserInfo"] = {"active": user not in raw["suspended"], "customProperties": known}
         if joined := [group for member, group in raw["memberships"] if member == user]:
             found[user, "nativeGroupMembership"] = {"nativeGroups": joined}
     for holder in [*raw["users"], *groups]:
@@ -57,6 +58,7 @@ def _of_entities(raw: dict) -> Documents:
             "domains": {"domains": entity["domains"]},
             "glossaryTerms": {"terms": [{"urn": term} for term in entity["terms"]]},
             "querySubjects": {"subjects": [{"entity": subject} for subject in entity["subjects"]]},
+            "structuredProperties": {"properties": [_assigned(*pair) for pair in entity["properties"].items()]},
         }
         found |= {(urn, aspect): said for aspect, said in lists.items() if any(said.values())}
         for container in entity["containers"]:
@@ -67,6 +69,10 @@ def _of_entities(raw: dict) -> Documents:
         aspect, key, needed = _PARENTS[child.split(":")[2]]
         found[child, aspect] = {**needed, key: parent}
     return found
+
+
+def _assigned(name: str, values: list[str]) -> dict:
+    return {"propertyUrn": f"urn:li:structuredProperty:{name}", "values": [{"string": value} for value in values]}
 
 
 def _of_policies(world: World) -> Documents:

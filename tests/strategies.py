@@ -46,12 +46,19 @@ FIELD_VALUES = {
     "DATA_PLATFORM_INSTANCE": INSTANCES,
     "GROUP_MEMBERSHIP": GROUPS,
 }
+#: Names and values of properties, and what criteria on them want: texts, or what another party has there.
+PROPERTIES, TEXTS = ["a", "b"], ["x", "xy", "y"]
+FIELD_VALUES |= {
+    "PROPERTY.a": [*TEXTS, "${ACTOR.PROPERTY.a}", "${ACTION.PROPERTY.a}"],
+    "ACTOR.PROPERTY.a": [*TEXTS, "${ACTION.PROPERTY.a}"],
+    "ACTION.PROPERTY.a": [*TEXTS, "${ACTOR.PROPERTY.b}"],
+}
 CONDITIONS = ["EQUALS", "STARTS_WITH", "NOT_EQUALS"]
 
 
 T = TypeVar("T")
 
-_FACT_BYTES, _POLICY_BYTES, _MOST_POLICIES = 320, 66, 6
+_FACT_BYTES, _POLICY_BYTES, _MOST_POLICIES = 420, 66, 6
 
 
 class Dice:
@@ -108,6 +115,8 @@ def _facts(dice: Dice) -> dict:
         "roles": [[holder, role] for holder in [*USERS, *GROUPS] for role in dice.some(ROLES, 1)],
         "entities": {name: _entity(dice, name) for name in ENTITIES},
         "parents": _parents(dice),
+        "known": {user: _properties(dice) for user in USERS},
+        "action": _properties(dice),
     }
 
 
@@ -124,7 +133,12 @@ def _entity(dice: Dice, name: str) -> dict:
         "tags": dice.some(TAGS),
         "instances": dice.some(INSTANCES, 1) if is_asset else [],
         "subjects": [],
+        "properties": _properties(dice) if is_asset or name in USERS else {},
     }
+
+
+def _properties(dice: Dice) -> dict[str, list[str]]:
+    return {name: found for name in PROPERTIES if (found := dice.some(TEXTS))}
 
 
 def _parents(dice: Dice) -> dict[str, str]:
@@ -209,14 +223,24 @@ def _resources(dice: Dice, odd: bool) -> dict | None:
 
 
 def _criterion(dice: Dice, odd: bool, fields: Sequence[str] = tuple(FIELD_VALUES)) -> dict:
-    name = dice.pick(*fields)
+    about_properties = [one for one in fields if "PROPERTY." in one]
+    is_property = dice.pick(False, False, False, True)
+    if about_properties and is_property:
+        name = dice.pick(*about_properties)
+    else:
+        name = dice.pick(*(one for one in fields if one not in about_properties))
     condition = dice.pick(*CONDITIONS)
     values = dice.some(FIELD_VALUES[name])
     if condition == "STARTS_WITH":
-        values = [value[: dice.pick(len(value), len(value) - 1, 10, 0)] for value in values]
+        values = [_beginning(dice, value) for value in values]
     said = {} if condition == "EQUALS" and dice.pick(True, False) else {"condition": condition}
     item = {"field": name, **said, "values": values}
     return _made_odd(dice, item) if odd else item
+
+
+def _beginning(dice: Dice, value: str) -> str:
+    """Cut a value off, but for what stands for another one."""
+    return value[: dice.pick(len(value), len(value) - 1, 10, 0)] if not value.startswith("${") else value
 
 
 def _made_odd(dice: Dice, item: dict) -> dict:
@@ -226,6 +250,9 @@ def _made_odd(dice: Dice, item: dict) -> dict:
         item | {"field": "COLOUR"},
         item | {"condition": "GREATER_THAN"},
         item | {"field": "COLOUR", "condition": "NOT_EQUALS"},
+        item | {"field": "PROPERTY.a", "values": ["${PROPERTY.b}"]},
+        item | {"field": "ACTOR.PROPERTY.a", "values": ["${ACTOR.PROPERTY.b}"]},
+        item | {"field": "ACTION.PROPERTY.a", "values": ["${ACTOR.PROPERTY.a", "x"]},
     )
 
 

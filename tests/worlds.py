@@ -49,6 +49,8 @@ _FACETS = {
     matching.TAG: ("tags", ()),
     matching.DATA_PLATFORM_INSTANCE: ("instances", ("dataPlatformInstance",)),
 }
+#: Fields of the engine's resources that come from elsewhere.
+_OTHERS = (matching.OWNER, matching.GROUP_MEMBERSHIP)
 
 
 def urn(name: str) -> str:
@@ -125,6 +127,8 @@ def _empty() -> dict:
         "roles": [],
         "entities": {},
         "parents": {},
+        "known": {},
+        "action": {},
     }
 
 
@@ -166,6 +170,7 @@ class World:
         tags: Iterable[str] = (),
         instances: Iterable[str] = (),
         subjects: Iterable[str] = (),
+        properties: Mapping[str, Iterable[str]] | None = None,
     ) -> str:
         """Add an entity. An owner is `name` or `name/ownership type`."""
         known = urn(name)
@@ -178,8 +183,13 @@ class World:
             "tags": urns(tags, "tag"),
             "instances": urns(instances, "instance"),
             "subjects": urns(subjects),
+            "properties": {key: list(values) for key, values in (properties or {}).items()},
         }
         return known
+
+    def knows(self, name: str, **properties: str) -> None:
+        """Note properties of a user."""
+        self.raw["known"].setdefault(urn(name), {}).update({key: [value] for key, value in properties.items()})
 
     def under(self, child: str, parent: str) -> None:
         """Put a domain, container, term or term group under another."""
@@ -200,15 +210,33 @@ class World:
         groups = frozenset(group for user, group in self.raw["memberships"] if user == who)
         holders = groups | {who}
         roles = frozenset(role for holder, role in self.raw["roles"] if holder in holders)
-        return model.Actor(who, groups, roles, is_active=who not in self.raw["suspended"])
+        told = [("ACTOR", self.raw.get("known", {}).get(who, {})), ("ACTION", self.raw.get("action", {}))]
+        circumstances = frozenset(
+            (f"{party}.PROPERTY.{name}", value)
+            for party, found in told
+            for name, values in found.items()
+            for value in values
+        )
+        return model.Actor(who, groups, roles, who not in self.raw["suspended"], circumstances)
+
+    @property
+    def properties(self) -> frozenset[str]:
+        """The fields of all properties that entities have, and of those that policies test."""
+        found = {name for entity in self.raw["entities"].values() for name in entity.get("properties", ())}
+        return frozenset(f"PROPERTY.{name}" for name in found) | {
+            one["field"] for _, raw in self.policies for one in _criteria(raw) if one["field"].startswith("PROPERTY.")
+        }
 
     def resource(self, name: str = "", type: str | None = None, fields: Iterable[str] | None = None) -> Resource:
         """Return the engine's resource with these facets (None: all); without a name, a type alone."""
         entity = self.raw["entities"].get(name, {})
         kind = type or entity.get("type") or name.split(":")[2]
-        wanted = {*_FACETS, matching.OWNER, matching.GROUP_MEMBERSHIP} if fields is None else set(fields)
+        wanted = {*_FACETS, *self.properties, *_OTHERS} if fields is None else set(fields)
         owners = frozenset(Owner(actor, owner_type) for actor, owner_type in entity.get("owners", ()))
         facets = {facet: self._facet(facet, name, entity) for facet in wanted & _FACETS.keys()}
+        for field_name in (one for one in wanted if one.startswith("PROPERTY.")):
+            values = entity.get("properties", {}).get(field_name.removeprefix("PROPERTY."), ())
+            facets[field_name] = frozenset(values)
         if matching.OWNER in wanted:
             facets[matching.OWNER] = frozenset(owner.actor for owner in owners)
         if matching.GROUP_MEMBERSHIP in wanted:
@@ -248,7 +276,7 @@ class World:
         for number, found in enumerate(resources):
             rows += [(number, facet, value, "") for facet, values in found.facets.items() for value in values]
             rows += [(number, matching.OWNER, owner.actor, owner.type) for owner in found.owners]
-        fields = {*_FACETS, matching.OWNER, matching.GROUP_MEMBERSHIP}
+        fields = {*_FACETS, *self.properties, *_OTHERS}
         return Postings(urns=names, types=[found.type for found in resources], fields=fields, rows=rows)
 
     def relatives(self, name: str | None, related: Mapping[str, Iterable[str]]) -> dict[str, list[Resource | None]]:
@@ -285,6 +313,11 @@ def short(statements: Iterable[model.Statement]) -> list[str]:
     view_self = datahub.VIEW_SELF.policy
     policies = {statement.origin.policy for statement in statements}
     return sorted(oracle.SELF_POLICY if name == view_self else name.removeprefix(_POLICY) for name in policies)
+
+
+def _criteria(raw: dict) -> list[dict]:
+    block = oracle.opened(raw)[1].get("resources") or {}
+    return (block.get("filter") or {}).get("criteria") or []
 
 
 def _ownership(owner: str) -> list[str]:

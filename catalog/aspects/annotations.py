@@ -11,9 +11,11 @@ from catalog.aspects.base import (
     Name,
     OwnershipTypeUrn,
     OwnerUrn,
+    PropertyUrn,
     Shape,
     TagUrn,
     TermUrn,
+    described,
     values,
 )
 from catalog.urns import Urn
@@ -21,6 +23,8 @@ from policies.engine import matching
 
 #: How the URNs of the ownership types begin that every installation has.
 SYSTEM_OWNERSHIP = "urn:li:ownershipType:__system__"
+
+_PROPERTY = "urn:li:structuredProperty:"
 
 
 class OwnerEntry(Shape):
@@ -177,3 +181,26 @@ def tags_of(document: Any) -> set[tuple[str, str]]:
         for entry in (field.get("globalTags") or {}).get("tags") or ():
             found.add((field["fieldPath"], entry["tag"]))
     return found
+
+
+class Assignment(Shape):
+    """The values of one structured property; each stands in an object that says its type, `{"string": "gold"}`."""
+
+    propertyUrn: PropertyUrn  # noqa: N815 - DataHub's key
+    values: list[Any] = []
+
+
+class StructuredProperties(Aspect):
+    """Properties whose kinds are entities themselves; they are called by the ids of these."""
+
+    properties: list[Assignment]
+
+    def facts(self, _urn: Urn, /) -> Facts:
+        """Return the properties."""
+        said = {
+            one.propertyUrn.removeprefix(_PROPERTY): [
+                found for value in one.values for found in (value.values() if isinstance(value, dict) else (value,))
+            ]
+            for one in self.properties
+        }
+        return Facts(described(said))

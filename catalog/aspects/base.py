@@ -3,7 +3,7 @@
 Unknown fields are kept and never looked at: clients newer than this house send them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from catalog import urns
 from catalog.urns import Urn
+from policies.engine import properties
 from policies.models.fields import is_storable
 
 #: Fields of facets that policies do not test; they feed lists, search and the pages.
@@ -96,6 +97,7 @@ TermUrn = reference("glossaryTerm")
 NodeUrn = reference("glossaryNode")
 OwnerUrn = reference("corpuser", "corpGroup")
 OwnershipTypeUrn = reference("ownershipType")
+PropertyUrn = reference("structuredProperty")
 RoleUrn = reference("role")
 UserUrn = reference("corpuser")
 GroupUrn = reference("corpGroup")
@@ -106,3 +108,9 @@ Name = Annotated[str, AfterValidator(_check_name)]
 def values(field: str, found: Iterable[str]) -> tuple[FacetValue, ...]:
     """Return a facet value for each text, each once, in order."""
     return tuple(FacetValue(field, value) for value in dict.fromkeys(found))
+
+
+def described(found: Mapping[str, Any]) -> tuple[FacetValue, ...]:
+    """Return a facet value for each value of each property, by the names of these."""
+    facts = properties.facts(found, properties.RESOURCE)
+    return tuple(FacetValue(field, text) for field, texts in facts.items() for text in sorted(texts))

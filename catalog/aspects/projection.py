@@ -2,9 +2,20 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from catalog.aspects.base import ID, NAME_LENGTH, PLATFORM, PROJECT, VERSION_OF, WITHIN, WORD, FacetValue, Facts
+from catalog.aspects.base import (
+    ID,
+    NAME_LENGTH,
+    PLATFORM,
+    PROJECT,
+    VERSION_OF,
+    WITHIN,
+    WORD,
+    FacetValue,
+    Facts,
+    described,
+)
 from catalog.aspects.register import OWNED, PROJECTING, REGISTRATION
 from catalog.urns import Urn
 from policies.engine import matching
@@ -65,7 +76,10 @@ def project(
 def facts(name: str, text: str, urn: Urn) -> Facts:
     """Return what one document of an aspect we own says about the entity."""
     # Read by the parser that the door used: of a key that comes twice both must take the same one.
-    return OWNED[name].model_validate(json.loads(text)).facts(urn)
+    document = json.loads(text)
+    found = OWNED[name].model_validate(document).facts(urn)
+    custom = document.get("customProperties")
+    return replace(found, facets=(*found.facets, *described(custom))) if isinstance(custom, dict) and custom else found
 
 
 def _of_urn(urn: Urn) -> set[FacetValue]:

@@ -53,6 +53,7 @@ OWNED: Mapping[str, type[Aspect]] = MappingProxyType(
         "roleProperties": access.RoleProperties,
         "schemaMetadata": assets.SchemaMetadata,
         "status": annotations.Status,
+        "structuredProperties": annotations.StructuredProperties,
         "subTypes": annotations.SubTypes,
         "tagProperties": structure.TagProperties,
     }

@@ -7,11 +7,12 @@ show nothing, and that depends on the roles of the actor (rules/datazone.md DZ-5
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyroaring import FrozenBitMap
 
+from policies.engine.conditional import Conditional, Own, itself, kind_of
 from policies.engine.matching import (
     EVERYONE,
     IN_ANY_GROUP,
@@ -21,7 +22,7 @@ from policies.engine.matching import (
     owner_token,
     resource_tokens,
 )
-from policies.engine.model import SYSTEM_ACTOR, Actor, Cover, Coverage, Effect, Statement
+from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage, Effect, Statement
 from policies.engine.postings import NONE, Postings, union
 from policies.engine.snapshot import Snapshot
 
@@ -46,7 +47,7 @@ def covered(postings: Postings, coverage: Coverage) -> Covered:
     """
     if coverage.is_everything:
         return Covered(postings.everything, NONE)
-    own = _Own(postings, coverage.actor)
+    own = Own(postings, coverage.actor)
     allowed = [(cover.statement.restriction is None, own.reached(cover)) for cover in coverage.allows]
     return _settled(
         union(reached for is_plain, reached in allowed if is_plain),
@@ -60,16 +61,20 @@ class Reach:
 
     One posting a token: the entities that some statement gives to whoever has the token, and to owners what the token
     owns. An actor's reach is the union over its tokens, so actors share the work for their groups and roles, and those
-    with the same tokens share all.
+    with the same tokens share all. What statements with provisos give is worked out for each actor.
     """
 
     def __init__(self, postings: Postings, snapshot: Snapshot, privilege: str) -> None:
         self._postings = postings
         kinds: tuple[dict[str, list[FrozenBitMap]], ...] = (defaultdict(list), defaultdict(list), defaultdict(list))
-        for statement in snapshot.listed(privilege):
+        listed = snapshot.listed(privilege)
+        self._open = Conditional(postings, [statement for statement in listed if statement.provisos])
+        for statement in listed:
+            if statement.provisos:
+                continue
             extent = postings.extent(statement.resources)
             for token in statement.actors.tokens:
-                kinds[_kind(statement)][token].append(extent)
+                kinds[kind_of(statement)][token].append(extent)
         self._kinds = tuple(
             _Given(postings, {token: union(extents) for token, extents in kind.items()}) for kind in kinds
         )
@@ -80,14 +85,18 @@ class Reach:
             return Covered(self._postings.everything, NONE)
         if not actor.is_active:
             return Covered(NONE, NONE)
-        return _settled(*(kind.to(actor) for kind in self._kinds))
+        given = [kind.to(actor) for kind in self._kinds]
+        if self._open.statements:
+            given = [one | more for one, more in zip(given, self._open.to(actor), strict=True)]
+        return _settled(*given)
 
     def counts(self, actors: Iterable[Actor]) -> dict[str, int]:
         """Return, for each actor, how many entities it certainly reaches (restricted allows left out)."""
         counted: dict[str, int] = {}
         alike: dict[tuple[object, ...], int] = {}
         for actor in actors:
-            key = (actor.is_active, actor.urn == SYSTEM_ACTOR, *(kind.key(actor) for kind in self._kinds))
+            kinds = (kind.key(actor) for kind in self._kinds)
+            key = (actor.is_active, actor.urn == SYSTEM_ACTOR, *kinds, self._open.key(actor))
             found = alike.get(key)
             if found is None:
                 found = alike[key] = len(self.of(actor).certain)
@@ -129,7 +138,7 @@ class _Given:
         found = [held for holder in holders if (held := self._to_holder(holder))]
         found += [self._named[token] for token in (tokens & self._tokens) - holders]
         if ONESELF in self._named:
-            found.append(self._named[ONESELF] & _itself(self._postings, actor))
+            found.append(self._named[ONESELF] & itself(self._postings, actor))
         return union(found)
 
     def _to_holder(self, holder: str) -> FrozenBitMap:
@@ -174,13 +183,17 @@ def who(snapshot: Snapshot, privilege: str, resource: Resource | None) -> Who:
 
     A deny takes out exactly whom it names: of everybody all, of all groups every group and `is_all_groups`, of a group
     that group. It does not take its members out of other names, since nothing is expanded: `decide` is exact for one
-    actor. That everybody may use some privileges on itself is not told.
+    actor. An allow with provisos names nobody, a deny with provisos whomever it may deny. That everybody may use some
+    privileges on itself is not told.
     Raises MissingFact when a facet that one of the statements tests was not loaded.
     """
     allowed: set[str] = set()
     denied: set[str] = set()
     for statement in snapshot.about(privilege, resource):
-        (denied if statement.effect is Effect.DENY else allowed).update(_named_by(statement, resource))
+        if statement.effect is Effect.DENY:
+            denied |= _named_by(statement, resource)
+        elif not statement.provisos:
+            allowed |= _named_by(statement, resource)
     if EVERYONE in denied:
         allowed.clear()
     if IN_ANY_GROUP in denied:
@@ -212,46 +225,6 @@ def _settled(plain: FrozenBitMap, limited: FrozenBitMap, denied: FrozenBitMap) -
     if not limited and not denied:
         return Covered(plain, NONE)
     return Covered(plain - limited - denied, limited - denied)
-
-
-def _kind(statement: Statement) -> int:
-    """Return the place of a statement among plain allows, restricted allows and denies."""
-    if statement.effect is Effect.DENY:
-        return 2
-    return 0 if statement.restriction is None else 1
-
-
-class _Own:
-    """What one actor is or owns, each kind of ownership looked up once: many statements speak to owners alike."""
-
-    def __init__(self, postings: Postings, actor: Actor) -> None:
-        self._postings = postings
-        self._actor = actor
-        self._found: dict[tuple[bool, bool, frozenset[str] | None], FrozenBitMap] = {}
-
-    def reached(self, cover: Cover) -> FrozenBitMap:
-        """Return the entities that a cover reaches."""
-        extent = self._postings.extent(cover.selector)
-        if cover.is_unconditional:
-            return extent
-        key = (cover.is_self, cover.is_owned, cover.owner_types)
-        own = self._found.get(key)
-        if own is None:
-            own = self._found[key] = union(self._kinds(cover))
-        return extent & own
-
-    def _kinds(self, cover: Cover) -> Iterator[FrozenBitMap]:
-        if cover.is_self:
-            yield _itself(self._postings, self._actor)
-        if cover.is_owned:
-            types: Collection[str | None] = (None,) if cover.owner_types is None else cover.owner_types
-            for owner_type in types:
-                yield self._postings.owned(self._actor.holders, owner_type)
-
-
-def _itself(postings: Postings, actor: Actor) -> FrozenBitMap:
-    number = postings.number(actor.urn)
-    return NONE if number is None else FrozenBitMap((number,))
 
 
 def _owner_type(token: str) -> str | None:

@@ -233,9 +233,9 @@ class Crowds:
             others = base.others - extra if extra else base.others
             for number in alike.entities:
                 # Most owners are among those whom the base names, and a union costs more than looking first.
-                found = [some for near in self._near(slice_, number, towards) if (some := near & others)]
-                if found:
-                    more[number] = union(found)
+                unnamed = [some for near in self._near(slice_, number, towards) if (some := near & others)]
+                if unnamed:
+                    more[number] = union(unnamed)
         return Crowd(alike, base.people[0], extra, more)
 
     def _named(self, number: int, kind: int) -> FrozenBitMap:

@@ -6,6 +6,7 @@ Collect the statements that match; if one denies the answer is no; else if one a
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from policies.engine import provisos
 from policies.engine.matching import Resource, resource_tokens
 from policies.engine.model import (
     SYSTEM_ACTOR,
@@ -78,7 +79,7 @@ def decide_requirement(
 
 
 def matches(statement: Statement, question: Question) -> bool:
-    """Whether one statement speaks to a question: privilege, actor, resource, sub-resources, cheapest test first."""
+    """Whether one statement speaks to a question: its parts in the order of what they cost."""
     actor, resource = question.actor, question.resource
     tokens = statement.actors.tokens
     return (
@@ -89,6 +90,7 @@ def matches(statement: Statement, question: Question) -> bool:
         )
         and statement.resources.covers(resource)
         and constraint_holds(statement, question.subresources)
+        and provisos.hold(statement, actor, resource)
     )
 
 

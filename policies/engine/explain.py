@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from policies.engine import telling
 from policies.engine.matching import (
     BRANCH,
     CONTAINER,
@@ -32,6 +33,7 @@ from policies.engine.matching import (
     resource_tokens,
 )
 from policies.engine.model import Actor, Decision, Missing, Question, Statement
+from policies.engine.provisos import failing, known_of
 from policies.engine.snapshot import Snapshot, constraint_holds
 
 #: Gives the display name of a URN, or the URN itself where there is none.
@@ -72,6 +74,7 @@ class Part(StrEnum):
     RESOURCE = "resource"
     SUBRESOURCE = "subresource"
     BRANCH = "branch"
+    PROPERTY = "property"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +169,15 @@ def because(statement: Statement, question: Question, name_of: NameOf) -> str:
     resource = question.resource
     if resource is not None:
         clauses += [
-            _held(criterion, resource, name_of)
+            telling.held(criterion, who="", what=telling.called(resource))
+            if telling.is_property(criterion.field)
+            else _held(criterion, resource, name_of)
             for criterion in statement.resources.criteria
             if criterion.holds(resource.values(criterion.field))
         ]
+    lacking = failing(statement, question.actor, resource)
+    who, what = name_of(question.actor.urn), telling.called(resource)
+    clauses += [telling.held(one, who=who, what=what) for one in statement.provisos if one not in lacking]
     return sentence(clause for clause in clauses if clause)
 
 
@@ -195,6 +203,10 @@ def _lacks(statement: Statement, question: Question, tokens: frozenset[str], nam
     if not constraint_holds(statement, question.subresources):
         said = "It does not allow every tag that the question touches."
         yield Lack(Part.SUBRESOURCE, said, Missing(None, "MANAGE_POLICIES"))
+    known = known_of(question.actor)
+    for proviso in failing(statement, question.actor, resource):
+        said = telling.failed(proviso, known, who=name_of(question.actor.urn), what=telling.called(resource))
+        yield Lack(Part.PROPERTY, sentence([said]), Missing(None, "MANAGE_POLICIES"))
 
 
 def _tokens(question: Question) -> frozenset[str]:
@@ -229,7 +241,7 @@ def _ownership(statement: Statement, actor: Actor, resource: Resource, name_of: 
             title = f" as {name_of(owner.type)}" if owner.type else ""
             who = name_of(actor.urn)
             holder = who if owner.actor == actor.urn else f"{who}'s group {name_of(owner.actor)}"
-            return f"{holder} owns {_it(resource)}{title}"
+            return f"{holder} owns {telling.called(resource)}{title}"
     return ""
 
 
@@ -288,16 +300,22 @@ def _held(criterion: Criterion, resource: Resource, name_of: NameOf) -> str:
             return f"it is a {resource.type}"
         case Condition.EQUALS:
             found = sorted(criterion.values & resource.values(criterion.field))
-            return f"{_it(resource)} {has} {_names(found, name_of)}"
+            return f"{telling.called(resource)} {has} {_names(found, name_of)}"
         case Condition.STARTS_WITH if criterion.field == ID:
             return ""
         case Condition.STARTS_WITH:
             return f"its {criterion.field} begins with {_names(sorted(criterion.values), str)}"
         case Condition.NOT_EQUALS:
-            return f"{_it(resource)} {has_not} {_names(sorted(criterion.values), name_of)}" if criterion.values else ""
+            return (
+                f"{telling.called(resource)} {has_not} {_names(sorted(criterion.values), name_of)}"
+                if criterion.values
+                else ""
+            )
 
 
 def _wanted(criterion: Criterion, resource: Resource, name_of: NameOf) -> str:
+    if telling.is_property(criterion.field):
+        return telling.failed(criterion, {}, who="", what=telling.called(resource))
     if criterion.field == CREATION:
         is_meant = YES in criterion.values
         return f"it is about {'making one' if is_meant else 'what exists'}, the question about the other"
@@ -308,18 +326,14 @@ def _wanted(criterion: Criterion, resource: Resource, name_of: NameOf) -> str:
     match criterion.condition:
         case Condition.EQUALS:
             wanted = _names(sorted(criterion.values), name_of) if criterion.values else "anything: no value is wanted"
-            return f"{_it(resource)} {has_not} {wanted}"
+            return f"{telling.called(resource)} {has_not} {wanted}"
         case Condition.STARTS_WITH if criterion.field == ID:
-            return f"{_it(resource)} has no object id"
+            return f"{telling.called(resource)} has no object id"
         case Condition.STARTS_WITH:
             return f"its {criterion.field} does not begin with {_names(sorted(criterion.values), str)}"
         case Condition.NOT_EQUALS:
             found = sorted(criterion.values & resource.values(criterion.field))
-            return f"{_it(resource)} {has} {_names(found, name_of)}"
-
-
-def _it(resource: Resource) -> str:
-    return f"the {resource.type}" if resource.type else "the resource"
+            return f"{telling.called(resource)} {has} {_names(found, name_of)}"
 
 
 def _names(values: list[str], name_of: NameOf) -> str:

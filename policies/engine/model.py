@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from policies.engine.matching import EVERYONE, IN_ANY_GROUP, ActorMatch, Resource, Selector
+from policies.engine.properties import Proviso
 from policies.engine.restrictions import Restriction, Slice
 
 #: The actor as which the product itself acts: always allowed, nothing else is read (rules/datahub.md a.1).
@@ -38,13 +39,15 @@ class Code(StrEnum):
 class Actor:
     """Who is asking: a user with its groups and roles already resolved.
 
-    `roles` are its own and those of its groups, one hop (rules/datahub.md a.2).
+    `roles` are its own and those of its groups, one hop (rules/datahub.md a.2). `circumstances` are the properties that
+    are known of it and of what it does in this question, as pairs of field and value (`policies.engine.properties`).
     """
 
     urn: str
     groups: frozenset[str] = frozenset()
     roles: frozenset[str] = frozenset()
     is_active: bool = True
+    circumstances: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def holders(self) -> frozenset[str]:
@@ -72,7 +75,8 @@ class Statement:
     """The smallest rule: these actors may (or may not) use these privileges on these resources.
 
     `privileges` is expanded: wildcards and implications were resolved when the policy was compiled. `subresources`
-    applies to each sub-resource of a question; None when the statement does not look at them.
+    applies to each sub-resource of a question; None when the statement does not look at them. It speaks only to actors
+    and actions for which every one of its `provisos` holds; a statement with provisos has no restriction.
     """
 
     origin: Origin
@@ -82,6 +86,7 @@ class Statement:
     resources: Selector
     subresources: Selector | None = None
     restriction: Restriction | None = None
+    provisos: tuple[Proviso, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

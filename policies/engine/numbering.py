@@ -16,7 +16,8 @@ class Numbering:
     """The tables. Changing them is for whoever builds a snapshot; `seal` ends every round of changes.
 
     `_by_token` has the tokens of who an actor is, `_towards` those of what it is to the resource. Columns on TYPE are
-    apart because the sets of a type are kept; what the others say of a resource is for `_covering`.
+    apart because the sets of a type are kept; what the others say of a resource is for `_covering`. `_provided` are the
+    statements with provisos, `_compared` has the fields of the resource that these test.
     """
 
     __slots__ = (
@@ -24,10 +25,12 @@ class Numbering:
         "_by_privilege",
         "_by_token",
         "_columns",
+        "_compared",
         "_constrained",
         "_covering",
         "_denies",
         "_free",
+        "_provided",
         "_restricted",
         "_statements",
         "_subfields",
@@ -44,12 +47,14 @@ class Numbering:
         self._by_token: dict[str, int] = {}
         self._towards: dict[str, int] = {}
         self._subfields: dict[str, int] = {}
+        self._compared: dict[str, int] = {}
         self._columns: dict[Slot, Column] = {}
         self._type_columns: tuple[Column, ...] = ()
         self._covering = Covering({}, 0)
         self._denies = 0
         self._restricted = 0
         self._constrained = 0
+        self._provided = 0
         self._without_resource = 0
 
     def _copy_from(self, other: Self) -> None:
@@ -60,9 +65,11 @@ class Numbering:
         self._by_token = other._by_token.copy()
         self._towards = other._towards.copy()
         self._subfields = other._subfields.copy()
+        self._compared = other._compared.copy()
         self._columns = {key: kept.copy() for key, kept in other._columns.items()}
         self._denies, self._restricted = other._denies, other._restricted
         self._constrained, self._without_resource = other._constrained, other._without_resource
+        self._provided = other._provided
 
     def _insert(self, policy: str, statements: tuple[Statement, ...]) -> None:
         numbers = []
@@ -87,6 +94,7 @@ class Numbering:
         self._denies |= bit if statement.effect is Effect.DENY else 0
         self._restricted |= bit if statement.restriction is not None else 0
         self._constrained |= bit if statement.subresources is not None else 0
+        self._provided |= bit if statement.provisos else 0
         self._without_resource |= 0 if statement.resources.needs_resource else bit
 
     def _remove(self, policy: str) -> None:
@@ -112,6 +120,7 @@ class Numbering:
         self._denies &= ~bit
         self._restricted &= ~bit
         self._constrained &= ~bit
+        self._provided &= ~bit
         self._without_resource &= ~bit
 
     def _entries(self, statement: Statement) -> Iterator[tuple[dict[str, int], str]]:
@@ -124,6 +133,8 @@ class Numbering:
         if statement.subresources is not None:
             for field in statement.subresources.fields:
                 yield self._subfields, field
+        for field in {proviso.field for proviso in statement.provisos if proviso.is_about_resource}:
+            yield self._compared, field
 
     def _seal(self) -> None:
         everything = (1 << len(self._statements)) - 1
@@ -135,11 +146,14 @@ class Numbering:
         )
 
     def _each(self, bits: int) -> Iterator[Statement]:
+        return (statement for _, statement in self._bits(bits))
+
+    def _bits(self, bits: int) -> Iterator[tuple[int, Statement]]:
         while bits:
             low = bits & -bits
             statement = self._statements[low.bit_length() - 1]
             if statement is not None:
-                yield statement
+                yield low, statement
             bits ^= low
 
 

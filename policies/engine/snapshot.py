@@ -12,6 +12,7 @@ a privilege on a type of resource. Decisions are not kept.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Self, TypeVar
 
+from policies.engine import provisos
 from policies.engine.matching import (
     EVERYONE,
     IN_ANY_GROUP,
@@ -23,7 +24,7 @@ from policies.engine.matching import (
     Resource,
     owner_token,
 )
-from policies.engine.model import SYSTEM_ACTOR, Actor, Cover, Coverage, Effect, Question, Statement
+from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage, Effect, Question, Statement
 from policies.engine.numbering import Numbering, union
 
 Key = TypeVar("Key")
@@ -31,8 +32,6 @@ Kept = TypeVar("Kept")
 
 #: How many statement sets are kept of each kind. Each takes a kilobyte or two at 10,000 statements.
 _KEPT = 2048
-
-_OWNER_OF_TYPE = f"{OWNER_OF_ANY_TYPE}:"
 
 
 class Snapshot(Numbering):
@@ -108,10 +107,12 @@ class Snapshot(Numbering):
                 live = self._covering.keep(live, resource)
         if live and question.subresources and live & self._constrained:
             live = self._constrain(live, question.subresources)
+        if live and self._provided and live & self._provided:
+            live = self._provide(live, actor, resource)
         return live
 
     def about(self, privilege: str, resource: Resource | None) -> tuple[Statement, ...]:
-        """Return the statements on a privilege that cover a resource, whomever they speak to.
+        """Return the statements on a privilege that cover a resource, whomever they speak to and on which provisos.
 
         Raises MissingFact when a facet that one of them tests was not loaded.
         """
@@ -144,6 +145,7 @@ class Snapshot(Numbering):
         if found is None:
             live = self._listing(key)
             fields = {column.field for column in self._columns.values() if column.mentions & live}
+            fields.update(field for field, bits in self._compared.items() if bits & live)
             if any(bits & live for token, bits in self._towards.items() if token != ONESELF):
                 fields.add(OWNER)
             subfields = frozenset(field for field, bits in self._subfields.items() if bits & live)
@@ -181,7 +183,8 @@ class Snapshot(Numbering):
         named = self._speaking_to(actor)
         towards = union(self._towards.values())
         tokens = actor.tokens
-        covers = [_cover(statement, tokens) for statement in self.select(live & (named | towards))]
+        found = (provisos.cover_of(statement, actor, tokens) for statement in self.select(live & (named | towards)))
+        covers = [cover for cover in found if cover is not None]
         return Coverage(
             actor=actor,
             allows=tuple(cover for cover in covers if cover.statement.effect is Effect.ALLOW),
@@ -256,20 +259,35 @@ class Snapshot(Numbering):
                     yield tested & ~column.keep(tested, resource.values(column.field))
         if question.subresources:
             yield live & ~self._constrain(live, question.subresources)
+        yield from self._short_of(live & self._provided, actor, resource)
 
     def _listing(self, privileges: Iterable[str]) -> int:
         return union(self._by_privilege.get(privilege, 0) for privilege in privileges)
 
     def _constrain(self, live: int, subresources: tuple[Resource, ...]) -> int:
         """Keep the statements whose constraint every sub-resource passes: one statement covers all (a.5)."""
-        rest = live & self._constrained
-        while rest:
-            low = rest & -rest
-            statement = self._statements[low.bit_length() - 1]
-            if statement is not None and not constraint_holds(statement, subresources):
-                live ^= low
-            rest ^= low
+        for bit, statement in self._bits(live & self._constrained):
+            if not constraint_holds(statement, subresources):
+                live ^= bit
         return live
+
+    def _provide(self, live: int, actor: Actor, resource: Resource | None) -> int:
+        """Keep the statements whose provisos hold."""
+        known = provisos.known_of(actor)
+        for bit, statement in self._bits(live & self._provided):
+            if not all(proviso.holds(known, resource) for proviso in statement.provisos):
+                live ^= bit
+        return live
+
+    def _short_of(self, live: int, actor: Actor, resource: Resource | None) -> Iterator[int]:
+        """Give the statements of which at least one proviso does not hold, those of which two do not, and so on."""
+        levels: list[int] = []
+        for bit, statement in self._bits(live):
+            for level in range(len(provisos.failing(statement, actor, resource))):
+                if level == len(levels):
+                    levels.append(0)
+                levels[level] |= bit
+        yield from levels
 
 
 def constraint_holds(statement: Statement, subresources: tuple[Resource, ...]) -> bool:
@@ -293,18 +311,6 @@ def _remember(kept: dict[Key, Kept], key: Key, found: Kept) -> None:
     if len(kept) >= _KEPT:
         kept.clear()
     kept[key] = found
-
-
-def _cover(statement: Statement, named: frozenset[str]) -> Cover:
-    tokens = statement.actors.tokens
-    types = frozenset(token.removeprefix(_OWNER_OF_TYPE) for token in tokens if token.startswith(_OWNER_OF_TYPE))
-    return Cover(
-        statement=statement,
-        is_unconditional=not tokens.isdisjoint(named),
-        is_owned=OWNER_OF_ANY_TYPE in tokens or bool(types),
-        owner_types=None if OWNER_OF_ANY_TYPE in tokens else types,
-        is_self=ONESELF in tokens,
-    )
 
 
 def _in_order(statements: Iterable[Statement]) -> tuple[Statement, ...]:

@@ -10,9 +10,11 @@ Whether a user is suspended follows from two aspects and is not a column's to de
 `active: true` every night does not lift a suspension made here.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from policies.engine import properties, provisos
 from policies.models.people import GroupProfile, User
 from policies.models.roles import Role
 
@@ -37,6 +39,9 @@ ROLES = "roleMembership"
 SERVICE_ACCOUNT = "SERVICE_ACCOUNT"
 
 Place = tuple[str, str]
+
+#: Stands in the text of `extra` of those who have properties.
+_CUSTOM = '"customProperties":{"'
 
 #: Column → the places that hold it, the deciding one first. The address comes from the source first: whoever may edit
 #: the editable part of a profile must not be able to take over another person's address.
@@ -118,6 +123,19 @@ def edit(row: Row, changes: Mapping[str, str]) -> None:
             else:
                 document.pop(key, None)
     reduce(row, documents)
+
+
+def circumstances(email: str, extra: str) -> frozenset[tuple[str, str]]:
+    """Return what is known of a user when it acts, from its columns (`extra` as text): its address, its properties.
+
+    These are what only its source, or who manages users, can write; what people say of themselves is not among them.
+    The address wins over a property of that name.
+    """
+    custom: Any = {}
+    if _CUSTOM in extra:
+        custom = json.loads(extra).get(USER_INFO, {}).get("kept", {}).get("customProperties")
+    said = (custom if isinstance(custom, dict) else {}) | ({"email": email} if email else {})
+    return provisos.circumstances(properties.facts(said, properties.ACTOR))
 
 
 def is_service(document: Json | None) -> bool:

@@ -22,6 +22,7 @@ def proposals(world: World) -> list:
             "globalTags": {"tags": [{"tag": tag} for tag in entity["tags"]]},
             "domains": {"domains": entity["domains"]},
             "glossaryTerms": {"terms": [{"urn": term} for term in entity["terms"]]},
+            "structuredProperties": {"properties": [_assigned(*pair) for pair in entity["properties"].items()]},
         }
         found += [said(urn, aspect, document) for aspect, document in documents.items()]
         found += [said(urn, "container", {"container": container}) for container in entity["containers"]]
@@ -37,7 +38,14 @@ def proposals(world: World) -> list:
 
 def people(world: World) -> list:
     """Return what tells the house everything about the people of a world, roles aside."""
-    found = [said(user, "corpUserInfo", {"active": user not in world.raw["suspended"]}) for user in world.raw["users"]]
+    found = [
+        said(
+            user,
+            "corpUserInfo",
+            {"active": user not in world.raw["suspended"], "customProperties": _known(world, user)},
+        )
+        for user in world.raw["users"]
+    ]
     found += [
         said(group, "corpGroupInfo", {"admins": [], "members": [], "groups": []}) for group in world.raw["groups"]
     ]
@@ -45,6 +53,15 @@ def people(world: World) -> list:
         groups = [group for member, group in world.raw["memberships"] if member == user]
         found.append(said(user, "nativeGroupMembership", {"nativeGroups": groups}))
     return found
+
+
+def _assigned(name: str, values: list[str]) -> dict:
+    return {"propertyUrn": f"urn:li:structuredProperty:{name}", "values": [{"string": value} for value in values]}
+
+
+def _known(world: World, user: str) -> dict:
+    """Return the properties of a user; one that has several values is a list."""
+    return {name: values if values[1:] else values[0] for name, values in world.raw["known"].get(user, {}).items()}
 
 
 def store(world: World) -> None:

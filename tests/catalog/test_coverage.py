@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from catalog import queries
 from catalog.facets import OrmFacetSource
 from catalog.models import Entity, prefix_range
+from policies import queries as people
 from policies.engine import matching
 from policies.engine.evaluate import decide
 from policies.engine.matching import ActorMatch, Condition, Criterion, Selector
 from policies.engine.model import Cover, Coverage, Effect, Origin, Question, Statement
 from tests.catalog.conftest import said, tell, undone
 from tests.catalog.generated import store
-from tests.strategies import ACTORS, ENTITIES, PRIVILEGES, UNKNOWN_ENTITY, worlds
+from tests.strategies import ACTORS, ENTITIES, PRIVILEGES, UNKNOWN_ENTITY, USERS, worlds
 
 pytestmark = pytest.mark.django_db
 
@@ -25,6 +26,8 @@ FIELDS = {
     matching.TAG,
     matching.DATA_PLATFORM_INSTANCE,
     matching.GROUP_MEMBERSHIP,
+    "PROPERTY.a",
+    "PROPERTY.b",
 }
 with_database = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -38,9 +41,13 @@ def test_the_facts_are_those_of_the_world(world) -> None:
         store(world)
         asked = [*ENTITIES, UNKNOWN_ENTITY]
         loaded = OrmFacetSource().load(urns=asked, fields=FIELDS)
+        actors = people.actors(urns=USERS)
+    for urn, actor in actors.items():
+        known = {pair for pair in world.actor(urn).circumstances if pair[0].startswith("ACTOR.")}
+        assert actor.circumstances == known
     assert set(loaded) == set(asked)
     for urn in asked:
-        expected = world.resource(urn)
+        expected = world.resource(urn, fields=FIELDS)
         assert (loaded[urn].urn, loaded[urn].type) == (urn, expected.type)
         assert dict(loaded[urn].facets) == dict(expected.facets)
         assert loaded[urn].owners == expected.owners

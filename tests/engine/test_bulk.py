@@ -18,7 +18,10 @@ from tests import oracle, strategies
 from tests.worlds import World, criterion, denying, document, matching_all, urn
 
 PRIVILEGE = "VIEW_ENTITY_PAGE"
-FIELDS = ("OWNER", "DOMAIN", "CONTAINER", "GLOSSARY", "TAG", "DATA_PLATFORM_INSTANCE", "GROUP_MEMBERSHIP")
+FIELDS = (
+    *("OWNER", "DOMAIN", "CONTAINER", "GLOSSARY", "TAG", "DATA_PLATFORM_INSTANCE", "GROUP_MEMBERSHIP"),
+    *("PROPERTY.a", "PROPERTY.b"),
+)
 
 
 def postings(world: World, *, is_closed: bool = True, fields=FIELDS) -> Postings:

@@ -27,7 +27,9 @@ REACHED = [
     "constraint spelled policyConstraints",
     "constraint spelled privilegeConstraints",
     "constraint on any sub-resource",
+    *(f"{field} compared {outcome}" for field in FIELDS if "PROPERTY." in field for outcome in "+-"),
     "odd field",
+    "odd reference",
     "odd condition",
     "owner through a group",
     "owner of a type",
@@ -53,13 +55,13 @@ def seen_in_policy(world: World, asked: Asked, raw: dict) -> Iterator[str]:
     place = (asked.resource, asked.type)
     if not oracle.actor_matches(world.raw, document, asked.actor, asked.resource):
         return
-    is_resource = oracle.resource_matches(world.raw, document, *place)
+    is_resource = oracle.resource_matches(world.raw, document, *place, actor=asked.actor)
     is_sub = oracle.sub_resources_pass(world.raw, document, asked.subresources)
     block = document["resources"]
     if asked.subresources and is_resource and block is not None:
         yield from seen_in_constraints(asked, block, is_sub)
     if is_sub and document["type"] == "METADATA" and block is not None and any(place):
-        yield from seen_in_criteria(world, block, place)
+        yield from seen_in_criteria(world, block, place, asked.actor)
     if is_resource and is_sub:
         yield from seen_in_match(world, asked, document)
 
@@ -103,7 +105,7 @@ def seen_in_actors(world: World, asked: Asked, form: str, actors: dict) -> Itera
         yield "role through a group"
 
 
-def seen_in_criteria(world: World, block: dict, place: tuple) -> Iterator[str]:
+def seen_in_criteria(world: World, block: dict, place: tuple, actor: str) -> Iterator[str]:
     """Name the criteria that alone decide whether a block covers the place."""
     criteria = oracle.criteria_of(block)
     if block.get("filter") is None:
@@ -112,13 +114,17 @@ def seen_in_criteria(world: World, block: dict, place: tuple) -> Iterator[str]:
         return
     item = criteria[0]
     condition = item.get("condition", "EQUALS")
-    passes = oracle.passes(world.raw, item, *place)
+    passes = oracle.passes(world.raw, item, *place, actor=actor)
+    references = [value for value in item["values"] if value.startswith("${")]
     if item["field"] not in FIELDS:
         yield "odd field"
+    elif any(value not in strategies.FIELD_VALUES[item["field"]] for value in references):
+        yield "odd reference"
     elif condition not in strategies.CONDITIONS:
         yield "odd condition"
     else:
-        yield f"{item['field']} {condition} {'+' if passes else '-'}"
+        said = {condition, "compared"} if references == item["values"] else {condition}
+        yield from (f"{item['field']} {one} {'+' if passes else '-'}" for one in said)
     if passes and item["field"] in ("DOMAIN", "CONTAINER", "GLOSSARY") and condition == "EQUALS" and place[0]:
         facts = world.raw["entities"].get(place[0], {})
         direct = {*facts.get("domains", []), *facts.get("containers", []), *facts.get("terms", []), place[0]}
@@ -165,7 +171,7 @@ def reached() -> Counter[str]:
     counts: Counter[str] = Counter()
 
     @settings(
-        max_examples=2500,
+        max_examples=4000,
         derandomize=True,
         database=None,
         deadline=None,
@@ -175,7 +181,7 @@ def reached() -> Counter[str]:
     @given(world=strategies.worlds(), questions=st.lists(strategies.questions(), min_size=10, max_size=10))
     def look(world: World, questions: list[Asked]) -> None:
         found: set[str] = set()
-        for asked in [*questions, *strategies.every_question()[::3]]:
+        for asked in [*questions, *strategies.every_question()[::4]]:
             found.update(seen(world, asked))
         parents = world.raw["parents"]
         if any(parents.get(parent) == child for child, parent in parents.items()):

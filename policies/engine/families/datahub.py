@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from types import MappingProxyType
 
-from policies.engine.families import vocabulary
+from policies.engine.families import datahub_properties, vocabulary
 from policies.engine.families.document import Json, Reader
 from policies.engine.matching import (
     CONTAINER,
@@ -32,6 +32,7 @@ from policies.engine.matching import (
     owner_token,
 )
 from policies.engine.model import Effect, Origin, Statement
+from policies.engine.properties import Proviso
 from policies.engine.requirements import Need, Quantifier, Requirement, alternatives
 
 NAME = "datahub"
@@ -39,7 +40,7 @@ NAME = "datahub"
 PLATFORM, METADATA = "PLATFORM", "METADATA"
 ACTIVE, INACTIVE, DRAFT = "ACTIVE", "INACTIVE", "DRAFT"
 
-#: Fields a criterion may name, and the two older names.
+#: Fields a criterion may name beside properties (`datahub_properties`), and the two older names.
 FIELDS = (TYPE, URN, OWNER, DOMAIN, CONTAINER, TAG, GLOSSARY, DATA_PLATFORM_INSTANCE, GROUP_MEMBERSHIP)
 _OLDER_FIELDS = {"RESOURCE_TYPE": TYPE, "RESOURCE_URN": URN}
 
@@ -96,6 +97,7 @@ def compile(document: Mapping[str, Json], origin: Origin) -> tuple[Statement, ..
     is_platform = document.get("type") == PLATFORM
     block = None if is_platform else document.get("resources")
     resources = document.get("resources") or {}
+    criteria, provisos = _criteria(block or {})
     constraints = resources.get(CONSTRAINTS)
     if constraints is None:
         constraints = resources.get(_OLDER_CONSTRAINTS)
@@ -104,8 +106,9 @@ def compile(document: Mapping[str, Json], origin: Origin) -> tuple[Statement, ..
         effect=Effect.ALLOW,
         actors=_actors(document.get("actors") or {}, is_platform=is_platform),
         privileges=vocabulary.datahub().widen(document.get("privileges") or ()),
-        resources=EVERYTHING if block is None else Selector(_criteria(block), needs_resource=True),
+        resources=EVERYTHING if block is None else Selector(criteria, needs_resource=True),
         subresources=None if constraints is None else Selector(_filter(constraints)),
+        provisos=provisos,
     )
     return (statement,)
 
@@ -212,7 +215,13 @@ def _check_filter(reader: Reader, value: Json, pointer: str) -> None:
         place = f"{pointer}/criteria/{index}"
         criterion = reader.mapping(item, place)
         reader.known_keys(criterion, _CRITERION_FIELDS, place)
-        reader.choice(criterion.get("field"), (*FIELDS, *_OLDER_FIELDS), f"{place}/field")
+        field = criterion.get("field")
+        has_properties = pointer.endswith("/filter")
+        if has_properties and datahub_properties.is_meant(field):
+            datahub_properties.check(reader, field, criterion.get("values"), place)
+        else:
+            others = datahub_properties.FIELDS if has_properties else ()
+            reader.choice(field, (*FIELDS, *_OLDER_FIELDS, *others), f"{place}/field")
         reader.choice(criterion.get("condition"), tuple(Condition), f"{place}/condition", default=Condition.EQUALS)
         if criterion.get("values") is None:
             reader.note("required", f"{place}/values", "Give the list of values.")
@@ -254,16 +263,20 @@ def _actors(actors: Mapping[str, Json], *, is_platform: bool) -> ActorMatch:
     return ActorMatch(frozenset(tokens))
 
 
-def _criteria(block: Mapping[str, Json]) -> tuple[Criterion, ...]:
+def _criteria(block: Mapping[str, Json]) -> tuple[tuple[Criterion, ...], tuple[Proviso, ...]]:
     """Read the filter, or else the deprecated fields as criteria (a.4)."""
     if block.get("filter") is not None:
-        return _filter(block["filter"])
+        found = [datahub_properties.read(item) or _criterion(item) for item in block["filter"].get("criteria") or ()]
+        return (
+            tuple(one for one in found if isinstance(one, Criterion)),
+            tuple(one for one in found if isinstance(one, Proviso)),
+        )
     criteria = []
     if block.get("type") is not None:
         criteria.append(Criterion(TYPE, Condition.EQUALS, frozenset({block["type"]})))
     if block.get("resources") is not None and not block.get("allResources"):
         criteria.append(Criterion(URN, Condition.EQUALS, frozenset(block["resources"])))
-    return tuple(criteria)
+    return tuple(criteria), ()
 
 
 def _filter(match: Mapping[str, Json]) -> tuple[Criterion, ...]:

@@ -1,0 +1,123 @@
+"""Conditions on properties: of the resource, of the actor, of the action, and comparisons between them.
+
+A property of the resource is a facet like any other (`PROPERTY.status`). What hangs on who asks, or on what they are
+doing, is a proviso: for one actor and one action it comes down to a plain criterion on the resource, or to yes or no.
+So decisions, lists and reports see facets only, once it is known who asks.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.engine.matching import Condition, Criterion, Resource
+
+#: How the field of a property begins, by whose it is. What follows is its name, in its own letter case.
+RESOURCE, ACTOR, ACTION = "PROPERTY.", "ACTOR.PROPERTY.", "ACTION.PROPERTY."
+_PARTIES = (RESOURCE, ACTOR, ACTION)
+
+#: Longest name and longest value that can be told apart, in characters. A longer value is known by its beginning and
+#: a digest; no policy names one.
+NAME_LENGTH, VALUE_LENGTH = 55, 500
+_DIGEST = 64
+
+#: How a value refers to a property of the actor or the action: ${ACTOR.PROPERTY.department}.
+_OPENING, _CLOSING = "${", "}"
+
+
+def party(field: str) -> str:
+    """Return how the field of a property begins, '' for a field that is none or has no name that can be stored."""
+    found = next((start for start in _PARTIES if field.startswith(start)), "")
+    name = field.removeprefix(found)
+    return found if found and name.strip() == name and 0 < len(name) <= NAME_LENGTH and name.isprintable() else ""
+
+
+def is_reference(value: str) -> bool:
+    """Whether a value stands for something else, well said or not."""
+    return value.startswith(_OPENING)
+
+
+def reference(value: str) -> str:
+    """Return the field that a value refers to, '' when it is no reference to a property of the actor or the action."""
+    if not (is_reference(value) and value.endswith(_CLOSING)):
+        return ""
+    field = value[len(_OPENING) : -len(_CLOSING)]
+    return field if party(field) in (ACTOR, ACTION) else ""
+
+
+def referring(field: str) -> str:
+    """Return the value that refers to a field."""
+    return f"{_OPENING}{field}{_CLOSING}"
+
+
+def texts(value: Any) -> frozenset[str]:
+    """Return the values of a property that came as JSON; null, an empty text and an empty list are no value.
+
+    Numbers and booleans are as JSON writes them, whole numbers without a fraction; an object is its JSON in the order
+    of its keys. Raises RecursionError for what is nested too deeply.
+    """
+    match value:
+        case None | "":
+            return frozenset()
+        case str():
+            return frozenset((_shortened(value),))
+        case list():
+            return frozenset(text for one in value for text in texts(one))
+        case float() if value.is_integer():
+            return frozenset((str(int(value)),))
+        case _:
+            return frozenset((_shortened(json.dumps(value, sort_keys=True, separators=(",", ":"))),))
+
+
+def facts(properties: Mapping[str, Any], start: str) -> dict[str, frozenset[str]]:
+    """Return field → values of properties as they came; `start` says whose they are. Names nobody can ask for go."""
+    return {f"{start}{name}": texts(value) for name, value in properties.items() if party(f"{start}{name}")}
+
+
+@dataclass(frozen=True, slots=True)
+class Proviso:
+    """A criterion that hangs on who asks or what they do: by its field, or by the fields that its values refer to."""
+
+    field: str
+    condition: Condition
+    values: frozenset[str]
+    references: frozenset[str] = frozenset()
+
+    @property
+    def is_about_resource(self) -> bool:
+        """Whether it compares a property of the resource."""
+        return self.field.startswith(RESOURCE)
+
+    @property
+    def mentions(self) -> frozenset[str]:
+        """The fields of actor and action that it looks at."""
+        return self.references if self.is_about_resource else self.references | {self.field}
+
+    def settled(self, known: Mapping[str, frozenset[str]]) -> Criterion | bool:
+        """Return what is left for these facts about actor and action: a criterion on the resource, or the outcome.
+
+        What is not known makes it false, under NOT_EQUALS too: nobody gets in by keeping something back.
+        """
+        nothing = frozenset[str]()
+        if self.condition is Condition.NOT_EQUALS and not self.references <= known.keys():
+            return False
+        wanted = self.values.union(*(known.get(field, nothing) for field in self.references))
+        criterion = Criterion(self.field, self.condition, wanted)
+        if self.is_about_resource:
+            return criterion
+        return self.field in known and criterion.holds(known[self.field])
+
+    def holds(self, known: Mapping[str, frozenset[str]], resource: Resource | None) -> bool:
+        """Whether it holds for these facts and this resource. Raises MissingFact for a facet that was not loaded."""
+        found = self.settled(known)
+        if isinstance(found, bool):
+            return found
+        return resource is not None and found.holds(resource.values(self.field))
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= VALUE_LENGTH:
+        return text
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return text[: VALUE_LENGTH - _DIGEST] + digest

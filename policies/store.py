@@ -26,7 +26,7 @@ from policies.engine.model import Origin, Statement
 from policies.engine.snapshot import Snapshot
 from policies.errors import Unavailable
 from policies.kept import memory
-from policies.models import Policy, PolicyVersion
+from policies.models import Policy, PolicyEvent, PolicyVersion
 
 log = logging.getLogger(__name__)
 
@@ -46,12 +46,14 @@ Stamp = tuple[int, int]
 class Held:
     """What a process holds: the snapshot, the stamp of each policy in it, and when it was last compared.
 
-    `since` is when the process went over to it from an earlier one, in Unix time; None for the first.
+    `event` is the number of the last write that is in it; 0 for none. `since` is when the process went over to it from
+    an earlier one, in Unix time; None for the first.
     """
 
     snapshot: Snapshot
     stamps: Mapping[str, Stamp]
-    looked_at: float
+    event: int
+    looked_at: float = float("-inf")
     since: float | None = None
 
 
@@ -167,10 +169,11 @@ def _look() -> Snapshot:
 
 
 def _load(version: int) -> Held:
+    event = _last_event()
     with _no_collecting():
         documents = list(_documents(_active()))
         snapshot = Snapshot.build(version, [*families.implicit(), *_compiled(documents)])
-    return Held(snapshot, {one.urn: one.stamp for one in documents}, float("-inf"))
+    return Held(snapshot, {one.urn: one.stamp for one in documents}, event)
 
 
 @contextmanager
@@ -186,14 +189,41 @@ def _no_collecting() -> Iterator[None]:
 
 
 def _catch_up(held: Held, version: int) -> Held:
-    """Read and compile only the policies whose stamp moved; a vanished or inactive one has no statements."""
+    """Read and compile only the policies that were written since; a vanished or inactive one has no statements."""
+    written = _written_since(held, version)
+    event, urns = written if written is not None else (_last_event(), _moved(held))
+    wanted = list(urns)
+    changed: dict[str, tuple[Statement, ...]] = dict.fromkeys(wanted, ())
+    stamps = {urn: stamp for urn, stamp in held.stamps.items() if urn not in changed}
+    for start in range(0, len(wanted), _CHUNK):
+        documents = list(_documents(_active().filter(urn__in=wanted[start : start + _CHUNK])))
+        changed.update(_compiled(documents))
+        stamps.update((one.urn, one.stamp) for one in documents)
+    return Held(held.snapshot.replace(version, changed), stamps, event)
+
+
+def _written_since(held: Held, version: int) -> tuple[int, frozenset[str]] | None:
+    """Return the number of the last event and the policies written since, as the events tell.
+
+    None when they are too many, or do not tell of every version in between: then the policies have to be compared.
+    Writers queue (`PolicyVersion.bump`), so events have the order of their versions.
+    """
+    later = PolicyEvent.objects.filter(id__gt=held.event).order_by("id")
+    events = list(later.values_list("id", "policy_version", "policy_urn")[:_CHUNK])
+    told = {number for _, number, _ in events}
+    if len(events) == _CHUNK or any(number not in told for number in range(version, held.snapshot.version, -1)):
+        return None
+    return events[-1][0], frozenset(urn for _, _, urn in events)
+
+
+def _last_event() -> int:
+    return PolicyEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
+
+
+def _moved(held: Held) -> frozenset[str]:
+    """Return the policies whose stamp moved, and those that came or went."""
     stored = {urn: (key, own) for urn, key, own in _active().values_list("urn", "pk", "version")}
-    gone = held.stamps.keys() - stored.keys()
-    moved = [urn for urn, stamp in stored.items() if held.stamps.get(urn) != stamp]
-    changed: dict[str, tuple[Statement, ...]] = dict.fromkeys(gone, ())
-    for start in range(0, len(moved), _CHUNK):
-        changed.update(_compiled(_documents(_active().filter(urn__in=moved[start : start + _CHUNK]))))
-    return Held(held.snapshot.replace(version, changed), stored, float("-inf"))
+    return frozenset(urn for urn, _ in stored.items() ^ held.stamps.items())
 
 
 def _active() -> QuerySet[Policy]:

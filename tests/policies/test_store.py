@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from policies import authority, store
 from policies.errors import Unavailable
-from policies.models import Policy, PolicyVersion
+from policies.models import Policy, PolicyEvent, PolicyVersion
 from policies.services import bootstrap, policies, tokens
 
 ROOT = "urn:li:corpuser:datahub"
@@ -77,6 +77,49 @@ def test_nothing_of_the_policies_is_in_the_shared_cache_and_nothing_there_change
     store.drop()
     assert (store.refresh(), origins()) == (version, before)
     cache.delete_many(names)
+
+
+def stored(urn, **changes):
+    policies.create(
+        urn=urn, draft=policies.Draft("datahub", {**DRAFT.document, **changes}), by=authority.SYSTEM, door="test"
+    )
+
+
+@pytest.mark.django_db
+def test_what_was_written_is_read_and_nothing_else(django_assert_num_queries):
+    """As many policies as there are, the events tell which to read: version, events, one policy, version again."""
+    bootstrap.run()
+    before = origins()
+    with transaction.atomic():
+        stored(FREE)
+    with django_assert_num_queries(4) as read:
+        assert origins() == before | {FREE}
+    assert FREE in read.captured_queries[2]["sql"]
+    policies.set_state(urn=FREE, state="INACTIVE", by=authority.SYSTEM, door="test")
+    assert origins() == before
+    policies.delete(urn=FREE, by=authority.SYSTEM, door="test")
+    stored(f"{FREE}-2")
+    stored(f"{FREE}-3", state="INACTIVE")
+    assert origins() == before | {f"{FREE}-2"}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("missing", ["all", "one", "none of too many"])
+def test_where_the_events_do_not_tell_everything_the_policies_are_compared(monkeypatch, missing):
+    bootstrap.run()
+    stored(FREE)
+    before = origins()
+    policies.delete(urn=FREE, by=authority.SYSTEM, door="test")
+    stored(f"{FREE}-2")
+    if missing == "none of too many":
+        monkeypatch.setattr(store, "_CHUNK", 2)
+    else:
+        untold = PolicyEvent.objects.filter(policy_version=PolicyVersion.current() - (missing == "one"))
+        assert untold.delete()[0] == 1
+    assert origins() == before - {FREE} | {f"{FREE}-2"}
+    held = store.held()
+    assert held is not None
+    assert set(held.stamps) == set(Policy.objects.filter(state="ACTIVE").values_list("urn", flat=True))
 
 
 @pytest.mark.django_db

@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("", include("catalog.doors.authzen.urls")),
     path("", include("catalog.doors.gms.urls")),
+    path("", include("catalog.doors.openapi.urls")),
     path("", include("catalog.doors.gms.signing_urls")),
     path("", include("catalog.doors.graphql.urls")),
     path("", include("policies.doors.scim.urls")),

@@ -3,9 +3,11 @@
 from catalog.queries.coverage import covered, reached_by_any
 from catalog.queries.documents import StoredAspect, aspect, aspects, deprecated, documents, texts
 from catalog.queries.lists import contents, entities, get, members, parents, search, values_of, within
+from catalog.queries.relationships import Related, related
 from catalog.queries.viewing import hidden, may_view, redacted, viewable
 
 __all__ = [
+    "Related",
     "StoredAspect",
     "aspect",
     "aspects",
@@ -21,6 +23,7 @@ __all__ = [
     "parents",
     "reached_by_any",
     "redacted",
+    "related",
     "search",
     "texts",
     "values_of",

@@ -27,6 +27,7 @@ NAMES = {
     "RECORD": '"resource": {"type": "record", "id": "1"}',
     "ACTION": '"action": {"name": "fly"}',
     "NO_ID": "00000000-0000-0000-0000-000000000000",
+    "NO_TRACE": "0" * 32,
 }
 
 DOORS = """
@@ -170,6 +171,18 @@ gms-auth-sign-up | POST /auth/signUp | 400 400 400 400 400
 auth/signUp | POST /auth/signUp/ | 400 400 400 400 400
 graphql | POST /api/graphql | 401 200 200 200 200
 graphql-v2 | POST /api/v2/graphql | 401 200 200 200 200
+openapi-entities | GET /openapi/v3/entity/dataset | 401 200 200 200 200
+openapi-entities | POST /openapi/v3/entity/dataset | 401 400 400 400 400
+openapi-entities | PATCH /openapi/v3/entity/dataset | 401 400 400 400 400
+openapi-batch-get | POST /openapi/v3/entity/dataset/batchGet | 401 400 400 400 400
+openapi-scroll | POST /openapi/v3/entity/scroll | 401 200 200 200 200
+openapi-entity | GET /openapi/v3/entity/dataset/ORDERS | 401 200 200 200 200
+openapi-entity | POST /openapi/v3/entity/dataset/ORDERS/status | 401 403 202 403 202 | {"value": {"removed": false}}
+openapi-entity | PATCH /openapi/v3/entity/dataset/ORDERS/status | 401 400 400 400 400
+openapi-entity | DELETE /openapi/v3/entity/role/urn:li:role:none | 401 403 403 403 200
+openapi-relationships | GET /openapi/relationships/v1/?urn=ORDERS&direction=OUTGOING | 401 200 200 200 200
+openapi-trace | POST /openapi/v1/trace/write/NO_TRACE | 401 200 200 200 200
+openapi/v1/trace/write/<str:trace> | POST /openapi/v1/trace/write/NO_TRACE/ | 401 200 200 200 200
 api/graphql | POST /api/graphql/ | 401 200 200 200 200
 api/v2/graphql | POST /api/v2/graphql/ | 401 200 200 200 200
 api-entity | DELETE /api/v1/entities/ORDERS/ | 401 403 403 403 204

@@ -1,6 +1,7 @@
 """What arrives in a body: JSON objects, whatever their headers say, and their members."""
 
 import json
+from collections.abc import Collection
 from typing import Any, NoReturn
 
 from django.http import HttpRequest
@@ -10,6 +11,9 @@ from policies.errors import Invalid, PolicyAppError
 
 #: Largest body, in bytes; clients fill a batch up to 15 MiB.
 LARGEST = 16 * 1024 * 1024
+
+#: Most levels of lists and objects inside one another: a document of 100, and what it is sent in.
+DEEPEST = 150
 
 _BIGGEST = 2**31 - 1
 
@@ -23,6 +27,23 @@ class TooLarge(PolicyAppError):
 
 def read(request: HttpRequest) -> dict[str, Any]:
     """Return the JSON object in the body. Raises Invalid and TooLarge."""
+    found = _read(request)
+    if not isinstance(found, dict):
+        raise _wrong("body.shape", "", "The body must be a JSON object.")
+    return found
+
+
+def read_list(request: HttpRequest, *, most: int) -> list[Any]:
+    """Return the JSON list in the body, of at most so many entries. Raises Invalid and TooLarge."""
+    found = _read(request)
+    if not isinstance(found, list):
+        raise _wrong("body.shape", "", "The body must be a JSON list.")
+    if len(found) > most:
+        raise _wrong("list.long", "", f"The list has at most {most} entries.")
+    return found
+
+
+def _read(request: HttpRequest) -> Any:
     raw = request.body
     if len(raw) > LARGEST:
         raise TooLarge(f"The body is larger than {LARGEST} bytes.")
@@ -34,9 +55,23 @@ def read(request: HttpRequest) -> dict[str, Any]:
         raise _wrong("body.json", "", "The body is nested too deeply.") from None
     except ValueError as error:
         raise _wrong("body.json", "", f"The body is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise _wrong("body.shape", "", "The body must be a JSON object.")
+    # What reads it later walks it recursively, on stacks deeper than this one.
+    if raw.count(b"[") + raw.count(b"{") > DEEPEST and _is_deeper(found, DEEPEST):
+        raise _wrong("body.json", "", f"The body is nested more than {DEEPEST} levels deep.")
     return found
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    level = [value]
+    for _ in range(levels + 1):
+        level = [inner for one in level for inner in _inside(one) if isinstance(inner, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Collection[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def text(body: dict[str, Any], name: str, default: str | None = None) -> str:

@@ -35,6 +35,11 @@ class Filter:
     asks_removed: bool
 
 
+def everything(*, with_removed: bool) -> Filter:
+    """Return the filter that keeps every entity."""
+    return Filter(Q(), with_removed)
+
+
 def read(found: Any, place: str) -> Filter | None:
     """Return a filter, None where there is none. Raises Invalid for fields and conditions that nobody knows."""
     if found is None:

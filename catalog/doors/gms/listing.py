@@ -26,7 +26,7 @@ def search(request: HttpRequest, by: Actor) -> HttpResponse:
     body = bodies.read(request)
     text = bodies.text(body, "input", "*")
     asked = filters.read(body.get("filter"), "/filter")
-    urns, facts = _page(body, _found(bodies.text(body, "entity"), text, asked, by))
+    urns, facts = _page(body, found(bodies.text(body, "entity"), text, asked, by))
     return answers.value(
         {
             "from": facts["start"],
@@ -57,7 +57,8 @@ def _page(body: dict[str, Any], rows: QuerySet[Any]) -> tuple[list[str], dict[st
     return urns, {"start": start, "count": count, "total": rows.count()}
 
 
-def _found(entity: str, text: str, asked: Filter | None, by: Actor) -> QuerySet[Any]:
+def found(entity: str, text: str, asked: Filter | None, by: Actor) -> QuerySet[Any]:
+    """Return what a search of one type finds and the caller may view; removed ones if the filter speaks of them."""
     if entity in PEOPLE_TYPES:
         if asked is not None:
             raise Invalid.one(code="filter.type", pointer="/filter", detail=f"A search of {entity} takes no filter.")

@@ -5,6 +5,7 @@ read by nobody.
 """
 
 import re
+from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
 
@@ -41,7 +42,7 @@ def aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
             [
                 ("version", str(version)),
                 ("aspect", answers.joined([(names.full_name(name), found.document)])),
-                ("systemMetadata", _metadata(found)),
+                ("systemMetadata", metadata(found)),
             ]
         )
     )
@@ -53,14 +54,14 @@ def entity(_request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     found = queries.aspects(urn=parsed.text)
     if found is None:
         raise NotFound(f"There is no entity {parsed.text}.")
-    aspects = answers.joined((name, answers.joined([("value", one.document)])) for name, one in _shown(found).items())
+    aspects = answers.joined((name, answers.joined([("value", one.document)])) for name, one in shown(found).items())
     return answers.text(answers.joined([("urn", answers.encoded(parsed.text)), ("aspects", aspects)]))
 
 
 def entity_v2(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     """Answer aspects of an entity in envelopes, all or those listed; the key alone says that there is no entity."""
     parsed = readable(urn, by)
-    found = _shown(queries.aspects(urn=parsed.text) or {})
+    found = shown(queries.aspects(urn=parsed.text) or {})
     key = found.get(parsed.key_aspect) or StoredAspect(parsed.key_aspect, answers.encoded(parsed.key_document))
     listed = _listed(request.GET.get("aspects"))
     wanted = {
@@ -87,7 +88,8 @@ def readable(text: str, by: Actor) -> Urn:
     return parsed
 
 
-def _shown(found: dict[str, StoredAspect]) -> dict[str, StoredAspect]:
+def shown(found: Mapping[str, StoredAspect]) -> dict[str, StoredAspect]:
+    """Return documents without those that hold a secret."""
     return {name: one for name, one in found.items() if name not in SECRET}
 
 
@@ -104,7 +106,7 @@ def _envelope(one: StoredAspect) -> str:
     return answers.joined(members)
 
 
-def _metadata(one: StoredAspect) -> str:
+def metadata(one: StoredAspect) -> str:
     """Return what came with the write, or at least when it was."""
     return one.system_metadata or answers.encoded({"lastObserved": _milliseconds(one)})
 

@@ -7,14 +7,14 @@ from django.views.decorators.http import require_safe
 from catalog.doors.gms import answers
 from policies.guard import public
 
-#: The newest release whose clients keep to the calls of this door. From 1.0.1 on they take OpenAPI and write traces.
-_VERSION = "v1.0.0"
+#: The release whose calls are answered here: from 1.0.1 on clients take OpenAPI and write traces.
+_VERSION = "v1.3.0"
 
 _CONFIG = {
     # The text, not the boolean: clients take anything else for another server.
     "noCode": "true",
     "versions": {"acryldata/datahub": {"version": _VERSION, "commit": "authzsite"}},
-    "patchCapable": False,
+    "patchCapable": True,
     "statefulIngestionCapable": True,
     "supportsImpactAnalysis": False,
     "retention": "true",

@@ -1,0 +1,48 @@
+"""Entities as this protocol writes them: the URN, and each aspect under its own name with its document as `value`."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from catalog import urns
+from catalog.doors.gms import answers, reading
+from catalog.doors.gms.callers import is_open
+from catalog.queries import StoredAspect
+from policies import authority
+from policies.authority import Ask, Asked
+from policies.engine.families import datahub
+from policies.engine.model import Actor
+
+
+def entity(
+    urn: str, found: Mapping[str, StoredAspect], *, names: Collection[str] | None = None, with_metadata: bool = False
+) -> str:
+    """Return an entity as JSON, with all its aspects or those named; what holds a secret is never among them."""
+    aspects = (
+        (name, aspect(one, with_metadata=with_metadata))
+        for name, one in reading.shown(found).items()
+        if names is None or name in names
+    )
+    return answers.joined([("urn", answers.encoded(urn)), *aspects])
+
+
+def aspect(one: StoredAspect, *, with_metadata: bool = False) -> str:
+    """Return one aspect as JSON."""
+    more = [("systemMetadata", reading.metadata(one))] if with_metadata else []
+    return answers.joined([("value", one.document), *more])
+
+
+def listed(entries: Iterable[str]) -> str:
+    """Return a JSON list of what is JSON already."""
+    return "[" + ", ".join(entries) + "]"
+
+
+def readable(found: Collection[str], by: Actor) -> frozenset[str]:
+    """Return those of these that the caller may read, asked for all of them at once."""
+    asked = [urn for urn in dict.fromkeys(found) if not is_open(urns.type_of(urn))]
+    requirement = datahub.groups()["entity.read"]
+    decisions = (
+        authority.answer_many(asks=[(by, Ask(requirement, Asked(urn, urns.type_of(urn)))) for urn in asked])
+        if asked
+        else []
+    )
+    refused = {urn for urn, decision in zip(asked, decisions, strict=True) if not decision.is_allowed}
+    return frozenset(found) - refused

@@ -1,0 +1,107 @@
+"""What entities say of one another: the facts about them, and what ties people to people, under DataHub's names."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from django.db.models import CharField, F, Q, Value
+
+from catalog import urns as urn_room
+from catalog.aspects.base import ACCESS_ROLE, ASSET, ROLE_GROUP, ROLE_USER, SUBJECT
+from catalog.models import Entity, Facet
+from catalog.queries import viewing
+from policies import authority
+from policies.authority import Ask, Asked
+from policies.engine import matching
+from policies.engine.families import datahub
+from policies.engine.model import Actor
+from policies.models.fields import is_storable
+from policies.queries import relations
+from policies.queries.relations import Ties
+
+#: Field of a fact → what the relationship is called that it makes.
+NAMES: Mapping[str, str] = {
+    ACCESS_ROLE: "AssociatedWith",
+    ASSET: "DataProductContains",
+    matching.CONTAINER: "IsPartOf",
+    matching.DATA_PLATFORM_INSTANCE: "IsPartOf",
+    matching.DOMAIN: "AssociatedWith",
+    matching.GLOSSARY: "TermedWith",
+    matching.OWNER: "OwnedBy",
+    matching.TAG: "TaggedWith",
+    ROLE_GROUP: "Has",
+    ROLE_USER: "Has",
+    SUBJECT: "IsAssociatedWith",
+}
+
+_PART = "IsPartOf"
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """The other side of a relationship."""
+
+    name: str
+    urn: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Part of a list of relationships, by name and URN. `rows` were on the page, `shown` may be named to the caller."""
+
+    total: int
+    rows: int
+    shown: tuple[Related, ...]
+
+
+def related(*, urn: str, is_incoming: bool, names: Collection[str], start: int, count: int, by: Actor) -> Page:
+    """Return a page of what an entity is related to; `names` empty means every relationship.
+
+    Two queries, and those of what the caller may view. Entities that the caller may not view, and users, groups, roles
+    and policies where they may not be listed, are counted and not named.
+    """
+    if not is_storable(urn):
+        return Page(0, 0, ())
+    found = _incoming(urn) if is_incoming else _outgoing(urn)
+    # Alike for all, and without an order of their own: else they could not be put together.
+    parts = [
+        rows.order_by()
+        .annotate(relationship=Value(name, output_field=CharField()), other=F(path))
+        .values_list("relationship", "other")
+        for name, rows, path in found
+        if not names or name in names
+    ]
+    if not parts:
+        return Page(0, 0, ())
+    whole = parts[0].union(*parts[1:]) if len(parts) > 1 else parts[0].distinct()
+    page = [Related(*row) for row in whole.order_by("relationship", "other")[start : start + count]]
+    concealed = _concealed({one.urn for one in page}, by=by)
+    return Page(whole.count(), len(page), tuple(one for one in page if one.urn not in concealed))
+
+
+def _outgoing(urn: str) -> Iterator[Ties]:
+    for name, field in _fields():
+        yield name, Facet.objects.filter(entity__urn=urn, field__in=field).exclude(value=urn), "value"
+    yield _PART, Entity.objects.filter(urn=urn, parent__isnull=False), "parent"
+    yield from relations.outgoing(urn=urn)
+
+
+def _incoming(urn: str) -> Iterator[Ties]:
+    for name, field in _fields():
+        yield name, Facet.objects.filter(~Q(entity__urn=urn), field__in=field, value=urn), "entity__urn"
+    yield _PART, Entity.objects.filter(parent=urn), "urn"
+    yield from relations.incoming(urn=urn)
+
+
+def _fields() -> Iterator[tuple[str, list[str]]]:
+    for name in dict.fromkeys(NAMES.values()):
+        yield name, [field for field, one in NAMES.items() if one == name]
+
+
+def _concealed(found: Collection[str], *, by: Actor) -> frozenset[str]:
+    types = {urn: urn_room.type_of(urn) for urn in found}
+    kinds = sorted(urn_room.PEOPLE_TYPES & set(types.values()))
+    reading = datahub.groups()["entity.read"]
+    decisions = authority.answer_many(asks=[(by, Ask(reading, Asked("", kind))) for kind in kinds]) if kinds else []
+    closed = {kind for kind, decision in zip(kinds, decisions, strict=True) if not decision.is_allowed}
+    ordinary = [urn for urn, type_ in types.items() if type_ not in urn_room.PEOPLE_TYPES]
+    return viewing.hidden(urns=ordinary, by=by) | {urn for urn, type_ in types.items() if type_ in closed}

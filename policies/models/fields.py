@@ -12,6 +12,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import lookups
+from django.db.models.functions import Lower
 
 if TYPE_CHECKING:
     _Char = models.CharField[Any, Any]
@@ -79,6 +80,15 @@ class UrnField(BytewiseCharField):
         name, path, args, kwargs = super().deconstruct()
         del kwargs["max_length"]
         return name, path, args, kwargs
+
+
+# Of bytewise text both databases change the letters of ASCII only, as `folded` does.
+BytewiseCharField.register_lookup(Lower)
+
+
+def folded(text: str) -> str:
+    """Return a text as `column__lower` has it: the letters of ASCII are small, others stay."""
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
 class JsonText(str):

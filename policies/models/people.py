@@ -6,12 +6,13 @@ its profile.
 
 import hashlib
 import secrets
+import uuid
 from typing import ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, Group, PermissionsMixin
 from django.db import models
 from django.db.models import F, Q, Value
-from django.db.models.functions import Concat
+from django.db.models.functions import Concat, Lower
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
@@ -27,6 +28,8 @@ SYSTEM_USERNAME = "__datahub_system"
 
 #: Longest name or title of a person, group, role or policy, in characters.
 NAME_LENGTH = 255
+#: Longest id that a source of people gives them, in characters.
+EXTERNAL_ID_LENGTH = 255
 #: Longest user name and longest id of a group or role, in characters.
 IDENTIFIER_LENGTH = 200
 
@@ -51,8 +54,9 @@ class User(AbstractBaseUser, PermissionsMixin):
     """A person or a service that can be asked about and, with a credential, can ask.
 
     `state` is what counts: SUSPENDED when the status or the source that delivers the user says so. `extra` keeps the
-    parts of the user's aspects that no column holds (services.aspects). `is_staff` and `is_superuser` open Django's
-    admin and mean nothing to the engine.
+    parts of the user's aspects that no column holds (services.aspects). `scim_id` is what sources of people call the
+    user, `external_id` and `delivered` what they say of it that no aspect has a place for (services.provisioning).
+    `is_staff` and `is_superuser` open Django's admin and mean nothing to the engine.
     """
 
     class State(models.TextChoices):
@@ -79,6 +83,9 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_staff = models.BooleanField(default=False)
     object_id = models.CharField(max_length=24, unique=True, default=new_object_id, editable=False)
     session_epoch = models.PositiveIntegerField(default=0, editable=False)
+    scim_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    external_id = BytewiseCharField(max_length=EXTERNAL_ID_LENGTH, blank=True, editable=False, db_index=True)
+    delivered = JsonTextField(default=dict, blank=True, editable=False)
     extra = JsonTextField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     created_by = UrnField(editable=False)
@@ -109,6 +116,8 @@ class User(AbstractBaseUser, PermissionsMixin):
             models.Index(fields=["kind", "is_removed", "urn"], name="user_listed"),
             # Few are removed: counts of the others leave these out.
             models.Index(fields=["id"], condition=Q(is_removed=True), name="user_removed"),
+            # Sources of people look users up by name, whatever its letters' size.
+            models.Index(Lower("username"), name="user_folded"),
         ]
 
     def __str__(self) -> str:
@@ -183,6 +192,8 @@ class GroupProfile(models.Model):
     email = models.CharField(max_length=320, blank=True)
     origin = models.CharField(max_length=16, choices=Origin, default=Origin.NATIVE)
     is_removed = models.BooleanField(default=False)
+    scim_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    external_id = BytewiseCharField(max_length=EXTERNAL_ID_LENGTH, blank=True, editable=False, db_index=True)
     extra = JsonTextField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     created_by = UrnField(editable=False)

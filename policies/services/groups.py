@@ -62,7 +62,7 @@ def create(
             Membership(user=user, group=group.group, is_native=not is_external, is_external=is_external)
             for user in users
         )
-        _record_members(doing, group, added=users)
+        record_members(doing, group, added=users)
         role_service.hold(holder=group, roles=roles, doing=doing)
     return group
 
@@ -128,7 +128,7 @@ def add_members(*, urn: str, members: Sequence[str], by: Actor, door: str) -> li
         Membership.objects.bulk_create(
             Membership(user=user, group=group.group, is_native=True) for user in added if user.pk not in rows
         )
-        _record_members(doing, group, added=added)
+        record_members(doing, group, added=added)
     return [user.urn for user in added]
 
 
@@ -148,7 +148,7 @@ def remove_members(*, urn: str, members: Sequence[str], by: Actor, door: str) ->
         touched = Membership.objects.filter(group=group.group_id, user__in=removed)
         touched.filter(is_external=False).delete()
         touched.update(is_native=False)
-        _record_members(doing, group, removed=removed)
+        record_members(doing, group, removed=removed)
     return [user.urn for user in removed]
 
 
@@ -171,7 +171,7 @@ def put_into(*, user: str, groups: Sequence[str], by: Actor, door: str) -> list[
         moved = {one.group_id for one in touched}
         changed = [row for row in rows if row.group_id in moved or row in new]
         for row in changed:
-            _record_members(doing, row, added=[found])
+            record_members(doing, row, added=[found])
     return [row.urn for row in changed]
 
 
@@ -182,7 +182,7 @@ def join(*, user: User, groups: Sequence[str], doing: Change) -> None:
     rows = _joinable(groups, doing.by)
     Membership.objects.bulk_create(Membership(user=user, group=row.group, is_native=True) for row in rows)
     for row in rows:
-        _record_members(doing, row, added=[user])
+        record_members(doing, row, added=[user])
 
 
 def _joinable(groups: Sequence[str], by: Actor) -> list[GroupProfile]:
@@ -252,9 +252,10 @@ def _users(urns: Sequence[str], pointer: str) -> list[User]:
     return [rows[urn] for urn in dict.fromkeys(urns)]
 
 
-def _record_members(
+def record_members(
     doing: Change, group: GroupProfile, *, added: Iterable[User] = (), removed: Iterable[User] = ()
 ) -> None:
+    """Say who is in a group now, and who is not any more."""
     before, after = [user.urn for user in removed], [user.urn for user in added]
     doing.touched.update(before, after)
     if before or after:

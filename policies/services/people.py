@@ -75,10 +75,11 @@ def add(
     kind: str = User.Kind.PERSON,
     password: str | None = None,
     object_id: str | None = None,
+    row: User | None = None,
 ) -> User:
     """Store a new user as part of a change whose service has asked whether it may be made.
 
-    Raises Conflict and Invalid as `create`.
+    `row` is what a source said of it already, unsaved. Raises Conflict and Invalid as `create`.
     """
     by = doing.by
     checks = Checks()
@@ -86,7 +87,8 @@ def add(
     _check_profile(checks, profile)
     checks.choice(state, "/state", User.State.values)
     checks.choice(kind, "/kind", User.Kind.values)
-    user = User(username=username, created_by=by.urn, kind=kind)
+    user = User() if row is None else row
+    user.username, user.created_by, user.kind = username, by.urn, kind
     if object_id is not None:
         user.object_id = object_id.lower()
         checks.object_id(user.object_id, "/object_id")
@@ -95,7 +97,8 @@ def add(
     checks.finish()
     user.urn = USER_PREFIX + username
     user.set_password(password)
-    documents.reduce(user, {documents.USER_INFO: {"active": True}})
+    if row is None:
+        documents.reduce(user, {documents.USER_INFO: {"active": True}})
     documents.edit(user, profile)
     if state == User.State.SUSPENDED:
         documents.suspend(user, stamp(by))

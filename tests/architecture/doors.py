@@ -185,6 +185,8 @@ openapi-trace | POST /openapi/v1/trace/write/NO_TRACE | 401 200 200 200 200
 openapi/v1/trace/write/<str:trace> | POST /openapi/v1/trace/write/NO_TRACE/ | 401 200 200 200 200
 api/graphql | POST /api/graphql/ | 401 200 200 200 200
 api/v2/graphql | POST /api/v2/graphql/ | 401 200 200 200 200
+scim | GET /scim/v2/Users | 401 403 403 403 200
+scim | POST /scim/v2/Users | 401 403 403 403 400
 api-entity | DELETE /api/v1/entities/ORDERS/ | 401 403 403 403 204
 api-external-role | DELETE /api/v1/external-roles/READER/ | 401 403 403 403 204
 """

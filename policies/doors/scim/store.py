@@ -1,0 +1,186 @@
+"""The storage that scim2-server asks: rows through services, one for each request.
+
+A request that writes is one change: the order of all changes is taken first, so what it reads is still so when it
+writes, and nothing of it is stored when a part is refused.
+"""
+
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from scim2_models import (
+    InvalidFilterException,
+    InvalidValueException,
+    NotFoundException,
+    Resource,
+    ResourceType,
+    ResponseParameters,
+)
+from scim2_server.storage import ScimStorage, SearchPage
+
+from policies.doors.scim import filters, reading, rows
+from policies.doors.scim.shapes import PAGE
+from policies.engine.model import Actor
+from policies.models import ChangeEvent, GroupProfile, User
+from policies.services import groups as group_service
+from policies.services import people, provisioning
+from policies.services.changes import Change, change
+
+#: What the record of changes calls this door.
+DOOR = "scim"
+
+#: Most members of a group that one request changes.
+MOST = 20_000
+
+Parameters = ResponseParameters[Any] | None
+
+
+class PeopleStore(ScimStorage):
+    """Users and groups for one request of this caller."""
+
+    def __init__(self, *, by: Actor, is_writing: bool) -> None:
+        self.by = by
+        self.is_writing = is_writing
+        self.doing: Change
+        self.recorded: Sequence[ChangeEvent] = ()
+
+    def operation(self) -> AbstractContextManager[None]:
+        """Enclose a request that writes in its change."""
+        return self._changing() if self.is_writing else nullcontext()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with change(by=self.by, door=DOOR) as self.doing:
+            self.recorded = self.doing.events
+            yield
+
+    def get(
+        self, resource_type: ResourceType, resource_id: str, *, response_parameters: Parameters = None
+    ) -> Resource[Any]:
+        """Return one; raises NotFoundException."""
+        if _is_user(resource_type):
+            return reading.shown_users([self._user(resource_id)], resource_type, response_parameters, self.recorded)[0]
+        return reading.shown_groups([self._group(resource_id)], resource_type, response_parameters, self.recorded)[0]
+
+    def search(self, resource_types: list[ResourceType], search_request: Any, *, position: Any = None) -> SearchPage:  # noqa: ARG002 - no cursors
+        """Return a page: users before groups, each in the order in which they were stored."""
+        start = search_request.start_index_0 or 0
+        left = PAGE if search_request.count is None else search_request.count
+        total = 0
+        found: list[Resource[Any]] = []
+        for resource_type in resource_types:
+            listed: QuerySet[Any] = reading.people() if _is_user(resource_type) else reading.groups()
+            show: Any = reading.shown_users if _is_user(resource_type) else reading.shown_groups
+            if search_request.filter is not None:
+                listed = listed.filter(_condition(search_request.filter, resource_type, len(resource_types)))
+            count = listed.count()
+            first = max(start - total, 0)
+            if left > 0 and first < count:
+                page = show(list(listed.order_by("pk")[first : first + left]), resource_type, search_request)
+                found += page
+                left -= len(page)
+            total += count
+        return SearchPage(total, found)
+
+    def create(self, resource_type: ResourceType, resource: Any) -> Resource[Any]:
+        """Store a new one; raises what the services raise."""
+        if _is_user(resource_type):
+            user = provisioning.create_user(username=resource.user_name, told=rows.told(resource), doing=self.doing)
+            return self.get(resource_type, str(user.scim_id))
+        group = provisioning.create_group(
+            name=resource.display_name,
+            external_id=resource.external_id or "",
+            members=_members(resource, ()),
+            doing=self.doing,
+        )
+        return self.get(resource_type, str(group.scim_id))
+
+    def update(
+        self,
+        resource_type: ResourceType,
+        resource: Any,
+        *,
+        expected_version: str | None = None,  # noqa: ARG002 - no versions: a change reads what it writes
+    ) -> Resource[Any]:
+        """Store the new state of one; raises NotFoundException and what the services raise."""
+        if _is_user(resource_type):
+            provisioning.update_user(user=self._user(resource.id), told=rows.told(resource), doing=self.doing)
+            return self.get(resource_type, resource.id)
+        group = self._group(resource.id)
+        held = {user.scim_id: user for user in reading.external_members(group)}
+        wanted = {_id_of(member) for member in resource.members or ()}
+        _limit(wanted ^ held.keys())
+        provisioning.update_group(
+            group=group,
+            name=resource.display_name,
+            external_id=resource.external_id or "",
+            added=_members(resource, held),
+            removed=[user for key, user in held.items() if key not in wanted],
+            doing=self.doing,
+        )
+        return self.get(resource_type, resource.id)
+
+    def delete(
+        self,
+        resource_type: ResourceType,
+        resource_id: str,
+        *,
+        expected_version: str | None = None,  # noqa: ARG002 - as above
+    ) -> None:
+        """Delete one; raises NotFoundException and what the services raise."""
+        if _is_user(resource_type):
+            people.remove(urn=self._user(resource_id).urn, by=self.by, door=DOOR)
+        else:
+            group_service.remove(urn=self._group(resource_id).urn, by=self.by, door=DOOR)
+
+    def _user(self, resource_id: str) -> User:
+        key = filters.identified(resource_id)
+        found = None if key is None else reading.people().filter(scim_id=key).first()
+        if found is None:
+            raise NotFoundException(detail=f"There is no user {resource_id!r}.")
+        return found
+
+    def _group(self, resource_id: str) -> GroupProfile:
+        key = filters.identified(resource_id)
+        found = None if key is None else reading.groups().filter(scim_id=key).first()
+        if found is None:
+            raise NotFoundException(detail=f"There is no group {resource_id!r}.")
+        return found
+
+
+def _is_user(resource_type: ResourceType) -> bool:
+    return resource_type.name == "User"
+
+
+def _condition(scim_filter: Any, resource_type: ResourceType, types: int) -> Q:
+    """Return the condition of a filter; where several types are searched, it need not fit each."""
+    try:
+        return filters.condition(scim_filter.ast, str(resource_type.name))
+    except InvalidFilterException:
+        if types == 1:
+            raise
+        return filters.NOBODY
+
+
+def _id_of(member: Any) -> uuid.UUID:
+    found = filters.identified(member.value)
+    if found is None or (member.type or "User").lower() != "user":
+        raise InvalidValueException(detail=f"A member is the id of a user, and {member.value!r} is none.")
+    return found
+
+
+def _members(resource: Any, known: Collection[uuid.UUID]) -> list[User]:
+    """Return the members of a group that are not known yet, each once. Raises InvalidValueException for strangers."""
+    wanted = {key: None for member in resource.members or () if (key := _id_of(member)) not in known}
+    _limit(wanted)
+    found = {user.scim_id: user for user in reading.people().filter(scim_id__in=wanted)}
+    if strangers := [str(key) for key in wanted if key not in found]:
+        raise InvalidValueException(detail=f"There are no users {', '.join(strangers[:10])}.")
+    return [found[key] for key in wanted]
+
+
+def _limit(changed: Collection[uuid.UUID]) -> None:
+    if len(changed) > MOST:
+        raise InvalidValueException(detail=f"One request changes up to {MOST} members of a group.")

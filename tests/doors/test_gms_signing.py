@@ -165,6 +165,13 @@ def test_what_is_left_out_is_empty(browser, invitation):
     assert User.objects.get(username="bea").email == ""
 
 
+def test_without_a_urn_the_address_is_the_name(browser, invitation):
+    body = newcomer(invitation, getDataHubUpdates=False)
+    del body["userUrn"]
+    assert send(browser, "/signUp", body).status_code == 200
+    assert User.objects.get(username="ada@example.com").email == "ada@example.com"
+
+
 def test_a_second_time_it_already_exists(browser, invitation):
     assert send(browser, "/signUp", newcomer(invitation)).status_code == 200
     again = send(browser, "/signUp", newcomer(invitation, password="another horse battery"))
@@ -180,7 +187,8 @@ def test_a_second_time_it_already_exists(browser, invitation):
         ({"inviteToken": ""}, "not valid any more"),
         ({"inviteToken": "\ud800"}, "not valid any more"),
         ({"inviteToken": None}, "/inviteToken"),
-        ({"userUrn": None}, "/userUrn"),
+        ({"userUrn": None, "email": None}, "/userUrn"),
+        ({"userUrn": None, "email": "a,b@example.com"}, "/userUrn"),
         ({"userUrn": "ada"}, "starts urn:li:corpuser:"),
         ({"userUrn": "urn:li:corpGroup:ada"}, "starts urn:li:corpuser:"),
         ({"userUrn": "urn:li:corpuser:"}, "/userUrn"),

@@ -81,10 +81,12 @@ def log_in(request: HttpRequest) -> HttpResponse:
 def sign_up(request: HttpRequest) -> HttpResponse:
     """Make an account for `{"userUrn", "email", "fullName", "password", "title", "inviteToken"}`.
 
-    It holds the role of the invitation at once. `email`, `fullName` and `title` may be left out.
+    It holds the role of the invitation at once. `email`, `fullName` and `title` may be left out; without `userUrn` the
+    address is the user name.
     """
     body = bodies.read(request)
-    urn, invitation = bodies.text(body, "userUrn"), bodies.text(body, "inviteToken")
+    email, invitation = bodies.text(body, "email", ""), bodies.text(body, "inviteToken")
+    urn = bodies.text(body, "userUrn", f"{USER_PREFIX}{email}" if email else None)
     if not urn.startswith(USER_PREFIX):
         raise Invalid.one(code="urn.invalid", pointer="/userUrn", detail=f"The URN of a user starts {USER_PREFIX}.")
     try:
@@ -93,7 +95,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
             username=urn.removeprefix(USER_PREFIX),
             password=bodies.text(body, "password"),
             display_name=bodies.text(body, "fullName", ""),
-            email=bodies.text(body, "email", ""),
+            email=email,
             title=bodies.text(body, "title", ""),
             door=DOOR,
         )

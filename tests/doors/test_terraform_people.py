@@ -179,9 +179,10 @@ def test_a_user_is_replaced_whole(provider):
         "title": "Engineer",
         "customProperties": {"team": "a", "managed-by": "terraform"},
     }
+    urn = "urn:li:corpuser:jo"
     for info in (whole, {"fullName": "Jo Doe", "customProperties": {}}):
         for _ in range(2):
-            urn = provider.write_user("jo", info)
+            provider.write_user("jo", info)
             found = provider.entity("corpuser", urn)
             assert found["corpUserInfo"] == {"active": True, **info}
             assert found["corpUserKey"] == {"username": "jo"}
@@ -197,8 +198,9 @@ def test_a_user_is_replaced_whole(provider):
 
 def test_a_service_account(provider):
     info = {"displayName": "Loader", "title": "Loads at night", "customProperties": {"a": "b"}}
+    urn = "urn:li:corpuser:service_loader"
     for _ in range(2):
-        urn = provider.write_user("service_loader", info, ["SERVICE_ACCOUNT"])
+        provider.write_user("service_loader", info, ["SERVICE_ACCOUNT"])
         found = provider.entity("corpuser", urn)
         assert found["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT"]}
         assert found["corpUserInfo"] == {"active": True, **info}

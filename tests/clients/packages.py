@@ -48,8 +48,13 @@ class Package:
             subprocess.run([str(self.python), "-m", "pip", "install", "--quiet", wanted], check=True)
             stamp.touch()
 
-    def run(self, *arguments: str, site: Installation | None, home: Path) -> "subprocess.CompletedProcess[str]":
-        """Run its Python with these arguments; with a site, address and token are in the environment."""
+    def run(
+        self, *arguments: str, site: Installation | None, home: Path, typed: str = ""
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run its Python with these arguments; with a site, address and token are in the environment.
+
+        What it asks for is answered by the lines that are typed, passwords included: it has no terminal to ask at.
+        """
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
@@ -62,6 +67,8 @@ class Package:
             [str(self.python), *arguments],
             env=environment,
             cwd=home,
+            input=typed,
+            start_new_session=True,
             capture_output=True,
             text=True,
             timeout=120,

@@ -3,7 +3,7 @@
 from catalog.queries.coverage import covered, reached_by_any
 from catalog.queries.documents import StoredAspect, aspect, aspects, deprecated, documents, texts
 from catalog.queries.lists import contents, entities, get, members, parents, search, values_of, within
-from catalog.queries.relationships import Related, related
+from catalog.queries.relationships import Related, concealed, related
 from catalog.queries.viewing import hidden, may_view, redacted, viewable
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "StoredAspect",
     "aspect",
     "aspects",
+    "concealed",
     "contents",
     "covered",
     "deprecated",

@@ -74,8 +74,8 @@ def related(*, urn: str, is_incoming: bool, names: Collection[str], start: int, 
         return Page(0, 0, ())
     whole = parts[0].union(*parts[1:]) if len(parts) > 1 else parts[0].distinct()
     page = [Related(*row) for row in whole.order_by("relationship", "other")[start : start + count]]
-    concealed = _concealed({one.urn for one in page}, by=by)
-    return Page(whole.count(), len(page), tuple(one for one in page if one.urn not in concealed))
+    hidden = concealed(urns={one.urn for one in page}, by=by)
+    return Page(whole.count(), len(page), tuple(one for one in page if one.urn not in hidden))
 
 
 def _outgoing(urn: str) -> Iterator[Ties]:
@@ -97,8 +97,9 @@ def _fields() -> Iterator[tuple[str, list[str]]]:
         yield name, [field for field, one in NAMES.items() if one == name]
 
 
-def _concealed(found: Collection[str], *, by: Actor) -> frozenset[str]:
-    types = {urn: urn_room.type_of(urn) for urn in found}
+def concealed(*, urns: Collection[str], by: Actor) -> frozenset[str]:
+    """Return those that may not be named to the caller: not viewed, or of people or policies that it may not list."""
+    types = {urn: urn_room.type_of(urn) for urn in urns}
     kinds = sorted(urn_room.PEOPLE_TYPES & set(types.values()))
     reading = datahub.groups()["entity.read"]
     decisions = authority.answer_many(asks=[(by, Ask(reading, Asked("", kind))) for kind in kinds]) if kinds else []

@@ -27,6 +27,7 @@ from policies.engine.families.cdap_names import INSTANCE_URN
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid
 from policies.models import PolicyVersion
+from policies.queries import relations
 from policies.services import aspects as people_aspects
 
 _CHUNK = 500
@@ -94,8 +95,10 @@ def forget(*, urns: Sequence[str], by: str, door: str) -> frozenset[str]:
 def references(*, urn: str, by: Actor, door: str, dry_run: bool, is_open: bool = False) -> list[Mention]:
     """Take the mention of a URN out of the documents of others; return the documents that name it.
 
-    With `dry_run` nothing is written and nothing is asked: the door shows only what its caller may view. Otherwise it
-    needs what deleting the entity needs.
+    Documents are those of the catalog that yield facts, and memberships of groups and roles. Policies keep naming what
+    they name: without it they could speak to others. With `dry_run` nothing is written and nothing is asked: the door
+    shows only what its caller may view. Otherwise it needs what deleting the entity needs, and what leaving each group
+    or role needs.
     """
     problem = urn_room.problem(urn, "/urn")
     if problem is not None:
@@ -104,11 +107,14 @@ def references(*, urn: str, by: Actor, door: str, dry_run: bool, is_open: bool =
     if not dry_run and not (is_open and parsed.type not in urn_room.PEOPLE_TYPES):
         _require_removal(parsed, by=by)
     with transaction.atomic():
-        found = _mentions(urn)
-        if found and not dry_run:
+        if not dry_run:
+            # First, so that nobody changes what is read now before it is written.
             PolicyVersion.advance()
+        found, memberships = _mentions(urn), _memberships(urn)
+        if not dry_run:
             _rewrite({key: without(document, urn) for key, document in found.items()}, by=by.urn, door=door)
-    return [Mention(*key) for key in sorted(found)]
+            _leave(memberships, urn, by=by, door=door)
+    return [Mention(*key) for key in sorted({**found, **memberships})]
 
 
 def without(document: Any, urn: str) -> Any:
@@ -181,6 +187,32 @@ def _mentions(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
         if without(document, urn) != document:
             found[row.entity.urn, row.name] = document
     return found
+
+
+def _memberships(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the membership documents of users and groups that name the group or role, by (holder, aspect)."""
+    ties = [
+        (_MEMBERSHIPS[name], rows, path) for name, rows, path in relations.incoming(urn=urn) if name in _MEMBERSHIPS
+    ]
+    named = [(holder, aspect) for aspect, rows, path in ties for holder in rows.order_by().values_list(path, flat=True)]
+    documents = people.aspects_of_many(urns=[holder for holder, _ in named]) if named else {}
+    return {(holder, aspect): documents[holder][aspect] for holder, aspect in named if holder in documents}
+
+
+def _leave(memberships: Mapping[tuple[str, str], dict[str, Any]], urn: str, *, by: Actor, door: str) -> None:
+    changes = [
+        people_aspects.AspectChange(holder, urn_room.type_of(holder), aspect, without(document, urn))
+        for (holder, aspect), document in memberships.items()
+    ]
+    if changes:
+        people_aspects.apply(changes=changes, by=by, door=door)
+
+
+_MEMBERSHIPS = {
+    "IsMemberOfGroup": "groupMembership",
+    "IsMemberOfNativeGroup": "nativeGroupMembership",
+    "IsMemberOfRole": "roleMembership",
+}
 
 
 def _rewrite(changed: Mapping[tuple[str, str], Any], *, by: str, door: str) -> None:

@@ -32,9 +32,10 @@ class Proposal:
     """One change to one aspect as it arrived.
 
     `document` and `system_metadata` are JSON as text and are stored byte for byte; the document is None for DELETE, and
-    what changes it for PATCH (`patches`).
-    `type` may be left out, else it must be the one the URN names. `place` and `document_place` are JSON pointers to the
-    proposal and its document in what was sent; without them they are `/<index>` and `/<index>/aspect`.
+    what changes it for PATCH (`patches`). `type` may be left out, else it must be the one the URN names. With
+    `is_optional` a CREATE of what is there already is passed over instead of refused. `place` and `document_place` are
+    JSON pointers to the proposal and its document in what was sent; without them they are `/<index>` and
+    `/<index>/aspect`.
     """
 
     urn: str
@@ -43,6 +44,7 @@ class Proposal:
     change: str = ChangeType.UPSERT
     type: str = ""
     system_metadata: str | None = None
+    is_optional: bool = False
     place: str | None = None
     document_place: str | None = None
 

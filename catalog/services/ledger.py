@@ -68,11 +68,10 @@ class Ledger:
         self._number(listed)
         for item in listed:
             if item.change is ChangeType.CREATE_ENTITY and item.urn.text in self.stored:
-                detail = "There is already an entity with this URN."
-                problems.append(Problem(errors.ENTITY_EXISTS, f"{item.place}/entityUrn", detail))
+                problems.append(entity_exists(item))
             elif item.change is ChangeType.CREATE and item.key in self._current:
-                detail = f"The entity already has {item.aspect}."
-                problems.append(Problem(errors.ASPECT_EXISTS, f"{item.place}/aspectName", detail))
+                if not item.proposal.is_optional:
+                    problems.append(aspect_exists(item))
             elif item.change is ChangeType.DELETE:
                 self.remove(item.key)
             else:
@@ -206,6 +205,17 @@ class Ledger:
             if name in PROJECTING:
                 documents[urn][name] = row.document
         return documents
+
+
+def entity_exists(item: Item) -> Problem:
+    """Return what is wrong with making an entity that is there."""
+    return Problem(errors.ENTITY_EXISTS, f"{item.place}/entityUrn", "There is already an entity with this URN.")
+
+
+def aspect_exists(item: Item) -> Problem:
+    """Return what is wrong with making an aspect that is there."""
+    detail = f"The entity already has {item.aspect}."
+    return Problem(errors.ASPECT_EXISTS, f"{item.place}/aspectName", detail)
 
 
 def _settle(

@@ -4,17 +4,19 @@ All are checked, then all are authorized, then all are written, in one transacti
 `policies` (users, groups, roles, policies) goes to its services and is never stored as a document.
 """
 
+import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from catalog import queries
 from catalog import urns as urn_room
 from catalog.services import deletes, intake, needs, patching
 from catalog.services.intake import ChangeType, Item, Proposal
-from catalog.services.ledger import Ledger
+from catalog.services.ledger import Ledger, aspect_exists, entity_exists
 from policies import authority
 from policies import queries as people
 from policies.authority import Ask
@@ -77,9 +79,12 @@ def apply(
             now=now,
         )
         missing = _missing(ours, ledger, noted, by=by, is_open=is_open)
+        theirs, problems = _creations(theirs)
         missing += _write_people(theirs, by=by, door=door)
         if missing:
             raise Forbidden(tuple(dict.fromkeys(missing)))
+        if problems:
+            raise Invalid(problems)
         touched = _write(ours, ledger, noted)
         removed = [item.urn.text for item in ours if item.is_removal_of_entity]
         if removed:
@@ -116,6 +121,35 @@ def _frozen(ask: Ask) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _known_people(items: Collection[Item]) -> frozenset[str]:
     urns = {item.urn.text for item in items if item.urn.type in urn_room.PEOPLE_TYPES}
     return frozenset(people.names(urns=urns)) if urns else frozenset()
+
+
+def _creations(items: Sequence[Item]) -> tuple[list[Item], list[Problem]]:
+    """Return the items, and a problem for each that makes what is there.
+
+    An optional one writes what is there instead: it changes nothing and needs what the write would need.
+    """
+    making = [item for item in items if item.change in _MAKING]
+    if not making:
+        return list(items), []
+    entities = _known_people(making)
+    aspects = queries.texts(keys={item.key for item in making})
+    found: list[Item] = []
+    problems: list[Problem] = []
+    for item in items:
+        is_there = item.key in aspects if item.change is ChangeType.CREATE else item.urn.text in entities
+        if item.change not in _MAKING or not is_there:
+            found.append(item)
+            if item.change is ChangeType.CREATE:
+                aspects[item.key] = item.proposal.document or ""
+        elif item.proposal.is_optional and item.key in aspects:
+            found.append(replace(item, parsed=json.loads(aspects[item.key])))
+        else:
+            found.append(item)
+            problems.append(aspect_exists(item) if item.change is ChangeType.CREATE else entity_exists(item))
+    return found, problems
+
+
+_MAKING = (ChangeType.CREATE, ChangeType.CREATE_ENTITY)
 
 
 def _write_people(items: Sequence[Item], *, by: Actor, door: str) -> list[Missing]:

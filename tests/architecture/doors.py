@@ -171,6 +171,8 @@ gms-auth-sign-up | POST /auth/signUp | 400 400 400 400 400
 auth/signUp | POST /auth/signUp/ | 400 400 400 400 400
 graphql | POST /api/graphql | 401 200 200 200 200
 graphql-v2 | POST /api/v2/graphql | 401 200 200 200 200
+gms-runs | POST /runs | 401 400 400 400 400
+runs | POST /runs/?action=list | 401 200 200 200 200
 openapi-entities | GET /openapi/v3/entity/dataset | 401 200 200 200 200
 openapi-entities | POST /openapi/v3/entity/dataset | 401 400 400 400 400
 openapi-entities | PATCH /openapi/v3/entity/dataset | 401 400 400 400 400

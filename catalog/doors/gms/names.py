@@ -15,6 +15,18 @@ def full_name(aspect: str) -> str:
     return table().get(aspect) or f"{_UNKNOWN}.{_capitalized(aspect)}"
 
 
+def aspect_name(full_name: str) -> str:
+    """Return the aspect that a class stands for, with the package that clients use inside taken off."""
+    known = _aspects().get(full_name.replace(".pegasus2avro.", "."))
+    name = full_name.rpartition(".")[2]
+    return known or name[:1].lower() + name[1:]
+
+
+@cache
+def _aspects() -> Mapping[str, str]:
+    return MappingProxyType({full: aspect for aspect, full in table().items()})
+
+
 @cache
 def table() -> Mapping[str, str]:
     """Return aspect → full name for every aspect that clients have a class for."""

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog import urns
+from catalog import queries, urns
 from catalog.doors.gms import answers, bodies, reading
 from catalog.doors.gms.callers import DOOR, is_open
-from catalog.models import Entity
-from catalog.queries import viewing
 from catalog.services import deletes, proposals
 from catalog.services.proposals import ChangeType, Proposal
 from policies.engine.model import Actor
@@ -33,7 +31,10 @@ _RELATIONSHIPS: Mapping[str, str] = {
     "glossaryNodeInfo": "IsPartOf",
     "glossaryTermInfo": "IsPartOf",
     "glossaryTerms": "TermedWith",
+    "groupMembership": "IsMemberOfGroup",
+    "nativeGroupMembership": "IsMemberOfNativeGroup",
     "ownership": "OwnedBy",
+    "roleMembership": "IsMemberOfRole",
 }
 
 
@@ -60,12 +61,11 @@ def delete_references(request: HttpRequest, by: Actor) -> HttpResponse:
     dry_run = bodies.flag(body, "dryRun")
     found = deletes.references(urn=urn.text, by=by, door=DOOR, dry_run=dry_run, is_open=is_open(urn.type))
     shown = found[:SHOWN]
-    rows = viewing.viewable(Entity.objects.filter(urn__among=[one.urn for one in shown]), by=by)
-    named = set(rows.values_list("urn", flat=True))
+    hidden = queries.concealed(urns={one.urn for one in shown}, by=by)
     related = [
         {"entity": one.urn, "relationship": _RELATIONSHIPS.get(one.aspect, ""), "aspect": one.aspect}
         for one in shown
-        if one.urn in named
+        if one.urn not in hidden
     ]
     return answers.value({"total": len(found), "relatedAspects": related})
 

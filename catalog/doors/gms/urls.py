@@ -30,5 +30,7 @@ urlpatterns = [
     path("entities", views.entities, name="gms-entities"),
     path("entities/", views.entities),
     path("entities/<urn:urn>", views.entity, name="gms-entity"),
+    path("runs", views.runs, name="gms-runs"),
+    path("runs/", views.runs),
     path("entitiesV2/<urn:urn>", views.entity_v2, name="gms-entity-v2"),
 ]

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog.doors.gms import listing, reading, removing, writing
+from catalog.doors.gms import counting, listing, reading, removing, writing
+from catalog.doors.gms import runs as ingestions
 from catalog.doors.gms.callers import for_callers
 from policies.engine.model import Actor
 from policies.errors import Invalid
@@ -14,18 +15,28 @@ Action = Callable[[HttpRequest, Actor], HttpResponse]
 _ASPECTS: Mapping[str, Action] = {
     "ingestProposal": writing.ingest_proposal,
     "ingestProposalBatch": writing.ingest_batch,
+    "getCount": counting.count,
+    "getTimeseriesAspectValues": counting.series,
 }
 _ENTITIES: Mapping[str, Action] = {
     "delete": removing.delete,
     "deleteReferences": removing.delete_references,
+    "ingest": writing.ingest_snapshot,
     "listUrns": listing.list_urns,
     "search": listing.search,
 }
 
 
+_RUNS: Mapping[str, Action] = {
+    "describe": ingestions.describe,
+    "list": ingestions.listed,
+    "rollback": ingestions.rollback,
+}
+
+
 @for_callers("POST")
 def aspects(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Write aspects."""
+    """Write aspects, or count them."""
     return _act(_ASPECTS, request, by)
 
 
@@ -33,6 +44,12 @@ def aspects(request: HttpRequest, by: Actor) -> HttpResponse:
 def entities(request: HttpRequest, by: Actor) -> HttpResponse:
     """Search, list and delete entities."""
     return _act(_ENTITIES, request, by)
+
+
+@for_callers("POST")
+def runs(request: HttpRequest, by: Actor) -> HttpResponse:
+    """Say what is known of ingestion runs."""
+    return _act(_RUNS, request, by)
 
 
 def _act(actions: Mapping[str, Action], request: HttpRequest, by: Actor) -> HttpResponse:

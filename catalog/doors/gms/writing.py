@@ -1,6 +1,7 @@
 """Writes: one proposal or a batch of them, all or nothing.
 
-`async` and the headers of a proposal are read by nobody: every write is there when its answer is.
+`async` is read by nobody: every write is there when its answer is. Of the headers of a proposal only `If-None-Match: *`
+says something: a CREATE of what is there already is passed over.
 """
 
 import re
@@ -11,7 +12,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from catalog import urns
-from catalog.doors.gms import answers, bodies
+from catalog.doors.gms import answers, bodies, snapshots
 from catalog.doors.gms.callers import DOOR
 from catalog.services import proposals
 from catalog.services.proposals import Applied, ChangeType, Proposal
@@ -56,6 +57,19 @@ def unescaped(text: str) -> str:
     return units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def ingest_snapshot(request: HttpRequest, by: Actor) -> HttpResponse:
+    """Write the aspects of a snapshot, as clients of before proposals send an entity; all or none."""
+    body = bodies.read(request)
+    return _moved(answers.value(None), _applied(list(snapshots.read(body)), by))
+
+
+def is_optional(headers: Any) -> bool:
+    """Whether the headers of a write ask for it only where nothing is."""
+    return isinstance(headers, dict) and any(
+        str(name).casefold() == "if-none-match" and value == "*" for name, value in headers.items()
+    )
+
+
 def _apply(entries: Sequence[tuple[Any, str]], by: Actor) -> Applied:
     found = [_proposal(entry, place) for entry, place in entries if isinstance(entry, dict)]
     problems = [
@@ -66,6 +80,10 @@ def _apply(entries: Sequence[tuple[Any, str]], by: Actor) -> Applied:
     problems += [problem for one in found for problem in _refused(one)]
     if problems:
         raise Invalid(problems)
+    return _applied(found, by)
+
+
+def _applied(found: Sequence[Proposal], by: Actor) -> Applied:
     return proposals.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
 
 
@@ -78,6 +96,7 @@ def _proposal(entry: dict[str, Any], place: str) -> Proposal:
         change=_or(entry.get("changeType"), ChangeType.UPSERT),
         type=_or(entry.get("entityType"), ""),
         system_metadata=metadata if metadata is None or isinstance(metadata, str) else answers.encoded(metadata),
+        is_optional=is_optional(entry.get("headers")),
         place=place,
         document_place=f"{place}/aspect/value",
     )

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from catalog import errors, queries, urns
-from catalog.doors.gms import answers, bodies
+from catalog.doors.gms import answers, bodies, writing
 from catalog.doors.gms.callers import is_open
 from catalog.doors.openapi import addresses, showing, tracing
 from catalog.services import deletes, proposals
@@ -129,6 +129,7 @@ def _proposal(urn: str, name: str, content: Any, change: ChangeType, place: str)
     if not isinstance(content, dict) or not isinstance(content.get("value"), dict | list if is_patch else dict):
         return Problem("aspect.shape", f"{place}/value", "An aspect is a JSON object under `value`.")
     headers, metadata = content.get("headers"), content.get("systemMetadata")
+    is_optional = writing.is_optional(headers)
     if headers is not None and not isinstance(headers, dict):
         return Problem("type", f"{place}/headers", "Headers are a JSON object.")
     if _CONDITIONS & {str(header).casefold() for header in headers or ()}:
@@ -136,16 +137,13 @@ def _proposal(urn: str, name: str, content: Any, change: ChangeType, place: str)
     return Proposal(
         urn=urn,
         aspect=name,
-        document=_encoded(content["value"]),
-        change=change,
-        system_metadata=metadata if metadata is None or isinstance(metadata, str) else _encoded(metadata),
+        document=answers.encoded(content["value"]),
+        change=ChangeType.CREATE if is_optional and change is ChangeType.UPSERT else change,
+        is_optional=is_optional,
+        system_metadata=metadata if metadata is None or isinstance(metadata, str) else answers.encoded(metadata),
         place=place,
         document_place=f"{place}/value",
     )
-
-
-def _encoded(value: Any) -> str:
-    return answers.encoded(value)
 
 
 def _placed(problem: Problem) -> Problem:

@@ -18,7 +18,7 @@ SHARED_PROCESSORS: tuple[structlog.typing.Processor, ...] = (
 CONSOLE = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
 TRACEBACKS = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
 
-_SECRETS = re.compile(r"(invite_token|reset_token)(?:=|%3D)[^&\s]*")
+_SECRETS = re.compile(r"(invite_token|reset_token|\bcode)(?:=|%3D)[^&\s]*")
 
 #: django_structlog speaks when a request or a task begins and when it ends; the end says all of it.
 BEGINNINGS = frozenset({"request_started", "task_started"})
@@ -32,7 +32,7 @@ def without_beginnings(_logger: object, _method: str, event: structlog.typing.Ev
 
 
 def without_secrets(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Cut the secrets of links (invitations, new passwords) out of the address of a request."""
+    """Cut the secrets of links (invitations, new passwords) and codes of providers out of the address of a request."""
     if "request" in event:
         event["request"] = _SECRETS.sub(r"\1=…", str(event["request"]))
     return event

@@ -9,7 +9,7 @@ from celery.schedules import crontab
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
-from authzsite import env, logs
+from authzsite import env, logs, oidc
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env.read_file(BASE_DIR / ".env")
@@ -95,6 +95,9 @@ INSTALLED_APPS = [
     "django_htmx",
     "django_structlog",
     "django_celery_results",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
     "authzsite",
     "policies",
     "catalog",
@@ -115,6 +118,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "policies.web.errors.RefusalPages",
 ]
 # Paths are spelt as DataHub's users type them, without a slash at the end.
@@ -214,6 +218,9 @@ LOGOUT_REDIRECT_URL = "/login"
 ANONYMOUS_USER_NAME = None
 DEFAULT_ROOT_PASSWORD = "datahub"  # noqa: S105  # the documented one, which check --deploy refuses
 AUTHZ_ROOT_PASSWORD = env.text("AUTHZ_ROOT_PASSWORD", DEFAULT_ROOT_PASSWORD)
+# Signing in through a provider of identities, if the environment names one.
+OIDC = oidc.configuration()
+SOCIALACCOUNT_ADAPTER = "policies.web.signing.Adapter"
 
 
 # Access: the switches keep the names of their sources, and the doors pass their values to the engine

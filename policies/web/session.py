@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib.auth import views
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
@@ -14,6 +15,7 @@ from policies import queries
 from policies.errors import NotFound
 from policies.guard import public, signed_in
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
+from policies.web import signing
 from policies.web.forms import SignInForm
 
 
@@ -30,8 +32,26 @@ class SignIn(views.LoginView):
         return "" if urlsplit(url).path == reverse("sign-in") else url
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add whether the root account still has the password it was shipped with."""
-        return {**super().get_context_data(**kwargs), "is_default_password": _is_default_password()}
+        """Add whether the root account still has its first password, and what the other way in is called."""
+        provider = settings.OIDC.label if settings.OIDC.is_there else ""
+        return {
+            **super().get_context_data(**kwargs),
+            "is_default_password": _is_default_password(),
+            "provider": provider,
+        }
+
+
+class SignOut(views.LogoutView):
+    """Signs out here. Who came from a provider of identities is shown the way out there."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """End the session."""
+        way_out = signing.way_out(request)
+        response = super().post(request, *args, **kwargs)
+        if not (way_out and settings.OIDC.is_there):
+            return response
+        context = {"label": settings.OIDC.label, "way_out": way_out}
+        return TemplateResponse(request, "registration/signed_out.html", context)
 
 
 def _is_default_password() -> bool:
@@ -46,7 +66,7 @@ def _is_default_password() -> bool:
 
 
 sign_in = public(SignIn.as_view())
-sign_out = public(views.LogoutView.as_view())
+sign_out = public(SignOut.as_view())
 
 
 @require_GET

@@ -15,6 +15,8 @@ PUBLIC = {
     "metrics",
     "config",
     "login",
+    "login/oidc",
+    "login/oidc/callback",
     "logout",
     "signup",
     "reset",

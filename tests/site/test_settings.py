@@ -38,6 +38,7 @@ def manage(*arguments: str, folder: Path, **variables: str) -> subprocess.Comple
         ({"DECISION_LOG_SAMPLE": "10%"}, "DECISION_LOG_SAMPLE is '10%', but"),
         ({"LOG_FORMAT": "xml"}, "LOG_FORMAT is 'xml', but it has to be one of console, json."),
         ({"METADATA_SERVICE_AUTH_ENABLED": "false", "GRANIAN_HOST": "0.0.0.0"}, "METADATA_SERVICE_AUTH_ENABLED may be"),
+        ({"OIDC_ISSUER": "https://id.example"}, "OIDC_ISSUER is set, so OIDC_CLIENT_ID has to be set as well."),
         ({"REST_API_AUTHORIZATION": "true", "REST_API_AUTHORIZATION_ENABLED": "false"}, "REST_API_AUTHORIZATION and"),
     ],
 )

@@ -1,0 +1,112 @@
+"""Signing in through a provider of identities (OpenID Connect), as the environment describes it.
+
+All that belongs together is checked together: half a configuration stops the start with a sentence.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from authzsite import env
+
+#: Hosts that a provider may have without TLS: those of this machine.
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_OTHERS = (
+    "OIDC_CLIENT_ID",
+    "OIDC_CLIENT_SECRET",
+    "OIDC_SCOPES",
+    "OIDC_LABEL",
+    "OIDC_USERNAME_CLAIM",
+    "OIDC_GROUPS_CLAIM",
+    "OIDC_ROLES_CLAIM",
+    "OIDC_ROLES",
+    "OIDC_ALLOWED_DOMAINS",
+    "OIDC_ALLOWED_GROUPS",
+    "OIDC_SIGN_UP",
+    "OIDC_LINK_ACCOUNTS",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One provider: where it is, what this site is called there, and what its words mean here.
+
+    `roles` is value of the roles claim → id of the role. An empty claim name means that nobody asks for it, an empty
+    issuer that there is no provider.
+    """
+
+    issuer: str = ""
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scopes: tuple[str, ...] = ("openid", "profile", "email")
+    label: str = "single sign-on"
+    username_claim: str = "preferred_username"
+    groups_claim: str = ""
+    roles_claim: str = ""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    allowed_domains: frozenset[str] = frozenset()
+    allowed_groups: frozenset[str] = frozenset()
+    is_sign_up_open: bool = True
+    links_accounts: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anybody can sign in this way."""
+        return bool(self.issuer)
+
+
+def configuration() -> Provider:
+    """Return what the environment says; raises ImproperlyConfigured for nonsense."""
+    issuer = env.address("OIDC_ISSUER", schemes=("https", "http"))
+    if not issuer:
+        if alone := [name for name in _OTHERS if env.is_set(name)]:
+            raise ImproperlyConfigured(f"{alone[0]} is set, but OIDC_ISSUER does not say which provider it is about.")
+        return Provider()
+    _check_issuer(issuer)
+    for name in ("OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET"):
+        if not env.is_set(name):
+            raise ImproperlyConfigured(f"OIDC_ISSUER is set, so {name} has to be set as well.")
+    provider = Provider(
+        issuer=issuer,
+        client_id=env.text("OIDC_CLIENT_ID"),
+        client_secret=env.text("OIDC_CLIENT_SECRET"),
+        scopes=tuple(env.names("OIDC_SCOPES", default=("openid", "profile", "email"))),
+        label=env.text("OIDC_LABEL", "single sign-on"),
+        username_claim=env.text("OIDC_USERNAME_CLAIM", "preferred_username"),
+        groups_claim=env.text("OIDC_GROUPS_CLAIM"),
+        roles_claim=env.text("OIDC_ROLES_CLAIM"),
+        roles=env.pairs("OIDC_ROLES", default={}),
+        allowed_domains=frozenset(name.casefold() for name in env.names("OIDC_ALLOWED_DOMAINS")),
+        allowed_groups=frozenset(env.names("OIDC_ALLOWED_GROUPS")),
+        is_sign_up_open=env.flag("OIDC_SIGN_UP", default=True),
+        links_accounts=env.flag("OIDC_LINK_ACCOUNTS", default=False),
+    )
+    _check(provider)
+    return provider
+
+
+def _check_issuer(issuer: str) -> None:
+    parts = urlsplit(issuer)
+    if not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise ImproperlyConfigured(
+            "OIDC_ISSUER is spelt like https://login.example/realm, as the provider names itself."
+        )
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise ImproperlyConfigured("OIDC_ISSUER has to start with https:// unless the provider is on this machine.")
+
+
+def _check(provider: Provider) -> None:
+    if "openid" not in provider.scopes:
+        raise ImproperlyConfigured("OIDC_SCOPES has to name openid among the scopes.")
+    if bool(provider.roles_claim) != bool(provider.roles):
+        raise ImproperlyConfigured(
+            "OIDC_ROLES_CLAIM and OIDC_ROLES go together: which claim, and what its values mean."
+        )
+    if provider.allowed_groups and not provider.groups_claim:
+        raise ImproperlyConfigured("OIDC_ALLOWED_GROUPS needs OIDC_GROUPS_CLAIM, which says where groups are named.")
+    if strange := sorted(name for name in provider.allowed_domains if "@" in name or "." not in name):
+        raise ImproperlyConfigured(
+            f"OIDC_ALLOWED_DOMAINS names {strange[0]!r}, but a domain is spelt like example.com."
+        )

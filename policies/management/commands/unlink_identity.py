@@ -1,0 +1,27 @@
+"""`manage.py unlink_identity`: let an account be linked to another identity of the provider."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from policies import authority
+from policies.errors import NotFound
+from policies.services import identities
+
+
+class Command(BaseCommand):
+    """Ends the links of one account; whoever arrives next under its user name is linked as at a first sign-in."""
+
+    help = "Forget which identity of the OIDC provider an account belongs to."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Read whose links end."""
+        parser.add_argument("urn", help="the user, for example urn:li:corpuser:jane")
+
+    def handle(self, *_: Any, urn: str, **__: Any) -> None:
+        """End them."""
+        try:
+            count = identities.forget(urn=urn, by=authority.SYSTEM, door="command")
+        except NotFound as error:
+            raise CommandError(error.detail) from None
+        self.stdout.write(f"{count} link{'' if count == 1 else 's'} of {urn} ended.")

@@ -83,7 +83,7 @@ def _write(folder: Path, datasets: int, roles: int, grants: int, users: int) -> 
     _table(folder / "entities", schemas["entities"], things)
     _table(folder / "facets", schemas["facets"], _facets(datasets, roles, grants, people))
     _table(folder / "users", schemas["users"], ((urn, True) for urn in people))
-    for name in ("ancestries", "memberships", "roles", "grants", "patterns", "policies"):
+    for name in ("ancestries", "circumstances", "memberships", "roles", "grants", "patterns", "policies"):
         _table(folder / name, schemas[name], ())
     for name, document in (
         ("manifest.json", {"schema": tables.SCHEMA, "policy_version": 1}),

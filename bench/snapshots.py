@@ -34,6 +34,7 @@ def write(company: Company, folder: Path, parameters: dict[str, Any]) -> dict[st
         "facets": _table(folder, "facets", facets(company)),
         "ancestries": _table(folder, "ancestries", ancestries()),
         "users": _table(folder, "users", ((f"urn:li:corpuser:u{number}", True) for number in range(company.users))),
+        "circumstances": _table(folder, "circumstances", ()),
         "memberships": _table(folder, "memberships", memberships(company)),
         "roles": _table(folder, "roles", _roles(company)),
         "policies": _table(folder, "policies", _policies(company)),

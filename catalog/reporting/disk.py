@@ -30,17 +30,21 @@ def _compiled(policies: pa.Table) -> Iterator[tuple[str, tuple[Statement, ...]]]
         yield row["urn"], family.compile(json.loads(row["document"]), Origin(row["urn"], row["name"]))
 
 
-def actors_of(users: pa.Table, memberships: pa.Table, roles: pa.Table) -> list[Actor]:
-    """Return every user with its groups and roles: its own and those of its groups."""
+def actors_of(users: pa.Table, memberships: pa.Table, roles: pa.Table, circumstances: pa.Table) -> list[Actor]:
+    """Return every user with its groups and roles (its own and those of its groups) and what is known of it."""
     groups = _sets(zip(*_columns(memberships, "user", "group"), strict=True))
     bound = _sets(zip(*_columns(roles, "holder", "role"), strict=True))
     nothing: frozenset[str] = frozenset()
+    known: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for urn, field, value in zip(*_columns(circumstances, "user", "field", "value"), strict=True):
+        known[urn].add((field, value))
     return [
         Actor(
             urn,
             groups.get(urn, nothing),
             nothing.union(*(bound.get(holder, nothing) for holder in (urn, *groups.get(urn, nothing)))),
             is_active=may_act,
+            circumstances=frozenset(known.get(urn, ())),
         )
         for urn, may_act in zip(*_columns(users, "urn", "may_act"), strict=True)
     ]

@@ -95,7 +95,8 @@ def _written(connection: BaseDatabaseWrapper, table: Table, folder: Path) -> int
     """Write one table, and return how many rows it has."""
     count = 0
     with pq.ParquetWriter(folder / f"{table.name}.parquet", table.schema, compression="zstd") as writer:
-        for batch in _READERS[connection.vendor](connection, table):
+        reader = _READERS[connection.vendor] if table.made is None else _fetching
+        for batch in reader(connection, table):
             writer.write_batch(batch)
             count += batch.num_rows
     return count
@@ -107,7 +108,10 @@ def _written(connection: BaseDatabaseWrapper, table: Table, folder: Path) -> int
 def _fetching(connection: BaseDatabaseWrapper, table: Table) -> Iterator[pa.RecordBatch]:
     with connection.cursor() as cursor:
         cursor.execute(*_sql(connection, table.rows()))
-        while rows := cursor.fetchmany(_BATCH_ROWS):
+        while fetched := cursor.fetchmany(_BATCH_ROWS):
+            rows = fetched if table.made is None else list(table.made(fetched))
+            if not rows:
+                continue
             columns = zip(zip(*rows, strict=True), table.schema, strict=True)
             arrays = [pa.array(values).cast(field.type) for values, field in columns]
             yield pa.record_batch(arrays, schema=table.schema)

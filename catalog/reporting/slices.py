@@ -65,7 +65,7 @@ def state_of(source: str, version: int) -> State:
     granted = tuple(granted_by(source))
     if granted:
         snapshot = snapshot.replace(version, {families.grant_origin().policy: granted})
-    actors = disk.actors_of(*(_read(source, name) for name in ("users", "memberships", "roles")))
+    actors = disk.actors_of(*(_read(source, name) for name in ("users", "memberships", "roles", "circumstances")))
     return State(source, snapshot, actors, disk.below_of(_read(source, "ancestries")))
 
 

@@ -3,17 +3,17 @@
 Whoever reads them relies on names and types; a change of either is a new SCHEMA.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet, TextField
+from django.db.models.functions import Cast, Coalesce
 
 from catalog.aspects.base import WORD
 from catalog.models import Ancestry, Entity, EntityGroupGrant, EntityUserGrant, Facet, WildcardGrant
-from policies.models import Membership, Policy, RoleAssignment, User
+from policies.models import Membership, Policy, RoleAssignment, User, documents
 
 #: The number of these schemas; it stands in the manifest of every snapshot.
 SCHEMA = 1
@@ -25,11 +25,12 @@ _OF_REMOVED_GROUP = Q(group__profile__is_removed=True)
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its columns, and the rows in the order of these."""
+    """A table: its columns, and the rows in the order of these; `made` makes them of those of the query, if need be."""
 
     name: str
     schema: pa.Schema
     rows: Callable[[], QuerySet[Any, Any]]
+    made: Callable[[Iterable[tuple[Any, ...]]], Iterator[tuple[Any, ...]]] | None = None
 
 
 def _schema(**types: str) -> pa.Schema:
@@ -55,6 +56,16 @@ def _ancestries() -> QuerySet[Any, Any]:
 def _users() -> QuerySet[Any, Any]:
     may_act = ExpressionWrapper(Q(state=User.State.ACTIVE, is_removed=False), output_field=BooleanField())
     return User.objects.order_by().annotate(may_act=may_act).values_list("urn", "may_act")
+
+
+def _profiles() -> QuerySet[Any, Any]:
+    rows = User.objects.order_by().annotate(said=Cast("extra", TextField()))
+    return rows.values_list("urn", "email", "said")
+
+
+def _circumstances(profiles: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    for urn, email, said in profiles:
+        yield from ((urn, field, value) for field, value in sorted(documents.circumstances(email, said)))
 
 
 def _memberships() -> QuerySet[Any, Any]:
@@ -96,6 +107,8 @@ TABLES = (
     # Every node with everything above it, which closes the facts of hierarchies.
     Table("ancestries", _schema(node="string", ancestor="string"), _ancestries),
     Table("users", _schema(urn="string", may_act="bool"), _users),
+    # What is known of users when they act, as conditions on properties read it.
+    Table("circumstances", _schema(user="string", field="string", value="string"), _profiles, _circumstances),
     # Removed groups give nothing, so nothing of them is here.
     Table("memberships", _schema(user="string", group="string"), _memberships),
     Table("roles", _schema(holder="string", role="string"), _roles),

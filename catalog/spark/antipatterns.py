@@ -104,7 +104,7 @@ def _one_user(policy: Stored) -> object | None:
     """Alike are policies for one user that give the same on the same."""
     if len(policy.tokens) != 1 or not next(iter(policy.tokens)).startswith(USER):
         return None
-    return frozenset((one.privileges, one.resources, one.effect) for one in policy.statements)
+    return frozenset((one.privileges, one.resources, one.provisos, one.effect) for one in policy.statements)
 
 
 def _one_urn(policy: Stored) -> object | None:
@@ -116,11 +116,11 @@ def _one_domain(policy: Stored) -> object | None:
     """Alike are policies on domains that give the same, to whomever."""
     if not _values(policy, matching.DOMAIN):
         return None
-    return frozenset(one.privileges for one in policy.statements)
+    return frozenset((one.privileges, one.provisos) for one in policy.statements)
 
 
 def _for_same(policy: Stored) -> object:
-    return frozenset((one.privileges, one.actors, one.effect) for one in policy.statements)
+    return frozenset((one.privileges, one.actors, one.provisos, one.effect) for one in policy.statements)
 
 
 def _values(policy: Stored, field: str) -> list[str]:

@@ -18,6 +18,7 @@ from catalog.spark.job import BadInput, Job, progress
 from policies.engine import bulk, matching
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Decision, Question
+from policies.engine.provisos import mentioned, relevant
 from policies.engine.snapshot import Snapshot
 
 #: How many entities one slice has at most.
@@ -73,21 +74,27 @@ class Facts:
 
 
 class _Alike:
-    """The reach of one privilege. Two actors are alike when the same statements speak to them and they own the same."""
+    """The reach of one privilege. Two actors are alike when the same statements speak to them and they own the same.
+
+    Where statements have provisos, the same has to be known of them too.
+    """
 
     def __init__(self, facts: Facts, privilege: str) -> None:
-        tokens = frozenset[str]().union(*(one.actors.tokens for one in facts.snapshot.listed(privilege)))
+        listed = facts.snapshot.listed(privilege)
+        tokens = frozenset[str]().union(*(one.actors.tokens for one in listed))
         is_owned = any(one.startswith(matching.OWNER_OF_ANY_TYPE) for one in tokens)
         self._tokens = tokens
+        self._mentioned = mentioned(listed)
         self._owners = frozenset(facts.postings.owners(None)) if is_owned else _NOBODY
         self._selves = frozenset(facts.urns) if matching.ONESELF in tokens else _NOBODY
         self._reach = bulk.Reach(facts.postings, facts.snapshot, privilege)
-        self._found: dict[tuple[bool, frozenset[str], frozenset[str], str], bulk.Covered] = {}
+        self._found: dict[object, bulk.Covered] = {}
 
     def of(self, actor: Actor) -> bulk.Covered:
         """Return what one actor reaches."""
         itself = actor.urn if actor.urn in self._selves or actor.urn == SYSTEM_ACTOR else ""
-        key = (actor.is_active, actor.tokens & self._tokens, actor.holders & self._owners, itself)
+        known = relevant(actor, self._mentioned)
+        key = (actor.is_active, actor.tokens & self._tokens, actor.holders & self._owners, itself, known)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = self._reach.of(actor)

@@ -215,7 +215,7 @@ class _Gifts:
         self._given: dict[tuple[str, str], list[Statement]] = defaultdict(list)
         for policy in look.policies:
             for statement in policy.statements:
-                if statement.effect is Effect.ALLOW and statement.restriction is None:
+                if statement.effect is Effect.ALLOW and statement.restriction is None and not statement.provisos:
                     for privilege in statement.privileges:
                         for token in statement.actors.tokens:
                             self._given[privilege, token].append(statement)

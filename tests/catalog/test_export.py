@@ -37,7 +37,7 @@ ORDERS, LINES, OLD = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" f
 SALES, EMEA = "urn:li:domain:sales", "urn:li:domain:emea"
 STREAM, SCORES, PROJECT = "urn:li:stream:ns1.clicks", "urn:li:dataset:" + "a" * 24, "1" * 24
 AWKWARD = 'Two\nlines, "quoted", \\N and é😀\r\n'
-PRIVILEGES = ("VIEW_ENTITY_PAGE", "EDIT_ENTITY_TAGS", "dataset:read", "dataset:delete")
+PRIVILEGES = ("VIEW_ENTITY_PAGE", "EDIT_ENTITY_TAGS", "EDIT_ENTITY_DOCS", "dataset:read", "dataset:delete")
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +55,8 @@ def company(transactional_db: None) -> Iterator[None]:
     tell(
         said(SALES, "domainProperties", {"name": "Sales"}),
         said(EMEA, "domainProperties", {"name": "EMEA", "parentDomain": SALES}),
+        said(JO, "corpUserInfo", {"active": True, "email": "jo@here.org", "customProperties": {"team": "blue"}}),
+        said(LINES, "datasetProperties", {"customProperties": {"team": "blue", "tier": "gold"}}),
         said(ORDERS, "domains", {"domains": [EMEA]}),
         said(ORDERS, "globalTags", tags("pii")),
         said(LINES, "ownership", owners(f"{ANN}|urn:li:ownershipType:__system__technical_owner", JO)),
@@ -78,6 +80,13 @@ def company(transactional_db: None) -> Iterator[None]:
     )
     _policy("view", actors={"groups": [TEAM]}, resources=_in(DOMAIN=SALES), displayName=AWKWARD)
     _policy("tag", actors={"resourceOwners": True}, privileges=["EDIT_ENTITY_TAGS"])
+    alike = {"field": "PROPERTY.team", "values": ["${ACTOR.PROPERTY.team}"]}
+    _policy(
+        "alike",
+        actors={"allUsers": True},
+        privileges=["EDIT_ENTITY_DOCS"],
+        resources={"filter": {"criteria": [alike]}},
+    )
     _policy("idle", actors={"allUsers": True}, state="INACTIVE")
     said_so = [
         {"resource": f"project:{PROJECT}:*", "actions": ["*:*"], "effect": "allow"},
@@ -124,7 +133,7 @@ def postings(found: Found) -> Postings:
     below = defaultdict(set)
     for one in found["ancestries"]:
         below[one["ancestor"]].add(one["node"])
-    fields = {matching.DOMAIN, matching.OWNER, matching.TAG, matching.ID, matching.PROJECT}
+    fields = {matching.DOMAIN, matching.OWNER, matching.TAG, matching.ID, matching.PROJECT, "PROPERTY.team"}
     return Postings(
         urns=[one["urn"] for one in found["entities"]],
         types=[one["type"] for one in found["entities"]],
@@ -135,8 +144,10 @@ def postings(found: Found) -> Postings:
 
 
 def actors(found: Found) -> dict[str, Actor]:
-    """Return everybody, with groups and roles."""
-    people_of, held = defaultdict(set), defaultdict(set)
+    """Return everybody, with groups and roles and what is known of them."""
+    people_of, held, known = defaultdict(set), defaultdict(set), defaultdict(set)
+    for one in found["circumstances"]:
+        known[one["user"]].add((one["field"], one["value"]))
     for one in found["memberships"]:
         people_of[one["user"]].add(one["group"])
     for one in found["roles"]:
@@ -147,6 +158,7 @@ def actors(found: Found) -> dict[str, Actor]:
             frozenset(people_of[urn]),
             frozenset().union(*(held[holder] for holder in {urn, *people_of[urn]})),
             one["may_act"],
+            frozenset(known[urn]),
         )
         for one in found["users"]
         for urn in [one["urn"]]
@@ -181,6 +193,7 @@ def test_the_engine_answers_alike_from_the_files_and_from_the_database(tmp_path:
         (JO, "VIEW_ENTITY_PAGE", ORDERS),
         (JO, "EDIT_ENTITY_TAGS", LINES),
         (ANN, "EDIT_ENTITY_TAGS", LINES),
+        (JO, "EDIT_ENTITY_DOCS", LINES),
         (JO, "dataset:read", SCORES),
         (ANN, "dataset:read", SCORES),
     }

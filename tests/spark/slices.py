@@ -18,12 +18,21 @@ from policies.engine.model import Actor
 from policies.engine.postings import Postings
 from policies.engine.restrictions import Restriction
 from policies.engine.snapshot import Snapshot
+from tests.strategies import PROPERTIES
 from tests.worlds import World
 
 #: Settings about grants that add nothing.
 GRANTS = {"is_inherited": False, "administrators": [], "instance": "urn:li:instance:cdap"}
 
-FIELDS = frozenset({*matching.HIERARCHIES, matching.TAG, matching.DATA_PLATFORM_INSTANCE, matching.GROUP_MEMBERSHIP})
+FIELDS = frozenset(
+    {
+        *matching.HIERARCHIES,
+        matching.TAG,
+        matching.DATA_PLATFORM_INSTANCE,
+        matching.GROUP_MEMBERSHIP,
+        *(f"PROPERTY.{name}" for name in PROPERTIES),
+    }
+)
 
 
 def bare(world: World) -> World:
@@ -95,7 +104,13 @@ def _slice(world: World, shared: State, numbers: range) -> Slice:
 def restricted(world: World, which: Iterable[bool]) -> Snapshot:
     """Return the policies of a world, of which some allow no column at all, so that only `decide` can tell."""
     compiled = [
-        (urn, tuple(replace(one, restriction=Restriction(columns=())) if is_so else one for one in statements))
+        (
+            urn,
+            tuple(
+                replace(one, restriction=Restriction(columns=())) if is_so and not one.provisos else one
+                for one in statements
+            ),
+        )
         for (urn, statements), is_so in zip(world.statements(), which, strict=False)
     ]
     return Snapshot.build(1, [*compiled, *datahub.implicit()])
@@ -117,6 +132,10 @@ def write(world: World, folder: Path, **files: object) -> str:
         "facets": _columns(("entity", "field", "value", "type"), facts_of(world)),
         "ancestries": _columns(("node", "ancestor"), ancestries),
         "users": {"urn": raw["users"], "may_act": [one not in raw["suspended"] for one in raw["users"]]},
+        "circumstances": _columns(
+            ("user", "field", "value"),
+            [(one.urn, *pair) for one in actors_of(world) for pair in sorted(one.circumstances)],
+        ),
         "memberships": _columns(("user", "group"), raw["memberships"]),
         "roles": _columns(("holder", "role"), raw["roles"]),
         "grants": _columns(("entity", "privilege", "holder"), []),

@@ -249,6 +249,8 @@ if strangers := [
 AUTHZEN_SUBJECT_TYPES = env.pairs("AUTHZEN_SUBJECT_TYPES", default={"user": "corpuser", "identity": "corpuser"})
 AUTHZEN_RESOURCE_TYPES = env.pairs("AUTHZEN_RESOURCE_TYPES", default={})
 AUTHZEN_ACTIONS = env.pairs("AUTHZEN_ACTIONS", default={})
+# Privileges of one's own, which DataHub policies may give beside those of the registry.
+CUSTOM_PRIVILEGES = env.names("CUSTOM_PRIVILEGES")
 # Under which address clients reach the site; where it is absent, the one they call.
 PUBLIC_URL = env.origin("PUBLIC_URL")
 # Refusals are always logged; of what is allowed, this share.

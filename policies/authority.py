@@ -47,7 +47,8 @@ class Asked:
     """The resource of a question: a URN, or a type alone (`urn` empty). `type` empty: what the catalog or URN says.
 
     `project` is the object id of the project in which something of the type is to be made; that of an entity comes from
-    the catalog. `branch` empty is main. `columns` and `path` narrow the question to part of the resource.
+    the catalog. `branch` empty is main. `columns` and `path` narrow the question to part of the resource. `said` are
+    facts of the resource, fields with their values, that count for this question in place of those that are known.
     """
 
     urn: str = ""
@@ -56,6 +57,7 @@ class Asked:
     branch: str = ""
     columns: tuple[str, ...] | None = None
     path: str | None = None
+    said: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,15 +366,15 @@ def _resource(asked: Asked, loaded: Mapping[str, Resource], fields: Collection[s
     A type alone has empty facets (rules/datahub.md a.3), but that it is about making one, and in which project.
     """
     if not asked.urn:
-        facts = dict.fromkeys(fields, frozenset[str]())
+        facts = dict.fromkeys(fields, frozenset[str]()) | dict(asked.said)
         facts |= {CREATION: frozenset((YES,)), BRANCH: frozenset((_branch(asked, asked.type),))}
         facts |= {PROJECT: frozenset((asked.project,))} if asked.project else {}
         return Resource("", asked.type, facts)
     found = loaded[asked.urn]
     kind, branch = asked.type or found.type, _branch(asked, found.type)
-    if kind == found.type and branch == MAIN_BRANCH:
+    if kind == found.type and branch == MAIN_BRANCH and not asked.said:
         return found
-    return Resource(found.urn, kind, {**found.facets, BRANCH: frozenset((branch,))}, found.owners)
+    return Resource(found.urn, kind, {**found.facets, BRANCH: frozenset((branch,)), **dict(asked.said)}, found.owners)
 
 
 def _branch(asked: Asked, kind: str) -> str:

@@ -44,7 +44,8 @@ def who(*, privilege: str, asked: Asked | None, at_least: int = 0) -> Holders:
     """Return who may use a privilege on a resource (rules/datahub.md a.8); owners are among users and groups.
 
     A deny takes out whom it names, as it names them: the answer for one actor is that of `authority.answer`. Users who
-    may not act at all are left out. With policies off everybody may. Raises what `authority.answer` raises.
+    may not act at all are left out, and so is whom a policy speaks to only as far as their properties or those of the
+    action fit: `candidates` has them. With policies off everybody may. Raises what `authority.answer` raises.
     """
     snapshot = store.current(at_least=at_least)
     if not settings.AUTH_POLICIES_ENABLED:
@@ -53,7 +54,7 @@ def who(*, privilege: str, asked: Asked | None, at_least: int = 0) -> Holders:
     if asked is not None:
         resource = authority.resource_for(asked=asked, snapshot=snapshot, privileges=[privilege])
     about = (*snapshot.about(privilege, resource), *_granting(privilege, asked))
-    tokens = _tokens([one for one in about if one.effect is Effect.ALLOW], resource)
+    tokens = _tokens([one for one in about if one.effect is Effect.ALLOW and not one.provisos], resource)
     tokens -= _tokens([one for one in about if one.effect is Effect.DENY], resource) | _blind(about)
     users = sorted(token for token in tokens if token.startswith(USER_PREFIX))
     acting = queries.actors(urns=users) if users else {}
@@ -65,6 +66,21 @@ def who(*, privilege: str, asked: Asked | None, at_least: int = 0) -> Holders:
         roles=tuple(sorted(token for token in tokens if token.startswith(ROLE_PREFIX))),
         version=snapshot.version,
     )
+
+
+def candidates(*, privilege: str, asked: Asked | None) -> frozenset[str]:
+    """Return the tokens of whom some policy or grant allows the privilege on a resource, if their properties fit.
+
+    Nobody else may use it, and who of them may is what `authority.answer` says. Raises what that raises.
+    """
+    snapshot = store.current()
+    if not settings.AUTH_POLICIES_ENABLED:
+        return frozenset((EVERYONE,))
+    resource = None
+    if asked is not None:
+        resource = authority.resource_for(asked=asked, snapshot=snapshot, privileges=[privilege])
+    about = (*snapshot.about(privilege, resource), *_granting(privilege, asked))
+    return frozenset(_tokens([one for one in about if one.effect is Effect.ALLOW], resource))
 
 
 def granted(*, actor: Actor, asked: Asked | None, at_least: int = 0) -> Granted:

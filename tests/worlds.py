@@ -170,7 +170,6 @@ class World:
         tags: Iterable[str] = (),
         instances: Iterable[str] = (),
         subjects: Iterable[str] = (),
-        properties: Mapping[str, Iterable[str]] | None = None,
     ) -> str:
         """Add an entity. An owner is `name` or `name/ownership type`."""
         known = urn(name)
@@ -183,9 +182,13 @@ class World:
             "tags": urns(tags, "tag"),
             "instances": urns(instances, "instance"),
             "subjects": urns(subjects),
-            "properties": {key: list(values) for key, values in (properties or {}).items()},
+            "properties": {},
         }
         return known
+
+    def describe(self, name: str, **properties: str) -> None:
+        """Give an entity properties."""
+        self.raw["entities"][urn(name)]["properties"] |= {key: [value] for key, value in properties.items()}
 
     def knows(self, name: str, **properties: str) -> None:
         """Note properties of a user."""

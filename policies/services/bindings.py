@@ -56,9 +56,13 @@ def locking_out(*, family: Family, statements: Iterable[Statement]) -> list[Prob
 
 def is_about_everything(statement: Statement, family: Family) -> bool:
     """Whether a statement is about every privilege of its family on everything there is."""
-    return family.vocabulary().names <= statement.privileges and all(
-        criterion.field in CONSTANTS and criterion.holds(frozenset({CONSTANTS[criterion.field]}))
-        for criterion in statement.resources.criteria
+    return (
+        family.vocabulary().names <= statement.privileges
+        and not statement.provisos
+        and all(
+            criterion.field in CONSTANTS and criterion.holds(frozenset({CONSTANTS[criterion.field]}))
+            for criterion in statement.resources.criteria
+        )
     )
 
 

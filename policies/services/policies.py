@@ -9,6 +9,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from policies import authority, queries
@@ -282,7 +283,7 @@ def _columns(draft: Draft, *, known: Container[str] | None = None) -> dict[str, 
     except UnknownFamily as error:
         raise Invalid.one(code=error.code, pointer="/family", detail=str(error)) from None
     try:
-        document = family.parse(draft.document)
+        document = family.parse(draft.document, custom=settings.CUSTOM_PRIVILEGES)
     except InvalidPolicy as error:
         unbound = bindings.unbound(family=family, document=draft.document, known=known)
         raise Invalid([*error.problems, *unbound]) from None

@@ -1,6 +1,7 @@
 """Evaluations: each becomes a question of ours, all of a batch are answered together."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from catalog.doors.authzen import naming
@@ -8,6 +9,8 @@ from catalog.doors.authzen.messages import Malformed, Members, Reader
 from policies import authority
 from policies.api import questions
 from policies.api.questions import Question
+from policies.authority import Ask
+from policies.engine import provisos
 from policies.engine.model import Actor, Decision
 from policies.errors import Forbidden, PolicyAppError
 
@@ -74,6 +77,8 @@ def _question(reader: Reader) -> dict[str, Any]:
         "actor": naming.actor(subject),
         "privilege": naming.privilege(action),
         "resource": naming.asked(resource),
+        "said": naming.said(resource),
+        "circumstances": {**subject.properties, **action.properties},
     }
 
 
@@ -81,10 +86,18 @@ def _answers(asked: Sequence[dict[str, Any]], by: Actor) -> list[Answer | Policy
     """Answer the questions in order; a subject that cannot act here is denied without asking."""
     known = [one for one in asked if one["actor"] is not None]
     understood = questions.understand(sent=known, by=by, may_ask=lambda: may_ask(by)) if known else []
-    good = [one for one in understood if isinstance(one, Question)]
-    decisions = iter(authority.answer_logged(asks=[(one.actor, one.ask) for one in good]) if good else ())
+    asks = [_put(one, sent) for one, sent in zip(understood, known, strict=True) if isinstance(one, Question)]
+    decisions = iter(authority.answer_logged(asks=asks) if asks else ())
     answers = iter([_shown(next(decisions)) if isinstance(one, Question) else one for one in understood])
     return [_nobody() if one["actor"] is None else next(answers) for one in asked]
+
+
+def _put(question: Question, sent: dict[str, Any]) -> tuple[Actor, Ask]:
+    """Return a question with what the request says of its parties in place of what is stored."""
+    ask = question.ask
+    if ask.resource is not None and sent["said"]:
+        ask = replace(ask, resource=replace(ask.resource, said=sent["said"]))
+    return provisos.overridden(question.actor, sent["circumstances"]), ask
 
 
 def _shown(decision: Decision) -> Answer:

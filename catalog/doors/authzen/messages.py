@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from django.http import HttpRequest
 
 from catalog import urns
+from policies.engine import properties
 from policies.errors import PolicyAppError
 from policies.models.fields import is_storable
 
@@ -50,10 +51,19 @@ class Semantic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """A subject or a resource: its type, and its id, which is empty where a whole type is meant."""
+    """A subject or a resource: its type, its id (empty where a whole type is meant) and what is said of it."""
 
     type: str
     id: str
+    properties: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What is to be done: its name, and what is said of it."""
+
+    name: str
+    properties: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +89,12 @@ class Reader:
         """Return the resource; of one that is sought only the type is needed."""
         return self._party("resource", is_sought=is_sought)
 
-    def action(self) -> str:
-        """Return the name of the action."""
+    def action(self) -> Action:
+        """Return the action."""
         found = self._object("action")
-        return "" if found is None else self._text(found, "action", "name")
+        if found is None:
+            return Action("")
+        return Action(self._text(found, "action", "name"), self._properties(found, "action", properties.ACTION))
 
     def context(self) -> None:
         """Check the context, which is optional and has no say."""
@@ -144,7 +156,11 @@ class Reader:
         found = self._object(name)
         if found is None:
             return Party("", "")
-        return Party(self._text(found, name, "type"), "" if is_sought else self._text(found, name, "id"))
+        kind = self._text(found, name, "type")
+        if is_sought:
+            return Party(kind, "")
+        start = properties.ACTOR if name == "subject" else properties.RESOURCE
+        return Party(kind, self._text(found, name, "id"), self._properties(found, name, start))
 
     def _object(self, name: str) -> Members | None:
         """Return a needed object whose properties, where it has some, are an object."""
@@ -155,6 +171,15 @@ class Reader:
         if found.get("properties") is not None and not isinstance(found["properties"], dict):
             self.wrong.append(f"{name}.properties must be an object")
         return found
+
+    def _properties(self, found: Members, name: str, start: str) -> Mapping[str, frozenset[str]]:
+        """Return what is said, as facts whose fields begin like this."""
+        said = found.get("properties")
+        try:
+            return properties.facts(said, start) if isinstance(said, dict) else {}
+        except RecursionError:
+            self.wrong.append(f"{name}.properties are nested too deeply")
+            return {}
 
     def _text(self, found: Members, name: str, member: str) -> str:
         value = found.get(member)

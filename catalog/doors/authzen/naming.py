@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from catalog import urns
-from catalog.doors.authzen.messages import Malformed, Party
+from catalog.doors.authzen.messages import Action, Malformed, Party
 from policies.models.people import USER_PREFIX
 
 _USER = "corpuser"
@@ -33,9 +33,9 @@ def is_person(type_: str) -> bool:
     return settings.AUTHZEN_SUBJECT_TYPES.get(type_, type_) == _USER
 
 
-def privilege(action: str) -> str:
+def privilege(action: Action) -> str:
     """Return the privilege that an action needs."""
-    found: str = settings.AUTHZEN_ACTIONS.get(action, action)
+    found: str = settings.AUTHZEN_ACTIONS.get(action.name, action.name)
     return found
 
 
@@ -62,6 +62,11 @@ def asked(resource: Party) -> dict[str, str]:
     if problem is not None:
         raise Malformed(f"resource.id: {problem.detail}")
     return {"urn": urn, "type": kind}
+
+
+def said(resource: Party) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return what is said of a resource as questions carry it."""
+    return tuple(resource.properties.items())
 
 
 def identifier(urn: str, type_: str) -> str:

@@ -7,21 +7,22 @@ after which one the next page begins; it is signed, and good for the search it c
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from django.conf import settings
 from django.core import signing
 
 from catalog import queries
 from catalog.doors.authzen import naming
 from catalog.doors.authzen.evaluating import may_ask
-from catalog.doors.authzen.messages import Malformed, Members, Page, Reader
+from catalog.doors.authzen.messages import Action, Malformed, Members, Page, Party, Reader
 from policies import authority, reach, recall
 from policies import queries as people
 from policies.api import questions
 from policies.authority import Ask, Asked
-from policies.engine import families
-from policies.engine.matching import EVERYONE, IN_ANY_GROUP
+from policies.engine import families, provisos
 from policies.engine.model import Actor
 from policies.engine.requirements import one
 
@@ -45,7 +46,7 @@ def resources(reader: Reader, by: Actor) -> Answer:
     urn = naming.actor(subject)
     if urn is None:
         return _nothing(page, reader.members)
-    actor = _actor(urn, by)
+    actor = provisos.overridden(_actor(urn, by), {**subject.properties, **action.properties})
     kind = naming.type_of(resource)
     coverage = authority.visible(actor=actor, privilege=naming.privilege(action))
     rows = queries.entities(coverage=coverage, types=[kind]).order_by("urn")
@@ -69,16 +70,12 @@ def subjects(reader: Reader, by: Actor) -> Answer:
     if not naming.is_person(subject.type):
         return _nothing(page, reader.members)
     privilege = naming.privilege(action)
-    asked = _asked(naming.asked(resource), by)
-    holders = reach.who(privilege=privilege, asked=asked)
-    tokens = {*holders.users, *holders.groups, *holders.roles}
-    tokens |= {EVERYONE} if holders.is_all_users else set()
-    tokens |= {IN_ANY_GROUP} if holders.is_all_groups else set()
-    rows = people.reached(tokens=tokens)
+    asked = _asked(resource, by)
+    rows = people.reached(tokens=reach.candidates(privilege=privilege, asked=asked))
     ask = Ask(one(privilege), asked)
 
     def find(after: str, count: int) -> Sequence[str]:
-        return list(islice(_permitted(rows, after, ask), count))
+        return list(islice(_permitted(rows, after, ask, action), count))
 
     found, following = _found(find, page, reader.members)
     results = [{"type": subject.type, "id": naming.identifier(urn, "corpuser")} for urn in found]
@@ -92,9 +89,10 @@ def actions(reader: Reader, by: Actor) -> Answer:
     urn = naming.actor(subject)
     if urn is None:
         return _nothing(page, reader.members)
-    actor = _actor(urn, by)
-    asked = _asked(naming.asked(resource), by)
-    names = sorted(frozenset[str]().union(*(found.names for found in families.vocabularies().values())))
+    actor = provisos.overridden(_actor(urn, by), subject.properties)
+    asked = _asked(resource, by)
+    known = (found.names for found in families.vocabularies().values())
+    names = sorted(frozenset(settings.CUSTOM_PRIVILEGES).union(*known))
     decisions = authority.answer_many(asks=[(actor, Ask(one(name), asked)) for name in names])
     held = {name: None for name, decision in zip(names, decisions, strict=True) if decision.is_allowed}
     called = naming.actions(held)
@@ -121,15 +119,18 @@ def _actor(urn: str, by: Actor) -> Actor:
     return recall.actor(urn=urn)
 
 
-def _asked(resource: dict[str, str], by: Actor) -> Asked | None:
-    return questions.asked(resource, questions.look_up(sent=[{"resource": resource}], by=by))
+def _asked(resource: Party, by: Actor) -> Asked | None:
+    named = naming.asked(resource)
+    found = questions.asked(named, questions.look_up(sent=[{"resource": named}], by=by))
+    return None if found is None else replace(found, said=naming.said(resource))
 
 
-def _permitted(rows: Any, after: str, ask: Ask) -> Iterable[str]:
+def _permitted(rows: Any, after: str, ask: Ask, action: Action) -> Iterable[str]:
     """Give the users after this one whom the decision permits, asking about many at once."""
     while chunk := list(rows.filter(urn__gt=after).values_list("urn", flat=True)[:_CHUNK]):
         actors = recall.actors(urns=chunk)
-        decisions = authority.answer_many(asks=[(actors[urn], ask) for urn in chunk])
+        asks = [(provisos.overridden(actors[urn], action.properties), ask) for urn in chunk]
+        decisions = authority.answer_many(asks=asks)
         yield from (urn for urn, decision in zip(chunk, decisions, strict=True) if decision.is_allowed)
         after = chunk[-1]
 

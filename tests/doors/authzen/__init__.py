@@ -1,0 +1,1 @@
+"""Scenarios of the standard's own suites, written as policies."""

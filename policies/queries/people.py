@@ -18,14 +18,20 @@ from policies.models.words import LAST_CHARACTER, words
 
 
 def users(
-    *, q: str = "", state: str | None = None, kind: str | None = None, group: str | None = None, role: str | None = None
+    *,
+    q: str = "",
+    state: str | None = None,
+    kind: str | None = None,
+    group: str | None = None,
+    role: str | None = None,
+    with_removed: bool = False,
 ) -> QuerySet[User]:
-    """Return users that are not removed, by URN, with their groups and roles.
+    """Return users by URN, with their groups and roles; removed ones are left out unless asked for.
 
     `q` are words with which words of user name, display name and address begin; `group` and `role` are URNs, a role
     meaning held directly.
     """
-    rows = User.objects.filter(is_removed=False)
+    rows = User.objects.all() if with_removed else User.objects.filter(is_removed=False)
     if not _can_match(q, state, kind, group, role):
         return rows.none()
     rows = rows.filter(_has_words("user", q))
@@ -56,10 +62,18 @@ def stored_user(*, urn: str) -> User | None:
 
 
 def groups(
-    *, q: str = "", origin: str | None = None, role: str | None = None, member: str | None = None
+    *,
+    q: str = "",
+    origin: str | None = None,
+    role: str | None = None,
+    member: str | None = None,
+    with_removed: bool = False,
 ) -> QuerySet[GroupProfile]:
-    """Return groups that are not removed, by URN, with their roles; words of name or id begin like those of `q`."""
-    rows = GroupProfile.objects.filter(is_removed=False)
+    """Return groups by URN, with their roles; words of name or id begin like those of `q`.
+
+    Removed groups are left out unless asked for.
+    """
+    rows = GroupProfile.objects.all() if with_removed else GroupProfile.objects.filter(is_removed=False)
     if not _can_match(q, origin, role, member):
         return rows.none()
     rows = rows.filter(_has_words("group", q))

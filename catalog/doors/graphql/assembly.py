@@ -7,6 +7,7 @@ from ariadne import load_schema_from_path, make_executable_schema
 from graphql import GraphQLSchema
 
 from catalog.doors.graphql import (
+    catalogue,
     corp,
     entities,
     granted,
@@ -15,7 +16,9 @@ from catalog.doors.graphql import (
     people_links,
     policies,
     policy_shapes,
+    roles,
     scalars,
+    searching,
     tokens,
     tokens_services,
 )
@@ -33,6 +36,9 @@ _ROOMS = (
     people_links,
     tokens,
     tokens_services,
+    roles,
+    catalogue,
+    searching,
 )
 
 

@@ -111,12 +111,12 @@ def _said(row: User | GroupProfile, aspect: str) -> dict[str, Any]:
 
 def _users(urns: Collection[str]) -> Mapping[str, User]:
     mine = [urn for urn in storable(urns) if urn.startswith(USER_PREFIX)]
-    return {row.urn: row for row in people.users().filter(urn__in=mine).prefetch_related(None)} if mine else {}
+    return {row.urn: row for row in people.users().filter(urn__among=mine).prefetch_related(None)} if mine else {}
 
 
 def _groups(urns: Collection[str]) -> Mapping[str, GroupProfile]:
     mine = [urn for urn in storable(urns) if urn.startswith(GROUP_PREFIX)]
-    return {row.urn: row for row in people.groups().filter(urn__in=mine).prefetch_related(None)} if mine else {}
+    return {row.urn: row for row in people.groups().filter(urn__among=mine).prefetch_related(None)} if mine else {}
 
 
 BINDABLES = (user, group)

@@ -6,7 +6,7 @@ from catalog import queries, urns
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
-from policies.errors import Invalid, NotFound
+from policies.errors import Forbidden, Invalid, NotFound
 
 query = QueryType()
 authenticated = ObjectType("AuthenticatedUser")
@@ -25,27 +25,28 @@ def corp_user(caller: Node, _info: Info) -> Node:
 
 
 @query.field("entityExists")
-def entity_exists(_root: None, _info: Info, *, urn: str) -> bool:
-    """Whether something with this URN is stored."""
-    return queries.aspects(urn=checked(urn)) is not None
+def entity_exists(_root: None, info: Info, *, urn: str) -> bool:
+    """Whether something with this URN is stored, as far as the caller may know."""
+    hidden = queries.hidden(urns=[checked(urn)], by=info.context.by)
+    return not hidden and queries.aspects(urn=urn) is not None
 
 
 @query.field("entity")
 def entity(_root: None, info: Info, *, urn: str) -> Node:
-    """Return the entity with this URN. Raises NotFound."""
-    return _stored(checked(urn), info)
+    """Return the entity with this URN."""
+    return stored(urn, info)
 
 
 @query.field("corpUser")
 def user(_root: None, info: Info, *, urn: str) -> Node:
-    """Return a user. Raises NotFound."""
-    return _stored(checked(urn, "corpuser"), info)
+    """Return a user."""
+    return stored(urn, info, "corpuser")
 
 
 @query.field("corpGroup")
 def group(_root: None, info: Info, *, urn: str) -> Node:
-    """Return a group. Raises NotFound."""
-    return _stored(checked(urn, "corpGroup"), info)
+    """Return a group."""
+    return stored(urn, info, "corpGroup")
 
 
 def checked(urn: str, *kinds: str) -> str:
@@ -56,7 +57,13 @@ def checked(urn: str, *kinds: str) -> str:
     return urn
 
 
-def _stored(urn: str, info: Info) -> Node:
+def stored(urn: str, info: Info, *kinds: str) -> Node:
+    """Return the entity with this URN, of one of these types.
+
+    Raises Invalid, NotFound, and Forbidden for one that the caller may not view, stored or not.
+    """
+    if queries.hidden(urns=[checked(urn, *kinds)], by=info.context.by):
+        raise Forbidden((), f"You may not view {urn}.")
     if queries.aspects(urn=urn) is None:
         raise NotFound(f"There is no entity {urn}.")
     return nodes.one(urn, info)

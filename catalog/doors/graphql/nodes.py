@@ -31,6 +31,17 @@ _TOLD: Mapping[str, str] = {
     "dataHubPolicy": "DataHubPolicy",
     "dataHubRole": "DataHubRole",
     "ownershipType": "OwnershipTypeEntity",
+    "chart": "Chart",
+    "container": "Container",
+    "dashboard": "Dashboard",
+    "dataPlatform": "DataPlatform",
+    "dataProduct": "DataProduct",
+    "dataset": "Dataset",
+    "domain": "Domain",
+    "glossaryNode": "GlossaryNode",
+    "glossaryTerm": "GlossaryTerm",
+    "role": "Role",
+    "tag": "Tag",
 }
 _OTHER = "OTHER"
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -134,7 +134,7 @@ def of_entity(node: Node, info: Info) -> Any:
 
 def _policies(asked: Collection[str]) -> Mapping[str, Policy]:
     mine = [urn for urn in storable(asked) if urn.startswith(POLICY_PREFIX)]
-    rows = stored.policies(family=datahub.NAME).filter(urn__in=mine) if mine else ()
+    rows = stored.policies(family=datahub.NAME).filter(urn__among=mine) if mine else ()
     return {row.urn: row for row in rows}
 
 

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from policies import authority
-from policies.services import people
+from policies.services import people, policies
 from tests.doors.conftest import DOOR, ROOT, give, token_of
 
 PATH = "/api/graphql"
@@ -44,6 +44,12 @@ class Asking:
 
 def asking(urn: str) -> Asking:
     return Asking(urn, Client(headers={"authorization": f"Bearer {token_of(urn)}"}))
+
+
+def close_the_reading_policies() -> None:
+    """Switch off the two policies that let everybody view everything."""
+    names = [f"urn:li:dataHubPolicy:{name}" for name in ("view-entity-page-all", "view-dataset-sensitive")]
+    policies.set_states(urns=names, state="INACTIVE", by=authority.SYSTEM, door=DOOR)
 
 
 @pytest.fixture

@@ -1,0 +1,234 @@
+"""What can be searched: the catalog, and users, groups, roles and policies, which have their home elsewhere.
+
+Each is a list by URN that a filter narrows; a field that a list has not is met by nothing in it.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from catalog import queries, urns
+from catalog.aspects.base import PLATFORM
+from catalog.doors.graphql import filters, nodes
+from catalog.doors.graphql.filters import Column, Reading
+from catalog.queries import viewing
+from catalog.queries.coverage import having, meets
+from policies import authority
+from policies import queries as people
+from policies.engine import matching
+from policies.engine.families import datahub
+from policies.engine.matching import Condition, Criterion
+from policies.engine.model import Actor
+from policies.errors import Invalid
+from policies.models import User
+from policies.models.fields import storable
+from policies.services.policies import MANAGE
+
+Rows = QuerySet[Any, Any]
+
+_REMOVED = "removed"
+_NOTHING = Q(pk__in=[])
+#: Fields that SDKs ask about and nothing here has.
+_UNKEPT = ("customProperties", "env")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is sought: words (`*` for anything), types (none: see `of`), filters that all hold, and by whom."""
+
+    text: str
+    kinds: tuple[str, ...]
+    criteria: tuple[Sequence[Any], ...]
+    by: Actor
+    with_removed: bool = False
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields that the filters speak of."""
+        return frozenset[str]().union(*map(filters.fields_of, self.criteria))
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One list: its name, its types (none: all others), what it has for a search, and its fields."""
+
+    name: str
+    kinds: tuple[str, ...]
+    rows: Callable[[Search], Rows]
+    fields: Mapping[str, Reading]
+
+
+def of(search: Search) -> list[tuple[Segment, Rows]]:
+    """Return the lists that a search goes through, narrowed to what it finds, in the order of a scroll.
+
+    Without types those are the catalog, users and groups. Policies need MANAGE_POLICIES. Raises Invalid for fields that
+    no list has.
+    """
+    kinds = set(search.kinds) or {"", "corpuser", "corpGroup"}
+    known = frozenset(field for one in _SEGMENTS for field in one.fields)
+    strangers = sorted(search.fields - known)
+    if strangers:
+        detail = f"{strangers[0]!r} is none of {', '.join(sorted(known))}."
+        raise Invalid.one(code="filter.field", pointer="/orFilters", detail=detail)
+    return [(one, _narrowed(one, search, known)) for one in _SEGMENTS if _is_wanted(one, kinds)]
+
+
+def _is_wanted(segment: Segment, kinds: set[str]) -> bool:
+    return not kinds.isdisjoint(segment.kinds) if segment.kinds else bool(kinds - urns.PEOPLE_TYPES)
+
+
+def _narrowed(segment: Segment, search: Search, known: Collection[str]) -> Rows:
+    with_removed = search.with_removed or _REMOVED in search.fields
+    missing: dict[str, Reading] = dict.fromkeys(known, _nothing)
+    kind = _kinds(segment.kinds[0]) if segment.kinds else _types
+    fields = {**missing, "_entityType": kind, "typeNames": kind, **segment.fields}
+    rows = segment.rows(replace(search, with_removed=with_removed))
+    return rows.filter(*(filters.condition(one, fields) for one in search.criteria))
+
+
+def _nothing(_condition: str, _values: list[str]) -> Q:
+    return _NOTHING
+
+
+def _kinds(kind: str) -> Reading:
+    """Return the reading of the type, which all rows of a list share."""
+
+    def read(condition: str, values: list[str]) -> Q | None:
+        if condition not in ("EQUAL", "IN"):
+            return None
+        return ~_NOTHING if kind in map(nodes.kind_of, values) else _NOTHING
+
+    return read
+
+
+def _types(condition: str, values: list[str]) -> Q | None:
+    if condition not in ("EQUAL", "IN"):
+        return None
+    return Q(type__among=storable(map(nodes.kind_of, values)))
+
+
+def _facet(field: str) -> Reading:
+    """Return the reading of a fact: has one of these values, directly; EXISTS: has any."""
+
+    def read(condition: str, values: list[str]) -> Q | None:
+        if condition == "EXISTS":
+            return having(field, Q())
+        return having(field, Q(value__among=storable(values))) if condition in ("EQUAL", "IN") else None
+
+    return read
+
+
+def _below(condition: str, values: list[str]) -> Q | None:
+    """Read `browsePathV2`: lies in one of these containers, on any level."""
+    if condition not in ("CONTAIN", "EQUAL", "IN"):
+        return None
+    return meets(Criterion(matching.CONTAINER, Condition.EQUALS, frozenset(values)))
+
+
+def _origin(condition: str, values: list[str]) -> Q | None:
+    if condition not in ("EQUAL", "IN"):
+        return None
+    found = _NOTHING
+    for value in storable(values):
+        found |= Q(type="dataset", urn__endswith=f",{value})")
+    return found
+
+
+_FLAGGED = {_REMOVED: Column("is_removed", filters.FLAG), "urn": Column("urn")}
+
+
+def _catalog(search: Search) -> Rows:
+    kinds = [kind for kind in search.kinds if kind not in urns.PEOPLE_TYPES]
+    rows = queries.search(text=search.text, types=kinds, with_removed=search.with_removed)
+    rows = rows if kinds else rows.exclude(type__in=urns.PEOPLE_TYPES)
+    return viewing.viewable(rows, by=search.by)
+
+
+def _users(search: Search) -> Rows:
+    return people.users(q=_words(search.text), with_removed=search.with_removed).prefetch_related(None)
+
+
+def _groups(search: Search) -> Rows:
+    return people.groups(q=_words(search.text), with_removed=search.with_removed).prefetch_related(None)
+
+
+def _roles(search: Search) -> Rows:
+    return people.roles(q=_words(search.text))
+
+
+def _policies(search: Search) -> Rows:
+    authority.require(by=search.by, any_of=MANAGE)
+    return people.policies(q=_words(search.text), family=datahub.NAME)
+
+
+def _words(text: str) -> str:
+    return "" if text.strip() == "*" else text.strip()
+
+
+_SEGMENTS = (
+    Segment(
+        "users",
+        ("corpuser",),
+        _users,
+        {
+            **_FLAGGED,
+            "name": Column("username"),
+            "username": Column("username"),
+            "displayName": Column("display_name"),
+            "fullName": Column("display_name"),
+            "email": Column("email"),
+            "title": Column("title"),
+            "status": Column("state"),
+            "typeNames": Column("kind", {"service_account": User.Kind.SERVICE, "corp_user": User.Kind.PERSON}),
+        },
+    ),
+    Segment(
+        "groups",
+        ("corpGroup",),
+        _groups,
+        {**_FLAGGED, "name": Column("name"), "displayName": Column("name"), "email": Column("email")},
+    ),
+    Segment(
+        "roles",
+        ("dataHubRole",),
+        _roles,
+        {"urn": Column("urn"), "name": Column("name"), "editable": Column("is_editable", filters.FLAG)},
+    ),
+    Segment(
+        "policies",
+        ("dataHubPolicy",),
+        _policies,
+        {
+            "urn": Column("urn"),
+            "name": Column("name"),
+            "displayName": Column("name"),
+            "type": Column("type"),
+            "state": Column("state"),
+            "editable": Column("is_editable", filters.FLAG),
+        },
+    ),
+    Segment(
+        "catalog",
+        (),
+        _catalog,
+        {
+            **_FLAGGED,
+            **dict.fromkeys(_UNKEPT, _nothing),
+            "_entityType": _types,
+            "typeNames": _types,
+            "name": Column("name"),
+            "platform": _facet(PLATFORM),
+            "platformInstance": _facet(matching.DATA_PLATFORM_INSTANCE),
+            "dataPlatformInstance": _facet(matching.DATA_PLATFORM_INSTANCE),
+            "container": _facet(matching.CONTAINER),
+            "browsePathV2": _below,
+            "domains": _facet(matching.DOMAIN),
+            "glossaryTerms": _facet(matching.GLOSSARY),
+            "owners": _facet(matching.OWNER),
+            "tags": _facet(matching.TAG),
+            "origin": _origin,
+        },
+    ),
+)

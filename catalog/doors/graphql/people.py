@@ -17,6 +17,9 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.services import aspects, groups
 from policies.services.aspect_shapes import GROUP, USER
 
+#: Most members that one call puts in or takes out.
+MOST_MEMBERS = 10_000
+
 query = QueryType()
 mutation = MutationType()
 
@@ -105,6 +108,9 @@ def _amend(urn: str, kind: str, aspect: str, fields: Mapping[str, Any], info: In
 
 def _membership(input: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
     _check(input["groupUrn"], "/groupUrn", GROUP_PREFIX)
+    if len(input["userUrns"]) > MOST_MEMBERS:
+        detail = f"One call names at most {MOST_MEMBERS} members."
+        raise Invalid.one(code="list.long", pointer="/userUrns", detail=detail)
     for place, urn in enumerate(input["userUrns"]):
         _check(urn, f"/userUrns/{place}", USER_PREFIX)
     return input["groupUrn"], input["userUrns"]

@@ -25,6 +25,9 @@ PREFIX = f"urn:li:{TYPE}:"
 #: What a list is narrowed by → the column it is in: who acts with a token, and who made it.
 _FIELDS: Mapping[str, str] = {"actorUrn": "user__urn", "ownerUrn": "created_by"}
 
+#: Most filters of a list, and most values of one.
+MOST = 200
+
 query = QueryType()
 mutation = MutationType()
 metadata = ObjectType("AccessTokenMetadata")
@@ -130,6 +133,9 @@ def milliseconds(moment: datetime) -> int:
 
 def _wanted(filters: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return field → the values one of which it has; raises Invalid for what a list of tokens is not narrowed by."""
+    if len(filters) > MOST or any(len(one.get("values") or ()) > MOST for one in filters):
+        detail = f"A list of tokens has at most {MOST} filters of as many values."
+        raise Invalid.one(code="filter.large", pointer="/filters", detail=detail)
     problems: list[Problem] = []
     wanted: dict[str, list[str]] = {}
     for place, one in enumerate(filters):

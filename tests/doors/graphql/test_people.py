@@ -231,6 +231,8 @@ def test_without_an_id_one_is_made(clerk):
         (ADD, {"input": {"groupUrn": "urn:li:corpGroup:none", "userUrns": [JO]}}, 404),
         (ADD, {"input": {"groupUrn": CREW, "userUrns": [CREW]}}, 400),
         (TAKE, {"input": {"groupUrn": JO, "userUrns": [JO]}}, 400),
+        (TAKE, {"input": {"groupUrn": CREW, "userUrns": [JO] * 10_001}}, 400),
+        (ADD, {"input": {"groupUrn": CREW, "userUrns": [f"{JO}{number}" for number in range(10_001)]}}, 400),
         (RESET, {"input": {"userUrn": NOBODY}}, 404),
         (GET_INVITE, {"input": {"roleUrn": "urn:li:dataHubRole:none"}}, 404),
         (NEW_INVITE, {"input": {"roleUrn": ""}}, 404),

@@ -222,7 +222,13 @@ def test_others_tokens_are_not_listed(jo, filters):
 
 @pytest.mark.parametrize(
     "filters",
-    [by("name", "x"), by("ownerUrn", ROOT, negated=True), by("actorUrn", ROOT, condition="CONTAIN")],
+    [
+        by("name", "x"),
+        by("ownerUrn", ROOT, negated=True),
+        by("actorUrn", ROOT, condition="CONTAIN"),
+        by("actorUrn", *[ROOT] * 201),
+        {"filters": by("actorUrn", ROOT)["filters"] * 201},
+    ],
 )
 def test_filters_that_mean_nothing_here(warden, filters):
     assert warden.refused(LIST, input=filters)[:2] == (400, "BAD_REQUEST")

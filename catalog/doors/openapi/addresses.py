@@ -17,15 +17,20 @@ _ASPECT = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _BIGGEST = 2**31 - 1
 
 
-def entity(type_: str, rest: str) -> tuple[Urn, str]:
+def entity(type_: str, rest: str, *, needs_aspect: bool = False) -> tuple[Urn, str]:
     """Return the URN and the aspect ('' for none) that the end of a path names. Raises Invalid.
 
     Keys may hold slashes. After a key in brackets what follows is an aspect; after a plain key only the name of an
-    aspect that is known is one.
+    aspect that is known is one, unless the call makes no sense without an aspect.
     """
     head, slash, tail = rest.removesuffix("/").rpartition("/")
     is_whole = urns.problem(rest, "/urn") is None
-    if slash and _ASPECT.fullmatch(tail) and urns.problem(head, "/urn") is None and (not is_whole or _is_aspect(tail)):
+    if (
+        slash
+        and _ASPECT.fullmatch(tail)
+        and urns.problem(head, "/urn") is None
+        and (not is_whole or needs_aspect or _is_aspect(tail))
+    ):
         return _of_type(type_, bodies.checked(head, "/urn")), tail
     return _of_type(type_, bodies.checked(rest, "/urn")), ""
 

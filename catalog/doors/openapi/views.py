@@ -20,8 +20,9 @@ def entities(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
 @for_callers("GET", "HEAD", "POST", "PATCH", "DELETE")
 def entity(request: HttpRequest, by: Actor, type_: str, rest: str) -> HttpResponse:
     """Read or delete an entity, or read, write and delete one of its aspects."""
-    urn, name = addresses.entity(type_, rest)
-    if request.method in ("POST", "PATCH"):
+    is_writing = request.method in ("POST", "PATCH")
+    urn, name = addresses.entity(type_, rest, needs_aspect=is_writing)
+    if is_writing:
         if not name:
             response = answers.refusal(405, "Name the aspect in the path, or post to the path of the type.")
             response.headers["Allow"] = "GET, HEAD, DELETE"

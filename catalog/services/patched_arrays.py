@@ -39,8 +39,8 @@ class Keyed:
 
     def entries(self) -> Iterator[Any]:
         """Yield the entries in order: those that were there, then what was added."""
-        found = sorted(self._below(self._tree, self._depth), key=lambda pair: pair[0])
-        return (entry for _, entry in found)
+        found = sorted(self._leaves(), key=lambda leaf: leaf[0])
+        return (entry for _, _, entry in found)
 
     def walk(self, steps: list[str], change: Change) -> Any:
         """Take the keys from the front of the steps; change what they name, or return the entry that the rest is about.
@@ -114,12 +114,16 @@ class Keyed:
                 return
         node.pop(path[-1], None)
 
-    def _below(self, node: Any, depth: int) -> Iterator[tuple[int, Any]]:
-        if depth == 0:
-            yield from node
+    def _leaves(self) -> Iterator[tuple[int, tuple[str, ...], Any]]:
+        """Yield each entry with its place in the order and the values of its keys."""
+        return self._below(self._tree, ())
+
+    def _below(self, node: Any, path: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...], Any]]:
+        if len(path) == self._depth:
+            yield from ((number, path, entry) for number, entry in node)
             return
-        for inner in node.values():
-            yield from self._below(inner, depth - 1)
+        for step, inner in node.items():
+            yield from self._below(inner, (*path, step))
 
     def _number(self) -> int:
         self._next += 1

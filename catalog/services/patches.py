@@ -14,6 +14,8 @@ from typing import Any
 from catalog import errors
 from catalog.aspects import register
 from catalog.services.patched_arrays import ArrayKeys, Impossible, Keyed, Place
+from catalog.services.patched_lineage import KEYS as LINEAGE_KEYS
+from catalog.services.patched_lineage import Lineages
 from policies.engine.errors import Problem
 
 #: What joins the steps of a nested path in the names of keys.
@@ -157,7 +159,7 @@ def _child(node: Any, step: str, place: Place, keys: Mapping[Place, ArrayKeys], 
     if here in keys and not isinstance(found, Keyed):
         if found is not None and not isinstance(found, list):
             raise Impossible(f"{errors.pointer(here)} is no list.")
-        found = Keyed(found or [], keys[here])
+        found = Lineages(found or []) if keys[here] == LINEAGE_KEYS else Keyed(found or [], keys[here])
     elif found is None:
         found = {}
     if not isinstance(found, dict | list | Keyed):
@@ -236,7 +238,8 @@ actors users=user groups=group
 chartInfo inputEdges=destinationUrn
 dashboardInfo chartEdges=destinationUrn datasetEdges=destinationUrn dashboards=destinationUrn charts= datasets=
 dataJobInputOutput inputDatajobEdges=destinationUrn inputDatasetEdges=destinationUrn \
-outputDatasetEdges=destinationUrn inputDatasetFields= outputDatasetFields=
+outputDatasetEdges=destinationUrn inputDatasetFields= outputDatasetFields= \
+fineGrainedLineages=transformOperation,downstreams,query,upstreams
 dataProductProperties assets=destinationUrn
 editableSchemaMetadata editableSchemaFieldInfo=fieldPath editableSchemaFieldInfo.globalTags.tags=tag \
 editableSchemaFieldInfo.glossaryTerms.terms=urn
@@ -248,7 +251,7 @@ ownership owners=owner,type
 propertyDefinition entityTypes= allowedValues=value
 siblings siblings=
 structuredProperties properties=propertyUrn
-upstreamLineage upstreams=dataset
+upstreamLineage upstreams=dataset fineGrainedLineages=transformOperation,downstreams,query,upstreams
 """
 
 DEFAULT_KEYS: Mapping[str, Mapping[Place, ArrayKeys]] = MappingProxyType(dict(_defaults()))

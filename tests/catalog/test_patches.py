@@ -12,6 +12,13 @@ SOURCE = "attribution\u241fsource"
 JO = {"owner": "urn:li:corpuser:jo", "type": "DATAOWNER"}
 AL = {"owner": "urn:li:corpuser:al", "type": "CUSTOM", "typeUrn": "urn:li:ownershipType:x"}
 BO = {"owner": "urn:li:corpuser:bo", "type": "CUSTOM", "attribution": {"source": "urn:li:dataPlatform:a/b"}}
+LINEAGE = {
+    "upstreamType": "FIELD_SET",
+    "downstreamType": "FIELD",
+    "upstreams": ["a", "b"],
+    "downstreams": ["d"],
+    "confidenceScore": 1.0,
+}
 BY_ALL = {"owners": ["owner", "type", "typeUrn", SOURCE]}
 
 
@@ -135,6 +142,35 @@ TABLE = {
         {"list": [1, 2, 3]},
         [op("add", "/list/0", 0), op("add", "/list/-", 4), op("replace", "/list/2", "two"), op("remove", "/list/9")],
         {"list": [0, 1, "two", 3, 4]},
+    ),
+    "one upstream of a lineage more": (
+        "upstreamLineage",
+        {"upstreams": [], "fineGrainedLineages": [LINEAGE, {"odd": 1}]},
+        [op("add", "/fineGrainedLineages/NONE/d/NONE/c", {"confidenceScore": 1.0})],
+        {"upstreams": [], "fineGrainedLineages": [LINEAGE | {"upstreams": ["a", "b", "c"]}, {"odd": 1}]},
+    ),
+    "one upstream of a lineage less, and another lineage": (
+        "upstreamLineage",
+        {"fineGrainedLineages": [LINEAGE]},
+        [
+            op("remove", "/fineGrainedLineages/NONE/d/NONE/a", {}),
+            op("remove", "/fineGrainedLineages/NONE/d/NONE/never", {}),
+            op("add", "/fineGrainedLineages/SUM/d/urn:li:query:q/x", {"confidenceScore": 0.5}),
+        ],
+        {
+            "fineGrainedLineages": [
+                LINEAGE | {"upstreams": ["b"]},
+                {
+                    "upstreamType": "FIELD_SET",
+                    "downstreamType": "FIELD",
+                    "upstreams": ["x"],
+                    "downstreams": ["d"],
+                    "transformOperation": "SUM",
+                    "query": "urn:li:query:q",
+                    "confidenceScore": 0.5,
+                },
+            ]
+        },
     ),
     "an empty name": ("madeUp", {"": 1}, [op("add", "/", 2)], {"": 2}),
     "no operation": ("madeUp", {"a": 1}, [], {"a": 1}),

@@ -3,6 +3,7 @@
 from catalog.queries.coverage import covered, reached_by_any
 from catalog.queries.documents import StoredAspect, aspect, aspects, deprecated, documents, texts
 from catalog.queries.lists import contents, entities, get, members, parents, search, values_of, within
+from catalog.queries.related_many import related_many
 from catalog.queries.relationships import Related, concealed, related
 from catalog.queries.viewing import hidden, may_view, redacted, viewable
 
@@ -25,6 +26,7 @@ __all__ = [
     "reached_by_any",
     "redacted",
     "related",
+    "related_many",
     "search",
     "texts",
     "values_of",

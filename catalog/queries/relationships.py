@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from django.db.models import CharField, F, Q, Value
+from django.db.models import CharField, Exists, F, OuterRef, Q, Value
 
 from catalog import urns as urn_room
 from catalog.aspects.base import ACCESS_ROLE, ASSET, ROLE_GROUP, ROLE_USER, SUBJECT
@@ -16,7 +16,7 @@ from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.models.fields import is_storable
 from policies.queries import relations
-from policies.queries.relations import Ties
+from policies.queries.relations import Bonds
 
 #: Field of a fact → what the relationship is called that it makes.
 NAMES: Mapping[str, str] = {
@@ -34,6 +34,16 @@ NAMES: Mapping[str, str] = {
 }
 
 _PART = "IsPartOf"
+#: Whether a fact says as well what an entity lies in, so that the relationship is there already.
+_SAID = Q(
+    Exists(
+        Facet.objects.filter(
+            entity=OuterRef("pk"),
+            field__in=[field for field, name in NAMES.items() if name == _PART],
+            value=OuterRef("parent"),
+        )
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +71,13 @@ def related(*, urn: str, is_incoming: bool, names: Collection[str], start: int, 
     """
     if not is_storable(urn):
         return Page(0, 0, ())
-    found = _incoming(urn) if is_incoming else _outgoing(urn)
+    found = bonds(urns=[urn], is_incoming=is_incoming)
     # Alike for all, and without an order of their own: else they could not be put together.
     parts = [
         rows.order_by()
         .annotate(relationship=Value(name, output_field=CharField()), other=F(path))
         .values_list("relationship", "other")
-        for name, rows, path in found
+        for name, rows, _, path in found
         if not names or name in names
     ]
     if not parts:
@@ -78,18 +88,25 @@ def related(*, urn: str, is_incoming: bool, names: Collection[str], start: int, 
     return Page(whole.count(), len(page), tuple(one for one in page if one.urn not in hidden))
 
 
-def _outgoing(urn: str) -> Iterator[Ties]:
-    for name, field in _fields():
-        yield name, Facet.objects.filter(entity__urn=urn, field__in=field).exclude(value=urn), "value"
-    yield _PART, Entity.objects.filter(urn=urn, parent__isnull=False), "parent"
-    yield from relations.outgoing(urn=urn)
+def bonds(*, urns: Collection[str], is_incoming: bool) -> Iterator[Bonds]:
+    """Yield the relationships of these entities, each as its name, rows, and the paths to this side and the other."""
+    yield from _incoming(urns) if is_incoming else _outgoing(urns)
 
 
-def _incoming(urn: str) -> Iterator[Ties]:
+def _outgoing(urns: Collection[str]) -> Iterator[Bonds]:
     for name, field in _fields():
-        yield name, Facet.objects.filter(~Q(entity__urn=urn), field__in=field, value=urn), "entity__urn"
-    yield _PART, Entity.objects.filter(parent=urn), "urn"
-    yield from relations.incoming(urn=urn)
+        rows = Facet.objects.filter(entity__urn__among=urns, field__in=field)
+        yield name, rows.exclude(value=F("entity__urn")), "entity__urn", "value"
+    yield _PART, Entity.objects.filter(~_SAID, urn__among=urns, parent__isnull=False), "urn", "parent"
+    yield from relations.outgoing_of(urns=urns)
+
+
+def _incoming(urns: Collection[str]) -> Iterator[Bonds]:
+    for name, field in _fields():
+        rows = Facet.objects.filter(value__among=urns, field__in=field)
+        yield name, rows.exclude(value=F("entity__urn")), "value", "entity__urn"
+    yield _PART, Entity.objects.filter(~_SAID, parent__among=urns), "parent", "urn"
+    yield from relations.incoming_of(urns=urns)
 
 
 def _fields() -> Iterator[tuple[str, list[str]]]:

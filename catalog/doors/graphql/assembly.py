@@ -16,6 +16,7 @@ from catalog.doors.graphql import (
     people_links,
     policies,
     policy_shapes,
+    relating,
     roles,
     scalars,
     searching,
@@ -39,6 +40,7 @@ _ROOMS = (
     roles,
     catalogue,
     searching,
+    relating,
 )
 
 

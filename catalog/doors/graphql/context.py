@@ -36,12 +36,15 @@ class Context:
         """Return what is known of an entity, looking it up for every noted one; `what` names what that is."""
         known = self._found.setdefault(what, {})
         if urn not in known:
-            self._noted[urn] = None
-            asked = [one for one in self._noted if one not in known]
-            known.update(dict.fromkeys(asked))
-            known.update(load(asked))
+            asked = self.unknown(urn, what)
+            known.update({**dict.fromkeys(asked), **load(asked)})
         found: Found | None = known[urn]
         return found
+
+    def unknown(self, urn: str, what: Hashable) -> list[str]:
+        """Return for which entities the next look at this one would look something up."""
+        known = self._found.get(what, {})
+        return [] if urn in known else [one for one in {**self._noted, urn: None} if one not in known]
 
     def begin_write(self) -> None:
         """Forget what was looked up, since it may not be true any more: what the caller may do included."""

@@ -12,6 +12,8 @@ from catalog.doors.graphql.nodes import Node
 from policies import authority
 from policies import queries as stored
 from policies.engine.families import datahub
+from policies.engine.model import Actor
+from policies.errors import Forbidden
 from policies.models import Policy
 from policies.models.fields import storable
 from policies.models.policy import POLICY_PREFIX
@@ -127,15 +129,21 @@ def _types(asked: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
 
 def of_entity(node: Node, info: Info) -> Any:
     """Return a field of the document of a policy that an answer names; needs MANAGE_POLICIES."""
-    authority.require(by=info.context.by, any_of=MANAGE)
-    row = info.context.look_up(node.urn, "policies", _policies)
-    return None if row is None else _shown(row)[info.field_name]
+    here = info.context
+    found = here.look_up(node.urn, "policies", lambda asked: _policies(asked, here.by))
+    if isinstance(found, Forbidden):
+        raise found
+    return None if found is None else _shown(found)[info.field_name]
 
 
-def _policies(asked: Collection[str]) -> Mapping[str, Policy]:
+def _policies(asked: Collection[str], by: Actor) -> Mapping[str, Policy | Forbidden]:
+    """Return those of these policies that are stored; asked once for all of them whether the caller may read any."""
     mine = [urn for urn in storable(asked) if urn.startswith(POLICY_PREFIX)]
-    rows = stored.policies(family=datahub.NAME).filter(urn__among=mine) if mine else ()
-    return {row.urn: row for row in rows}
+    try:
+        authority.require(by=by, any_of=MANAGE)
+    except Forbidden as refusal:
+        return dict.fromkeys(mine, refusal)
+    return {row.urn: row for row in stored.policies(family=datahub.NAME).filter(urn__among=mine)}
 
 
 for _name in (

@@ -1,0 +1,240 @@
+"""Entities over GraphQL: external roles (source 003), users and groups, relationships (clients.md 1.6, 2.3)."""
+
+import json
+
+import pytest
+
+from policies import authority
+from policies.services import groups, people, roles
+from tests.doors.conftest import DATASET, DOOR, ROOT, calling, give, proposal
+from tests.doors.graphql.conftest import close_the_reading_policies
+
+pytestmark = pytest.mark.django_db
+
+READER, WRITER = "urn:li:role:snowflake_reader_role", "urn:li:role:snowflake_writer_role"
+ACCESS = """query($urn: String!) {dataset(urn: $urn) {urn type name platform {urn type} properties {name description}
+    access {roles {associatedUrn role {id urn type isAssignedToMe
+        properties {name description type requestUrl}
+        actors {users {user {urn username}} groups {group {urn name}}}}}}}}"""
+
+
+def write(*proposals):
+    assert calling(ROOT).write(*proposals).status_code == 200
+
+
+@pytest.fixture
+def described(installed):
+    """A dataset with two roles, one of them not described, and who holds the other."""
+    people.create(username="ada", by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", members=["urn:li:corpuser:ada"], by=authority.SYSTEM, door=DOOR)
+    write(
+        proposal(DATASET, "datasetProperties", {"name": "Orders", "description": "All of them"}),
+        proposal(DATASET, "access", {"roles": [{"urn": READER}, {"urn": WRITER}]}),
+        proposal(
+            READER,
+            "roleProperties",
+            {"name": "Reader", "description": "Reads", "type": "READ", "requestUrl": "https://ask.example/reader"},
+        ),
+        proposal(
+            READER,
+            "actors",
+            {"users": [{"user": "urn:li:corpuser:later"}], "groups": [{"group": "urn:li:corpGroup:crew"}]},
+        ),
+    )
+
+
+def test_the_roles_of_a_dataset(root, described):
+    assert root.ask(ACCESS, urn=DATASET)["dataset"] == {
+        "urn": DATASET,
+        "type": "DATASET",
+        "name": "Orders",
+        "platform": {"urn": "urn:li:dataPlatform:snowflake", "type": "DATA_PLATFORM"},
+        "properties": {"name": "Orders", "description": "All of them"},
+        "access": {
+            "roles": [
+                {
+                    "associatedUrn": DATASET,
+                    "role": {
+                        "id": "snowflake_reader_role",
+                        "urn": READER,
+                        "type": "ROLE",
+                        "isAssignedToMe": False,
+                        "properties": {
+                            "name": "Reader",
+                            "description": "Reads",
+                            "type": "READ",
+                            "requestUrl": "https://ask.example/reader",
+                        },
+                        "actors": {
+                            "users": [{"user": {"urn": "urn:li:corpuser:later", "username": "later"}}],
+                            "groups": [{"group": {"urn": "urn:li:corpGroup:crew", "name": "crew"}}],
+                        },
+                    },
+                },
+                {
+                    "associatedUrn": DATASET,
+                    "role": {
+                        "id": "snowflake_writer_role",
+                        "urn": WRITER,
+                        "type": "ROLE",
+                        "isAssignedToMe": False,
+                        "properties": {"name": WRITER, "description": None, "type": None, "requestUrl": None},
+                        "actors": {"users": [], "groups": []},
+                    },
+                },
+            ]
+        },
+    }
+
+
+def test_a_role_that_is_mine_through_a_group(root, described, person):
+    query = "query($urn: String!) {role(urn: $urn) {urn isAssignedToMe exists}}"
+    jo = person("jo")
+    assert jo.ask(query, urn=READER)["role"] == {"urn": READER, "isAssignedToMe": False, "exists": True}
+    groups.add_members(urn="urn:li:corpGroup:crew", members=[jo.urn], by=authority.SYSTEM, door=DOOR)
+    assert jo.ask(query, urn=READER)["role"]["isAssignedToMe"] is True
+    assert jo.refused(query, urn=WRITER)[:2] == (404, "NOT_FOUND")
+    assert jo.refused(query, urn=DATASET)[:2] == (400, "BAD_REQUEST")
+
+
+def test_users_and_groups(root, described):
+    write(
+        proposal("urn:li:corpuser:bo", "corpUserInfo", {"active": True, "displayName": "Bo", "email": "bo@b.example"}),
+        proposal("urn:li:corpuser:bo", "corpUserEditableInfo", {"title": "Clerk", "teams": ["A"], "skills": []}),
+        proposal(
+            "urn:li:corpGroup:outer",
+            "corpGroupInfo",
+            {"displayName": "Outer", "admins": [], "members": [], "groups": []},
+        ),
+    )
+    found = root.ask(
+        """{corpUser(urn: "urn:li:corpuser:bo") {urn type username exists status isNativeUser
+              properties {active displayName email title fullName} editableProperties {title teams skills slack}}
+            corpGroup(urn: "urn:li:corpGroup:outer") {urn type name exists properties {displayName description email}
+              editableProperties {description} origin {type}}}"""
+    )
+    assert found["corpUser"] == {
+        "urn": "urn:li:corpuser:bo",
+        "type": "CORP_USER",
+        "username": "bo",
+        "exists": True,
+        "status": "ACTIVE",
+        "isNativeUser": False,
+        "properties": {"active": True, "displayName": "Bo", "email": "bo@b.example", "title": None, "fullName": None},
+        "editableProperties": {"title": "Clerk", "teams": ["A"], "skills": [], "slack": None},
+    }
+    assert found["corpGroup"]["name"] == "outer"
+    assert found["corpGroup"]["properties"]["displayName"] == "Outer"
+    assert found["corpGroup"]["origin"]["type"] in ("EXTERNAL", "NATIVE")
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ('{corpUser(urn: "urn:li:corpuser:nobody") {urn}}', 404),
+        ('{corpUser(urn: "urn:li:corpGroup:crew") {urn}}', 400),
+        ('{corpGroup(urn: "crew") {urn}}', 400),
+        ('{dataset(urn: "urn:li:dataset:(x") {urn}}', 400),
+        ('{role(urn: "urn:li:dataHubRole:Admin") {urn}}', 400),
+    ],
+)
+def test_what_is_not_there(root, query, code):
+    assert root.refused(query)[0] == code
+
+
+def test_whether_something_exists(root, described):
+    for urn, is_there in (
+        (DATASET, True),
+        (ROOT, True),
+        ("urn:li:tag:none", False),
+        ("urn:li:dataHubRole:Admin", True),
+    ):
+        assert root.ask(f"{{entityExists(urn: {json.dumps(urn)})}}") == {"entityExists": is_there}
+
+
+def test_what_may_not_be_viewed_is_only_a_urn(root, described, person, settings):
+    close_the_reading_policies()
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    jo = person("jo")
+    assert jo.refused(ACCESS, urn=DATASET)[:2] == (403, "UNAUTHORIZED")
+    assert jo.refused(f"{{entity(urn: {json.dumps(DATASET)}) {{urn}}}}")[0] == 403
+    assert jo.ask(f"{{entityExists(urn: {json.dumps(DATASET)})}}") == {"entityExists": False}
+    assert root.ask(ACCESS, urn=DATASET)["dataset"]["name"] == "Orders"
+
+
+# -- relationships ----------------------------------------------------------------------------------------------------
+
+RELATED = """query($urn: String!, $types: [String!]!, $direction: RelationshipDirection!, $start: Int, $count: Int) {
+    entity(urn: $urn) {relationships(input: {types: $types, direction: $direction, start: $start, count: $count}) {
+        start count total relationships {type direction entity {urn type}}}}}"""
+
+
+def related(caller, urn, direction, *types, **more):
+    found = caller.ask(RELATED, urn=urn, types=list(types), direction=direction, **more)["entity"]["relationships"]
+    assert found["count"] == len(found["relationships"])
+    return found["total"], [(one["type"], one["entity"]["urn"]) for one in found["relationships"]]
+
+
+def test_relationships(root, described):
+    crew, ada, admin = "urn:li:corpGroup:crew", "urn:li:corpuser:ada", "urn:li:dataHubRole:Admin"
+    roles.assign(role=admin, actors=[crew], by=authority.SYSTEM, door=DOOR)
+    write(
+        proposal(
+            DATASET,
+            "ownership",
+            {"owners": [{"owner": ada, "type": "DATAOWNER"}], "lastModified": {"time": 0, "actor": ROOT}},
+        )
+    )
+    assert related(root, ada, "OUTGOING", "IsMemberOfNativeGroup") == (1, [("IsMemberOfNativeGroup", crew)])
+    assert related(root, crew, "INCOMING", "IsMemberOfGroup", "IsMemberOfNativeGroup") == (
+        1,
+        [("IsMemberOfNativeGroup", ada)],
+    )
+    assert related(root, admin, "INCOMING", "IsMemberOfRole") == (1, [("IsMemberOfRole", crew)])
+    assert related(root, READER, "OUTGOING", "Has")[0] == 2
+    assert related(root, ada, "INCOMING", "OwnedBy") == (1, [("OwnedBy", DATASET)])
+    assert related(root, DATASET, "OUTGOING", "OwnedBy") == (1, [("OwnedBy", ada)])
+    total, policies = related(root, admin, "INCOMING", "IsAssociatedWithRole")
+    assert total == len(policies) > 1
+    assert related(root, admin, "INCOMING", "IsAssociatedWithRole", start=1, count=1) == (total, policies[1:2])
+    assert related(root, admin, "INCOMING", "IsAssociatedWithRole", start=100) == (total, [])
+    assert related(root, ada, "OUTGOING", "Nothing") == (0, [])
+
+
+def test_what_a_container_holds_is_named_once(root, installed):
+    container = "urn:li:container:sales"
+    write(proposal(DATASET, "container", {"container": container}), proposal(container, "status", {"removed": False}))
+    assert related(root, DATASET, "OUTGOING", "IsPartOf") == (1, [("IsPartOf", container)])
+    assert related(root, container, "INCOMING", "IsPartOf") == (1, [("IsPartOf", DATASET)])
+
+
+@pytest.mark.parametrize("more", [{"start": -1}, {"count": -1}, {"start": 2**31 - 1}])
+def test_a_page_that_is_none(root, more):
+    assert root.refused(RELATED, urn=ROOT, types=[], direction="OUTGOING", **more)[0] == 400
+
+
+ROLES = """query($count: Int!) {listRoles(input: {count: $count}) {roles {name
+    users: relationships(input: {types: ["IsMemberOfRole"], direction: INCOMING, start: 0, count: 10}) {
+        total relationships {entity {... on CorpUser {username properties {displayName}
+            relationships(input: {types: ["IsMemberOfNativeGroup"], direction: OUTGOING}) {
+                relationships {entity {... on CorpGroup {name properties {displayName}}}}}}
+            ... on CorpGroup {name}}}}
+    policies: relationships(input: {types: ["IsAssociatedWithRole"], direction: INCOMING}) {
+        total relationships {entity {... on DataHubPolicy {name}}}}}}}"""
+
+
+def test_a_long_list_takes_the_queries_of_a_short_one(root, described, django_assert_max_num_queries):
+    for number in range(4):
+        role = roles.create(identifier=f"0-{number}", name=f"Own {number}", by=authority.SYSTEM, door=DOOR).urn
+        user = people.create(username=f"user{number}", by=authority.SYSTEM, door=DOOR).urn
+        roles.assign(role=role, actors=[user], by=authority.SYSTEM, door=DOOR)
+        groups.add_members(urn="urn:li:corpGroup:crew", members=[user], by=authority.SYSTEM, door=DOOR)
+        give(user, "VIEW_ENTITY", actors={"roles": [role]})
+    root.ask(ROLES, count=1)
+    with django_assert_max_num_queries(60) as short:
+        root.ask(ROLES, count=2)
+    with django_assert_max_num_queries(len(short)):
+        found = root.ask(ROLES, count=100)["listRoles"]["roles"]
+    held = [one["users"]["relationships"] for one in found if one["name"].startswith("Own")]
+    assert [len(one) for one in held] == [1, 1, 1, 1]
+    assert held[0][0]["entity"]["relationships"]["relationships"][0]["entity"]["properties"]["displayName"] == "Crew"

@@ -3,7 +3,7 @@
 Writing as many rows through the services would take an hour and measure something else.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -25,12 +25,12 @@ _BATCH = 5000
 _BY = authority.SYSTEM.urn
 
 
-def fill(company: Company) -> None:
-    """Store everybody, everything and every policy."""
+def fill(company: Company, things: Callable[[Company], None] | None = None) -> None:
+    """Store everybody, everything (by `things`, if given) and every policy."""
     with transaction.atomic():
         _people(company)
         _nodes()
-        _things(company)
+        (things or _things)(company)
         store_policies(company)
 
 

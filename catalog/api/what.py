@@ -14,6 +14,9 @@ from policies.api.described import described
 from policies.api.questions import ActorIn, VersionIn
 from policies.guard import signed_in
 
+#: Exact numbers of entities are told up to this many.
+COUNTED = 10_000
+
 
 class WhatIn(VersionIn, Paged):
     """On which entities may this actor use this privilege? `query` is searched as in lists of entities."""
@@ -52,6 +55,6 @@ class What(Asking):
         rows = queries.entities(
             coverage=coverage, text=sent.get("query") or "", types=[sent["type"]] if sent.get("type") else []
         )
-        answer = self.page(rows, rows_of, sent)
+        answer = self.page(rows, rows_of, sent, most=COUNTED)
         answer.data["policy_version"] = coverage.version
         return answer

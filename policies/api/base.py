@@ -82,18 +82,25 @@ class Door(APIView):
         rows: QuerySet[Any, Row] | Sequence[Row],
         show: Callable[[Sequence[Row]], Iterable[Any]],
         asked: Mapping[str, Any],
+        *,
+        most: int | None = None,
     ) -> Response:
-        """Answer one page of the rows; `show` turns the rows of the page into what is sent."""
+        """Answer one page of the rows; `show` turns the rows of the page into what is sent.
+
+        With `most` they are counted up to that number only, and one more stands for all numbers above.
+        """
         number, size = asked["page"], asked["page_size"]
-        count = rows.count() if isinstance(rows, QuerySet) else len(rows)
+        count = _count(rows, most)
         start = (number - 1) * size
-        shown = list(rows[start : start + size]) if start < count else []
+        is_more = most is not None and count > most
+        found = list(rows[start : start + size + 1]) if start < count or is_more else []
+        shown = found[:size]
         address = self.request.build_absolute_uri()
         before = replace_query_param(address, "page", number - 1)
         return Response(
             {
                 "count": count,
-                "next": replace_query_param(address, "page", number + 1) if start + size < count else None,
+                "next": replace_query_param(address, "page", number + 1) if len(found) > size else None,
                 "previous": None if number == 1 else remove_query_param(address, "page") if number == 2 else before,
                 "results": list(show(shown)),
             }
@@ -108,6 +115,12 @@ class Door(APIView):
         if found is None:
             raise Invalid.one(code="header.invalid", pointer="/If-Match", detail='Give a version as in "3".')
         return int(found.group(1))
+
+
+def _count(rows: QuerySet[Any, Row] | Sequence[Row], most: int | None) -> int:
+    if not isinstance(rows, QuerySet):
+        return len(rows)
+    return rows.count() if most is None else rows.order_by()[: most + 1].count()
 
 
 def page_of(item: type[serializers.Serializer[Any]], name: str) -> serializers.Serializer[Any]:

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from catalog.api import what
 from tests.api.conftest import pointers_of, problem_of
 
 ENTITIES = "/api/v1/entities/"
@@ -115,6 +116,22 @@ def test_lists_hold_only_what_may_be_viewed(librarian, client_of, stored, settin
     assert reading.get(place(first)).status_code == 200
     problem_of(reading.get(place(second)), 404)
     assert librarian.get(f"{ENTITIES}?type=dataset&q=bill").json()["results"][0]["urn"] == second
+
+
+def test_what_is_counted_so_far_and_paged_through_to_its_end(librarian, monkeypatch):
+    """One more than the limit stands for every number above; nothing is left out of the pages."""
+    register(librarian, "a", "b", "c", "d", "e")
+    monkeypatch.setattr(what, "COUNTED", 2)
+    body = {"privilege": "EDIT_ENTITY", "page_size": 2}
+    found, address, counts = [], "/api/v1/what", set()
+    while address:
+        page = librarian.post(address, body).json()
+        found += [one["name"] for one in page["results"]]
+        counts.add(page["count"])
+        address = page["next"]
+    assert (found, counts) == (["a", "b", "c", "d", "e"], {3})
+    beyond = librarian.post("/api/v1/what?page=9", body).json()
+    assert (beyond["results"], beyond["next"], beyond["count"]) == ([], None, 3)
 
 
 def test_what(librarian, client_of, stored):

@@ -6,6 +6,8 @@ Explaining costs more than deciding (names are looked up, near misses are ranked
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
+from django.conf import settings
+
 from policies import authority, queries, store
 from policies.authority import Ask
 from policies.engine import explain, families, ungranted
@@ -189,7 +191,7 @@ def _hints(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:
         hints = [
             Hint("privilege", name, tuple(close for one in known for close in one.suggest(name)))
             for name in trace.privileges
-            if all(one.get(name) is None for one in known)
+            if all(one.get(name) is None for one in known) and name not in settings.CUSTOM_PRIVILEGES
         ]
         if trace.actor.urn not in people:
             hints.append(Hint("actor", trace.actor.urn, similar.get(trace.actor.urn, ())))

@@ -22,7 +22,10 @@ from policies.models.roles import ROLE_PREFIX
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Who may: everybody, everybody in a group, and URNs in order; groups and roles are not expanded."""
+    """Who may: everybody, everybody in a group, and URNs in order; groups and roles are not expanded.
+
+    `is_conditional`: further people may whose properties, or those of what they do, fit a policy.
+    """
 
     is_all_users: bool
     is_all_groups: bool
@@ -30,6 +33,7 @@ class Holders:
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
+    is_conditional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ def who(*, privilege: str, asked: Asked | None, at_least: int = 0) -> Holders:
         groups=tuple(sorted(token for token in tokens if token.startswith(GROUP_PREFIX))),
         roles=tuple(sorted(token for token in tokens if token.startswith(ROLE_PREFIX))),
         version=snapshot.version,
+        is_conditional=any(one.provisos and one.effect is Effect.ALLOW for one in about),
     )
 
 

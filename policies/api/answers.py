@@ -102,6 +102,9 @@ class HoldersOut(serializers.Serializer[Any]):
     users = serializers.ListField(child=serializers.CharField())
     groups = serializers.ListField(child=serializers.CharField())
     roles = serializers.ListField(child=serializers.CharField())
+    conditional = serializers.BooleanField(
+        help_text="Whether further people may, if their properties or those of the action fit a policy."
+    )
     policy_version = serializers.IntegerField(min_value=0)
 
 

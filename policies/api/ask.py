@@ -135,6 +135,7 @@ class Who(Asking):
                 "users": found.users,
                 "groups": found.groups,
                 "roles": found.roles,
+                "conditional": found.is_conditional,
                 "policy_version": found.version,
             }
         )

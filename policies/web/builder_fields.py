@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import QueryDict
 from django.urls import reverse
 
@@ -14,8 +15,9 @@ from policies.engine.errors import Problem
 from policies.engine.families import datahub, vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.matching import Condition
+from policies.web import property_words
 from policies.web.drafts import CRITERIA_SHOWN, LISTS, Draft, is_line
-from policies.web.presenting import FIELDS
+from policies.web.presenting import FIELDS, OWN, OWN_USE, label_of
 from policies.web.sentences import criteria_of
 
 #: How many chips one picker shows, and all of a step together; further values stand in the text box.
@@ -113,7 +115,11 @@ class Fields:
         offered = {one.name: one for one in self._offered()}
         listed = list(offered.values()) + [known.get(name) or name for name in ticked if name not in offered]
         groups: dict[str, list[dict[str, Any]]] = {}
+        if own := [_own(name, name in ticked) for name in _custom() if name in ticked or _is_found(name, find)]:
+            groups[OWN] = own
         for one in listed:
+            if isinstance(one, str) and one in _custom():
+                continue
             if isinstance(one, str):
                 row = {
                     "name": one,
@@ -157,7 +163,7 @@ class Fields:
         field, condition = criterion["field"], criterion.get("condition") or Condition.EQUALS.value
         pointer = f"/resources/{LISTS[prefix]}/criteria/{place}"
         values, newer = list(criterion.get("values") or ()), field.removeprefix("RESOURCE_")
-        label = FIELDS.get(field, field)
+        label = label_of(field)
         notes = self.notes.at(pointer)
         card = {
             "key": key,
@@ -167,16 +173,19 @@ class Fields:
             "notes": {"lints": notes["lints"], "errors": notes["errors"]},
             "remove": f"remove:{prefix}:{place}",
         }
+        start, name = property_words.split(field)
+        if start:
+            return card | {"lines": self._lines(f"{key}_values", values, "values"), "property": {"name": name}}
         if condition == Condition.STARTS_WITH:
-            return card | {"lines": self._lines(f"{key}_values", values)}
+            return card | {"lines": self._lines(f"{key}_values", values, "beginnings")}
         if newer == "TYPE":
             return card | {"types": _types(values)}
         drawn = self._drawn(f"{key}_values", label, newer, values, names, chips=chips)
         return card | {"picker": drawn, "tree": self._tree(f"{key}_values", newer) if newer in TREES else None}
 
-    def _lines(self, name: str, values: Sequence[str]) -> dict[str, Any]:
+    def _lines(self, name: str, values: Sequence[str], what: str) -> dict[str, Any]:
         text = self.draft.typed.get(name, "\n".join(value for value in values if is_line(value)))
-        return {"name": name, "text": text, "kept": _kept(values)}
+        return {"name": name, "text": text, "kept": _kept(values), "what": what}
 
     # -- step 3 -----------------------------------------------------------------------------------------------------
 
@@ -288,9 +297,21 @@ def _type_of(urn: str) -> str:
     return parts[2] if len(parts) == 4 and urn.startswith("urn:li:") else ""
 
 
+def _custom() -> list[str]:
+    """Return the privileges that the settings name and the registry does not."""
+    return [name for name in settings.CUSTOM_PRIVILEGES if vocabulary.datahub().get(name) is None]
+
+
+def _own(name: str, is_ticked: bool) -> dict[str, Any]:  # noqa: FBT001
+    return {"name": name, "display": name, "description": OWN_USE, "notes": [], "is_ticked": is_ticked}
+
+
+def _is_found(text: str, find: str) -> bool:
+    return all(word in text.casefold() for word in find.casefold().split())
+
+
 def _is_meant(info: PrivilegeInfo, find: str) -> bool:
-    text = f"{info.name} {info.display} {info.description} {info.category}".casefold()
-    return all(word in text for word in find.casefold().split())
+    return _is_found(f"{info.name} {info.display} {info.description} {info.category}", find)
 
 
 def _privilege(info: PrivilegeInfo, is_ticked: bool, is_offered: bool) -> dict[str, Any]:  # noqa: FBT001

@@ -10,7 +10,7 @@ from policies.engine.errors import Problem
 from policies.engine.families import datahub
 from policies.errors import Invalid
 from policies.services import policies as service
-from policies.web import beside, drafts
+from policies.web import beside, drafts, property_words
 from policies.web.builder_fields import Fields, Notes
 from policies.web.editing import Edit
 from policies.web.presenting import FIELDS
@@ -107,6 +107,7 @@ def _resources(work: Work, fields: Fields, notes: Notes) -> dict[str, Any]:
     find = work.request.POST.get("find", "")[:100]
     block = work.draft.block
     addable = [(name, FIELDS[name]) for name in datahub.FIELDS]
+    properties = list(property_words.PARTIES.items())
     criteria, constraints = fields.criteria("c"), fields.criteria("s")
     scope = "any" if block is None else "some"
     tag_scope = "any" if (block or {}).get(datahub.CONSTRAINTS) is None else "some"
@@ -125,6 +126,7 @@ def _resources(work: Work, fields: Fields, notes: Notes) -> dict[str, Any]:
         "constraints": constraints,
         "constraints_hidden": fields.hidden("s"),
         "addable": addable,
+        "addable_properties": properties,
         "find": find,
         "privileges": fields.privileges(find),
     }

@@ -15,6 +15,7 @@ from django.http import QueryDict
 from policies.engine.errors import Problem
 from policies.engine.families import datahub
 from policies.engine.matching import Condition
+from policies.web import property_words
 from policies.web.sentences import criteria_of
 
 #: How many lines one paste may have.
@@ -25,6 +26,8 @@ CRITERIA_SHOWN = 60
 
 #: The two lists of criteria: prefix of the names of their fields, and the key of their block.
 LISTS = {"c": "filter", "s": datahub.CONSTRAINTS}
+#: The one whose criteria may be about properties.
+_WITH_PROPERTIES = ("c",)
 
 _SALT = "policies.builder"
 _OLDER = ("type", "resources", "allResources")
@@ -90,7 +93,8 @@ class Draft:
 
     def add(self, prefix: str, name: str) -> None:
         """Add a condition on a field; an unknown field adds nothing."""
-        if name not in datahub.FIELDS or prefix not in LISTS:
+        is_property = name in property_words.PARTIES and prefix in _WITH_PROPERTIES
+        if not (name in datahub.FIELDS or is_property) or prefix not in LISTS:
             return
         if self.block is None:
             self.document["resources"] = {}
@@ -158,6 +162,9 @@ class Draft:
         condition = data.get(f"{name}_condition", "")
         if condition in tuple(Condition) and condition != (criterion.get("condition") or Condition.EQUALS):
             criterion["condition"] = condition
+        start, _ = property_words.split(criterion["field"])
+        if start and f"{name}_name" in data:
+            criterion["field"] = f"{start}{data.get(f'{name}_name', '').strip()}"
         criterion["values"] = self._values(criterion.get("values") or [], f"{name}_values", f"{pointer}/values", data)
 
     def _take_actors(self, data: QueryDict) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from policies.engine.families import vocabulary
+from policies.web import property_words
 from policies.web.differences import Part, Parts
-from policies.web.presenting import CONDITIONS, FIELDS
+from policies.web.presenting import CONDITIONS, label_of
 from policies.web.sentences import constraints_of, criteria_of
 
 #: Keys at the top that have a label of their own, or stand beside the document.
@@ -54,7 +55,7 @@ def _resources(document: Mapping[str, Any]) -> dict[str, Part]:
 def _criteria(about: str, listed: Iterable[Mapping[str, Any]]) -> dict[str, Part]:
     found: dict[str, Part] = {}
     for criterion in listed:
-        field = FIELDS.get(criterion["field"], criterion["field"])
+        field = label_of(criterion["field"])
         base = label = f"{about}: {field} {CONDITIONS[criterion.get('condition') or 'EQUALS']}"
         number = 1
         while label in found:
@@ -66,6 +67,8 @@ def _criteria(about: str, listed: Iterable[Mapping[str, Any]]) -> dict[str, Part
 
 def _value(value: str, field: str) -> str:
     is_type = field in ("TYPE", "RESOURCE_TYPE")
+    if property_words.label(field):
+        return property_words.value(value) or "(empty)"
     return vocabulary.datahub().resource_types.get(value, value) if is_type else value or "(empty)"
 
 

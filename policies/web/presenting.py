@@ -5,10 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
+
 from policies import authority
 from policies.engine import families
 from policies.engine.families import datahub, vocabulary
 from policies.models import Policy
+from policies.web import property_words
 from policies.web.sentences import constraints_of, criteria_of
 
 Document = Mapping[str, Any]
@@ -39,12 +42,20 @@ FIELDS = {
     "GROUP_MEMBERSHIP": "Group of the user",
 }
 
+#: The category of privileges that the settings name, and what they are for.
+OWN, OWN_USE = "Of this installation", "Programs that ask here know what it is for."
+
 #: How many names of one kind a page shows at once, and how many more it can unfold; the document has the rest.
 _AT_ONCE = 12
 _UNFOLDED = 500
 
 #: Up to how many privileges a page shows every category unfolded.
 _FEW_PRIVILEGES = 12
+
+
+def label_of(field: str) -> str:
+    """Return what the field of a condition is called."""
+    return FIELDS.get(field) or property_words.label(field) or field
 
 
 def state(value: str) -> dict[str, str]:
@@ -84,12 +95,13 @@ def privileges(listed: Sequence[str], known: vocabulary.Vocabulary) -> list[dict
     groups: dict[str, list[dict[str, Any]]] = {}
     for name in listed:
         info = known.get(name)
-        category = info.category if info else "Not in the registry"
+        is_own = name in settings.CUSTOM_PRIVILEGES
+        category = info.category if info else OWN if is_own else "Not in the registry"
         groups.setdefault(category, []).append(
             {
                 "name": name,
                 "display": info.display if info else name,
-                "description": info.description if info else "Nothing asks for it.",
+                "description": info.description if info else OWN_USE if is_own else "Nothing asks for it.",
                 "is_deprecated": info is not None and info.is_deprecated,
             }
         )
@@ -161,20 +173,21 @@ def _rows_of(listed: Iterable[Document]) -> list[dict[str, Any]]:
     names = authority.names(urns=urns) if urns else {}
     return [
         {
-            "field": FIELDS.get(row["field"], row["field"]),
+            "field": label_of(row["field"]),
             "condition": CONDITIONS.get(row.get("condition") or "EQUALS", row.get("condition")),
-            "values": [_value(value, names) for value in portion.first],
-            "unfolded": [_value(value, names) for value in portion.then],
+            "values": [_value(value, names, is_property=is_property) for value in portion.first],
+            "unfolded": [_value(value, names, is_property=is_property) for value in portion.then],
             "more": portion.more,
         }
         for row, portion in rows
+        for is_property in [property_words.label(row["field"]) != ""]
     ]
 
 
-def _value(value: str, names: Mapping[str, str]) -> dict[str, str]:
+def _value(value: str, names: Mapping[str, str], *, is_property: bool) -> dict[str, str]:
     if value.startswith("urn:"):
         return {"name": names.get(value, ""), "urn": value}
-    return {"name": value, "urn": ""}
+    return {"name": property_words.value(value) if is_property else value, "urn": ""}
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,7 @@ def _who(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
         "resource": asking.resource_of(resource, names),
         "is_all_users": found.is_all_users,
         "is_all_groups": found.is_all_groups,
+        "is_conditional": found.is_conditional,
         "version": found.version,
     }
     rows = [

@@ -6,6 +6,7 @@ from typing import Any
 
 from policies import authority
 from policies.engine.families import datahub, vocabulary
+from policies.web import property_words
 
 Document = Mapping[str, Any]
 
@@ -144,6 +145,10 @@ class _Words:
         field = str(criterion.get("field") or "").removeprefix("RESOURCE_")
         condition = criterion.get("condition") or "EQUALS"
         values = criterion.get("values") or ()
+        if property_words.label(field):
+            listed = [property_words.value(value) or "nothing" for value in values[:_NAMED]]
+            shown = _more(listed, len(values) - len(listed), "or") or "nothing yet"
+            return property_words.clause(field, condition, shown)
         noun = _NOUNS.get(field, field)
         if not values:
             return f"for whatever {noun}" if condition == "NOT_EQUALS" else f"of no {noun} yet"

@@ -37,15 +37,24 @@ FIELDS = frozenset(
         matching.PROJECT,
         matching.CREATION,
         matching.BRANCH,
+        "PROPERTY.tier",
     }
 )
 NAMES = frozenset({"parent", "domains", "subjects", "dataset", "logical_parent"})
+
+
+def tiers(*values: object) -> dict[str, Any]:
+    typed = [{"string" if isinstance(one, str) else "double": one} for one in values]
+    return {"properties": [{"propertyUrn": "urn:li:structuredProperty:tier", "values": typed}]}
+
 
 #: Each write, and some of those whose facts, relatives or being there it changes.
 WRITES: tuple[tuple[Callable[[], Any], set[str]], ...] = (
     (lambda: tell(said(ORDERS, "globalTags", tags("a"))), {ORDERS}),
     (lambda: tell(said(ORDERS, "ownership", owners(JO))), {ORDERS}),
     (lambda: tell(said(ORDERS, "domains", {"domains": [EMEA]})), {ORDERS}),
+    (lambda: tell(said(ORDERS, "datasetProperties", {"customProperties": {"tier": "gold"}})), {ORDERS}),
+    (lambda: tell(said(ORDERS, "structuredProperties", tiers("silver", 3))), {ORDERS}),
     # The domain is stored, and lies below another: what is in it lies below that, too.
     (lambda: tell(said(EMEA, "domainProperties", {"name": "EMEA", "parentDomain": SALES})), {EMEA, ORDERS}),
     (lambda: tell(said(SALES, "domainProperties", {"name": "Sales", "parentDomain": WORLD})), {SALES, ORDERS}),

@@ -10,7 +10,7 @@ from catalog.services.proposals import Proposal
 from policies import authority, store
 from policies.models import Policy
 from policies.services import bootstrap, people
-from tests.journeys.browsing import barriers, sign_in
+from tests.journeys.browsing import barriers, problems, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 
@@ -156,3 +156,18 @@ def test_a_domain_is_chosen_from_the_tree_with_and_without_scripts(site, opened,
     expect(page.get_by_role("heading", level=1)).to_have_text("See the domains")
     criteria = Policy.objects.get(name="See the domains").document["resources"]["filter"]["criteria"]
     assert criteria[1] == {"field": "DOMAIN", "condition": "EQUALS", "values": ["urn:li:domain:shop"]}
+
+
+def test_a_condition_on_a_property_is_added_and_compared(site, opened):
+    page = opened()
+    sign_in(page, f"{site}{POLICIES}", "datahub", "datahub")
+    page.goto(f"{site}{POLICIES}/new")
+    page.get_by_label("Name").fill("The own department")
+    page.get_by_role("button", name="Next").last.click()
+    page.get_by_label("Resources that meet all conditions below").check()
+    page.get_by_label("Add a condition on", exact=True).select_option("Property of the resource")
+    page.get_by_role("button", name="Add a condition").first.click()
+    page.get_by_label("Name of the property").fill("department")
+    page.get_by_label("Values, one a line").fill("${ACTOR.PROPERTY.department}")
+    expect(page.locator("#builder-aside")).to_contain_text("whose department is the user's department")
+    assert problems(page) == []

@@ -1,0 +1,49 @@
+"""What pages call properties, and the values that stand for those of another party."""
+
+from types import MappingProxyType
+
+from policies.engine import properties
+
+#: How fields of properties begin, and whose they are, as a choice and as a label.
+PARTIES = MappingProxyType(
+    {
+        properties.RESOURCE: "Property of the resource",
+        properties.ACTOR: "Property of the user who asks",
+        properties.ACTION: "Property of the action",
+    }
+)
+_OWNERS = {properties.ACTOR: "the user's ", properties.ACTION: "the action's "}
+
+_VERBS = {"EQUALS": "is", "STARTS_WITH": "begins with", "NOT_EQUALS": "is not"}
+
+
+def split(field: str) -> tuple[str, str]:
+    """Return how the field of a property begins and its name, whether or not that can stand; '' twice for others."""
+    start = next((one for one in PARTIES if field.startswith(one)), "")
+    return start, field.removeprefix(start) if start else ""
+
+
+def label(field: str) -> str:
+    """Return what a condition on a property is called; '' for another field."""
+    start, name = split(field)
+    return f"{PARTIES[start]}: {name}" if name else PARTIES.get(start, "")
+
+
+def value(text: str) -> str:
+    """Return a value in words: what it stands for, or itself."""
+    field = properties.reference(text)
+    return _called(field) if field else text
+
+
+def clause(field: str, condition: str, listed: str) -> str:
+    """Return the condition as part of a sentence about resources; `listed` are its values in words."""
+    start, name = split(field)
+    verb = _VERBS.get(condition, condition)
+    if start == properties.RESOURCE:
+        return f"whose {name or 'property'} {verb} {listed}"
+    return f"if {_called(field)} {verb} {listed}"
+
+
+def _called(field: str) -> str:
+    start, name = split(field)
+    return f"{_OWNERS.get(start, '')}{name or 'property'}"

@@ -3,18 +3,23 @@
 import re
 import uuid
 from collections.abc import Callable
+from http import HTTPStatus
 
 import structlog
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponseBase
 from django_structlog.middlewares import RequestMiddleware
 from python_ipware.modern.defaults import DEFAULT_PRECEDENCE
 
+from authzsite.refusals import refusal
 from policies import metrics
 
 #: How much of a refused body is read before its refusal is sent, and how much at a time, in bytes.
 DRAINED = 64 * 1024 * 1024
 PIECE = 64 * 1024
+
+# No path takes less.
+_SMALL = 64 * 1024
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
@@ -79,20 +84,30 @@ def security_headers(get_response: Handler) -> Handler:
 
 
 def body_limit(get_response: Handler) -> Handler:
-    """Refuse bodies above ``DATA_UPLOAD_MAX_MEMORY_SIZE`` with 413 before anything reads them.
+    """Refuse bodies above the limit of their path with 413 before anything reads them.
 
     Django applies that limit only where a view asks for ``request.body``; parsers read the stream and pass it by. WSGI
     gives a body no more than its declared length, so the header is enough.
     """
 
     def handle(request: HttpRequest) -> HttpResponseBase:
-        limit: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        if declared_length(request) > limit:
+        declared = declared_length(request)
+        limit = largest(request.path) if declared > _SMALL else declared
+        if declared > limit:
             drain(request)
-            return too_large(limit)
+            return refusal(request, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is larger than {limit} bytes.")
         return get_response(request)
 
     return handle
+
+
+def largest(path: str) -> int:
+    """Return how large a body at this path may be, in bytes."""
+    for prefix, limit in settings.BODY_LIMITS.items():
+        if path.startswith(prefix):
+            return limit
+    most: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    return most
 
 
 def drain(request: HttpRequest) -> None:
@@ -109,19 +124,3 @@ def declared_length(request: HttpRequest) -> int:
     """The length of the body in bytes as its header says; 0 where there is none or it is no number."""
     declared: str = request.META.get("CONTENT_LENGTH") or ""
     return int(declared) if declared.isascii() and declared.isdigit() else 0
-
-
-def too_large(limit: int) -> HttpResponse:
-    """The one answer to a body above the limit; `message` is what DataHub's clients show of a refusal."""
-    detail = f"The body is larger than {limit} bytes."
-    return JsonResponse(
-        {
-            "type": "about:blank",
-            "title": "Content Too Large",
-            "status": 413,
-            "detail": detail,
-            "message": detail,
-        },
-        status=413,
-        content_type="application/problem+json",
-    )

@@ -1,6 +1,7 @@
 """Every setting of the site, in sections. Each knob is read through `authzsite.env`, which refuses nonsense."""
 
 import shlex
+from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,21 @@ SILENCED_SYSTEM_CHECKS = [
 ]
 # One proposal batch may be 16 MiB; the margin keeps a body of exactly that size on the right side.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024 + 64 * 1024
+# Other limits: whoever is not signed in sends little, and no provider sends more than a long list of members.
+BODY_LIMITS: dict[str, int] = {
+    **dict.fromkeys(("/login", "/logIn", "/logout", "/reset", "/signup", "/signUp", "/auth/signUp"), 64 * 1024),
+    "/scim/": 8 * 1024 * 1024,
+}
+# How many calls in a minute one token and one address may make to the doors for programs, and how many attempts to sign
+# in one address may make; 0 sets no limit. authzsite.throttling says how they are counted.
+CALLS_PER_TOKEN = env.whole("CALLS_PER_TOKEN", default=120_000)
+CALLS_PER_ADDRESS = env.whole("CALLS_PER_ADDRESS", default=240_000)
+SIGN_INS_PER_ADDRESS = env.whole("SIGN_INS_PER_ADDRESS", default=60)
+# After how many wrong passwords in a row for one name from one address that name waits there, and how long; 0: never.
+LOCKOUT_AFTER = env.whole("LOCKOUT_AFTER", default=10)
+LOCKOUT_MINUTES = env.whole("LOCKOUT_MINUTES", default=15, minimum=1)
+# How many proxies in front add to X-Forwarded-For who called them.
+PROXIES = env.whole("PROXIES", default=0)
 
 
 # What runs
@@ -95,6 +111,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "django_structlog",
     "django_celery_results",
+    "axes",
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
@@ -109,6 +126,7 @@ MIDDLEWARE = [
     "authzsite.middleware.security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "authzsite.middleware.body_limit",
+    "authzsite.throttling.limited",
     "authzsite.middleware.Logged",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -120,6 +138,8 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "policies.web.errors.RefusalPages",
+    # The last: it takes the place of what a view answers to somebody who is locked out.
+    "axes.middleware.AxesMiddleware",
 ]
 # Paths are spelt as DataHub's users type them, without a slash at the end.
 APPEND_SLASH = False
@@ -171,6 +191,8 @@ DATABASE_OPTIONS: dict[str, Any] = (
         "options": f"{DATABASES['default'].get('OPTIONS', {}).get('options', '')} -c jit=off".strip(),
     }
 )
+# How long one statement of a web process may take; clients wait for half a minute. 0: as long as it takes.
+STATEMENT_SECONDS = env.whole("STATEMENT_SECONDS", default=30)
 # A connection of the pool that the server gave up is replaced before a request meets it.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), **DATABASE_OPTIONS}
@@ -198,8 +220,12 @@ STORAGES = {
 # People
 
 AUTH_USER_MODEL = "policies.User"
+# Where the session of somebody who has just proved who it is says it came from.
+PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # noqa: S105  # a name of a class
 AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
+    # The first, which lets nobody in and turns away who is locked out.
+    "axes.backends.AxesStandaloneBackend",
+    PASSWORD_BACKEND,
     "guardian.backends.ObjectPermissionBackend",
 ]
 PASSWORD_HASHERS = [
@@ -211,6 +237,19 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+AXES_ENABLED = LOCKOUT_AFTER > 0
+AXES_FAILURE_LIMIT = LOCKOUT_AFTER
+AXES_COOLOFF_TIME = timedelta(minutes=LOCKOUT_MINUTES)
+# Both together: nobody can lock somebody out who is elsewhere.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_CALLABLE = "authzsite.lockout.locked_out"
+AXES_CLIENT_IP_CALLABLE = "authzsite.throttling.address_of"
+# Who signed in is not kept, and no admin page shows who tried to.
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 LOGIN_URL = "/login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login"

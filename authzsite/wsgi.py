@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.db import connection
 
-from authzsite import sharing
+from authzsite import sharing, statements
 
 if TYPE_CHECKING:
     from django.core.handlers.wsgi import WSGIHandler
@@ -18,6 +19,7 @@ def _application() -> "WSGIHandler":
     # The library reads where to count when it is imported, which Django's start brings about.
     sharing.prepare(settings.METRICS_DIR)
     handler = get_wsgi_application()
+    statements.limit(connection.settings_dict, settings.STATEMENT_SECONDS)
     # Its models can be imported only once the line above has set Django up.
     from policies import decision_log
     from policies.status import following

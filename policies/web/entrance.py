@@ -41,7 +41,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         user = page.try_to(lambda typed: _make(typed, text))
         if user is not None:
-            login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+            login(request, user, backend=settings.PASSWORD_BACKEND)
             messages.success(request, f"Welcome, {user.name}.")
             return redirect("home")
     context = {

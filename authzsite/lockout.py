@@ -1,0 +1,27 @@
+"""What somebody reads who tried too many passwords for one name from one address (django-axes counts them).
+
+The name can be used from elsewhere meanwhile, so nobody can lock the root user out; `manage.py axes_reset_username`
+ends it, too.
+"""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from authzsite.refusals import refusal
+
+
+def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
+    """Answer with 429 and Retry-After: a page where people sign in, else in the form of the door."""
+    minutes: int = settings.LOCKOUT_MINUTES
+    detail = f"These were too many wrong passwords. Wait {minutes} minutes, or ask who runs this site."
+    wait = str(minutes * 60)
+    if request.path != reverse("sign-in"):
+        return refusal(request, HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": wait})
+    page = render(request, "registration/locked_out.html", {"reason": detail}, status=HTTPStatus.TOO_MANY_REQUESTS)
+    page.headers["Retry-After"] = wait
+    return page

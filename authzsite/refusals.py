@@ -1,0 +1,37 @@
+"""What is refused before any view sees it, in the form of the door it came to."""
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+_SCIM_ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
+
+
+def refusal(
+    request: HttpRequest, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None
+) -> HttpResponse:
+    """Return a refusal as clients of this path read it."""
+    path = request.path
+    if path.startswith("/access/"):
+        return HttpResponse(detail, status=status, content_type="text/plain; charset=utf-8", headers=headers)
+    body: dict[str, Any]
+    if path.startswith("/scim/"):
+        kind, body = "application/scim+json", {"schemas": [_SCIM_ERROR], "status": str(int(status)), "detail": detail}
+    elif path.startswith(("/api/graphql", "/api/v2/graphql")):
+        refused = {"code": int(status), "type": status.name, "classification": "ExecutionAborted"}
+        kind, body = "application/json", {"errors": [{"message": detail, "extensions": refused}]}
+    else:
+        kind = "application/problem+json"
+        body = {
+            "type": "about:blank",
+            "title": status.phrase,
+            "status": int(status),
+            "code": status.name.lower(),
+            "detail": detail,
+            # What DataHub's clients show of a refusal.
+            "message": detail,
+        }
+    return HttpResponse(json.dumps(body), status=status, content_type=kind, headers=headers)

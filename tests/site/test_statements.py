@@ -1,0 +1,34 @@
+"""A web process does not wait for ever for its database."""
+
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from authzsite import statements
+
+POSTGRESQL = "django.db.backends.postgresql"
+
+
+def test_the_limit_stands_beside_other_options():
+    database: dict[str, Any] = {"ENGINE": POSTGRESQL, "OPTIONS": {"options": "-c jit=off"}}
+    statements.limit(database, 30)
+    assert database["OPTIONS"]["options"] == "-c jit=off -c statement_timeout=30s"
+    statements.limit(untouched := {"ENGINE": POSTGRESQL, "OPTIONS": {}}, 0)
+    statements.limit(other := {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {}}, 30)
+    assert untouched["OPTIONS"] == other["OPTIONS"] == {}
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite knows no limit.")
+def test_what_takes_longer_is_ended():
+    database = connection.settings_dict | {"OPTIONS": dict(connection.settings_dict["OPTIONS"])}
+    statements.limit(database, 1)
+    options = database["OPTIONS"]["options"]
+    parameters = {name: database[name.upper()] for name in ("host", "port", "user", "password")}
+    with (
+        psycopg.connect(dbname=database["NAME"], options=options, **parameters) as link,
+        pytest.raises(psycopg.errors.QueryCanceled),
+    ):
+        link.execute("SELECT pg_sleep(60)")

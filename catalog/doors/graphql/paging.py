@@ -36,6 +36,12 @@ def part(
     return {"start": start, "count": len(found), "total": rows.count(), member: show(found)}
 
 
+def words(asked: Mapping[str, Any]) -> str:
+    """Return the words that a list is searched by; clients write `*` for no words."""
+    found: str = (asked.get("query") or "").strip()
+    return "" if found == "*" else found
+
+
 def _number(asked: Mapping[str, Any], name: str, default: int) -> int:
     found: int | None = asked.get(name)
     return default if found is None else found

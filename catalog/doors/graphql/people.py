@@ -27,7 +27,7 @@ mutation = MutationType()
 @query.field("listUsers")
 def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of people, by URN; whoever is signed in may list them, as over the API."""
-    rows = queries.users(q=input.get("query") or "", kind=User.Kind.PERSON).prefetch_related(None)
+    rows = queries.users(q=paging.words(input), kind=User.Kind.PERSON).prefetch_related(None).only("urn")
     return paging.part(rows, input, "users", lambda found: nodes.many([row.urn for row in found], info))
 
 
@@ -35,7 +35,7 @@ def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[
 def list_groups(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of groups, by URN (rules/datahub.md d)."""
     authority.require(by=info.context.by, any_of=[["MANAGE_USERS_AND_GROUPS"]])
-    rows = queries.groups(q=input.get("query") or "").prefetch_related(None)
+    rows = queries.groups(q=paging.words(input)).select_related(None).prefetch_related(None).only("urn")
     return paging.part(rows, input, "groups", lambda found: nodes.many([row.urn for row in found], info))
 
 

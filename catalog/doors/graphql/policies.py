@@ -40,7 +40,7 @@ _FIELDS = {
 def list_policies(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, Any]:
     """Return policies by URN; needs MANAGE_POLICIES."""
     authority.require(by=info.context.by, any_of=policies.MANAGE)
-    rows = queries.policies(q=_words(input), family=datahub.NAME)
+    rows = queries.policies(q=paging.words(input), family=datahub.NAME)
     rows = rows.filter(filters.condition(input.get("orFilters"), _FIELDS))
     return paging.part(rows, input, "policies", lambda found: policy_shapes.many(found, info))
 
@@ -102,11 +102,6 @@ def _given(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _given(one) for name, one in value.items() if one is not None}
     return [_given(one) for one in value] if isinstance(value, list) else value
-
-
-def _words(input: dict[str, Any]) -> str:
-    words = (input.get("query") or "").strip()
-    return "" if words == "*" else words
 
 
 BINDABLES = (query, mutation)

@@ -29,8 +29,7 @@ MOST = 1_000
 @query.field("listRoles")
 def list_roles(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, Any]:
     """Return roles by URN; every signed-in caller may list them."""
-    words = (input.get("query") or "").strip()
-    rows = queries.roles(q="" if words == "*" else words)
+    rows = queries.roles(q=paging.words(input))
     return paging.part(rows, input, "roles", lambda found: nodes.many([row.urn for row in found], info))
 
 

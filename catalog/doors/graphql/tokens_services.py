@@ -22,7 +22,7 @@ mutation = MutationType()
 def list_accounts(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of service accounts, by URN."""
     authority.require(by=info.context.by, requirement=needs.SERVICES)
-    rows = queries.users(q=input.get("query") or "", kind=User.Kind.SERVICE).prefetch_related(None)
+    rows = queries.users(q=paging.words(input), kind=User.Kind.SERVICE).prefetch_related(None)
     return paging.part(rows, input, "serviceAccounts", lambda found: [_shown(row) for row in found])
 
 

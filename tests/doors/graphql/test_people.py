@@ -92,6 +92,8 @@ def test_pages_and_words(root, jo):
         "users": [{"urn": "urn:li:corpuser:p5"}, {"urn": "urn:li:corpuser:p6"}],
     }
     assert root.ask(LIST_USERS % "urn", input={"start": "50", "count": "0"})["listUsers"]["users"] == []
+    assert root.ask(LIST_USERS % "urn", input={"query": " * "})["listUsers"]["total"] == 9
+    assert root.ask(LIST_USERS % "urn", input={"query": "nobody"})["listUsers"]["total"] == 0
     assert root.ask(LIST_USERS % "urn", input={"start": None, "count": None, "query": None})["listUsers"]["total"] == 9
 
 

@@ -48,7 +48,7 @@ def _result(call: Call, here: Context) -> ExecutionResult:
             context_value=here,
             variable_values=call.variables,
             operation_name=call.operation,
-            middleware=MiddlewareManager(_afresh, limits.Budget().spend),
+            middleware=MiddlewareManager(_afresh, limits.Budget()),
         )
     except limits.Exhausted:
         detail = f"The answer would have more than {limits.ANSWERS} fields; what this call wrote stays written."

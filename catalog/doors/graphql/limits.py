@@ -31,6 +31,8 @@ DEPTH = 30
 PARTS = 10_000
 #: Most fields of an operation itself, under whatever aliases: each is a query or a write of its own.
 ROOT_FIELDS = 100
+#: How often an operation may ask for the schema; its answers are not among those that `Budget` counts.
+SCHEMAS = 5
 #: How often one answer may be asked for in the same place; every two of them are compared.
 REPEATED = 100
 #: Most fields that are answered, lists written out.
@@ -50,8 +52,8 @@ class Budget:
     def __init__(self) -> None:
         self._left = ANSWERS
 
-    def spend(self, resolve: Any, source: Any, info: Any, **arguments: Any) -> Any:
-        """Resolve one field, as a middleware of the executor. Raises Exhausted."""
+    def resolve(self, resolve: Any, source: Any, info: Any, **arguments: Any) -> Any:
+        """Resolve one field, as a middleware of the executor, which looks for this name. Raises Exhausted."""
         self._left -= 1
         if self._left < 0:
             raise Exhausted
@@ -80,6 +82,7 @@ class _Walk:
         self._reached: set[str] = set()
         self._asked: Counter[tuple[str, ...]] = Counter()
         self._parts = 0
+        self._schemas = 0
 
     def through(self, one: OperationDefinitionNode | FragmentDefinitionNode) -> set[str]:
         """Walk an operation and return the names of the fragments it reaches. Raises Invalid."""
@@ -107,6 +110,9 @@ class _Walk:
         if len(found) > DEPTH:
             raise _too_much(f"At most {DEPTH} fields stand inside one another.")
         self._asked[found] += 1
+        self._schemas += field.name.value in ("__schema", "__type")
+        if self._schemas > SCHEMAS:
+            raise _too_much(f"An operation asks at most {SCHEMAS} times for the schema.")
         if self._asked[found] > REPEATED:
             raise _too_much(f"{'.'.join(found)} is asked for more than {REPEATED} times.")
         return found

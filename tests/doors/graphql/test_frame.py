@@ -4,8 +4,9 @@ import json
 
 import pytest
 from django.test import Client
-from graphql import get_introspection_query
+from graphql import GraphQLError, get_introspection_query
 
+from catalog.doors.graphql import assembly, limits, nodes, refusals
 from policies.models import User
 from tests.doors.conftest import ROOT
 from tests.doors.graphql.conftest import PATH
@@ -168,6 +169,7 @@ BOMBS = {
     "a fragment of itself": "{me{corpUser{...a}}} fragment a on CorpUser {...b} fragment b on CorpUser {...a}",
     "repeated": "{me{corpUser{" + "urn " * 3000 + "}}}",
     "aliases": "{" + "".join(f"a{n}: me{{corpUser{{urn}}}}" for n in range(101)) + "}",
+    "schemas": "{" + "".join(f"a{n}: __schema{{types{{name}}}}" for n in range(6)) + "}",
     "long": "{me{corpUser{urn}}}" + " " * 200_000,
     "many words": "{me{corpUser{" + "urn " * 11_000 + "}}}",
     "inline fragments": "{me{corpUser{" + "... on CorpUser {" * 400 + "urn" + "}" * 400 + "}}}",
@@ -185,3 +187,35 @@ def test_a_bomb_is_answered(root, name):
     assert "data" not in answer.json()
     assert {error["extensions"]["code"] for error in answer.json()["errors"]} == {400}
     assert len(answer.content) < 200_000
+
+
+def test_what_nobody_anticipated_is_masked(caplog):
+    error = GraphQLError("secret", path=["me"], original_error=ValueError("a secret"))
+    shown = refusals.formatted(error, request_id="r-1")
+    assert shown == {
+        "message": "This failed; the log has it under r-1.",
+        "path": ["me"],
+        "extensions": {"code": 500, "type": "SERVER_ERROR", "classification": "DataFetchingException"},
+    }
+    (record,) = [one for one in caplog.records if one.name == "catalog.doors.graphql.refusals"]
+    assert "r-1" in record.getMessage()
+
+
+def test_an_answer_has_a_bound(root, monkeypatch):
+    monkeypatch.setattr(limits, "ANSWERS", 10)
+    answer = root.send("{listRoles(input: {}) {roles {urn type name editable}}}").json()
+    assert "data" not in answer
+    assert answer["errors"][0]["extensions"]["code"] == 400
+
+
+def test_the_names_of_types(root):
+    values = {one["name"] for one in root.ask('{__type(name: "EntityType"){enumValues{name}}}')["__type"]["enumValues"]}
+    known = {"POLICY", "DATAHUB_POLICY", "CORP_USER", "CORP_GROUP", "DATAHUB_ROLE", "ROLE", "MLMODEL", "ML_MODEL"}
+    assert known <= values
+    kinds = ["dataset", "corpuser", "corpGroup", "dataHubPolicy", "dataHubRole", "role", "mlModelGroup", "dataFlow"]
+    kinds += ["dataHubAccessToken", "dataHubIngestionSource", "dataHubView", "glossaryNode", "ownershipType"]
+    for kind in kinds:
+        name = nodes.name_of(kind, assembly.schema())
+        assert name != "OTHER"
+        assert nodes.kind_of(name) == kind
+    assert nodes.name_of("namespace", assembly.schema()) == "OTHER"

@@ -7,7 +7,6 @@ import pytest
 from tests.clients.test_datahub_sdk import GRAPH
 
 PASSWORD = "correct horse battery"
-TABLE = "urn:li:dataset:(urn:li:dataPlatform:hive,cli.begun,PROD)"
 
 # What `init` wrote, and what its token is worth.
 BEGUN = """
@@ -124,3 +123,33 @@ def test_a_weak_password_is_told(cli, datahub, site):
     done = cli("user", "add", *person, "--password", typed="short\nshort\n", site=site)
     assert done.returncode != 0
     assert "/password" in done.stdout
+
+
+READ = """
+found = {urn: graph.get_entity_raw(urn)["aspects"] for urn in urns}
+print(json.dumps({urn: {name: one["value"] for name, one in aspects.items()} for urn, aspects in found.items()}))
+"""
+
+
+def test_people_upserted_again_are_as_they_were(cli, datahub, site, tmp_path):
+    mail, crew = f"up-{datahub.version}@example.com", f"crew-{datahub.version}"
+    person = {"id": mail, "first_name": "Up", "last_name": "Sert", "email": mail, "groups": [crew], "slack": "@up"}
+    group = {"id": crew, "display_name": "Crew", "description": "Sails", "members": [mail], "owners": [mail]}
+    for kind, document in (("user", person), ("group", group)):
+        (tmp_path / f"{kind}.yml").write_text(json.dumps(document))
+    urns = [f"urn:li:corpuser:{mail}", f"urn:li:corpGroup:{crew}"]
+    read = []
+    for _ in range(2):
+        for kind in ("user", "group"):
+            done = cli(kind, "upsert", "-f", str(tmp_path / f"{kind}.yml"), "--override-editable", site=site)
+            assert done.returncode == 0, done.stdout + done.stderr
+        read.append(datahub.program(GRAPH + f"urns = {urns!r}" + READ, site=site, home=tmp_path))
+        for aspects in read[-1].values():
+            # Who wrote a status and when is all that may differ.
+            aspects.pop("corpUserStatus", None)
+    assert read[0] == read[1]
+    user, crew_read = (read[0][urn] for urn in urns)
+    assert user["corpUserEditableInfo"]["slack"] == "@up"
+    assert user["groupMembership"] == {"groups": [urns[1]]}
+    assert crew_read["corpGroupEditableInfo"]["description"] == "Sails"
+    assert crew_read["ownership"]["owners"][0]["owner"] == urns[0]

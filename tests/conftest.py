@@ -1,5 +1,6 @@
 """Plumbing of all tests: the database, the browser, and what happens where a tool is missing."""
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -19,11 +20,13 @@ NEEDED = {"browser": "Chromium", "spark": "Java"}
 def pytest_configure() -> None:
     """Serve static files from where they lie; that they can be collected has a test of its own."""
     from django.conf import settings
+    from django.contrib.auth import hashers
 
     settings.WHITENOISE_AUTOREFRESH = settings.WHITENOISE_USE_FINDERS = True
     settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    # Tests come from one address, and faster than people; what is counted has tests of its own.
-    settings.CALLS_PER_TOKEN = settings.CALLS_PER_ADDRESS = settings.SIGN_INS_PER_ADDRESS = 0
+    # The real cost of a password would be a good part of the time of the suite; nobody guesses these.
+    hasher = hashers.Argon2PasswordHasher
+    hasher.time_cost, hasher.memory_cost, hasher.parallelism = 1, 8, 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,6 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if CLIENTS in item.path.parents:
             item.add_marker("clients")
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of cycles pass over the program and its tests, which stay, and come by less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

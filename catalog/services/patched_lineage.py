@@ -53,5 +53,5 @@ def _parts(entry: Any) -> list[tuple[str, ...]]:
     if not isinstance(upstreams, list) or not isinstance(downstreams, list) or len(downstreams) != 1:
         return []
     operation, query = entry.get("transformOperation") or _NONE, entry.get("query") or _NONE
-    paths = [(operation, downstreams[0], query, upstream) for upstream in upstreams]
+    paths: list[tuple[Any, ...]] = [(operation, downstreams[0], query, upstream) for upstream in upstreams]
     return paths if all(isinstance(step, str) for path in paths for step in path) else []

@@ -45,12 +45,16 @@ class Patch:
     operations: tuple[Operation, ...]
     keys: Mapping[Place, ArrayKeys]
 
-    def applied_to(self, document: Document) -> Document:
-        """Return the document as it is after all operations. Raises Impossible, naming the operation that is."""
+    def applied_to(self, document: Document, stamp: Mapping[str, Any]) -> Document:
+        """Return the document as it is after all operations; `stamp` says who patches and when.
+
+        Raises Impossible, naming the operation that is.
+        """
         tree: Document = dict(document)
+        made = {place: blank(aspect, stamp) for place, aspect in _EMBEDDED.items()}
         for position, operation in enumerate(self.operations):
             try:
-                _apply(tree, operation, self.keys)
+                _apply(tree, operation, self.keys, made)
             except Impossible as error:
                 raise Impossible(f"Operation {position}: {error}") from None
         return dict(_plain(tree))
@@ -117,8 +121,13 @@ def _read_operation(entry: Any, place: str) -> Operation | Problem:
     return Operation(name, steps, entry.get("value"))
 
 
-def _apply(tree: Document, operation: Operation, keys: Mapping[Place, ArrayKeys]) -> None:
-    """Walk down to what the path names, making objects and keyed arrays on the way for an add, and change it there."""
+def _apply(
+    tree: Document, operation: Operation, keys: Mapping[Place, ArrayKeys], made: Mapping[Place, Document]
+) -> None:
+    """Walk down to what the path names, making objects and keyed arrays on the way for an add, and change it there.
+
+    `made` are the objects that begin with something, by their places.
+    """
     node: Any = tree
     place: Place = ()
     steps = list(operation.path)
@@ -134,7 +143,7 @@ def _apply(tree: Document, operation: Operation, keys: Mapping[Place, ArrayKeys]
         if not steps:
             _change(node, step, operation)
             return
-        inner = _child(node, step, place, keys, is_adding=is_adding)
+        inner = _child(node, step, place, keys, made if is_adding else None)
         if inner is None:
             if operation.name == "remove":
                 return
@@ -144,7 +153,9 @@ def _apply(tree: Document, operation: Operation, keys: Mapping[Place, ArrayKeys]
         node = inner
 
 
-def _child(node: Any, step: str, place: Place, keys: Mapping[Place, ArrayKeys], *, is_adding: bool) -> Any:
+def _child(
+    node: Any, step: str, place: Place, keys: Mapping[Place, ArrayKeys], made: Mapping[Place, Document] | None
+) -> Any:
     """Return what is below a step, copied so that it can be changed; None where nothing is and nothing is made."""
     if isinstance(node, list):
         at = _index(node, step)
@@ -154,14 +165,14 @@ def _child(node: Any, step: str, place: Place, keys: Mapping[Place, ArrayKeys], 
         return node[at]
     here = (*place, step)
     found = node.get(step)
-    if found is None and not is_adding:
+    if found is None and made is None:
         return None
     if here in keys and not isinstance(found, Keyed):
         if found is not None and not isinstance(found, list):
             raise Impossible(f"{errors.pointer(here)} is no list.")
         found = Lineages(found or []) if keys[here] == LINEAGE_KEYS else Keyed(found or [], keys[here])
-    elif found is None:
-        found = {}
+    elif found is None and made is not None:
+        found = made.get(here, {})
     if not isinstance(found, dict | list | Keyed):
         raise Impossible(f"{errors.pointer(here)} holds nothing that a path leads into.")
     node[step] = _own(found)
@@ -268,5 +279,10 @@ _BLANKS: Mapping[str, str] = {
     "siblings": '{"siblings": [], "primary": false}',
     "structuredProperties": '{"properties": []}',
     "upstreamLineage": '{"upstreams": []}',
+}
+#: Aspects that stand inside another: the place without the entries of arrays, and the aspect.
+_EMBEDDED: Mapping[Place, str] = {
+    ("editableSchemaFieldInfo", "globalTags"): "globalTags",
+    ("editableSchemaFieldInfo", "glossaryTerms"): "glossaryTerms",
 }
 _STAMPED = {"glossaryTerms": "auditStamp", "ownership": "lastModified"}

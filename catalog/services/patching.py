@@ -38,8 +38,7 @@ def settled(items: Sequence[Item], *, by: Actor, now: datetime, is_open: bool) -
     for item in items:
         one = item
         if item.patch is not None:
-            first = stamp(by=by, at=now)
-            one, wrong = _settled(item, item.patch, texts.get(item.key), blank(item.aspect, first))
+            one, wrong = _settled(item, item.patch, texts.get(item.key), stamp(by=by, at=now))
             problems += [(item.urn, problem) for problem in wrong]
         found.append(one)
         if item.key in patched:
@@ -51,11 +50,11 @@ def settled(items: Sequence[Item], *, by: Actor, now: datetime, is_open: bool) -
     return found
 
 
-def _settled(item: Item, patch: Patch, before: str | None, first: Document) -> tuple[Item, list[Problem]]:
-    """Return the item as a write, and what is wrong with it; the patch of what is not there begins with `first`."""
-    document = first if before is None else json.loads(before)
+def _settled(item: Item, patch: Patch, before: str | None, made: Document) -> tuple[Item, list[Problem]]:
+    """Return the item as a write, and what is wrong with it; `made` stamps what the patch has to make."""
+    document = blank(item.aspect, made) if before is None else json.loads(before)
     try:
-        after = patch.applied_to(document)
+        after = patch.applied_to(document, made)
     except Impossible as error:
         return item, [Problem("patch.impossible", item.document_place, str(error))]
     text = before if before is not None and after == document else json.dumps(after, ensure_ascii=False)

@@ -26,7 +26,7 @@ def patched(aspect, document, patch):
     found, problems = patches.read(aspect, json.dumps(patch))
     assert found is not None, problems
     before = json.dumps(document)
-    after = found.applied_to(document)
+    after = found.applied_to(document, STAMP)
     assert json.dumps(document) == before, "the document it came from has changed"
     return after
 
@@ -110,7 +110,7 @@ TABLE = {
         {
             "editableSchemaFieldInfo": [
                 {"fieldPath": "a", "description": "A", "globalTags": {"tags": [{"tag": "t"}]}},
-                {"fieldPath": "b/c", "glossaryTerms": {"terms": [{"urn": "u"}]}},
+                {"fieldPath": "b/c", "glossaryTerms": {"terms": [{"urn": "u"}], "auditStamp": STAMP}},
             ]
         },
     ),
@@ -211,7 +211,7 @@ def test_what_cannot_be_done(document, patch, reason):
     found, _ = patches.read("madeUp", json.dumps(patch))
     assert found is not None
     with pytest.raises(Impossible, match="Operation 0: ") as refused:
-        found.applied_to(document)
+        found.applied_to(document, STAMP)
     assert reason in str(refused.value)
 
 

@@ -80,7 +80,7 @@ def patched(entries: list[dict[str, Any]]) -> Iterator[Call]:
 def patched_by_keys(entries: list[dict[str, Any]]) -> Iterator[Call]:
     """Every list of texts by its values, as an outsider would join a group that others are in already."""
     for urn, aspect, document in map(told, entries):
-        lists = {key: [] for key, value in document.items() if isinstance(value, list)}
+        lists: dict[str, list[str]] = {key: [] for key, value in document.items() if isinstance(value, list)}
         operations = [
             {"op": "add", "path": f"/{key}/{quote(str(one), safe=':')}", "value": one}
             for key in lists

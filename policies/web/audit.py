@@ -53,7 +53,17 @@ class DecisionFilters(forms.Form):
     door = forms.ChoiceField(
         label="Door",
         required=False,
-        choices=[("", "Any"), ("api", "API"), ("pages", "Pages"), ("gms", "DataHub's REST"), ("admin", "Back room")],
+        choices=[
+            ("", "Any"),
+            ("api", "API"),
+            ("pages", "Pages"),
+            ("gms", "DataHub's REST"),
+            ("openapi", "DataHub's OpenAPI"),
+            ("graphql", "DataHub's GraphQL"),
+            ("authzen", "AuthZEN"),
+            ("scim", "SCIM"),
+            ("admin", "Back room"),
+        ],
     )
     since = _moment("From (UTC)")
     until = _moment("Until (UTC)")

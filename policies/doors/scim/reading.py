@@ -1,5 +1,6 @@
 """Rows as resources, a page at a time: what is asked of the database does not depend on how many they are."""
 
+import uuid
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -65,9 +66,12 @@ def _memberships(groups: Collection[int]) -> QuerySet[Membership]:
     return found.order_by("user__urn")
 
 
-def external_members(group: GroupProfile) -> list[User]:
-    """Return whom its source put into a group."""
-    return [one.user for one in _memberships([group.group_id]).select_related("user")]
+def external_members(group: GroupProfile, among: Collection[uuid.UUID] | None) -> dict[uuid.UUID, User]:
+    """Return by their ids whom its source put into a group, of these or of all."""
+    held = _memberships([group.group_id]).select_related("user")
+    if among is not None:
+        held = held.filter(user__scim_id__in=among)
+    return {one.user.scim_id: one.user for one in held}
 
 
 def _modified(urns: Collection[str], recorded: Iterable[ChangeEvent]) -> dict[str, datetime]:

@@ -20,7 +20,8 @@ from scim2_models import (
 )
 from scim2_server.storage import ScimStorage, SearchPage
 
-from policies.doors.scim import filters, reading, rows
+from policies.doors.scim import filters, members, reading, rows
+from policies.doors.scim.members import Delta
 from policies.doors.scim.shapes import PAGE
 from policies.engine.model import Actor
 from policies.models import ChangeEvent, GroupProfile, User
@@ -30,9 +31,6 @@ from policies.services.changes import Change, change
 
 #: What the record of changes calls this door.
 DOOR = "scim"
-
-#: Most members of a group that one request changes.
-MOST = 20_000
 
 Parameters = ResponseParameters[Any] | None
 
@@ -92,7 +90,7 @@ class PeopleStore(ScimStorage):
         group = provisioning.create_group(
             name=resource.display_name,
             external_id=resource.external_id or "",
-            members=_members(resource, ()),
+            members=_users(list(members.whole(resource.members).added)),
             doing=self.doing,
         )
         return self.get(resource_type, str(group.scim_id))
@@ -108,19 +106,23 @@ class PeopleStore(ScimStorage):
         if _is_user(resource_type):
             provisioning.update_user(user=self._user(resource.id), told=rows.told(resource), doing=self.doing)
             return self.get(resource_type, resource.id)
+        self.change_group(resource, members.whole(resource.members))
+        return self.get(resource_type, resource.id)
+
+    def change_group(self, resource: Any, delta: Delta) -> None:
+        """Store what a group is called, who comes and who goes; raises as `update`."""
         group = self._group(resource.id)
-        held = {user.scim_id: user for user in reading.external_members(group)}
-        wanted = {_id_of(member) for member in resource.members or ()}
-        _limit(wanted ^ held.keys())
+        if len(delta.added) + len(delta.removed) > members.MOST:
+            raise InvalidValueException(detail=f"One request changes up to {members.MOST} members of a group.")
+        known = reading.external_members(group, None if delta.is_whole else {*delta.added, *delta.removed})
         provisioning.update_group(
             group=group,
             name=resource.display_name,
             external_id=resource.external_id or "",
-            added=_members(resource, held),
-            removed=[user for key, user in held.items() if key not in wanted],
+            added=_users([key for key in delta.added if key not in known]),
+            removed=[user for key, user in known.items() if key not in delta.added],
             doing=self.doing,
         )
-        return self.get(resource_type, resource.id)
 
     def delete(
         self,
@@ -164,23 +166,9 @@ def _condition(scim_filter: Any, resource_type: ResourceType, types: int) -> Q:
         return filters.NOBODY
 
 
-def _id_of(member: Any) -> uuid.UUID:
-    found = filters.identified(member.value)
-    if found is None or (member.type or "User").lower() != "user":
-        raise InvalidValueException(detail=f"A member is the id of a user, and {member.value!r} is none.")
-    return found
-
-
-def _members(resource: Any, known: Collection[uuid.UUID]) -> list[User]:
-    """Return the members of a group that are not known yet, each once. Raises InvalidValueException for strangers."""
-    wanted = {key: None for member in resource.members or () if (key := _id_of(member)) not in known}
-    _limit(wanted)
-    found = {user.scim_id: user for user in reading.people().filter(scim_id__in=wanted)}
-    if strangers := [str(key) for key in wanted if key not in found]:
+def _users(ids: Collection[uuid.UUID]) -> list[User]:
+    """Return the users of these ids, in their order. Raises InvalidValueException for strangers."""
+    found = {user.scim_id: user for user in reading.people().filter(scim_id__in=ids)} if ids else {}
+    if strangers := [str(key) for key in ids if key not in found]:
         raise InvalidValueException(detail=f"There are no users {', '.join(strangers[:10])}.")
-    return [found[key] for key in wanted]
-
-
-def _limit(changed: Collection[uuid.UUID]) -> None:
-    if len(changed) > MOST:
-        raise InvalidValueException(detail=f"One request changes up to {MOST} members of a group.")
+    return [found[key] for key in ids]

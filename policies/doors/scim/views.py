@@ -18,12 +18,12 @@ from scim2_models import (
     SCIMException,
     UniquenessException,
 )
-from scim2_server.handler import ScimHandler
 from scim2_server.requests import ScimRequest
 from scim2_server.responses import ScimResponse
 
 from policies import authority, guard
 from policies.doors.bearer import Unauthenticated, caller
+from policies.doors.scim.handling import Handler
 from policies.doors.scim.protocol import SERVICE
 from policies.doors.scim.store import PeopleStore
 from policies.errors import Conflict, Invalid, PolicyAppError
@@ -44,8 +44,7 @@ def door(request: HttpRequest, path: str = "") -> HttpResponse:
         by = caller(request)
         authority.require(by=by, any_of=_NEEDED)
         asked = _asked(request, path)
-        handler = ScimHandler(SERVICE, PeopleStore(by=by, is_writing=_is_writing(asked)))
-        return _sent(handler.handle(asked))
+        return _sent(Handler(PeopleStore(by=by, is_writing=_is_writing(asked))).handle(asked))
     except (SCIMException, PolicyAppError, SuspiciousOperation, RecursionError) as error:
         response = _sent(SERVICE.error_response(_refusal(error, request.method or "")))
         if isinstance(error, Unauthenticated):

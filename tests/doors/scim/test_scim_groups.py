@@ -74,6 +74,33 @@ def _patch(op, value):
     return {"schemas": [PATCH], "Operations": [{"op": op, "path": "members", "value": value}]}
 
 
+def test_operations_are_one_after_the_other(connector, three):
+    ada, bo, cy = three
+    path = f"/Groups/{connector.make_group('Staff', ada)}"
+
+    def op(name, *keys, **more):
+        return {"op": name, "path": "members", "value": [{"value": key} for key in keys], **more}
+
+    one = {"op": "remove", "path": f'members[value eq "{bo}"]'}
+    for operations, left in (
+        ([op("add", bo, cy), one], ["ada", "cy"]),
+        ([op("remove", cy), op("add", cy, cy)], ["ada", "cy"]),
+        ([op("replace", bo), op("add", cy)], ["bo", "cy"]),
+        ([{"op": "remove", "path": "members"}, op("add", ada)], ["ada"]),
+        ([{"op": "add", "value": {"members": [{"value": bo}], "displayName": "Crew"}}], ["ada", "bo"]),
+        ([{"op": "replace", "value": {"Members": [{"value": cy}]}}], ["cy"]),
+        ([op("remove", "no id", ada), {"op": "remove", "path": 'members[value eq "no id"]'}], ["cy"]),
+        ([{"op": "remove", "path": f'members[value eq "{cy}" and type eq "User"]'}], []),
+        ([op("add"), op("add", ada)], ["ada"]),
+        ([op("replace")], []),
+    ):
+        connector.patch(path, *operations, status=204)
+        assert external() == left, operations
+    assert connector.told("GET", path)["displayName"] == "Crew"
+    answer = connector.told("PATCH", path, _patch("add", [{"value": ada}]), excludedAttributes="displayName")
+    assert answer["members"][0]["value"] == ada
+
+
 def test_members_by_hand_are_nobody_elses_business(connector, three):
     ada, bo, _ = three
     crew = groups.create(

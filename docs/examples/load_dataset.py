@@ -23,4 +23,4 @@ for aspect in (
     GlobalTagsClass(tags=[TagAssociationClass(tag=make_tag_urn("Tour"))]),
 ):
     emitter.emit(MetadataChangeProposalWrapper(entityUrn=dataset, aspect=aspect))
-print(f"Wrote {dataset}")  # noqa: T201  # the example speaks to whoever runs it
+print(f"Wrote {dataset}")

@@ -11,7 +11,7 @@ from pyroaring import FrozenBitMap
 from policies.engine.matching import ONESELF, OWNER_OF_ANY_TYPE
 from policies.engine.model import Actor, Cover, Effect, Statement
 from policies.engine.postings import NONE, Postings, union
-from policies.engine.provisos import cover_of, mentioned, relevant
+from policies.engine.provisos import cover_of, mentioned, relevant, settled
 
 
 class Own:
@@ -61,12 +61,12 @@ class Conditional:
 
     def to(self, actor: Actor) -> tuple[FrozenBitMap, ...]:
         """Return the entities that are given to an actor by plain allows, by restricted ones, and by denies."""
-        own = Own(self._postings, actor)
+        own, tokens = Own(self._postings, actor), actor.tokens
         kinds: tuple[list[FrozenBitMap], ...] = ([], [], [])
         for statement in self.statements:
-            cover = cover_of(statement, actor)
-            if cover is not None:
-                kinds[kind_of(statement)].append(own.reached(cover))
+            found = settled(statement, actor)
+            if found is not None:
+                kinds[kind_of(statement)].append(own.reached(cover_of(found, tokens)))
         return tuple(union(kind) for kind in kinds)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap, FrozenBitMap
 
-from policies.engine.conditional import Opened
+from policies.engine.conditional import Opened, kind_of
 from policies.engine.evaluate import decide
 from policies.engine.matching import (
     ONESELF,
@@ -27,7 +27,7 @@ from policies.engine.matching import (
     Selector,
     owner_token,
 )
-from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement
+from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question
 from policies.engine.postings import NONE, Postings, union
 from policies.engine.snapshot import Snapshot
 
@@ -100,7 +100,7 @@ def units_of(snapshot: Snapshot, privilege: str, types: Iterable[str]) -> tuple[
         for type_ in wanted:
             if all(test.holds(frozenset((type_,)) if type_ else frozenset()) for test in tests):
                 kinds = said.setdefault((type_, rest), (set(), set(), set()))
-                kinds[_kind(statement)].update(statement.actors.tokens)
+                kinds[kind_of(statement)].update(statement.actors.tokens)
     ordered = sorted(said.items(), key=lambda item: (item[0][0], [_order(one) for one in item[0][1]]))
     return tuple(
         Unit(type_, rest, frozenset(plain), frozenset(limited), frozenset(denied))
@@ -348,12 +348,6 @@ def _inverted(named: Iterable[tuple[int, Iterable[str]]]) -> dict[str, FrozenBit
 
 def _tokens(unit: Unit, kind: int) -> frozenset[str]:
     return (unit.plain, unit.limited, unit.denied)[kind]
-
-
-def _kind(statement: Statement) -> int:
-    if statement.effect is Effect.DENY:
-        return 2
-    return 0 if statement.restriction is None else 1
 
 
 def _order(criterion: Criterion) -> tuple[str, str, list[str]]:

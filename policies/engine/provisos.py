@@ -69,13 +69,8 @@ def mentioned(statements: Iterable[Statement]) -> frozenset[str]:
     return frozenset(field for one in statements for proviso in one.provisos for field in proviso.mentions)
 
 
-def cover_of(statement: Statement, actor: Actor, named: frozenset[str] | None = None) -> Cover | None:
-    """Return a statement as one actor, who has these tokens, sees it; None when its provisos keep it from speaking."""
-    found = settled(statement, actor)
-    return None if found is None else _cover(found, actor.tokens if named is None else named)
-
-
-def _cover(statement: Statement, named: frozenset[str]) -> Cover:
+def cover_of(statement: Statement, named: frozenset[str]) -> Cover:
+    """Return a settled statement as an actor who has these tokens sees it."""
     tokens = statement.actors.tokens
     types = frozenset(token.removeprefix(_OWNER_OF_TYPE) for token in tokens if token.startswith(_OWNER_OF_TYPE))
     return Cover(

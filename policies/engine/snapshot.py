@@ -183,8 +183,11 @@ class Snapshot(Numbering):
         named = self._speaking_to(actor)
         towards = union(self._towards.values())
         tokens = actor.tokens
-        found = (provisos.cover_of(statement, actor, tokens) for statement in self.select(live & (named | towards)))
-        covers = [cover for cover in found if cover is not None]
+        speaking = self.select(live & (named | towards))
+        if live & self._provided:
+            settled = (provisos.settled(statement, actor) for statement in speaking)
+            speaking = tuple(statement for statement in settled if statement is not None)
+        covers = [provisos.cover_of(statement, tokens) for statement in speaking]
         return Coverage(
             actor=actor,
             allows=tuple(cover for cover in covers if cover.statement.effect is Effect.ALLOW),

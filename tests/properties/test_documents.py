@@ -45,7 +45,7 @@ def test_odd_criteria_are_refused_with_their_place(raw: dict):
     except InvalidPolicy as refused:
         places = {problem.pointer for problem in refused.problems}
         expected = {f"/resources/filter/criteria/{index}" for index in range(len(filters[0][1]["criteria"]))}
-        assert {place.rpartition("/")[0] for place in places} == expected
+        assert {"/".join(place.split("/")[:5]) for place in places} == expected
         return
     raise AssertionError("an odd criterion was accepted")
 
@@ -67,4 +67,5 @@ def test_the_questions_agree(world: World, asked: Asked):
         or not actor.roles.isdisjoint(named["roles"])
     )
     if actor.is_active and actor.urn != oracle.SYSTEM_ACTOR:
-        assert is_named == bool(stored)
+        conditional = {name for name, one in policies if oracle.hangs_on_actor(oracle.opened(one)[1])}
+        assert is_named == bool(set(stored) - conditional)

@@ -1,0 +1,104 @@
+"""A report on a cluster of its own: a master and two workers, which have no copy of this project."""
+
+import json
+import os
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyspark
+import pytest
+import servers
+from django.conf import LazySettings
+
+from catalog.reporting import launcher
+from tests.spark import slices
+from tests.spark.conftest import QUICK_JAVA
+from tests.worlds import World, document, urn
+
+VIEW = "VIEW_ENTITY_PAGE"
+SPARK = Path(pyspark.__file__).parent
+HOST = "127.0.0.1"
+PATIENCE_SECONDS = 90
+
+
+@contextmanager
+def running(name: str, folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run one of Spark's own programs, away from this project."""
+    folder.mkdir(exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "DATABASE_URL")}
+    environment = kept | {"SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": HOST, "JAVA_TOOL_OPTIONS": QUICK_JAVA}
+    command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", HOST, *arguments]
+    with (
+        (folder / "log").open("ab") as log,
+        subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def alive(port: int) -> int:
+    """Return how many workers the master knows; none while it does not answer yet."""
+    try:
+        with urllib.request.urlopen(f"http://{HOST}:{port}/json/", timeout=5) as answer:
+            found: int = json.load(answer)["aliveworkers"]
+    except OSError:
+        return 0
+    return found
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A master with two workers of one core each; its address."""
+    folder = tmp_path_factory.mktemp("cluster")
+    port, pages = servers.free_port(), servers.free_port()
+    address = f"spark://{HOST}:{port}"
+    with ExitStack() as stack:
+        stack.enter_context(
+            running("master.Master", folder / "master", "--port", str(port), "--webui-port", str(pages))
+        )
+        for number in (1, 2):
+            place = folder / f"worker{number}"
+            size = ("--cores", "1", "--memory", "1g", "--webui-port", str(servers.free_port()))
+            stack.enter_context(running("worker.Worker", place, *size, "--work-dir", str(place / "work"), address))
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while alive(pages) < 2:
+            assert time.monotonic() < deadline, (folder / "master" / "log").read_text(errors="replace")
+            time.sleep(0.2)
+        yield address
+
+
+@pytest.mark.parametrize("program", ["", str(SPARK / "bin" / "spark-submit")], ids=["started here", "spark-submit"])
+def test_a_report_counts_the_same_on_two_workers(
+    master: str, program: str, settings: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    world.user("jo", groups=["readers"])
+    world.user("al")
+    world.group("readers")
+    for number in range(40):
+        world.entity(f"dataset:d{number}", owners=["al"] if number < 3 else [])
+    actors = {"groups": [urn("group:readers")], "resourceOwners": True}
+    world.policy("read", document(privileges=[VIEW], actors=actors))
+    slices.write(world, tmp_path / "in", grants=slices.GRANTS, parameters={"privileges": [VIEW]})
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK_JAVA)
+    settings.SPARK_MASTER, settings.SPARK_SUBMIT = master, program
+    stages = set()
+
+    def tell(progress: launcher.Progress, _: str) -> bool:
+        stages.add(progress.stage)
+        return True
+
+    source, target = tmp_path / "in", tmp_path / "out"
+    launcher.run(module="catalog.spark.jobs.effective_access", source=source, target=target, tell=tell)
+    people = {row["person"]: row["entities"] for row in slices.read(target, "people")}
+    assert people == {urn("jo"): 40, urn("al"): 3}
+    assert "Starting Spark" in stages
+    summary = json.loads((target / "summary.json").read_text(encoding="utf-8"))
+    assert {one["title"]: one["value"] for one in summary["numbers"]}[f"{VIEW}: who may use it on what, as pairs"] == 43

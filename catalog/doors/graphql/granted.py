@@ -92,7 +92,7 @@ def app_config(_root: None, info: Info) -> dict[str, Any]:
     """Return what the policy editor offers, and which switches are on."""
     known = vocabulary.datahub()
     return {
-        "appVersion": "v1.0.0",
+        "appVersion": "v1.3.0",
         "authConfig": {"tokenAuthEnabled": settings.METADATA_SERVICE_AUTH_ENABLED},
         "identityManagementConfig": {"enabled": True},
         "featureFlags": {"showAccessManagement": settings.SHOW_ACCESS_MANAGEMENT},

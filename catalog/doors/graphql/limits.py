@@ -34,9 +34,9 @@ ROOT_FIELDS = 100
 #: How often an operation may ask for the schema; its answers are not among those that `Budget` counts.
 SCHEMAS = 5
 #: How often one answer may be asked for in the same place; every two of them are compared.
-REPEATED = 100
+REPEATED = 50
 #: Most fields that are answered, lists written out.
-ANSWERS = 500_000
+ANSWERS = 200_000
 
 
 class Exhausted(BaseException):

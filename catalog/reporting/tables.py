@@ -16,7 +16,7 @@ from catalog.models import Ancestry, Entity, EntityGroupGrant, EntityUserGrant, 
 from policies.models import Membership, Policy, RoleAssignment, User, documents
 
 #: The number of these schemas; it stands in the manifest of every snapshot.
-SCHEMA = 1
+SCHEMA = 2
 
 _HOLDER_IN_GROUP = Coalesce(F("group__profile__urn"), F("group__role__urn"))
 _HOLDER = Coalesce(F("user__urn"), _HOLDER_IN_GROUP)

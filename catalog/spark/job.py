@@ -30,7 +30,7 @@ from catalog.spark.session import SparkUnavailable, has_executors, session
 DONE, BAD_INPUT, FAILED = 0, 10, 11
 
 #: The number of the schemas of snapshots that jobs read (catalog/reporting/tables.py).
-SCHEMA = 1
+SCHEMA = 2
 
 _ENDED = "Spark ended before the report was finished."
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.reporting.slices import SETTINGS, Slice, State
+from catalog.spark import job
 from catalog.spark.facts import Facts
 from policies.engine import matching
 from policies.engine.families import datahub
@@ -151,7 +152,7 @@ def write(world: World, folder: Path, **files: object) -> str:
     for name, columns in tables.items():
         pq.write_table(pa.table(columns), folder / f"{name}.parquet")
     manifest = {
-        "schema": 1,
+        "schema": job.SCHEMA,
         "policy_version": 1,
         "change_seq": 1,
         "as_of": "2026-01-01T00:00:00+00:00",

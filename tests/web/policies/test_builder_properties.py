@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.urls import reverse
 
 from policies import queries
 from policies.models import Policy
@@ -95,3 +96,12 @@ def test_privileges_of_the_installation_are_offered_and_kept(browse, world, sett
     policy = Policy.objects.get(name="Todos")
     assert policy.document["privileges"] == ["TODO_READ"]
     assert "Of this installation" in browse("root").get(f"{BASE}/{policy.urn}").content.decode()
+
+
+def test_who_says_that_conditions_are_left_out(browse, world, write):
+    someone = {"filter": {"criteria": [{"field": "ACTOR.PROPERTY.role", "values": ["manager"]}]}}
+    write("props", privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True}, resources=someone)
+    for privilege, is_said in (("EDIT_ENTITY_TAGS", True), ("EDIT_ENTITY_DOCS", False)):
+        asked = {"privilege": privilege, "resource": "urn:li:tag:nowhere"}
+        text = browse("root").get(reverse("why-who"), asked).content.decode()
+        assert ("Ask about one user to learn whether they fit" in text) is is_said

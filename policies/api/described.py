@@ -78,11 +78,12 @@ REASONS = {
     412: "The object has moved on since the version in If-Match.",
     413: "The body is too large.",
     415: "The body is not application/json.",
+    429: "The caller asked too often; `Retry-After` says after how many seconds to go on.",
     503: "The facts for an answer cannot be had now; nothing is allowed meanwhile.",
 }
 
 _WITH_BODY = (413, 415)
-_ALWAYS = (400, 401, 403, 404, 405, 406)
+_ALWAYS = (400, 401, 403, 404, 405, 406, 429, 503)
 
 IF_MATCH = OpenApiParameter(
     "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description='The version that is to be changed, as in "3".'

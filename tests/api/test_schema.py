@@ -17,8 +17,10 @@ def test_everybody_may_read_it_and_every_operation_says_how_it_is_refused(client
     assert "/api/v1/policies" not in document["paths"]
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
+            takes_body = "requestBody" in operation
+            assert takes_body <= ({"413", "415"} <= operation["responses"].keys()), (method, path)
             refusals = {status: one for status, one in operation["responses"].items() if status >= "400"}
-            assert {"400", "401", "403", "404"} <= refusals.keys(), (method, path)
+            assert {"400", "401", "403", "404", "405", "406", "429", "503"} <= refusals.keys(), (method, path)
             assert all(list(one["content"]) == ["application/problem+json"] for one in refusals.values())
 
 

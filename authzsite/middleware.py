@@ -18,9 +18,6 @@ from policies import metrics
 DRAINED = 64 * 1024 * 1024
 PIECE = 64 * 1024
 
-# No path takes less.
-_SMALL = 64 * 1024
-
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
 #: What a caller may call its request; anything else could not be found again in a log.
@@ -91,9 +88,8 @@ def body_limit(get_response: Handler) -> Handler:
     """
 
     def handle(request: HttpRequest) -> HttpResponseBase:
-        declared = declared_length(request)
-        limit = largest(request.path) if declared > _SMALL else declared
-        if declared > limit:
+        limit = largest(request.path)
+        if declared_length(request) > limit:
             drain(request)
             return refusal(request, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is larger than {limit} bytes.")
         return get_response(request)

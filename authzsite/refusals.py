@@ -7,6 +7,10 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+#: Where DataHub's REST clients call.
+_GMS = ("/aspects", "/auth/signUp", "/entities", "/logIn", "/openapi/", "/runs", "/signUp")
+
+_EXCEPTION = "com.linkedin.restli.server.RestLiServiceException"
 _SCIM_ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
 
 
@@ -23,15 +27,11 @@ def refusal(
     elif path.startswith(("/api/graphql", "/api/v2/graphql")):
         refused = {"code": int(status), "type": status.name, "classification": "ExecutionAborted"}
         kind, body = "application/json", {"errors": [{"message": detail, "extensions": refused}]}
+    elif path.startswith(_GMS):
+        kind = "application/json"
+        body = {"status": int(status), "message": detail, "exceptionClass": _EXCEPTION}
     else:
-        kind = "application/problem+json"
-        body = {
-            "type": "about:blank",
-            "title": status.phrase,
-            "status": int(status),
-            "code": status.name.lower(),
-            "detail": detail,
-            # What DataHub's clients show of a refusal.
-            "message": detail,
-        }
+        kind, title = "application/problem+json", status.phrase
+        code = status.name.lower()
+        body = {"type": "about:blank", "title": title, "status": int(status), "code": code, "detail": detail}
     return HttpResponse(json.dumps(body), status=status, content_type=kind, headers=headers)

@@ -126,7 +126,7 @@ def limited(get_response: Handler, clock: Callable[[], float] = time.time) -> Ha
         return refusal(
             request,
             HTTPStatus.TOO_MANY_REQUESTS,
-            f"These are too many calls in one minute; wait {wait} seconds.",
+            f"These are too many calls in one minute; call again in {wait} s.",
             {"Retry-After": str(wait)},
         )
 

@@ -37,7 +37,7 @@ def test_too_many_wrong_passwords(settings, path, refused, let_in):
     assert set(statuses[:-1]) == {refused}
     answer = try_in(path, PASSWORD)
     assert (answer.status_code, answer["Retry-After"]) == (429, str(settings.LOCKOUT_MINUTES * 60))
-    kind = "text/html" if path == "/login" else "application/problem+json"
+    kind = "text/html" if path == "/login" else "application/json"
     assert answer["Content-Type"].startswith(kind)
     assert "wrong passwords" in answer.content.decode()
     # From elsewhere, and with another name, all is as it was.

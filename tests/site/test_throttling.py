@@ -85,8 +85,8 @@ def test_attempts_to_sign_in_are_few(settings):
         ("/scim/v2/Users", "application/scim+json", lambda body: body["status"] == "429" and body["schemas"]),
         ("/api/graphql", "application/json", lambda body: body["errors"][0]["extensions"]["code"] == 429),
         ("/api/v1/users/", "application/problem+json", lambda body: body["code"] == "too_many_requests"),
-        ("/aspects", "application/problem+json", lambda body: (body["status"], body["message"]) and True),
-        ("/openapi/v3/entity/dataset", "application/problem+json", lambda body: body["message"]),
+        ("/aspects", "application/json", lambda body: body["message"] and body["exceptionClass"]),
+        ("/openapi/v3/entity/dataset", "application/json", lambda body: body["status"] == 429),
     ],
 )
 def test_each_door_refuses_in_its_form(settings, path, kind, told):

@@ -34,7 +34,6 @@ log = structlog.get_logger(__name__)
 
 #: Where a session keeps the address at which its person signs out of the provider.
 _WAY_OUT = "oidc_way_out"
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth publishes no types
@@ -122,7 +121,7 @@ def _arrived(request: HttpRequest, coming: ClaimedLogin) -> HttpResponse:
     except PolicyAppError as refusal:
         log.warning("oidc_refused", subject=ascii(coming.claims.get("sub"))[:300], reason=refusal.detail)
         return _refused(request, refusal.detail, refusal.status)
-    login(request, user, backend=_BACKEND)
+    login(request, user, backend=settings.PASSWORD_BACKEND)
     request.session[_WAY_OUT] = _way_out_of(request)
     return redirect(coming.state.get("next") or reverse("home"))
 

@@ -329,7 +329,8 @@ class _Slice:
         owners = self._owners.get(towards)
         if owners is None:
             owners = self._owners[towards] = defaultdict(list)
-            for token in towards:
+            # An owner of some type is one of any type.
+            for token in (OWNER_OF_ANY_TYPE,) if OWNER_OF_ANY_TYPE in towards else towards:
                 if token.startswith(OWNER_OF_ANY_TYPE):
                     type_ = None if token == OWNER_OF_ANY_TYPE else token.removeprefix(owner_token(""))
                     for holder, numbers in self.postings.owners(type_).items():

@@ -17,6 +17,9 @@ TO_SIGN_IN = "/login?next="
 TABLE: dict[str, dict[str, tuple]] = {
     "home": {"/": (f"{TO_SIGN_IN}/", "/catalog", "/catalog", "/catalog", "/catalog")},
     "sign-in": {"/login": (200, "/", "/", "/", "/")},
+    # Without a provider in the environment there is nothing here.
+    "sign-in-oidc": {"/login/oidc": (404, 404, 404, 404, 404)},
+    "sign-in-oidc-back": {"/login/oidc/callback": (404, 404, 404, 404, 404)},
     "sign-out": {"/logout": (405, 405, 405, 405, 405)},
     "why": {
         "/why": (f"{TO_SIGN_IN}/why", 200, 200, 200, 200),

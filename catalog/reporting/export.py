@@ -6,9 +6,10 @@ Rows go from the database to the file in batches and never become objects, so th
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from catalog.reporting.tables import SCHEMA, TABLES, Table
+from catalog.reporting.tables import FACETS, SCHEMA, TABLES, Table
 from policies.models import PolicyVersion
 
 MANIFEST = "manifest.json"
@@ -40,10 +41,11 @@ class Manifest:
     rows: Mapping[str, int]
 
 
-def write(*, folder: Path, as_of: datetime) -> Manifest:
+def write(*, folder: Path, as_of: datetime, unread: Collection[str] = ()) -> Manifest:
     """Write a snapshot into a new folder, which is there only once the snapshot is whole.
 
-    It shows what is committed, on a connection of its own. Raises FileExistsError when the folder is there or somebody
+    It shows what is committed, on a connection of its own, but for `unread`: facets of these fields, which nobody is
+    going to read. Raises FileExistsError when the folder is there or somebody
     else is writing it, and what the file system or the database raises.
     """
     if folder.exists():
@@ -53,7 +55,7 @@ def write(*, folder: Path, as_of: datetime) -> Manifest:
     try:
         with _one_moment() as connection:
             version, change = _counters(connection)
-            rows = {table.name: _written(connection, table, unfinished) for table in TABLES}
+            rows = {table.name: _written(connection, _without(table, unread), unfinished) for table in TABLES}
         manifest = Manifest(SCHEMA, version, change, as_of.isoformat(), rows)
         (unfinished / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
         unfinished.rename(folder)
@@ -91,14 +93,28 @@ def _sql(connection: BaseDatabaseWrapper, rows: Any) -> tuple[str, tuple[Any, ..
     return query, tuple(parameters)
 
 
+def _without(table: Table, unread: Collection[str]) -> Table:
+    if table.name != FACETS or not unread:
+        return table
+    return replace(table, rows=lambda: table.rows().exclude(field__in=sorted(unread)))
+
+
 def _written(connection: BaseDatabaseWrapper, table: Table, folder: Path) -> int:
-    """Write one table, and return how many rows it has."""
+    """Write one table, and return how many rows it has; a batch is written while the next one is read."""
     count = 0
-    with pq.ParquetWriter(folder / f"{table.name}.parquet", table.schema, compression="zstd") as writer:
+    with (
+        pq.ParquetWriter(folder / f"{table.name}.parquet", table.schema, compression="zstd") as writer,
+        ThreadPoolExecutor(1) as beside,
+    ):
         reader = _READERS[connection.vendor] if table.made is None else _fetching
+        writing: Future[None] | None = None
         for batch in reader(connection, table):
-            writer.write_batch(batch)
+            if writing is not None:
+                writing.result()
+            writing = beside.submit(writer.write_batch, batch)
             count += batch.num_rows
+        if writing is not None:
+            writing.result()
     return count
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog import errors
+from catalog.aspects.base import ACCESS_ROLE, SUBJECT
 from catalog.models import Report
 from policies.engine.errors import Problem
 from policies.errors import Invalid
@@ -16,6 +17,10 @@ from policies.services import json_text
 
 #: Codes of what can be wrong with parameters.
 UNKNOWN, REQUIRED, WRONG = "parameter.unknown", "required", "parameter.wrong"
+
+
+#: Facets that no policy can test: external roles, and what queries are about.
+UNTESTED = frozenset({ACCESS_ROLE, SUBJECT})
 
 
 class ColumnKind(StrEnum):
@@ -199,6 +204,7 @@ class Kind:
     was loaded, right before the run is READY and in the same transaction; what they raise as `policies.errors` or
     OSError ends the run with its sentence. Those of `is_nightly` run every night with the defaults of their parameters.
     With `keeps_snapshot` what a run was made from stays beside its results, so that more can be asked of it later.
+    `unread` are the fields of facets that its snapshot goes without: what no policy can test.
     """
 
     name: str
@@ -209,6 +215,7 @@ class Kind:
     parameters: tuple[Parameter, ...] = ()
     is_nightly: bool = False
     keeps_snapshot: bool = False
+    unread: frozenset[str] = UNTESTED
     prepare: Callable[[Report, Path], None] = field(default=_nothing_to_add)
     after_load: Callable[[Report], None] = field(default=_nothing_to_do)
 

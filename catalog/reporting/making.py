@@ -66,7 +66,7 @@ def _snapshot(report: Report, kind: Kind, source: Path) -> None:
     _go_on(runs.tell(report, stage="Writing down what the catalog and the policies say"))
     as_of = timezone.now()
     source.parent.mkdir(parents=True, exist_ok=True)
-    manifest = export.write(folder=source, as_of=as_of)
+    manifest = export.write(folder=source, as_of=as_of, unread=kind.unread)
     runs.date(report, policy_version=manifest.policy_version, as_of=as_of)
     (source / PARAMETERS).write_text(json.dumps(report.parameters), encoding="utf-8")
     kind.prepare(report, source)

@@ -18,6 +18,8 @@ from policies.models import Membership, Policy, RoleAssignment, User, documents
 #: The number of these schemas; it stands in the manifest of every snapshot.
 SCHEMA = 2
 
+FACETS = "facets"
+
 _HOLDER_IN_GROUP = Coalesce(F("group__profile__urn"), F("group__role__urn"))
 _HOLDER = Coalesce(F("user__urn"), _HOLDER_IN_GROUP)
 _OF_REMOVED_GROUP = Q(group__profile__is_removed=True)
@@ -103,7 +105,7 @@ TABLES = (
         _entities,
     ),
     # Direct facts; `type` is the ownership type of an owner, else ''.
-    Table("facets", _schema(entity="int64", field="string", value="string", type="string"), _facets),
+    Table(FACETS, _schema(entity="int64", field="string", value="string", type="string"), _facets),
     # Every node with everything above it, which closes the facts of hierarchies.
     Table("ancestries", _schema(node="string", ancestor="string"), _ancestries),
     Table("users", _schema(urn="string", may_act="bool"), _users),

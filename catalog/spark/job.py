@@ -13,6 +13,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,13 +54,14 @@ class BadInput(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that runs: its session, what was asked, and what the snapshot is of."""
+    """A job that runs: its session, what was asked, what the snapshot is of, and what was read while Spark started."""
 
     spark: SparkSession
     source: str
     target: str
     parameters: Mapping[str, Any]
     manifest: Mapping[str, Any]
+    ahead: Future[Any] | None = None
 
     def frame(self, name: str) -> DataFrame:
         """Return a table of the snapshot."""
@@ -81,10 +83,17 @@ class Job:
         pq.write_table(numbered, f"{folder}/part-0.parquet", filesystem=where, compression="zstd")
 
 
-def run(name: str, work: Callable[[Job], Mapping[str, Any]], argv: Sequence[str], *, is_light: bool = True) -> int:
+#: What a job does: takes it and returns its headline numbers.
+Work = Callable[[Job], Mapping[str, Any]]
+#: What it can read before Spark is there: takes the URL of the snapshot and its manifest.
+Ahead = Callable[[str, Mapping[str, Any]], Any]
+
+
+def run(name: str, work: Work, argv: Sequence[str], *, ahead: Ahead | None = None, is_light: bool = True) -> int:
     """Do the work of a job and write what it returns, the headline numbers, as `summary.json`; return the exit code.
 
-    `is_light`: the work is done in Python, slice by slice, and not by Spark's own joins.
+    What `ahead` returns or raises, `Job.ahead` has. `is_light`: the work is done in Python, slice by slice, and not by
+    Spark's own joins.
     """
     parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("--input", required=True, metavar="URL")
@@ -95,7 +104,7 @@ def run(name: str, work: Callable[[Job], Mapping[str, Any]], argv: Sequence[str]
         threading.Thread(target=_end_with_input, daemon=True).start()
     try:
         with uncollected():
-            _done(name, work, told.input.rstrip("/"), told.output.rstrip("/"), is_light=is_light)
+            _done(name, work, ahead, told.input.rstrip("/"), told.output.rstrip("/"), is_light=is_light)
     except BadInput as error:
         return _ended(BAD_INPUT, str(error))
     except (SparkUnavailable, _SparkFailed) as error:
@@ -120,18 +129,21 @@ def read_table(source: str, name: str, columns: Sequence[str] | None = None) -> 
         raise BadInput(f"{name}.parquet of the snapshot cannot be read.") from error
 
 
-def _done(name: str, work: Callable[[Job], Mapping[str, Any]], source: str, target: str, *, is_light: bool) -> None:
+def _done(name: str, work: Work, ahead: Ahead | None, source: str, target: str, *, is_light: bool) -> None:
     manifest, parameters = _json(source, "manifest.json"), _json(source, "parameters.json")
     if manifest.get("schema") != SCHEMA:
         raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA}.")
     progress("Starting Spark")
-    with session(name, is_light=is_light) as spark:
-        if has_executors(spark):
-            spark.sparkContext.addPyFile(str(_shipped(Path(os.environ.get("VAR_DIR") or _PROJECT / "var") / "spark")))
-        try:
-            summary = work(Job(spark, source, target, parameters, manifest))
-        except (Py4JError, PySparkException) as error:
-            raise _SparkFailed(_logged(error)) from None
+    with ThreadPoolExecutor(1) as beside:
+        read = beside.submit(ahead, source, manifest) if ahead is not None else None
+        with session(name, is_light=is_light) as spark:
+            if has_executors(spark):
+                folder = Path(os.environ.get("VAR_DIR") or _PROJECT / "var") / "spark"
+                spark.sparkContext.addPyFile(str(_shipped(folder)))
+            try:
+                summary = work(Job(spark, source, target, parameters, manifest, read))
+            except (Py4JError, PySparkException) as error:
+                raise _SparkFailed(_logged(error)) from None
     where, folder = fs.FileSystem.from_uri(target)
     where.create_dir(folder)
     with where.open_output_stream(f"{folder}/summary.json") as stream:

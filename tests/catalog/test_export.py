@@ -14,6 +14,7 @@ from django.contrib.auth.models import Permission
 from catalog import queries
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant
 from catalog.reporting import export
+from catalog.reporting.kind import UNTESTED
 from catalog.reporting.tables import SCHEMA, TABLES
 from policies import authority, store
 from policies import queries as actors_of
@@ -36,6 +37,7 @@ TEAM, GONE, STEWARD = "urn:li:corpGroup:team", "urn:li:corpGroup:gone", "urn:li:
 ORDERS, LINES, OLD = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "lines", "old"))
 SALES, EMEA = "urn:li:domain:sales", "urn:li:domain:emea"
 STREAM, SCORES, PROJECT = "urn:li:stream:ns1.clicks", "urn:li:dataset:" + "a" * 24, "1" * 24
+DOCUMENT = {"displayName": "x", "state": "ACTIVE", "privileges": ["VIEW_ENTITY_PAGE"], "actors": {"allUsers": True}}
 AWKWARD = 'Two\nlines, "quoted", \\N and é😀\r\n'
 PRIVILEGES = ("VIEW_ENTITY_PAGE", "EDIT_ENTITY_TAGS", "EDIT_ENTITY_DOCS", "dataset:read", "dataset:delete")
 
@@ -222,6 +224,28 @@ def test_texts_come_back_as_they_are(tmp_path: Path) -> None:
     kinds = {(one["value"], one["type"]) for one in found["facets"] if one["field"] == matching.OWNER}
     assert kinds == {(ANN, "urn:li:ownershipType:__system__technical_owner"), (JO, "")}
     assert {one["object_id"] for one in found["entities"]} == {None, "a" * 24}
+
+
+def test_what_nobody_reads_is_left_out(tmp_path: Path) -> None:
+    export.write(folder=tmp_path / "one", as_of=AS_OF)
+    export.write(folder=tmp_path / "two", as_of=AS_OF, unread={matching.TAG, matching.DOMAIN})
+    whole, less = read(tmp_path / "one"), read(tmp_path / "two")
+    fields = {one["field"] for one in whole["facets"]}
+    assert {matching.TAG, matching.DOMAIN, matching.OWNER} <= fields
+    assert {one["field"] for one in less["facets"]} == fields - {matching.TAG, matching.DOMAIN}
+    assert {name: rows for name, rows in whole.items() if name != "facets"} == {
+        name: rows for name, rows in less.items() if name != "facets"
+    }
+
+
+def test_no_policy_tests_what_reports_go_without() -> None:
+    """Of a field that the engine does not know it says so; these it knows nothing of."""
+    known = {value for name, value in vars(matching).items() if name.isupper() and isinstance(value, str)}
+    assert known.isdisjoint(UNTESTED)
+    for field in UNTESTED:
+        document = {"type": "METADATA", "resources": {"filter": {"criteria": [{"field": field, "values": ["x"]}]}}}
+        compiled = families.get("datahub").compile(DOCUMENT | document, Origin("urn:li:dataHubPolicy:x", "x"))
+        assert {one.field for statement in compiled for one in statement.resources.criteria}.isdisjoint(UNTESTED)
 
 
 def test_the_manifest_says_what_it_is_of(tmp_path: Path) -> None:

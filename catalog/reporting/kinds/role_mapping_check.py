@@ -8,9 +8,10 @@ from typing import Any
 
 from django.conf import settings
 
+from catalog.aspects.base import ACCESS_ROLE
 from catalog.models import Report
 from catalog.reporting import findings
-from catalog.reporting.kind import WRONG, Column, ColumnKind, Input, Kind, Parameter, ResultTable
+from catalog.reporting.kind import UNTESTED, WRONG, Column, ColumnKind, Input, Kind, Parameter, ResultTable
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
@@ -59,6 +60,7 @@ KIND = Kind(
     title="Role mapping check",
     description="Do Snowflake, BigQuery and others grant what the catalog says of their roles, and to whom?",
     module="catalog.spark.jobs.role_mapping_check",
+    unread=UNTESTED - {ACCESS_ROLE},
     parameters=(
         Parameter(
             name="tags",

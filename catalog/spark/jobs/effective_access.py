@@ -20,11 +20,17 @@ _REACHES = (0, 1, 10, 25, 50, 75, 99, 100)
 _MOST_BARS = 20
 
 
+def read(source: str, manifest: Mapping[str, Any]) -> slices.State:
+    """Return what all slices share."""
+    return slices.state_of(source, manifest["policy_version"])
+
+
 def work(job: Job) -> Mapping[str, Any]:
     """Count, and write the tables."""
+    assert job.ahead is not None  # noqa: S101 - main says what to read
     progress("Reading policies and people")
     try:
-        state = slices.state_of(job.source, job.manifest["policy_version"])
+        state: slices.State = job.ahead.result()
         counts = counted(job, state, job.parameters["privileges"])
     except (slices.Corrupt, disk.UnknownPolicy) as error:
         raise BadInput(str(error)) from error
@@ -107,7 +113,7 @@ def _reaches(count: Count, entities: int) -> list[dict[str, Any]]:
 
 def main(argv: Sequence[str]) -> int:
     """Run the job and return its exit code."""
-    return run("effective_access", work, argv)
+    return run("effective_access", work, argv, ahead=read)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def test_every_bad_proposal_is_named_and_nothing_stored(tmp_path: Path) -> None:
         [
             *good,
             entry(document={"tags": [{"tag": "x"}]}),
-            entry(changeType="PATCH"),
+            entry(changeType="RESTATE"),
             {"proposedSnapshot": {}},
             entry(entityUrn=7),
             entry() | {"aspect": []},

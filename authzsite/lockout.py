@@ -14,6 +14,15 @@ from django.urls import reverse
 
 from authzsite.refusals import refusal
 
+#: As much of a name as the library's column holds, which is more than any user's.
+_LENGTH = 255
+
+
+def name_tried(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
+    """Return the name that somebody tried, as far as a column can hold it."""
+    name = str((credentials or request.POST).get("username") or "")
+    return name.encode(errors="replace").decode().replace("\0", "?")[:_LENGTH]
+
 
 def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
     """Answer with 429 and Retry-After: a page where people sign in, else in the form of the door."""

@@ -245,6 +245,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_CALLABLE = "authzsite.lockout.locked_out"
+AXES_USERNAME_CALLABLE = "authzsite.lockout.name_tried"
 AXES_CLIENT_IP_CALLABLE = "authzsite.throttling.address_of"
 # Who signed in is not kept, and no admin page shows who tried to.
 AXES_DISABLE_ACCESS_LOG = True

@@ -45,6 +45,17 @@ def test_too_many_wrong_passwords(settings, path, refused, let_in):
     assert try_in(path, "datahub", username="datahub").status_code == let_in
 
 
+@pytest.mark.parametrize(("path", "refused"), [("/login", 200), ("/logIn", 401)])
+@pytest.mark.parametrize(
+    "name", ["y" * 300, "jo\0", "jo\ud800", "", 7], ids=["long", "NUL", "surrogate", "none", "number"]
+)
+def test_a_name_that_nobody_can_have_is_refused_like_any_other(path, refused, name):
+    if path == "/login" and name == "jo\ud800":
+        name = "jo\ufffd"  # what a form makes of it
+    statuses = {try_in(path, "wrong", username=name).status_code for _ in range(LIMIT - 1)}
+    assert statuses <= {refused, 400, 401}
+
+
 def test_both_ways_in_count_together():
     for one in range(LIMIT):
         try_in("/login" if one % 2 else "/logIn", "wrong")

@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 #: Where DataHub's REST clients call.
-_GMS = ("/aspects", "/auth/signUp", "/entities", "/logIn", "/openapi/", "/runs", "/signUp")
+GMS = ("/aspects", "/auth/signUp", "/entities", "/logIn", "/openapi/", "/runs", "/signUp")
 
 _EXCEPTION = "com.linkedin.restli.server.RestLiServiceException"
 _SCIM_ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
@@ -27,7 +27,7 @@ def refusal(
     elif path.startswith(("/api/graphql", "/api/v2/graphql")):
         refused = {"code": int(status), "type": status.name, "classification": "ExecutionAborted"}
         kind, body = "application/json", {"errors": [{"message": detail, "extensions": refused}]}
-    elif path.startswith(_GMS):
+    elif path.startswith(GMS):
         kind = "application/json"
         body = {"status": int(status), "message": detail, "exceptionClass": _EXCEPTION}
     else:

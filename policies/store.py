@@ -5,13 +5,11 @@ than a second, and then swaps one reference; it never goes back to an older vers
 compiled again. Nothing of it comes from the shared cache (docs/adr/0014).
 """
 
-import gc
 import json
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +19,7 @@ from django.db.models.functions import Cast
 
 from policies import metrics
 from policies.engine import families
+from policies.engine.collecting import uncollected
 from policies.engine.errors import UnknownFamily
 from policies.engine.model import Origin, Statement
 from policies.engine.snapshot import Snapshot
@@ -170,22 +169,10 @@ def _look() -> Snapshot:
 
 def _load(version: int) -> Held:
     event = _last_event()
-    with _no_collecting():
+    with uncollected():
         documents = list(_documents(_active()))
         snapshot = Snapshot.build(version, [*families.implicit(), *_compiled(documents)])
     return Held(snapshot, {one.urn: one.stamp for one in documents}, event)
-
-
-@contextmanager
-def _no_collecting() -> Iterator[None]:
-    """Keep the garbage collector out: what a load makes stays, and going through it over and over doubles the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _catch_up(held: Held, version: int) -> Held:

@@ -7,14 +7,14 @@ Python's collector of cycles rests while a group is worked on: slices make milli
 would look through all of them again and again, which took half of the time.
 """
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.functions import vectorized_udf  # type: ignore[attr-defined]  # their stub leaves it out
 from pyspark.util import PythonEvalType
+
+from policies.engine.collecting import uncollected
 
 
 def in_groups(frame: DataFrame, by: Sequence[str], function: Callable[[pa.Table], pa.Table], schema: str) -> DataFrame:
@@ -47,15 +47,3 @@ def in_pairs(
     made = vectorized_udf(worked, returnType=schema, functionType=PythonEvalType.SQL_COGROUPED_MAP_ARROW_UDF)
     columns = [frame[name] for frame in (one, other) for name in frame.columns]
     return DataFrame(groups._jgd.flatMapCoGroupsInArrow(others._jgd, made(*columns)._jc), one.sparkSession)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Let the collector of cycles rest in the block."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

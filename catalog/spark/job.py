@@ -25,8 +25,8 @@ from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from catalog.spark.arrow import uncollected
 from catalog.spark.session import SparkUnavailable, has_executors, session
+from policies.engine.collecting import uncollected
 
 DONE, BAD_INPUT, FAILED = 0, 10, 11
 

@@ -49,8 +49,7 @@ def settled(statement: Statement, actor: Actor) -> Statement | None:
 
 def hold(statement: Statement, actor: Actor, resource: Resource | None) -> bool:
     """Whether every proviso of a statement holds. Raises MissingFact for a facet that was not loaded."""
-    known = known_of(actor)
-    return all(proviso.holds(known, resource) for proviso in statement.provisos)
+    return not (statement.provisos and failing(statement, actor, resource))
 
 
 def failing(statement: Statement, actor: Actor, resource: Resource | None) -> list[Proviso]:

@@ -15,8 +15,10 @@ from policies import queries
 from policies.errors import NotFound
 from policies.guard import public, signed_in
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
-from policies.web import signing
 from policies.web.forms import SignInForm
+
+#: Where a session keeps the address at which its person signs out of the provider.
+WAY_OUT = "oidc_way_out"
 
 
 class SignIn(views.LoginView):
@@ -46,7 +48,7 @@ class SignOut(views.LogoutView):
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """End the session."""
-        way_out = signing.way_out(request)
+        way_out = request.session.get(WAY_OUT, "")
         response = super().post(request, *args, **kwargs)
         if not (way_out and settings.OIDC.is_there):
             return response

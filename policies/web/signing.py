@@ -28,12 +28,10 @@ from policies.errors import PolicyAppError
 from policies.guard import public
 from policies.services import claims, identities
 from policies.web import signing_protocol
+from policies.web.session import WAY_OUT
 from policies.web.signing_protocol import ClaimedLogin, Endpoints, Provider
 
 log = structlog.get_logger(__name__)
-
-#: Where a session keeps the address at which its person signs out of the provider.
-_WAY_OUT = "oidc_way_out"
 
 
 class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth publishes no types
@@ -105,12 +103,6 @@ def back(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def way_out(request: HttpRequest) -> str:
-    """Return where the person of this session signs out of the provider, too; nothing where there is no such place."""
-    found = request.session.get(_WAY_OUT, "")
-    return found if isinstance(found, str) else ""
-
-
 def _arrived(request: HttpRequest, coming: ClaimedLogin) -> HttpResponse:
     try:
         user = identities.arrive(
@@ -122,7 +114,7 @@ def _arrived(request: HttpRequest, coming: ClaimedLogin) -> HttpResponse:
         log.warning("oidc_refused", subject=ascii(coming.claims.get("sub"))[:300], reason=refusal.detail)
         return _refused(request, refusal.detail, refusal.status)
     login(request, user, backend=settings.PASSWORD_BACKEND)
-    request.session[_WAY_OUT] = _way_out_of(request)
+    request.session[WAY_OUT] = _way_out_of(request)
     return redirect(coming.state.get("next") or reverse("home"))
 
 

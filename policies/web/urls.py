@@ -2,13 +2,15 @@
 
 from django.urls import path
 
-from policies.web import audit, people_urls, policy_urls, reaching, refreshing, session, signing, status, why
+from policies.guard import public
+from policies.late import late
+from policies.web import audit, people_urls, policy_urls, reaching, refreshing, session, status, why
 
 urlpatterns = [
     path("", session.home, name="home"),
     path("login", session.sign_in, name="sign-in"),
-    path("login/oidc", signing.begin, name="sign-in-oidc"),
-    path("login/oidc/callback", signing.back, name="sign-in-oidc-back"),
+    path("login/oidc", late("policies.web.signing.begin", public), name="sign-in-oidc"),
+    path("login/oidc/callback", late("policies.web.signing.back", public), name="sign-in-oidc-back"),
     path("logout", session.sign_out, name="sign-out"),
     path("why", why.why, name="why"),
     path("why/can", reaching.can, name="why-can"),

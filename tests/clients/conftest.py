@@ -54,3 +54,15 @@ def open_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation
     folder = tmp_path_factory.mktemp("open-site")
     with installations.running(folder, port=USUAL_PORT, METADATA_SERVICE_AUTH_ENABLED="false") as found:
         yield found
+
+
+@pytest.fixture
+def cli(datahub, site, tmp_path):
+    """Run the `datahub` command."""
+
+    def run(*arguments):
+        done = datahub.run("-m", "datahub", *arguments, site=site, home=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run

@@ -26,18 +26,6 @@ def program(datahub, site, tmp_path):
     return lambda text: datahub.program(SDK + text, site=site, home=tmp_path)
 
 
-@pytest.fixture
-def cli(datahub, site, tmp_path):
-    """Run the `datahub` command."""
-
-    def run(*arguments):
-        done = datahub.run("-m", "datahub", *arguments, site=site, home=tmp_path)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    return run
-
-
 def test_the_sdk_writes_by_openapi_and_waits_for_its_traces(program):
     found = program(
         """

@@ -229,18 +229,6 @@ def test_the_example_of_the_tour(datahub, site, tmp_path):
 # -- the command line -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def cli(datahub, site, tmp_path):
-    """Run the `datahub` command."""
-
-    def run(*arguments):
-        done = datahub.run("-m", "datahub", *arguments, site=site, home=tmp_path)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    return run
-
-
 def test_put_get_and_delete_of_the_command_line(cli, tmp_path):
     urn = "urn:li:role:from-the-cli"
     document = tmp_path / "role.json"

@@ -38,7 +38,12 @@ def part(
 
 def words(asked: Mapping[str, Any]) -> str:
     """Return the words that a list is searched by; clients write `*` for no words."""
-    found: str = (asked.get("query") or "").strip()
+    return without_star(asked.get("query") or "")
+
+
+def without_star(text: str) -> str:
+    """Return the words that a text asks for: `*` is none."""
+    found = text.strip()
     return "" if found == "*" else found
 
 

@@ -13,6 +13,7 @@ from catalog import queries, urns
 from catalog.aspects.base import PLATFORM
 from catalog.doors.graphql import filters, nodes
 from catalog.doors.graphql.filters import Column, Reading
+from catalog.doors.graphql.paging import without_star
 from catalog.queries import viewing
 from catalog.queries.coverage import having, meets
 from policies import authority
@@ -147,24 +148,20 @@ def _catalog(search: Search) -> Rows:
 
 
 def _users(search: Search) -> Rows:
-    return people.users(q=_words(search.text), with_removed=search.with_removed).prefetch_related(None)
+    return people.users(q=without_star(search.text), with_removed=search.with_removed).prefetch_related(None)
 
 
 def _groups(search: Search) -> Rows:
-    return people.groups(q=_words(search.text), with_removed=search.with_removed).prefetch_related(None)
+    return people.groups(q=without_star(search.text), with_removed=search.with_removed).prefetch_related(None)
 
 
 def _roles(search: Search) -> Rows:
-    return people.roles(q=_words(search.text))
+    return people.roles(q=without_star(search.text))
 
 
 def _policies(search: Search) -> Rows:
     authority.require(by=search.by, any_of=MANAGE)
-    return people.policies(q=_words(search.text), family=datahub.NAME)
-
-
-def _words(text: str) -> str:
-    return "" if text.strip() == "*" else text.strip()
+    return people.policies(q=without_star(search.text), family=datahub.NAME)
 
 
 _SEGMENTS = (

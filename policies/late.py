@@ -5,23 +5,21 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.module_loading import import_string
-from django.views.decorators.csrf import csrf_exempt
 
-from policies import guard
+from policies.guard import Guard
 
 
-def late(path: str) -> Callable[..., HttpResponse]:
-    """Return the view with this dotted path, which looks for itself who is calling; it takes no token against forgery.
+def late(path: str, guard: Guard) -> Callable[..., HttpResponse]:
+    """Return the view with this dotted path, marked with the guard that it keeps to by itself.
 
     Some libraries of protocols take longer to import than all else together, and many installations never use them.
     """
 
-    @csrf_exempt
     def view(request: HttpRequest, *args: Any, **parts: Any) -> HttpResponse:
         found: HttpResponse = import_string(path)(request, *args, **parts)
         return found
 
     # Records say through which door something came by the module of its view.
     view.__module__ = path.rpartition(".")[0]
-    view.guard = guard.signed_in  # type: ignore[attr-defined]
+    view.guard = guard  # type: ignore[attr-defined]
     return view

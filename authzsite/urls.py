@@ -8,12 +8,13 @@ from policies import admin
 from policies.guard import public
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    # First what is asked more often than all others together.
+    path("api/v1/", include("policies.api.urls")),
+    path("api/v1/", include("catalog.api.urls")),
     path("health", health.live),
     path("health/live", health.live, name="health-live"),
     path("health/ready", health.ready, name="health-ready"),
     path("metrics", scraping.metrics, name="metrics"),
-    path("api/v1/", include("policies.api.urls")),
-    path("api/v1/", include("catalog.api.urls")),
     path("admin", public(RedirectView.as_view(pattern_name="admin:index"))),
     path("admin/", admin.site.urls),
     path("", include("catalog.doors.authzen.urls")),

@@ -1,6 +1,6 @@
 """Puts a catalog of `bench.worlds` into PostgreSQL with COPY: a million entities take minutes and not hours."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -12,12 +12,13 @@ from django.utils import timezone
 from bench import snapshots
 from bench.worlds import Company
 from catalog.models import Entity, Facet
+from policies import rows
 
 #: The index that is made again afterwards, which is quicker than keeping it while rows come.
 _INDEX = "facet_by_value"
 
 _ENTITY = ("id", "urn", "type", "name", "parent", "is_removed", "created_at", "updated_at")
-_FACET = ("entity_id", "field", "value", "type")
+_FACET = ("entity", "field", "value", "type")
 
 
 def things(company: Company) -> None:
@@ -31,8 +32,8 @@ def things(company: Company) -> None:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         # Every facet is of an entity that this wrote, which need not be looked up again.
         cursor.execute(f"ALTER TABLE {facet} DISABLE TRIGGER ALL")
-        _copy(cursor, Entity._meta.db_table, _ENTITY, _entities(company, first))
-        _copy(cursor, facet, _FACET, _facets(company, first))
+        rows.store(Entity, _ENTITY, _entities(company, first))
+        rows.store(Facet, _FACET, _facets(company, first))
         cursor.execute(f"ALTER TABLE {facet} ENABLE TRIGGER ALL")
         cursor.execute(made_by)
         for sequence in connection.ops.sequence_reset_sql(no_style(), [Entity]):
@@ -48,10 +49,3 @@ def _entities(company: Company, first: int) -> Iterator[tuple[Any, ...]]:
 def _facets(company: Company, first: int) -> Iterator[tuple[Any, ...]]:
     for number, several in groupby(snapshots.facets(company), key=lambda row: row[0]):
         yield from ((first + number, *row[1:]) for row in dict.fromkeys(several))
-
-
-def _copy(cursor: Any, table: str, columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    names = ", ".join(columns)
-    with cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
-        for row in rows:
-            copy.write_row(row)

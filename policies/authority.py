@@ -305,7 +305,7 @@ class _Facts:
         """Return the URNs of each relative that the question's requirement mentions."""
         own = () if ask.resource is None or not ask.resource.urn else (ask.resource.urn,)
         found: dict[str, tuple[str, ...]] = {SELF: own}
-        for name in ask.requirement.relatives - {SELF}:
+        for name in ask.requirement.others:
             base = own if _SIDES.get(name) == SELF else ask.relatives.get(name)
             if base is None:
                 base = tuple(urn for one in own for urn in self._related.get(one, {}).get(name, ()))
@@ -342,8 +342,10 @@ def _related(asks: Sequence[Ask]) -> Mapping[str, Mapping[str, tuple[str, ...]]]
     urns: set[str] = set()
     wanted: set[str] = set()
     for ask in asks:
-        open_names = ask.requirement.relatives - {SELF} - ask.relatives.keys()
-        sides = ask.requirement.relatives & (_SIDES.keys() | _STANDING)
+        if not ask.requirement.others:
+            continue
+        open_names = ask.requirement.others - ask.relatives.keys()
+        sides = ask.requirement.others & (_SIDES.keys() | _STANDING)
         wanted |= {"dataset"} if sides else set()
         wanted |= open_names - {"child"}
         if (open_names or sides) and ask.resource is not None and ask.resource.urn:

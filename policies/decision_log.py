@@ -10,23 +10,24 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
+from functools import cache
 from multiprocessing.util import Finalize
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from policies import metrics
+from policies import metrics, rows
 from policies.engine.model import Decision
 from policies.engine.requirements import Requirement
 from policies.models import LoggedDecision
 from policies.models.decision import WANTED_LENGTH
-from policies.models.fields import URN_LENGTH, is_storable
+from policies.models.fields import URN_LENGTH, is_storable, json_text
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,24 @@ COLLECT = 0.5
 RETRY, LAST_TRIES = 1.0, 5
 #: Of longer lists only the beginning is kept.
 LISTED = 20
+
+_COLUMNS = (
+    "at",
+    "actor",
+    "by",
+    "door",
+    "request_id",
+    "operation",
+    "wanted",
+    "resource",
+    "resource_type",
+    "sub_resources",
+    "is_allowed",
+    "code",
+    "policy_version",
+    "statements",
+    "milliseconds",
+)
 
 
 class Door(NamedTuple):
@@ -142,25 +161,25 @@ class Keeper:
         self._say_dropped()
         while self._waiting:
             count = min(BATCH, len(self._waiting))
-            self._write([_row(self._waiting.popleft()) for _ in range(count)])
+            self._write(_rows([self._waiting.popleft() for _ in range(count)]))
 
-    def _write(self, rows: list[LoggedDecision]) -> None:
+    def _write(self, values: Sequence[tuple[Any, ...]]) -> None:
         """Write rows, however long the database is away; once the process is to end, that is given up some time."""
         tries_left = LAST_TRIES
         while True:
             try:
-                LoggedDecision.objects.bulk_create(rows)
+                rows.store(LoggedDecision, _COLUMNS, values)
             except (OperationalError, InterfaceError) as error:
                 tries_left -= self._ending.is_set()
                 connection.close()
-                log.warning("decisions_wait", extra={"error": str(error), "waiting": len(rows) + len(self._waiting)})
+                log.warning("decisions_wait", extra={"error": str(error), "waiting": len(values) + len(self._waiting)})
                 if not tries_left:
-                    self._lose(len(rows))
+                    self._lose(len(values))
                     return
                 time.sleep(RETRY) if self._ending.is_set() else self._ending.wait(RETRY)
             except DatabaseError:
                 log.exception("decisions_refused")
-                self._lose(len(rows))
+                self._lose(len(values))
                 return
             else:
                 return
@@ -232,32 +251,41 @@ def here() -> tuple[Keeper, Call] | None:
     return keeper, Call(timezone.now(), door.name(), door.by(), door.request_id())
 
 
-def _row(entry: Entry) -> LoggedDecision:
+def _rows(entries: Iterable[Entry]) -> list[tuple[Any, ...]]:
+    # Many answers belong to one call, and their time is written in the database's own way.
+    at = cache(connection.ops.adapt_datetimefield_value)
+    return [_row(entry, at(entry.call.at)) for entry in entries]
+
+
+def _row(entry: Entry, at: Any) -> tuple[Any, ...]:
+    """Return the values of _COLUMNS."""
     call, decision = entry.call, entry.decision
-    return LoggedDecision(
-        at=call.at,
-        actor=_fit(entry.actor, URN_LENGTH),
-        by=_fit(call.by, URN_LENGTH),
-        door=call.door,
-        request_id=_fit(call.request_id, 64),
-        operation=_fit(entry.operation, 255),
-        wanted=_fit(in_words(entry.requirement), WANTED_LENGTH),
-        resource=_fit(entry.resource, URN_LENGTH),
-        resource_type=_fit(entry.resource_type, 64),
-        sub_resources=[_fit(urn, URN_LENGTH) for urn in entry.subresources[:LISTED]],
-        is_allowed=decision.is_allowed,
-        code=decision.code.value,
-        policy_version=decision.version,
-        statements=[
-            {
-                "policy": one.origin.policy,
-                "name": one.origin.name,
-                "statement": one.origin.index,
-                "effect": one.effect.value,
-            }
-            for one in decision.statements[:LISTED]
-        ],
-        milliseconds=round(entry.milliseconds, 3),
+    return (
+        at,
+        _fit(entry.actor, URN_LENGTH),
+        _fit(call.by, URN_LENGTH),
+        call.door,
+        _fit(call.request_id, 64),
+        _fit(entry.operation, 255),
+        _fit(in_words(entry.requirement), WANTED_LENGTH),
+        _fit(entry.resource, URN_LENGTH),
+        _fit(entry.resource_type, 64),
+        json_text([_fit(urn, URN_LENGTH) for urn in entry.subresources[:LISTED]]),
+        decision.is_allowed,
+        decision.code.value,
+        decision.version,
+        json_text(
+            [
+                {
+                    "policy": one.origin.policy,
+                    "name": one.origin.name,
+                    "statement": one.origin.index,
+                    "effect": one.effect.value,
+                }
+                for one in decision.statements[:LISTED]
+            ]
+        ),
+        round(entry.milliseconds, 3),
     )
 
 

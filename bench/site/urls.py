@@ -26,4 +26,9 @@ def empty(_request: HttpRequest) -> HttpResponse:
     return HttpResponse()
 
 
-urlpatterns = [path("empty/drf", Empty.as_view()), path("empty/django", empty), path("", include("authzsite.urls"))]
+# Below /api/, so that their calls are counted as well.
+urlpatterns = [
+    path("api/empty/drf", Empty.as_view()),
+    path("api/empty/django", empty),
+    path("", include("authzsite.urls")),
+]

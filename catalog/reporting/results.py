@@ -6,18 +6,19 @@ drops what it had loaded.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from django.db import connection, models
+from django.db import connection
 
 from catalog.models import Report, ReportRow
 from catalog.models.report import KEY_LENGTH
 from catalog.reporting.kind import Column, ColumnKind, Kind, ResultTable
+from policies import rows
 
 SUMMARY = "summary.json"
 POSITION = "position"
@@ -29,6 +30,7 @@ _UNSEARCHED = (ColumnKind.NUMBER, ColumnKind.SQL)
 
 #: A row as it is stored: table, position, key, text, values.
 Stored = tuple[str, int, str, str, str]
+_COLUMNS = ("report", "table", "position", "key", "text", "values")
 
 
 class Unreadable(Exception):
@@ -57,9 +59,10 @@ def load(report: Report, kind: Kind, folder: Path, *, told: Callable[[int], obje
     Raises Unreadable when a file is corrupt, or what the database raises.
     """
     total = 0
+    number = Report._meta.pk.get_db_prep_value(report.pk, connection)
     for table in kind.tables:
         for batch in batches(table, folder):
-            _WRITERS[connection.vendor](report, _stored(table, batch))
+            rows.store(ReportRow, _COLUMNS, ((number, *row) for row in _stored(table, batch)))
             total += batch.num_rows
             told(total)
     return total
@@ -128,35 +131,3 @@ def key_of(parts: list[Any]) -> str:
     """Return the key that these values make; a part too long to be kept is stood for by its hash."""
     key = " ".join("" if part is None else str(part) for part in parts)
     return key if len(key) <= KEY_LENGTH else hashlib.sha256(key.encode()).hexdigest()
-
-
-# -- writing ----------------------------------------------------------------------------------------------------------
-
-
-def _copied(report: Report, rows: Iterator[Stored]) -> None:
-    quote = connection.ops.quote_name
-    columns = ", ".join(quote(_column(name)) for name in ("report", "table", "position", "key", "text", "values"))
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(f"COPY {quote(ReportRow._meta.db_table)} ({columns}) FROM STDIN") as copy,
-    ):
-        for row in rows:
-            copy.write_row((report.pk, *row))
-
-
-def _column(name: str) -> str:
-    field = ReportRow._meta.get_field(name)
-    assert isinstance(field, models.Field)  # noqa: S101 - what get_field is asked for here is never a reverse relation
-    return str(field.column)
-
-
-def _inserted(report: Report, rows: Iterator[Stored]) -> None:
-    ReportRow.objects.bulk_create(
-        [
-            ReportRow(report=report, table=table, position=position, key=key, text=text, values=json.loads(values))
-            for table, position, key, text, values in rows
-        ]
-    )
-
-
-_WRITERS: Mapping[str, Callable[[Report, Iterator[Stored]], None]] = {"postgresql": _copied, "sqlite": _inserted}

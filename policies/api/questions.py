@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 from rest_framework import serializers
@@ -207,12 +206,12 @@ def understand(
     about others; it is called once, when somebody does.
     """
     facts = look_up(sent=sent, by=by)
-    ask_once = cache(lambda: _refusal(may_ask))
+    refusal = _refusal(may_ask) if facts.actors.keys() != {by.urn} else None
     found: list[Question | PolicyAppError] = []
     for question in sent:
         try:
             who = question.get("actor") or by.urn
-            if who != by.urn and (refusal := ask_once()):
+            if refusal is not None and who != by.urn:
                 raise refusal
             needed = _needed(question, asked(question.get("resource"), facts), facts, who)
             ask = Ask(

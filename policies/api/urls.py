@@ -39,10 +39,10 @@ def door(place: str, view: type[APIView], name: str) -> list[URLPattern]:
 
 
 urlpatterns: list[URLPattern] = [
-    path("openapi.json", schema.document, name="api-document"),
-    path("docs", schema.page, name="api-docs"),
     *door("authorize", ask.Authorize, "api-authorize"),
     *door("authorize/batch", ask.AuthorizeBatch, "api-authorize-batch"),
+    path("openapi.json", schema.document, name="api-document"),
+    path("docs", schema.page, name="api-docs"),
     *door("granted-privileges", ask.GrantedPrivileges, "api-granted-privileges"),
     *door("who", ask.Who, "api-who"),
     *door("policies/", policies.Policies, "api-policies"),

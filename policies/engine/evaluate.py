@@ -3,7 +3,7 @@
 Collect the statements that match; if one denies the answer is no; else if one allows the answer is yes; else no.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from policies.engine import provisos
@@ -141,8 +141,7 @@ class _Asker:
         if need.quantifier is Quantifier.ANY:
             refused = refused[:1]
         if refused:
-            missing = tuple(dict.fromkeys(lack for decision in refused for lack in decision.missing))
-            return next(_denied_first(refused))._replace(missing=missing)
+            return _lacking_all(refused)
         self_urn = next((resource.urn or None for resource in self.relatives.get(SELF, ()) if resource), None)
         lacking = tuple(Missing(self_urn, privilege) for privilege in need.privileges[:1])
         return Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=self.snapshot.version, missing=lacking)
@@ -154,11 +153,18 @@ def _nobody_allows(version: int) -> Decision:
     return Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=version)
 
 
-def _denied_first(decisions: list[Decision]) -> Iterator[Decision]:
-    return iter(sorted(decisions, key=lambda decision: decision.code is not Code.EXPLICIT_DENY))
+def _lacking_all(refused: list[Decision]) -> Decision:
+    """Return the refusal of several together, with what is missing for any of them; a deny is told first."""
+    if len(refused) == 1:
+        return refused[0]
+    missing = tuple(dict.fromkeys(lack for decision in refused for lack in decision.missing))
+    first = next((one for one in refused if one.code is Code.EXPLICIT_DENY), refused[0])
+    return first._replace(missing=missing)
 
 
 def _together(snapshot: Snapshot, answers: list[Decision]) -> Decision:
+    if len(answers) == 1:
+        return answers[0]
     bits = 0
     granted: dict[Statement, None] = {}
     for answer in answers:
@@ -181,8 +187,7 @@ def _refused(snapshot: Snapshot, refusals: list[list[Decision]]) -> Decision:
     for answers in refusals:
         refused = [answer for answer in answers if not answer.is_allowed]
         if refused:
-            missing = tuple(dict.fromkeys(lack for answer in refused for lack in answer.missing))
-            lists.append(next(_denied_first(refused))._replace(missing=missing))
+            lists.append(_lacking_all(refused))
     if not lists:
         return Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=snapshot.version)
     return min(lists, key=lambda decision: len(decision.missing))

@@ -33,18 +33,21 @@ class Need:
 class Requirement:
     """Any of several lists of needs; all needs of that list must hold. No list, or an empty list, is a refusal.
 
-    `privileges` are all that may be asked for, `relatives` those whose facts must be loaded; both follow from it.
+    `privileges` are all that may be asked for, `relatives` those whose facts must be loaded, `others` these but for the
+    entity itself; all follow from it.
     """
 
     any_of: tuple[tuple[Need, ...], ...]
     privileges: frozenset[str] = field(init=False, compare=False, repr=False)
     relatives: frozenset[str] = field(init=False, compare=False, repr=False)
+    others: frozenset[str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Derive what is asked for."""
         needs = self.needs
         object.__setattr__(self, "privileges", frozenset(one for need in needs for one in need.privileges))
         object.__setattr__(self, "relatives", frozenset(need.on for need in needs))
+        object.__setattr__(self, "others", self.relatives - {SELF})
 
     @property
     def needs(self) -> tuple[Need, ...]:

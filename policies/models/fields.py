@@ -30,12 +30,17 @@ URN_LENGTH = 512
 
 def is_storable(text: str) -> bool:
     """Whether a text column can hold this: no NUL (PostgreSQL refuses it) and no lone surrogate (no UTF-8 has it)."""
-    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    return "\x00" not in text and (text.isascii() or not any("\ud800" <= one <= "\udfff" for one in text))
 
 
 def storable(texts: Iterable[str]) -> list[str]:
     """Return those that a column can hold, each once and in order; no row can carry the others."""
     return [text for text in dict.fromkeys(texts) if is_storable(text)]
+
+
+def json_text(value: Any) -> str:
+    """Return a JSON value as JsonTextField stores it; raises ValueError for NaN and infinities, which JSON has not."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")) if value != [] else "[]"
 
 
 class BytewiseCharField(_Char):
@@ -120,7 +125,7 @@ class JsonTextField(_Text):
         """Return the text to store; None is SQL NULL, and a JsonText is that text."""
         if isinstance(value, JsonText):
             return value
-        return None if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return None if value is None else json_text(value)
 
     def value_to_string(self, obj: models.Model) -> str:
         """Return the stored text, for serializers."""

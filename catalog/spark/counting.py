@@ -8,18 +8,19 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap, FrozenBitMap
 
 from catalog.reporting import slices
-from catalog.spark.arrow import in_groups
 from catalog.spark.job import Job, progress
+from catalog.spark.spreading import spread
 from policies.engine import bulk, matching
-from policies.engine.crowds import Crowd, Crowds, People, Unit, units_of
+from policies.engine.crowds import Crowd, Crowds, People
 from policies.engine.postings import Postings
+from policies.engine.units import Unit, units_of
 
 #: How many entities a slice has at most, and how many slices there are at least.
 SLICE, FEWEST = 262_144, 4
@@ -27,7 +28,19 @@ SLICE, FEWEST = 262_144, 4
 #: What counts are broken down by: name of the place → field.
 PLACES = {"domain": matching.DOMAIN, "platform": slices.PLATFORM, "tag": matching.TAG}
 
-_SCHEMA = "privilege string, what string, name string, entities long, accesses long, found binary"
+
+class _Row(NamedTuple):
+    """What a slice adds: 8 bytes a person, 8 bytes an entity under the number of the slice, or a place.
+
+    A place has its kind, its URN, its entities, pairs of person and entity, and the people as a serialized bitmap.
+    """
+
+    privilege: str
+    what: str
+    name: str
+    entities: int
+    accesses: int
+    found: bytes
 
 
 @dataclass(frozen=True)
@@ -67,49 +80,58 @@ def counted(job: Job, state: slices.State, privileges: Sequence[str], *, at_leas
     numbers = slices.numbers_of(job.source)
     types = pc.unique(job.table("entities", ["type"]).column("type")).to_pylist()
     units = {privilege: units_of(state.snapshot, privilege, types) for privilege in privileges}
-    sent = job.spark.sparkContext.broadcast(_Shared(state, units, state.fields_for(privileges)))
+    sent = job.context.broadcast(_Shared(state, units, state.fields_for(privileges)))
     spans = _spans(len(numbers), at_least)
+    adding = _Adding(spans, len(state.actors), privileges)
+
+    def of_slice(part: tuple[int, bytes]) -> Sequence[_Row]:
+        number, packed = part
+        return _counted_slice(sent.value, pa.array(memoryview(packed).cast("q"), pa.int64()), number)
+
+    parts = [(number, _bytes(numbers[start:end])) for number, (start, end) in enumerate(spans)]
     progress("Counting", 0, len(numbers))
-
-    def of_slice(spans: pa.Table) -> pa.Table:
-        row = spans.to_pylist()[0]
-        return _counted_slice(sent.value, pa.array(memoryview(row["numbers"]).cast("q"), pa.int64()), row["slice"])
-
-    frame = job.spark.createDataFrame(
-        pa.table(
-            {
-                "slice": pa.array(range(len(spans)), pa.int32()),
-                "numbers": pa.array([_bytes(numbers[start:end]) for start, end in spans], pa.binary()),
-            }
-        )
-    ).repartition(max(len(spans), 1), "slice")
-    found = in_groups(frame, ["slice"], of_slice, _SCHEMA)
-    sizes = [end - start for start, end in spans]
-    counts = {privilege: Count(_zeros(len(state.actors)), _zeros(0), {}) for privilege in privileges}
-    by_slice: dict[str, dict[int, bytes]] = defaultdict(dict)
-    done = 0
-    for row in found.toLocalIterator(prefetchPartitions=True):
-        count = counts[row["privilege"]]
-        if row["what"] == "people":
-            for person, more in enumerate(memoryview(row["found"]).cast("q")):
-                count.people[person] += more
-        elif row["what"] == "entities":
-            by_slice[row["privilege"]][int(row["name"])] = row["found"]
-            done += sizes[int(row["name"])]
-            progress("Counting", done // len(privileges), len(numbers))
-        else:
-            _add_place(count, row)
-    for privilege, parts in by_slice.items():
-        for _, part in sorted(parts.items()):
-            counts[privilege].entities.frombytes(part)
-    return counts
+    spread(job.context, parts, of_slice, adding.take)
+    return adding.counts()
 
 
-def _counted_slice(shared: _Shared, numbers: pa.Array, number: int) -> pa.Table:
-    """Return what one slice adds, as rows of _SCHEMA."""
+class _Adding:
+    """Adds slices up."""
+
+    def __init__(self, spans: Sequence[tuple[int, int]], people: int, privileges: Sequence[str]) -> None:
+        self._spans = spans
+        self._counts = {privilege: Count(_zeros(people), _zeros(0), {}) for privilege in privileges}
+        # The counts of entities by the number of the slice, since slices come in any order.
+        self._entities: dict[str, dict[int, bytes]] = {privilege: {} for privilege in privileges}
+        self._done = 0
+
+    def take(self, rows: Sequence[_Row]) -> None:
+        """Add a slice, and say how far it is."""
+        for row in rows:
+            count = self._counts[row.privilege]
+            if row.what == "people":
+                for person, more in enumerate(memoryview(row.found).cast("q")):
+                    count.people[person] += more
+            elif row.what == "entities":
+                self._entities[row.privilege][int(row.name)] = row.found
+            else:
+                _add_place(count, row)
+        start, end = self._spans[next(int(row.name) for row in rows if row.what == "entities")]
+        self._done += end - start
+        progress("Counting", self._done, self._spans[-1][1])
+
+    def counts(self) -> dict[str, Count]:
+        """Return the sums."""
+        for privilege, parts in self._entities.items():
+            for number in sorted(parts):
+                self._counts[privilege].entities.frombytes(parts.pop(number))
+        return self._counts
+
+
+def _counted_slice(shared: _Shared, numbers: pa.Array, number: int) -> list[_Row]:
+    """Return what one slice adds."""
     fields = shared.fields | frozenset(PLACES.values())
     found = slices.read(shared.state, fields, numbers)
-    rows: list[tuple[str, str, str, int, int, bytes]] = []
+    rows: list[_Row] = []
     people = shared.people
     places = _Places(found.postings)
     for privilege, units in shared.units.items():
@@ -124,11 +146,10 @@ def _counted_slice(shared: _Shared, numbers: pa.Array, number: int) -> pa.Table:
             for allowed in crowd.decided.values():
                 for person in allowed:
                     by_person[person] += 1
-        rows.append((privilege, "people", "", 0, 0, by_person.tobytes()))
-        rows.append((privilege, "entities", str(number), 0, 0, by_entity.tobytes()))
-        rows += [(privilege, *place) for place in tally.rows()]
-    names = [part.split()[0] for part in _SCHEMA.split(", ")]
-    return pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
+        rows.append(_Row(privilege, "people", "", 0, 0, by_person.tobytes()))
+        rows.append(_Row(privilege, "entities", str(number), 0, 0, by_entity.tobytes()))
+        rows += [_Row(privilege, *place) for place in tally.rows()]
+    return rows
 
 
 def _count_entities(crowd: Crowd, by_entity: "array[int]") -> None:
@@ -195,15 +216,15 @@ class _Tally:
         ]
 
 
-def _add_place(count: Count, row: Any) -> None:
-    key = (row["what"], row["name"])
-    people = BitMap.deserialize(bytes(row["found"]))
+def _add_place(count: Count, row: _Row) -> None:
+    key = (row.what, row.name)
+    people = BitMap.deserialize(row.found)
     known = count.places.get(key)
     if known is None:
-        count.places[key] = Place(row["entities"], row["accesses"], people)
+        count.places[key] = Place(row.entities, row.accesses, people)
     else:
-        known.entities += row["entities"]
-        known.accesses += row["accesses"]
+        known.entities += row.entities
+        known.accesses += row.accesses
         known.people |= people
 
 

@@ -15,6 +15,7 @@ from pyroaring import FrozenBitMap
 
 from catalog.reporting import disk, slices
 from catalog.spark.job import BadInput, Job, progress
+from catalog.spark.spreading import spread
 from policies.engine import bulk, matching
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Decision, Question
@@ -141,17 +142,24 @@ def over_slices(
     `work` is a function of a module. The order of the rows says nothing.
     """
     loaded = frozenset(fields) - {matching.TYPE, matching.URN} - matching.CONSTANTS.keys()
-    sent = job.spark.sparkContext.broadcast(_Sent(state, loaded, shared))
+    sent = job.context.broadcast(_Sent(state, loaded, shared))
     numbers = slices.numbers_of(job.source)
     parts = [numbers[start : start + SLICE].to_pylist() for start in range(0, len(numbers), SLICE)]
-    progress(stage, 0, len(numbers))
+    rows: list[Row] = []
+    done = 0
 
-    def worked(part: list[int]) -> list[Row]:
+    def worked(part: list[int]) -> list[tuple[int, list[Row]]]:
         given: _Sent = sent.value
         found = slices.read(given.state, given.fields, pa.array(part, pa.int64()))
-        return list(work(Facts(given.state, found), given.shared))
+        return [(len(part), list(work(Facts(given.state, found), given.shared)))]
 
-    if not parts:
-        return []
-    rows: list[Row] = job.spark.sparkContext.parallelize(parts, len(parts)).flatMap(worked).collect()
+    def take(found: list[tuple[int, list[Row]]]) -> None:
+        nonlocal done
+        for entities, more in found:
+            rows.extend(more)
+            done += entities
+        progress(stage, done, len(numbers))
+
+    progress(stage, 0, len(numbers))
+    spread(job.context, parts, worked, take)
     return rows

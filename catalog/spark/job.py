@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyarrow import fs
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from catalog.spark.session import SparkUnavailable, has_executors, session
+from catalog.spark.session import SparkUnavailable, has_executors, started
 from policies.engine.collecting import uncollected
 
 DONE, BAD_INPUT, FAILED = 0, 10, 11
@@ -52,16 +54,21 @@ class BadInput(Exception):
     """What the job was given is not what it needs; the sentence says what is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job:
-    """A job that runs: its session, what was asked, what the snapshot is of, and what was read while Spark started."""
+    """A job that runs: Spark, what was asked, what the snapshot is of, and what was read while Spark started."""
 
-    spark: SparkSession
+    context: SparkContext
     source: str
     target: str
     parameters: Mapping[str, Any]
     manifest: Mapping[str, Any]
     ahead: Future[Any] | None = None
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """Spark with all it knows of SQL, which takes seconds to start."""
+        return SparkSession(self.context)
 
     def frame(self, name: str) -> DataFrame:
         """Return a table of the snapshot."""
@@ -136,12 +143,12 @@ def _done(name: str, work: Work, ahead: Ahead | None, source: str, target: str, 
     progress("Starting Spark")
     with ThreadPoolExecutor(1) as beside:
         read = beside.submit(ahead, source, manifest) if ahead is not None else None
-        with session(name, is_light=is_light) as spark:
-            if has_executors(spark):
+        with started(name, is_light=is_light) as context:
+            if has_executors(context):
                 folder = Path(os.environ.get("VAR_DIR") or _PROJECT / "var") / "spark"
-                spark.sparkContext.addPyFile(str(_shipped(folder)))
+                context.addPyFile(str(_shipped(folder)))
             try:
-                summary = work(Job(spark, source, target, parameters, manifest, read))
+                summary = work(Job(context, source, target, parameters, manifest, read))
             except (Py4JError, PySparkException) as error:
                 raise _SparkFailed(_logged(error)) from None
     where, folder = fs.FileSystem.from_uri(target)

@@ -43,10 +43,19 @@ class SparkUnavailable(RuntimeError):
 
 
 @contextmanager
-def session(
+def session(name: str, *, folder: Path | None = None, has_ui: bool = False) -> Iterator[SparkSession]:
+    """Start Spark under a name with all it knows of SQL, and end it with the block; as `started` otherwise."""
+    with started(name, folder=folder, has_ui=has_ui) as context:
+        yield SparkSession(context)
+
+
+@contextmanager
+def started(
     name: str, *, folder: Path | None = None, has_ui: bool = False, is_light: bool = False
-) -> Iterator[SparkSession]:
+) -> Iterator[SparkContext]:
     """Start Spark under a name, and end it with the block.
+
+    A session for SQL can be made of what is given; it takes as long as all before it.
 
     The master is SPARK_MASTER, else this machine. Everything Spark writes for itself lies in `folder`, by default
     `spark` in VAR_DIR. `has_ui` serves Spark's own pages, from port 4040 on. `is_light` says that Java has little to do
@@ -68,13 +77,16 @@ def session(
     )
     with _java(conf, address=_LOOPBACK if _is_here(master) else None) as gateway:
         try:
-            spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+            context = SparkContext(conf=conf, gateway=gateway)
         except Py4JError as error:
             raise SparkUnavailable(f"Spark could not be started at {master}: {_sentence(error)}") from error
         try:
-            yield spark
+            yield context
         finally:
-            spark.stop()
+            # What was made of it must not be handed to the next one.
+            if (made := SparkSession.getActiveSession()) is not None:
+                made.stop()
+            context.stop()
 
 
 def has_java() -> bool:
@@ -120,9 +132,9 @@ def _settings(name: str, master: str, folder: Path, *, has_ui: bool, is_light: b
     }
 
 
-def has_executors(spark: SparkSession) -> bool:
-    """Whether a session has executors apart from its driver, which have no copy of this project."""
-    return (spark.sparkContext.master or HERE).partition("[")[0] != "local"
+def has_executors(context: SparkContext) -> bool:
+    """Whether Spark has executors apart from its driver, which have no copy of this project."""
+    return (context.master or HERE).partition("[")[0] != "local"
 
 
 def _is_here(master: str) -> bool:

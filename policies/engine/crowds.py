@@ -1,35 +1,31 @@
 """Who may use one privilege on each of many entities, for all actors at once: `bulk` seen from the entities.
 
-Actors are numbered from 0. A crowd is a set of actors, a compressed bitmap. Statements are gathered into units: those
-that say the same of entities of one type speak to one crowd together. An entity is reached by the units that cover it,
-so entities that the same units cover share their crowd but for owners. Units without a positive criterion cover nearly
-everything of their type; of them an entity keeps those that do not cover it.
+Actors are numbered from 0. A crowd is a set of actors, a compressed bitmap. Statements are gathered into units
+(`policies.engine.units`), which speak to one crowd together. An entity is reached by the units that cover it, so
+entities that the same units cover share their crowd but for owners.
 
 No product of actors and entities is formed. What only a restricted allow reaches is decided one by one, each kind of
 actor on each kind of entity once (rules/datazone.md DZ-55 to DZ-57, DZ-67).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap, FrozenBitMap
 
-from policies.engine.conditional import Opened, kind_of
+from policies.engine.conditional import Opened
 from policies.engine.evaluate import decide
 from policies.engine.matching import (
     ONESELF,
     OWNER_OF_ANY_TYPE,
-    TYPE,
-    Condition,
-    Criterion,
     Resource,
-    Selector,
     owner_token,
 )
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question
 from policies.engine.postings import NONE, Postings, union
 from policies.engine.snapshot import Snapshot
+from policies.engine.units import Alike, Unit, groups
 
 
 class People:
@@ -48,9 +44,9 @@ class People:
         """Return the actors that have one of the tokens."""
         return union(self._behind[token] for token in tokens if token in self._behind)
 
-    def holding(self, holders: Iterable[str]) -> list[FrozenBitMap]:
-        """Return, for each of these that is known, the actors that own what it owns: itself, or members of a group."""
-        return [found for holder in holders if (found := self._holding.get(holder)) is not None]
+    def holding(self, holder: str) -> FrozenBitMap:
+        """Return the actors that own what somebody owns: itself, or members of a group."""
+        return self._holding.get(holder, NONE)
 
     def acting(self) -> Iterator[tuple[int, Actor]]:
         """Give those who may act, with their numbers, but for the system actor."""
@@ -60,62 +56,6 @@ class People:
         """Return the actor of this URN."""
         number = self.numbers.get(urn)
         return NONE if number is None or not self.actors[number].is_active else FrozenBitMap((number,))
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Statements that cover the same entities of a type: whom the plain allows, the restricted and the denies name."""
-
-    type: str
-    criteria: tuple[Criterion, ...]
-    plain: frozenset[str]
-    limited: frozenset[str]
-    denied: frozenset[str]
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether it covers its whole type but for what its criteria leave out."""
-        return all(criterion.condition is Condition.NOT_EQUALS for criterion in self.criteria)
-
-    @property
-    def towards(self) -> frozenset[str]:
-        """The tokens that an actor has only towards an entity."""
-        tokens = self.plain | self.limited | self.denied
-        return frozenset(token for token in tokens if token == ONESELF or token.startswith(OWNER_OF_ANY_TYPE))
-
-
-def units_of(snapshot: Snapshot, privilege: str, types: Iterable[str]) -> tuple[Unit, ...]:
-    """Return the units of a privilege for these types of entities, in an order that depends on the statements alone.
-
-    Statements with provisos are in none: they speak to each actor apart (`policies.engine.conditional`).
-    """
-    said: dict[tuple[str, tuple[Criterion, ...]], tuple[set[str], set[str], set[str]]] = {}
-    wanted = sorted(set(types))
-    for statement in snapshot.listed(privilege):
-        if statement.provisos:
-            continue
-        criteria = statement.resources.criteria
-        rest = tuple(criterion for criterion in criteria if criterion.field != TYPE)
-        tests = [criterion for criterion in criteria if criterion.field == TYPE]
-        for type_ in wanted:
-            if all(test.holds(frozenset((type_,)) if type_ else frozenset()) for test in tests):
-                kinds = said.setdefault((type_, rest), (set(), set(), set()))
-                kinds[kind_of(statement)].update(statement.actors.tokens)
-    ordered = sorted(said.items(), key=lambda item: (item[0][0], [_order(one) for one in item[0][1]]))
-    return tuple(
-        Unit(type_, rest, frozenset(plain), frozenset(limited), frozenset(denied))
-        for (type_, rest), (plain, limited, denied) in ordered
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Alike:
-    """Entities that the same units cover, by number: `covering` units that want something, `without` wide ones."""
-
-    covering: tuple[int, ...]
-    without: tuple[int, ...]
-    type: str
-    entities: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +90,11 @@ class _Base:
         self.others = everybody - people[0]
         self._added: dict[int, FrozenBitMap] = {}
 
-    def added(self, number: int, named: FrozenBitMap) -> FrozenBitMap:
-        """Return whom a unit, which plainly names these, adds."""
+    def added(self, number: int, named: Mapping[int, FrozenBitMap]) -> FrozenBitMap:
+        """Return whom a unit adds, of those whom it plainly names."""
         found = self._added.get(number)
         if found is None:
-            found = self._added[number] = named & self.others
+            found = self._added[number] = named[number] & self.others
         return found
 
 
@@ -182,14 +122,14 @@ class Crowds:
 
         Raises MissingFact when a facet that a statement tests was not loaded.
         """
-        slice_ = _Slice(postings, self.units)
+        told = [(alike, self._base(alike)) for alike in groups(postings, self.units)]
         opened = Opened(postings, self._conditional, self._people.acting()) if self._conditional else None
-        for alike in slice_.groups():
-            base = self._base(alike)
-            if self._is_plain and not self._is_barred:
-                crowd = self._plain(slice_, alike, base)
-            else:
-                crowd = self._single(slice_, alike, [*alike.covering, *base.units], base)
+        if self._is_plain and not self._is_barred:
+            found = self._plain(postings, told)
+        else:
+            near = _Near(postings, self._people, self._people.everybody)
+            found = (self._single(near, alike, base) for alike, base in told)
+        for crowd in found:
             yield crowd if opened is None else self._opened(crowd, opened, postings)
 
     def _opened(self, crowd: Crowd, opened: Opened, postings: Postings) -> Crowd:
@@ -224,48 +164,47 @@ class Crowds:
             base = self._bases[key] = _Base(units, towards, named, self._people.everybody)
         return base
 
-    def _plain(self, slice_: "_Slice", alike: Alike, base: _Base) -> Crowd:
-        """Look at a group of which only plain allows speak."""
-        extra = union(found for number in alike.covering if (found := base.added(number, self._named(number, 0))))
-        towards = base.towards.union(*(self._towards[number] for number in alike.covering))
-        more: dict[int, FrozenBitMap] = {}
-        if towards:
-            others = base.others - extra if extra else base.others
-            for number in alike.entities:
+    def _plain(self, postings: Postings, told: Sequence[tuple[Alike, _Base]]) -> Iterator[Crowd]:
+        """Look at groups of which only plain allows speak.
+
+        Where every base names nearly everybody, hardly anybody else counts: what only these reach is left out at once.
+        """
+        bases = {id(base): base.people[0] for _, base in told}
+        outside = self._people.everybody - FrozenBitMap.intersection(*bases.values()) if bases else NONE
+        near = _Near(postings, self._people, outside)
+        named = _Lazy(lambda number: self._named(number, 0) & outside)
+        for alike, base in told:
+            extra = union(some for number in alike.covering if (some := base.added(number, named)))
+            further = [own for number in alike.covering if not (own := self._towards[number]) <= base.towards]
+            towards = base.towards.union(*further) if further else base.towards
+            more: dict[int, FrozenBitMap] = {}
+            for number, crowds in near.of(alike.entities, towards):
                 # Most owners are among those whom the base names, and a union costs more than looking first.
-                unnamed = [some for near in self._near(slice_, number, towards) if (some := near & others)]
+                unnamed = [some for crowd in crowds if (some := (crowd & base.others) - extra)]
                 if unnamed:
                     more[number] = union(unnamed)
-        return Crowd(alike, base.people[0], extra, more)
+            yield Crowd(alike, base.people[0], extra, more)
 
     def _named(self, number: int, kind: int) -> FrozenBitMap:
         found = self._known.get((number, kind))
         if found is None:
-            found = self._known[number, kind] = self._people.behind(_tokens(self.units[number], kind))
+            found = self._known[number, kind] = self._people.behind(self.units[number].tokens(kind))
         return found
 
-    def _near(self, slice_: "_Slice", number: int, towards: frozenset[str]) -> list[FrozenBitMap]:
-        """Return the actors that have one of the tokens towards an entity: being it, or owning it."""
-        near = self._people.holding(slice_.owners(towards).get(number, ()))
-        if ONESELF in towards:
-            near.append(self._people.oneself(slice_.postings.urns[number]))
-        return near
-
-    def _single(self, slice_: "_Slice", alike: Alike, covering: Sequence[int], base: _Base) -> Crowd:
+    def _single(self, near: "_Near", alike: Alike, base: _Base) -> Crowd:
         """Look at each entity of a group whose owners or restrictions count."""
+        covering = (*alike.covering, *base.units)
         more: dict[int, FrozenBitMap] = {}
         decided: dict[int, FrozenBitMap] = {}
         shared = [
             union((base.people[kind], *(self._named(number, kind) for number in alike.covering))) for kind in range(3)
         ]
-        own = [frozenset[str]().union(*(_tokens(self.units[one], kind) for one in covering)) for kind in range(3)]
+        own = [frozenset[str]().union(*(self.units[one].tokens(kind) for one in covering)) for kind in range(3)]
         answers: dict[frozenset[str], bool] = {}
         is_alike = not any(self._towards[number] for number in covering)
         for number in alike.entities:
-            plain, limited, denied = (
-                union((shared[kind], *self._near(slice_, number, own[kind]))) for kind in range(3)
-            )
-            allowed = self._decided(slice_, number, limited - denied, own, answers if is_alike else {})
+            plain, limited, denied = (union((shared[kind], *near.one(number, own[kind]))) for kind in range(3))
+            allowed = self._decided(near.postings, number, limited - denied, own, answers if is_alike else {})
             if allowed:
                 decided[number] = allowed
             found = (plain - limited - denied) | allowed | self._people.always
@@ -275,7 +214,7 @@ class Crowds:
 
     def _decided(
         self,
-        slice_: "_Slice",
+        postings: Postings,
         number: int,
         undecided: FrozenBitMap,
         own: Sequence[frozenset[str]],
@@ -286,7 +225,7 @@ class Crowds:
             return NONE
         named = frozenset[str]().union(*own)
         has_owners = any(token.startswith(OWNER_OF_ANY_TYPE) or token == ONESELF for token in named)
-        resource = slice_.postings.resource(number)
+        resource = postings.resource(number)
         allowed = BitMap()
         for person in undecided:
             actor = self._people.actors[person]
@@ -298,45 +237,56 @@ class Crowds:
         return FrozenBitMap(allowed)
 
 
-class _Slice:
-    """Which units cover each entity of a slice, and who owns it."""
+class _Near:
+    """The actors, of some, that have tokens only towards an entity: by being it, or by owning it."""
 
-    def __init__(self, postings: Postings, units: Sequence[Unit]) -> None:
+    def __init__(self, postings: Postings, people: People, some: FrozenBitMap) -> None:
         self.postings = postings
-        self._units = units
-        self._owners: dict[frozenset[str], dict[int, list[str]]] = {}
+        self._people = people
+        self._some = some
+        self._owning: dict[frozenset[str], Mapping[int, list[FrozenBitMap]]] = {}
 
-    def groups(self) -> Iterator[Alike]:
-        """Give the entities of the slice, grouped by the units that cover them."""
-        covering: dict[int, list[int]] = defaultdict(list)
-        without: dict[int, list[int]] = defaultdict(list)
-        for place, unit in enumerate(self._units):
-            block = self.postings.of_type(unit.type)
-            if not block:
-                continue
-            extent = self.postings.extent(Selector(unit.criteria)) & block
-            found, lists = (block - extent, without) if unit.is_wide else (extent, covering)
-            for number in found:
-                lists[number].append(place)
-        alike: dict[tuple[str, tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)
-        for number, type_ in enumerate(self.postings.types):
-            alike[type_, tuple(covering.get(number, ())), tuple(without.get(number, ()))].append(number)
-        for (type_, wanting, missing), numbers in alike.items():
-            yield Alike(wanting, missing, type_, numbers)
+    def of(self, entities: Sequence[int], towards: frozenset[str]) -> Iterator[tuple[int, Sequence[FrozenBitMap]]]:
+        """Give, for those of the entities that have any, the actors that one of the tokens stands for."""
+        if not towards:
+            return
+        owning, is_oneself = self._owners(towards), ONESELF in towards
+        for number in entities:
+            found = owning.get(number, ())
+            if is_oneself and (itself := self._people.oneself(self.postings.urns[number]) & self._some):
+                found = (*found, itself)
+            if found:
+                yield number, found
 
-    def owners(self, towards: frozenset[str]) -> Mapping[int, list[str]]:
-        """Return, for each entity that has some, the owners that one of the tokens stands for."""
-        owners = self._owners.get(towards)
-        if owners is None:
-            owners = self._owners[towards] = defaultdict(list)
+    def one(self, number: int, towards: frozenset[str]) -> Sequence[FrozenBitMap]:
+        """Return the actors that one of the tokens stands for towards one entity."""
+        return next((found for _, found in self.of((number,), towards)), ())
+
+    def _owners(self, towards: frozenset[str]) -> Mapping[int, list[FrozenBitMap]]:
+        found = self._owning.get(towards)
+        if found is None:
+            found = self._owning[towards] = defaultdict(list)
             # An owner of some type is one of any type.
             for token in (OWNER_OF_ANY_TYPE,) if OWNER_OF_ANY_TYPE in towards else towards:
                 if token.startswith(OWNER_OF_ANY_TYPE):
                     type_ = None if token == OWNER_OF_ANY_TYPE else token.removeprefix(owner_token(""))
                     for holder, numbers in self.postings.owners(type_).items():
-                        for number in numbers:
-                            owners[number].append(holder)
-        return owners
+                        if crowd := self._people.holding(holder) & self._some:
+                            for number in numbers:
+                                found[number].append(crowd)
+        return found
+
+
+class _Lazy(dict[int, FrozenBitMap]):
+    """What is worked out when it is asked for the first time."""
+
+    def __init__(self, work: Callable[[int], FrozenBitMap]) -> None:
+        super().__init__()
+        self._work = work
+
+    def __missing__(self, number: int) -> FrozenBitMap:
+        found = self[number] = self._work(number)
+        return found
 
 
 def _inverted(named: Iterable[tuple[int, Iterable[str]]]) -> dict[str, FrozenBitMap]:
@@ -345,11 +295,3 @@ def _inverted(named: Iterable[tuple[int, Iterable[str]]]) -> dict[str, FrozenBit
         for name in names:
             found[name].append(number)
     return {name: FrozenBitMap(numbers) for name, numbers in found.items()}
-
-
-def _tokens(unit: Unit, kind: int) -> frozenset[str]:
-    return (unit.plain, unit.limited, unit.denied)[kind]
-
-
-def _order(criterion: Criterion) -> tuple[str, str, list[str]]:
-    return criterion.field, criterion.condition, sorted(criterion.values)

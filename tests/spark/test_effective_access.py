@@ -1,12 +1,10 @@
 """Effective access on Spark: what it counts is what deciding one by one says, however the catalog is cut."""
 
 import os
-import pickle
 import signal
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -15,9 +13,9 @@ from pyspark.sql import SparkSession
 from catalog.aspects import base
 from catalog.reporting import launcher
 from catalog.reporting import slices as reading
-from catalog.spark.arrow import in_groups
 from catalog.spark.counting import counted
 from catalog.spark.job import Job
+from catalog.spark.spreading import spread
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from tests import strategies, worlds_datazone
@@ -50,16 +48,15 @@ def drawn(strategy: st.SearchStrategy, number: int) -> list[Any]:
 
 
 def test_bulk_in_spark_equals_decide(spark: SparkSession):
-    sent, expected, asked = [], set(), 0
+    sent: list[list[Any]] = [[], [], [], []]
+    expected, asked = set(), 0
     worlds = [*drawn(strategies.worlds(), 40), *drawn(worlds_datazone.worlds(), 40)]
     for number, world in enumerate(worlds):
         is_datahub = isinstance(world, World)
         who = strategies.ACTORS if is_datahub else worlds_datazone.USERS
         privileges = strategies.PRIVILEGES if is_datahub else worlds_datazone.ACTIONS
         snapshot, postings, actors = world.snapshot(), world.postings(), [world.actor(urn) for urn in who]
-        sent.append(
-            {"number": number, "slice": number % 4, "world": pickle.dumps((snapshot, postings, actors, privileges))}
-        )
+        sent[number % 4].append((number, snapshot, postings, actors, privileges))
         for urn in postings.urns:
             resource = world.resource(urn) if isinstance(world, World) else world.resource({"urn": urn})
             for actor in actors:
@@ -67,16 +64,31 @@ def test_bulk_in_spark_equals_decide(spark: SparkSession):
                     asked += 1
                     if decide(snapshot, Question(actor, privilege, resource)).is_allowed:
                         expected.add((number, actor.urn, privilege, urn))
-    frame = spark.createDataFrame(pa.Table.from_pylist(sent))
-    found = in_groups(frame, ["slice"], by_bulk, "number long, actor string, privilege string, entity string").toArrow()
+    found: list[Any] = []
+    spread(spark.sparkContext, sent, by_bulk, found.extend)
     assert asked >= PAIRS
-    assert {tuple(row.values()) for row in found.to_pylist()} == expected
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+
+
+def test_what_goes_wrong_with_an_answer_is_raised(spark: SparkSession):
+    def take(rows: list[int]) -> None:
+        raise ZeroDivisionError(rows)
+
+    with pytest.raises(ZeroDivisionError):
+        spread(spark.sparkContext, [1, 2], range, take)
+
+
+def test_nothing_to_do_is_done_at_once(spark: SparkSession):
+    taken: list[int] = []
+    spread(spark.sparkContext, [], range, taken.extend)
+    assert not taken
 
 
 def test_two_slices_and_twenty_count_what_decide_says(spark: SparkSession, tmp_path: Path):
     world = max(drawn(strategies.worlds(), 40), key=lambda one: len(one.policies))
     source = slices.write(world, tmp_path / "in", grants=GRANTS)
-    job = Job(spark, source, (tmp_path / "out").as_uri(), {}, {"policy_version": 1})
+    job = Job(spark.sparkContext, source, (tmp_path / "out").as_uri(), {}, {"policy_version": 1})
     state = reading.state_of(source, 1)
     two, twenty = (counted(job, state, [VIEW], at_least=number)[VIEW] for number in (2, 20))
     assert two == twenty

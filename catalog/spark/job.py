@@ -200,7 +200,7 @@ def _sentence(error: Exception, text: str) -> str:
     """Return what somebody who waits for a report should read about an error."""
     if "No space left on device" in text:
         return "There is no room left on the disk."
-    if "OutOfMemoryError" in text:
+    if "OutOfMemoryError" in text or "Not enough memory" in text:
         return "Spark had too little memory (SPARK_DRIVER_MEMORY)."
     if isinstance(error, Py4JJavaError | PySparkException | OSError):
         first = next((line.strip() for line in text.splitlines() if line.strip()), "no reason was given")

@@ -33,6 +33,15 @@ _ECHOES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 #: For a Java program that ends before optimizing its code would have paid: it starts on half of the processor time.
 _LIGHT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+#: For one that works for minutes and nobody waits for between: no barriers for the sake of short pauses.
+_HEAVY = ("-XX:+UseParallelGC",)
+
+#: What Java may take when SPARK_DRIVER_MEMORY does not say, in MiB: a quarter of what there is, as Java itself would,
+#: between these. Spark would give it the least.
+_LEAST, _MOST = 1024, 4096
+#: Into how many parts each core's share of a table is cut here; Spark's own number is for dozens of cores.
+_PARTS_A_CORE = 4
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 #: How long the Java program may take to end by itself.
 _PATIENCE_SECONDS = 30
@@ -114,22 +123,39 @@ def _made(folder: Path) -> Path:
 
 def _settings(name: str, master: str, folder: Path, *, has_ui: bool, is_light: bool) -> dict[str, str]:
     named = {"log4j2.configurationFile": _LOGGING.as_uri(), "java.io.tmpdir": str(folder / "local")}
-    options = [*(f'"-D{key}={value}"' for key, value in named.items()), *(_LIGHT if is_light else ())]
+    options = [*(f'"-D{key}={value}"' for key, value in named.items()), *_garbage(is_light=is_light)]
     return {
         "spark.app.name": name,
         "spark.master": master,
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.local.dir": str(folder / "local"),
-        **({"spark.driver.memory": memory} if (memory := os.environ.get("SPARK_DRIVER_MEMORY", "").strip()) else {}),
+        "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "").strip() or f"{_java_memory()}m",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Functions of one value in Python would need pandas for Arrow, and warn that it is not here.
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
+        # What is compared with this is the size of compressed columns, which grow twentyfold in memory.
+        "spark.sql.autoBroadcastJoinThreshold": "4m",
+        **({"spark.sql.shuffle.partitions": str(_PARTS_A_CORE * (os.cpu_count() or 1))} if _is_here(master) else {}),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.ui.enabled": str(has_ui).lower(),
         "spark.ui.showConsoleProgress": "false",
         **({"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK} if _is_here(master) else {}),
     }
+
+
+def _garbage(*, is_light: bool) -> tuple[str, ...]:
+    """Return how Java compiles and collects; it would not start with two collectors, so a chosen one is left alone."""
+    chosen = " ".join(os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"))
+    return () if "GC" in chosen else _LIGHT if is_light else _HEAVY
+
+
+def _java_memory() -> int:
+    """Return how much memory Java may take, in MiB."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if _CGROUP.is_file() and (limit := _CGROUP.read_text(encoding="ascii").strip()).isdigit():
+        there = min(there, int(limit))
+    return max(_LEAST, min(there // 2**20 // 4, _MOST))
 
 
 def has_executors(context: SparkContext) -> bool:

@@ -15,7 +15,12 @@ from pathlib import Path
 from time import monotonic
 from urllib.parse import quote
 
+import django
+
 from bench.tables import Cell, Table
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
+django.setup()
 
 PROJECT = Path(__file__).resolve().parent.parent
 # The programs beside Python, and how to start them, are known to make's own scripts.

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap, FrozenBitMap
 
 from catalog.reporting import slices
+from catalog.spark.facts import SLICE
 from catalog.spark.job import Job, progress
 from catalog.spark.spreading import spread
 from policies.engine import bulk, matching
@@ -22,15 +23,15 @@ from policies.engine.crowds import Crowd, Crowds, People
 from policies.engine.postings import Postings
 from policies.engine.units import Unit, units_of
 
-#: How many entities a slice has at most, and how many slices there are at least.
-SLICE, FEWEST = 262_144, 4
+#: How many slices there are at least.
+FEWEST = 4
 
 #: What counts are broken down by: name of the place → field.
 PLACES = {"domain": matching.DOMAIN, "platform": slices.PLATFORM, "tag": matching.TAG}
 
 
 class _Row(NamedTuple):
-    """What a slice adds: 8 bytes a person, 8 bytes an entity under the number of the slice, or a place.
+    """What a slice adds: 8 bytes a person, 8 bytes an entity, or a place.
 
     A place has its kind, its URN, its entities, pairs of person and entity, and the people as a serialized bitmap.
     """
@@ -84,11 +85,10 @@ def counted(job: Job, state: slices.State, privileges: Sequence[str], *, at_leas
     spans = _spans(len(numbers), at_least)
     adding = _Adding(spans, len(state.actors), privileges)
 
-    def of_slice(part: tuple[int, bytes]) -> Sequence[_Row]:
-        number, packed = part
-        return _counted_slice(sent.value, pa.array(memoryview(packed).cast("q"), pa.int64()), number)
+    def of_slice(packed: bytes) -> Sequence[_Row]:
+        return _counted_slice(sent.value, pa.array(memoryview(packed).cast("q"), pa.int64()))
 
-    parts = [(number, _bytes(numbers[start:end])) for number, (start, end) in enumerate(spans)]
+    parts = [_bytes(numbers[start:end]) for start, end in spans]
     progress("Counting", 0, len(numbers))
     spread(job.context, parts, of_slice, adding.take)
     return adding.counts()
@@ -104,7 +104,7 @@ class _Adding:
         self._entities: dict[str, dict[int, bytes]] = {privilege: {} for privilege in privileges}
         self._done = 0
 
-    def take(self, rows: Sequence[_Row]) -> None:
+    def take(self, number: int, rows: Sequence[_Row]) -> None:
         """Add a slice, and say how far it is."""
         for row in rows:
             count = self._counts[row.privilege]
@@ -112,10 +112,10 @@ class _Adding:
                 for person, more in enumerate(memoryview(row.found).cast("q")):
                     count.people[person] += more
             elif row.what == "entities":
-                self._entities[row.privilege][int(row.name)] = row.found
+                self._entities[row.privilege][number] = row.found
             else:
                 _add_place(count, row)
-        start, end = self._spans[next(int(row.name) for row in rows if row.what == "entities")]
+        start, end = self._spans[number]
         self._done += end - start
         progress("Counting", self._done, self._spans[-1][1])
 
@@ -127,7 +127,7 @@ class _Adding:
         return self._counts
 
 
-def _counted_slice(shared: _Shared, numbers: pa.Array, number: int) -> list[_Row]:
+def _counted_slice(shared: _Shared, numbers: pa.Array) -> list[_Row]:
     """Return what one slice adds."""
     fields = shared.fields | frozenset(PLACES.values())
     found = slices.read(shared.state, fields, numbers)
@@ -147,7 +147,7 @@ def _counted_slice(shared: _Shared, numbers: pa.Array, number: int) -> list[_Row
                 for person in allowed:
                     by_person[person] += 1
         rows.append(_Row(privilege, "people", "", 0, 0, by_person.tobytes()))
-        rows.append(_Row(privilege, "entities", str(number), 0, 0, by_entity.tobytes()))
+        rows.append(_Row(privilege, "entities", "", 0, 0, by_entity.tobytes()))
         rows += [_Row(privilege, *place) for place in tally.rows()]
     return rows
 

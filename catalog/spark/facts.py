@@ -148,16 +148,15 @@ def over_slices(
     rows: list[Row] = []
     done = 0
 
-    def worked(part: list[int]) -> list[tuple[int, list[Row]]]:
+    def worked(part: list[int]) -> Iterable[Row]:
         given: _Sent = sent.value
         found = slices.read(given.state, given.fields, pa.array(part, pa.int64()))
-        return [(len(part), list(work(Facts(given.state, found), given.shared)))]
+        return work(Facts(given.state, found), given.shared)
 
-    def take(found: list[tuple[int, list[Row]]]) -> None:
+    def take(number: int, more: list[Row]) -> None:
         nonlocal done
-        for entities, more in found:
-            rows.extend(more)
-            done += entities
+        rows.extend(more)
+        done += len(parts[number])
         progress(stage, done, len(numbers))
 
     progress(stage, 0, len(numbers))

@@ -23,9 +23,9 @@ def spread(
     context: SparkContext,
     parts: Sequence[Part],
     work: Callable[[Part], Iterable[Row]],
-    take: Callable[[list[Row]], None],
+    take: Callable[[int, list[Row]], None],
 ) -> None:
-    """Do a work on each part; `take` is called here with the rows of one part after the other, in any order.
+    """Do a work on each part; `take` is called here with the number of a part and its rows, in any order of the parts.
 
     Raises what `take` raised first, and what Spark raises when a work fails.
     """
@@ -34,19 +34,20 @@ def spread(
     taken = _Handed(take)
     handed = context.accumulator([], taken)
 
-    def worked(part: Part) -> None:
+    def worked(numbered: tuple[int, Part]) -> None:
+        number, part = numbered
         with uncollected():
-            handed.add(list(work(part)))
+            handed.add([(number, list(work(part)))])
 
-    context.parallelize(parts, len(parts)).foreach(worked)
+    context.parallelize(list(enumerate(parts)), len(parts)).foreach(worked)
     if taken.error is not None:
         raise taken.error
 
 
 class _Handed(AccumulatorParam[list[Any]]):
-    """Rows on their way: in the processes they gather until their part is done, here they are taken at once."""
+    """Parts that are done, numbers and rows: gathered in the processes until a task ends, and taken here at once."""
 
-    def __init__(self, take: Callable[[list[Any]], None] | None = None) -> None:
+    def __init__(self, take: Callable[[int, list[Any]], None] | None = None) -> None:
         self._take = take
         self.error: Exception | None = None
 
@@ -54,16 +55,16 @@ class _Handed(AccumulatorParam[list[Any]]):
         return _Handed, ()
 
     def zero(self, value: list[Any]) -> list[Any]:  # noqa: ARG002 - Spark's signature
-        """Return no rows."""
+        """Return no parts."""
         return []
 
     def addInPlace(self, value1: list[Any], value2: list[Any]) -> list[Any]:  # noqa: N802 - Spark's name
-        """Take further rows, or gather them."""
+        """Take further parts, or gather them."""
         if self._take is None:
             return [*value1, *value2]
         try:
-            if self.error is None:
-                self._take(value2)
+            for number, rows in value2 if self.error is None else ():
+                self._take(number, rows)
         except Exception as error:  # noqa: BLE001 - Spark's thread, where it would be lost, and the job with it
             self.error = error
         return value1

@@ -11,6 +11,7 @@ actor on each kind of entity once (rules/datazone.md DZ-55 to DZ-57, DZ-67).
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from pyroaring import BitMap, FrozenBitMap
 
@@ -90,11 +91,11 @@ class _Base:
         self.others = everybody - people[0]
         self._added: dict[int, FrozenBitMap] = {}
 
-    def added(self, number: int, named: Mapping[int, FrozenBitMap]) -> FrozenBitMap:
+    def added(self, number: int, named: Callable[[int], FrozenBitMap]) -> FrozenBitMap:
         """Return whom a unit adds, of those whom it plainly names."""
         found = self._added.get(number)
         if found is None:
-            found = self._added[number] = named[number] & self.others
+            found = self._added[number] = named(number) & self.others
         return found
 
 
@@ -172,7 +173,7 @@ class Crowds:
         bases = {id(base): base.people[0] for _, base in told}
         outside = self._people.everybody - FrozenBitMap.intersection(*bases.values()) if bases else NONE
         near = _Near(postings, self._people, outside)
-        named = _Lazy(lambda number: self._named(number, 0) & outside)
+        named = cache(lambda number: self._named(number, 0) & outside)
         for alike, base in told:
             extra = union(some for number in alike.covering if (some := base.added(number, named)))
             further = [own for number in alike.covering if not (own := self._towards[number]) <= base.towards]
@@ -274,18 +275,6 @@ class _Near:
                         if crowd := self._people.holding(holder) & self._some:
                             for number in numbers:
                                 found[number].append(crowd)
-        return found
-
-
-class _Lazy(dict[int, FrozenBitMap]):
-    """What is worked out when it is asked for the first time."""
-
-    def __init__(self, work: Callable[[int], FrozenBitMap]) -> None:
-        super().__init__()
-        self._work = work
-
-    def __missing__(self, number: int) -> FrozenBitMap:
-        found = self[number] = self._work(number)
         return found
 
 

@@ -65,14 +65,14 @@ def test_bulk_in_spark_equals_decide(spark: SparkSession):
                     if decide(snapshot, Question(actor, privilege, resource)).is_allowed:
                         expected.add((number, actor.urn, privilege, urn))
     found: list[Any] = []
-    spread(spark.sparkContext, sent, by_bulk, found.extend)
+    spread(spark.sparkContext, sent, by_bulk, lambda _, rows: found.extend(rows))
     assert asked >= PAIRS
     assert len(found) == len(set(found))
     assert set(found) == expected
 
 
 def test_what_goes_wrong_with_an_answer_is_raised(spark: SparkSession):
-    def take(rows: list[int]) -> None:
+    def take(_: int, rows: list[int]) -> None:
         raise ZeroDivisionError(rows)
 
     with pytest.raises(ZeroDivisionError):
@@ -81,7 +81,7 @@ def test_what_goes_wrong_with_an_answer_is_raised(spark: SparkSession):
 
 def test_nothing_to_do_is_done_at_once(spark: SparkSession):
     taken: list[int] = []
-    spread(spark.sparkContext, [], range, taken.extend)
+    spread(spark.sparkContext, [], range, lambda _, rows: taken.extend(rows))
     assert not taken
 
 

@@ -106,11 +106,9 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "guardian",
-    "django_filters",
     "drf_spectacular",
     "django_htmx",
     "django_structlog",
-    "django_celery_results",
     "axes",
     "allauth",
     "allauth.account",
@@ -377,7 +375,6 @@ if not REDIS_URL:
         "polling_interval": 0.5,
     }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_RESULT_BACKEND = "django-db"
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # How long the worker's clock may sleep, and so how long its end may take.

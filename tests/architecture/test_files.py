@@ -30,13 +30,17 @@ def test_the_development_lock_holds_the_runtime_lock():
     assert runtime.items() <= development.items()
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", ".make/uv.lock"])
 def test_every_pinned_package_has_hashes_and_no_address(lock):
     text = (ROOT / lock).read_text(encoding="utf-8")
     for block in re.split(r"\n(?=\S)", text):
         assert not re.match(r"[a-z0-9].*==", block) or "--hash=sha256:" in block, block.splitlines()[0]
     assert "://" not in text
     assert "--index-url" not in text
+
+
+def test_what_installs_the_locks_is_pinned_alone():
+    assert set(pinned(".make/uv.lock")) == {"uv"}
 
 
 def test_no_file_names_a_place_of_one_machine_or_a_registry():
@@ -60,6 +64,8 @@ def test_the_top_level_is_the_one_that_was_agreed():
         "README.md",
     }
     agreed |= {"Makefile", "Procfile", "compose.yaml", "requirements.lock", "requirements-dev.lock", "docs", "bench"}
+    # Where people and the programs of repository hosts look for them.
+    agreed |= {"LICENSE", "SECURITY.md", "CONTRIBUTING.md"}
     names = {path.relative_to(ROOT).parts[0] for path in tracked()}
     assert {name for name in names if not name.startswith(".")} <= agreed
 

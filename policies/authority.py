@@ -18,6 +18,7 @@ from django.utils.module_loading import import_string
 
 from policies import decision_log, metrics, queries, store
 from policies.engine import families
+from policies.engine.alternatives import limit_alternatives
 from policies.engine.evaluate import Relatives, decide_requirement
 from policies.engine.matching import ANY_SUBRESOURCE, BRANCH, CREATION, MAIN_BRANCH, PROJECT, YES, Resource
 from policies.engine.model import SYSTEM_ACTOR, Actor, Code, Coverage, Decision, Missing, Statement
@@ -136,8 +137,13 @@ def require(
     ask = Ask(requirement or alternatives(any_of), resource, tuple(subresources), relatives or {})
     (decision,) = answer_logged(asks=[(by, ask)])
     if not decision.is_allowed:
-        raise Forbidden(decision.missing)
+        raise refusal_of(decision)
     return decision
+
+
+def refusal_of(decision: Decision) -> Forbidden:
+    """Return what a service raises for a decision that is a refusal."""
+    return Forbidden(decision.missing, missing_any=decision.missing_any)
 
 
 def let_pass(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> None:
@@ -159,17 +165,22 @@ _passed: WeakKeyDictionary[Snapshot, set[tuple[Actor, tuple[tuple[str, ...], ...
 _PASSED = 1000
 
 
-def missing_many(*, by: Actor, asks: Sequence[Ask]) -> tuple[Missing, ...]:
-    """Return everything that the actor lacks for all of these together; empty when all are allowed.
+def find_refusal(*, by: Actor, asks: Sequence[Ask]) -> Forbidden | None:
+    """Return the refusal that names everything the actor lacks for all of these together; None when all are allowed.
 
-    A refusal that no privilege would mend (a suspended actor) raises Forbidden.
+    A refusal that no privilege would mend (a suspended actor) is raised.
     """
-    missing: dict[Missing, None] = {}
-    for decision in answer_logged(asks=[(by, ask) for ask in asks]):
-        if not decision.is_allowed and not decision.missing:
+    refused = [one for one in answer_logged(asks=[(by, ask) for ask in asks]) if not one.is_allowed]
+    for decision in refused:
+        if not decision.missing:
             raise Forbidden((), f"{by.urn} may not act: {decision.code.value}.")
-        missing.update(dict.fromkeys(decision.missing) if not decision.is_allowed else ())
-    return tuple(missing)
+    return Forbidden.join(refusal_of(one) for one in refused) if refused else None
+
+
+def missing_many(*, by: Actor, asks: Sequence[Ask]) -> tuple[Missing, ...]:
+    """Return the privileges that `find_refusal` finds missing; empty when all are allowed."""
+    refusal = find_refusal(by=by, asks=asks)
+    return () if refusal is None else refusal.missing
 
 
 def visible(*, actor: Actor, privilege: str, at_least: int = 0) -> Coverage:
@@ -287,7 +298,11 @@ class _Facts:
             )
             for alternative in ask.requirement.any_of or ((),)
         ]
-        return next((one for one in decisions if one.is_allowed), decisions[0])
+        allowed = next((one for one in decisions if one.is_allowed), None)
+        if allowed is not None:
+            return allowed
+        lists = limit_alternatives(one for decision in decisions for one in decision.missing_any)
+        return decisions[0]._replace(missing_any=lists)
 
     def relatives(self, ask: Ask) -> Relatives:
         """Return the resources of each relative that the question's requirement mentions."""

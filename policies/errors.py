@@ -3,10 +3,14 @@
 A refusal says everything that is wrong at once: all problems with their places, or all privileges that are missing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from policies.engine.alternatives import join_alternatives, sort_narrowest_first
 from policies.engine.errors import Problem
 from policies.engine.model import Missing
+
+#: How many alternatives the sentence of a refusal names.
+_MAX_NAMED = 3
 
 
 class PolicyAppError(Exception):
@@ -37,17 +41,33 @@ class Invalid(PolicyAppError):
 
 
 class Forbidden(PolicyAppError):
-    """The caller lacks these privileges, or nobody may do this (then nothing is listed and the detail says why)."""
+    """The caller lacks these privileges, or nobody may do this (then nothing is listed and the detail says why).
+
+    `missing` is the shortest list that would be enough, `missing_any` every such list, the narrowest first.
+    """
 
     code = "forbidden"
     status = 403
 
-    def __init__(self, missing: Sequence[Missing], detail: str = "") -> None:
+    def __init__(
+        self, missing: Sequence[Missing], detail: str = "", *, missing_any: Iterable[Sequence[Missing]] = ()
+    ) -> None:
         self.missing = tuple(missing)
-        named = ", ".join(
-            f"{item.privilege} on {item.entity}" if item.entity else item.privilege for item in self.missing
-        )
+        lists = [tuple(one) for one in missing_any] or [self.missing]
+        self.missing_any = sort_narrowest_first(one for one in lists if one)
+        named = ", or ".join(_name_all(one) for one in self.missing_any[:_MAX_NAMED])
         super().__init__(detail or (f"Missing: {named}." if named else "This is not allowed."))
+
+    @classmethod
+    def join(cls, refusals: Iterable["Forbidden"]) -> "Forbidden":
+        """Return the refusal of several changes that are made together or not at all."""
+        several = list(refusals)
+        missing = dict.fromkeys(lack for one in several for lack in one.missing)
+        return cls(tuple(missing), missing_any=join_alternatives([one.missing_any for one in several]))
+
+
+def _name_all(lacking: Iterable[Missing]) -> str:
+    return ", ".join(f"{item.privilege} on {item.entity}" if item.entity else item.privilege for item in lacking)
 
 
 class NotFound(PolicyAppError):

@@ -25,7 +25,7 @@ from policies import queries as people
 from policies.authority import SYSTEM
 from policies.engine.families.cdap_names import INSTANCE_URN
 from policies.engine.model import Actor
-from policies.errors import Conflict, Forbidden, Invalid
+from policies.errors import Conflict, Invalid
 from policies.models import PolicyVersion
 from policies.queries import relations
 from policies.services import aspects as people_aspects
@@ -131,9 +131,8 @@ def _names(entry: Any, urn: str) -> bool:
 
 
 def _require_removal(urn: Urn, *, by: Actor) -> None:
-    missing = authority.missing_many(by=by, asks=needs.removal(urn))
-    if missing:
-        raise Forbidden(missing)
+    if refusal := authority.find_refusal(by=by, asks=needs.removal(urn)):
+        raise refusal
 
 
 def _record_removal(rows: Sequence[Entity], *, by: str, door: str) -> None:

@@ -132,7 +132,7 @@ def _create(read: Read, entity: CdapName, actor: Actor, *, by: Actor, door: str)
     with change(by=by, door=door) as doing:
         decision = _decide(read, entity, actor)
         if not decision.is_allowed:
-            raise Forbidden(decision.missing)
+            raise authority.refusal_of(decision)
         if known := sorted(_known(read.made)):
             raise Conflict(f"There is already an entity {known[0]}.")
         _check_named(read, entity)
@@ -174,7 +174,7 @@ def _allowed(read: Read, entity: CdapName, actor: Actor) -> Decision:
     if not _known([entity.urn]) and (decision.is_allowed or _could_list(entity, actor)):
         raise NotFound(f"There is no entity {entity.urn}.")
     if not decision.is_allowed:
-        raise Forbidden(decision.missing)
+        raise authority.refusal_of(decision)
     return decision
 
 

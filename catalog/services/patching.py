@@ -17,7 +17,7 @@ from policies.authority import Ask, Asked
 from policies.engine.errors import Problem
 from policies.engine.families import datahub
 from policies.engine.model import Actor
-from policies.errors import Forbidden, Invalid
+from policies.errors import Invalid
 
 #: Longest document that patches may make of one, in bytes: what a body can bring at once.
 LONGEST = 16 * 1024 * 1024
@@ -76,6 +76,5 @@ def _require_reading(urns: Collection[Urn], *, by: Actor, is_open: bool) -> None
     reading = datahub.groups()["entity.read"]
     guarded = sorted((urn.text, urn.type) for urn in urns if not (is_open and urn.type not in PEOPLE_TYPES))
     asks = [Ask(reading, Asked(*one)) for one in guarded]
-    missing = authority.missing_many(by=by, asks=asks) if asks else ()
-    if missing:
-        raise Forbidden(missing)
+    if refusal := authority.find_refusal(by=by, asks=asks):
+        raise refusal

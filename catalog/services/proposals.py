@@ -21,7 +21,7 @@ from policies import authority
 from policies import queries as people
 from policies.authority import Ask
 from policies.engine.errors import Problem
-from policies.engine.model import Actor, Missing
+from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid
 from policies.models import PolicyVersion
 from policies.services import aspects as people_aspects
@@ -78,11 +78,11 @@ def apply(
             door=door,
             now=now,
         )
-        missing = _missing(ours, ledger, noted, by=by, is_open=is_open)
+        refused = _find_refusal(ours, ledger, noted, by=by, is_open=is_open)
         theirs, problems = _creations(theirs)
-        missing += _write_people(theirs, by=by, door=door)
-        if missing:
-            raise Forbidden(tuple(dict.fromkeys(missing)))
+        refusals = [one for one in (refused, _write_people(theirs, by=by, door=door)) if one is not None]
+        if refusals:
+            raise Forbidden.join(refusals)
         if problems:
             raise Invalid(problems)
         touched = _write(ours, ledger, noted)
@@ -97,16 +97,16 @@ def _is_of_people(item: Item) -> bool:
     return (item.urn.type, item.aspect) in people_aspects.OWNED
 
 
-def _missing(
+def _find_refusal(
     items: Sequence[Item], ledger: Ledger, noted: Mapping[str, Ids], *, by: Actor, is_open: bool
-) -> list[Missing]:
+) -> Forbidden | None:
     known = ledger.stored | _known_people(items)
     guarded = [item for item in items if not (is_open and item.urn.type not in urn_room.PEOPLE_TYPES)]
     with_constraints = settings.MCP_VALIDATION_PRIVILEGE_CONSTRAINTS
     asks: list[Ask] = needs.asks(guarded, ledger, known=known, with_constraints=with_constraints)
     if not is_open:
         asks += [needs.registration(urn_room.parse(urn), is_known=urn in known) for urn in noted]
-    return list(authority.missing_many(by=by, asks=_once(asks))) if asks else []
+    return authority.find_refusal(by=by, asks=_once(asks))
 
 
 def _once(asks: Sequence[Ask]) -> list[Ask]:
@@ -152,10 +152,10 @@ def _creations(items: Sequence[Item]) -> tuple[list[Item], list[Problem]]:
 _MAKING = (ChangeType.CREATE, ChangeType.CREATE_ENTITY)
 
 
-def _write_people(items: Sequence[Item], *, by: Actor, door: str) -> list[Missing]:
-    """Hand over what belongs to `policies`; return what the actor lacks for it."""
+def _write_people(items: Sequence[Item], *, by: Actor, door: str) -> Forbidden | None:
+    """Hand over what belongs to `policies`; return the refusal that names what the actor lacks for it, if any."""
     if not items:
-        return []
+        return None
     changes = [
         people_aspects.AspectChange(
             urn=item.urn.text,
@@ -172,8 +172,8 @@ def _write_people(items: Sequence[Item], *, by: Actor, door: str) -> list[Missin
     except Forbidden as error:
         if not error.missing:
             raise
-        return list(error.missing)
-    return []
+        return error
+    return None
 
 
 def _placed(problem: Problem, items: Sequence[Item]) -> Problem:

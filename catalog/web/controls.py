@@ -12,7 +12,7 @@ from catalog.services import needs
 from catalog.services.annotations import DESCRIPTIONS
 from catalog.web.subject import Subject
 from policies import authority
-from policies.engine.model import Missing
+from policies.errors import Forbidden
 
 _ASSETS = frozenset(
     {
@@ -80,10 +80,10 @@ def is_possible(what: str, type_: str) -> bool:
     return what in _possible(type_)
 
 
-def missing(subject: Subject, what: str) -> tuple[Missing, ...]:
-    """Return what the reader lacks for an edit; nothing when they may."""
+def find_refusal(subject: Subject, what: str) -> Forbidden | None:
+    """Return the refusal of an edit, naming what the reader lacks; None when they may."""
     urn = urns.parse(subject.entity.urn)
-    return authority.missing_many(by=subject.by, asks=[needs.editing(urn, CONTROLS[what].aspect_of(urn.type))])
+    return authority.find_refusal(by=subject.by, asks=[needs.editing(urn, CONTROLS[what].aspect_of(urn.type))])
 
 
 def _possible(type_: str) -> Iterable[str]:

@@ -31,9 +31,8 @@ def edit(request: HttpRequest, what: str, urn: str) -> HttpResponse:
     subject = Subject.of(request, urn)
     if not controls.is_possible(what, subject.entity.type):
         raise NotFound("This cannot be edited on such an entity.")
-    lacking = controls.missing(subject, what)
-    if lacking:
-        raise Forbidden(lacking)
+    if refusal := controls.find_refusal(subject, what):
+        raise refusal
     editor = editor_of(what, subject)
     if request.method != "POST":
         return _page(request, subject, what, editor, seen=_mark(subject, what))
@@ -104,7 +103,10 @@ def _mark(subject: Subject, what: str) -> str:
 def _lacking(refusal: Forbidden) -> list[str]:
     """Return what is missing in sentences; a constraint on tags refuses a change that its privilege allows."""
     known = vocabulary.datahub()
-    names = [info.display if (info := known.get(need.privilege)) else need.privilege for need in refusal.missing]
-    if not names:
+    lists = [
+        ", ".join(info.display if (info := known.get(need.privilege)) else need.privilege for need in lacking)
+        for lacking in refusal.missing_any
+    ]
+    if not lists:
         return [refusal.detail]
-    return [f"Your privileges do not cover this change. Missing: {', '.join(dict.fromkeys(names))}."]
+    return [f"Your privileges do not cover this change. Missing: {', or '.join(dict.fromkeys(lists))}."]

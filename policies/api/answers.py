@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from policies import explaining, store
 from policies.engine import explain
+from policies.engine.alternatives import sort_narrowest_first
 from policies.engine.families.cdap import Resultant
 from policies.engine.model import Code, Decision, Missing
 
@@ -80,7 +81,10 @@ class DecisionOut(serializers.Serializer[Any]):
     policy_version = serializers.IntegerField(min_value=0)
     reasons = ReasonOut(many=True)
     code = serializers.ChoiceField([code.value for code in Code])
-    missing = MissingOut(many=True)
+    missing = MissingOut(many=True, help_text="Every privilege that is lacking; of alternatives, the shortest list.")
+    missing_any = serializers.ListField(
+        child=MissingOut(many=True), help_text="Every list that would be enough, the narrowest first."
+    )
     restrictions = SliceOut(many=True, allow_null=True)
     resultant = ResultantOut(many=True)
     nearest = NearOut(many=True, required=False, help_text="Only with explain.")
@@ -133,6 +137,7 @@ def shown(
         "reasons": [_reason(one) for one in reasons],
         "code": decision.code.value,
         "missing": lacking(decision.missing),
+        "missing_any": [lacking(one) for one in sort_narrowest_first(decision.missing_any)],
         "restrictions": _restrictions(decision),
         "resultant": granted(resultant) if decision.is_allowed else [],
     }

@@ -64,13 +64,22 @@ class ProblemOut(serializers.Serializer[Any]):
     errors = MistakeOut(  # type: ignore[assignment]  # the base has a property of this name
         many=True, required=False, help_text="With 400: everything that is wrong."
     )
-    missing = LackingOut(many=True, required=False, help_text="With 403: every privilege that is lacking.")
+    missing = LackingOut(
+        many=True,
+        required=False,
+        help_text="With 403: every privilege that is lacking; of alternatives, the shortest list.",
+    )
+    missing_any = serializers.ListField(
+        child=LackingOut(many=True),
+        required=False,
+        help_text="With 403: every list of privileges that would be enough, the narrowest first.",
+    )
 
 
 REASONS = {
     400: "What was sent is wrong; `errors` names every problem.",
     401: "Nobody is signed in, or the token is no good.",
-    403: "The caller may not do this; `missing` names the privileges.",
+    403: "The caller may not do this; `missing` and `missing_any` name the privileges.",
     404: "There is no such object.",
     405: "The path does not know this method.",
     406: "The answer cannot be had in a media type that the caller accepts.",

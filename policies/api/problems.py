@@ -1,7 +1,7 @@
 """Every refusal as application/problem+json (RFC 9457), whoever raised it."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +16,7 @@ from rest_framework.settings import api_settings
 
 from policies.engine.errors import MissingFact, Problem, UnknownOperation
 from policies.engine.families.document import escape
+from policies.engine.model import Missing
 from policies.errors import Forbidden, Invalid, PolicyAppError
 
 log = logging.getLogger(__name__)
@@ -56,9 +57,13 @@ def refusal_body(error: PolicyAppError | ValidationError) -> Body:
     if isinstance(error, Invalid):
         return invalid_body(list(error.problems))
     if isinstance(error, Forbidden):
-        missing = [{"entity": one.entity, "privilege": one.privilege} for one in error.missing]
-        return body_of(error.status, error.detail, code=error.code, missing=missing)
+        lists = [_lacking(one) for one in error.missing_any]
+        return body_of(error.status, error.detail, code=error.code, missing=_lacking(error.missing), missing_any=lists)
     return body_of(error.status, error.detail, code=error.code)
+
+
+def _lacking(missing: Iterable[Missing]) -> list[Body]:
+    return [{"entity": one.entity, "privilege": one.privilege} for one in missing]
 
 
 def exception_handler(error: Exception, _context: Mapping[str, Any]) -> Response | None:
@@ -103,7 +108,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a refusal outside of the API's views."""
     if not _is_api(request):
         return defaults.permission_denied(request, exception)
-    return _plain(body_of(HTTPStatus.FORBIDDEN, str(exception), code="forbidden", missing=[]))
+    return _plain(body_of(HTTPStatus.FORBIDDEN, str(exception), code="forbidden", missing=[], missing_any=[]))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -148,7 +153,9 @@ def _django_body(error: Exception) -> Body | None:
         case Http404():
             return body_of(HTTPStatus.NOT_FOUND, "There is nothing at this path.", code="not_found")
         case PermissionDenied():
-            return body_of(HTTPStatus.FORBIDDEN, str(error) or "This is not allowed.", code="forbidden", missing=[])
+            return body_of(
+                HTTPStatus.FORBIDDEN, str(error) or "This is not allowed.", code="forbidden", missing=[], missing_any=[]
+            )
         case RequestDataTooBig():
             return body_of(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large.")
         case SuspiciousOperation() | MultiPartParserError() | UnreadablePostError():
@@ -161,5 +168,5 @@ def _framework_body(error: APIException) -> Body:
     codes = error.get_codes()
     members: Body = {"code": codes} if isinstance(codes, str) else {}
     if error.status_code == HTTPStatus.FORBIDDEN:
-        members["missing"] = []
+        members |= {"missing": [], "missing_any": []}
     return body_of(error.status_code, str(error.detail), **members)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from policies.engine import provisos
+from policies.engine.alternatives import join_alternatives, limit_alternatives
 from policies.engine.matching import Resource, resource_tokens
 from policies.engine.model import (
     SYSTEM_ACTOR,
@@ -64,7 +65,8 @@ def decide_requirement(
 ) -> Decision:
     """Answer whether the actor meets one of the alternatives of a requirement.
 
-    A refusal names what is missing: of several alternatives, those of the one that lacks least.
+    A refusal names what is missing: of several alternatives, those of the one that lacks least, and beside them those
+    of every alternative.
     """
     if actor.urn == SYSTEM_ACTOR or not actor.is_active:
         return decide(snapshot, Question(actor, ""))
@@ -133,18 +135,18 @@ class _Asker:
             if refused is None or decision.code is Code.EXPLICIT_DENY:
                 refused = decision
         refused = refused or Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=self.snapshot.version)
-        lacking = tuple(Missing(resource.urn or None if resource else None, name) for name in need.privileges[:1])
-        return refused._replace(missing=lacking)
+        return _with_missing(refused, need, resource.urn or None if resource else None)
 
     def _lacking(self, need: Need, decisions: list[Decision]) -> Decision:
         refused = [decision for decision in decisions if not decision.is_allowed]
-        if need.quantifier is Quantifier.ANY:
-            refused = refused[:1]
+        if refused and need.quantifier is Quantifier.ANY:
+            lists = limit_alternatives(one for decision in refused for one in decision.missing_any)
+            return refused[0]._replace(missing_any=lists)
         if refused:
             return _lacking_all(refused)
         self_urn = next((resource.urn or None for resource in self.relatives.get(SELF, ()) if resource), None)
-        lacking = tuple(Missing(self_urn, privilege) for privilege in need.privileges[:1])
-        return Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=self.snapshot.version, missing=lacking)
+        refusal = Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=self.snapshot.version)
+        return _with_missing(refusal, need, self_urn)
 
 
 @lru_cache(maxsize=16)
@@ -153,13 +155,18 @@ def _nobody_allows(version: int) -> Decision:
     return Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=version)
 
 
+def _with_missing(refused: Decision, need: Need, urn: str | None) -> Decision:
+    lacking = tuple(Missing(urn, privilege) for privilege in need.privileges)
+    return refused._replace(missing=lacking[:1], missing_any=tuple((one,) for one in lacking))
+
+
 def _lacking_all(refused: list[Decision]) -> Decision:
     """Return the refusal of several together, with what is missing for any of them; a deny is told first."""
     if len(refused) == 1:
         return refused[0]
     missing = tuple(dict.fromkeys(lack for decision in refused for lack in decision.missing))
     first = next((one for one in refused if one.code is Code.EXPLICIT_DENY), refused[0])
-    return first._replace(missing=missing)
+    return first._replace(missing=missing, missing_any=join_alternatives([one.missing_any for one in refused]))
 
 
 def _together(snapshot: Snapshot, answers: list[Decision]) -> Decision:
@@ -190,7 +197,10 @@ def _refused(snapshot: Snapshot, refusals: list[list[Decision]]) -> Decision:
             lists.append(_lacking_all(refused))
     if not lists:
         return Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=snapshot.version)
-    return min(lists, key=lambda decision: len(decision.missing))
+    shortest = min(lists, key=lambda decision: len(decision.missing))
+    if len(lists) == 1:
+        return shortest
+    return shortest._replace(missing_any=limit_alternatives(one for decision in lists for one in decision.missing_any))
 
 
 def _slices(actor: Actor, allows: tuple[Statement, ...]) -> tuple[Slice, ...] | None:

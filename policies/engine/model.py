@@ -117,9 +117,10 @@ class StatementSource(Protocol):
 class Decision(NamedTuple):
     """The answer: yes or no, because of these statements, under these restrictions, at this policy version.
 
-    `slices` is None when reading is not restricted. The deciding statements are kept as numbers and looked up when
-    somebody reads them, because most callers only want the answer. A tuple and not a dataclass, because making a frozen
-    dataclass would be a tenth of the cost of deciding.
+    `slices` is None when reading is not restricted. `missing` is the shortest list of privileges that would have let a
+    refusal pass, `missing_any` all such lists in the order of the requirement (a bounded number). The deciding
+    statements are kept as numbers and looked up when somebody reads them, because most callers only want the answer.
+    A tuple and not a dataclass, because making a frozen dataclass would be a tenth of the cost of deciding.
     """
 
     is_allowed: bool
@@ -130,6 +131,7 @@ class Decision(NamedTuple):
     source: StatementSource | None = None
     bits: int = 0
     granted: tuple[Statement, ...] = ()
+    missing_any: tuple[tuple[Missing, ...], ...] = ()
 
     @property
     def statements(self) -> tuple[Statement, ...]:

@@ -43,8 +43,8 @@ def apply(*, changes: Sequence[AspectChange], by: Actor, door: str = "gms") -> N
         batch = Batch(changes, doing)
         batch.read()
         batch.plan()
-        if missing := authority.missing_many(by=by, asks=batch.asks):
-            raise Forbidden(missing)
+        if refusal := authority.find_refusal(by=by, asks=batch.asks):
+            raise refusal
         for one in changes:
             if (one.entity_type, one.name) == (ROLE, documents.ROLE_INFO):
                 _write_role(one, by=by, door=door)

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group
 from policies import authority
 from policies.authority import Ask, Asked
 from policies.engine.model import Actor
-from policies.errors import Conflict, Forbidden, NotFound
+from policies.errors import Conflict, NotFound
 from policies.models import GroupProfile, Membership, User, Verb, documents
 from policies.models.fields import is_storable
 from policies.models.people import GROUP_PREFIX, NAME_LENGTH, django_group_name
@@ -195,8 +195,8 @@ def _joinable(groups: Sequence[str], by: Actor) -> list[GroupProfile]:
     checks.finish()
     requirement = needs.group_members()
     asks = [Ask(requirement, Asked(urn, TYPE)) for urn in rows]
-    if missing := authority.missing_many(by=by, asks=asks):
-        raise Forbidden(missing)
+    if refusal := authority.find_refusal(by=by, asks=asks):
+        raise refusal
     return [rows[urn] for urn in dict.fromkeys(groups)]
 
 

@@ -10,6 +10,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from policies.engine.families import vocabulary
+from policies.engine.model import Missing
 from policies.errors import Forbidden, PolicyAppError
 
 _TITLES = {
@@ -46,18 +47,18 @@ class RefusalPages:
 
 
 def refused(refusal: Forbidden) -> dict[str, object]:
-    """Return what the page of a refusal shows: each missing privilege in words, and the way to Why."""
-    if not refusal.missing:
+    """Return what the page of a refusal shows: each list of missing privileges in words, and the way to Why."""
+    if not refusal.missing_any:
         return {"reason": refusal.detail}
-    known = vocabulary.datahub()
-    missing = [
-        {
-            "privilege": need.privilege,
-            "entity": need.entity,
-            "display": info.display if (info := known.get(need.privilege)) else "",
-        }
-        for need in refusal.missing
-    ]
-    first = refusal.missing[0]
+    first = refusal.missing_any[0][0]
     query = {"privilege": first.privilege, **({"resource": first.entity} if first.entity else {})}
-    return {"missing": missing, "why_url": f"{reverse('why')}?{urlencode(query)}"}
+    return {
+        "missing": [_describe(need) for need in refusal.missing],
+        "missing_any": [[_describe(need) for need in lacking] for lacking in refusal.missing_any],
+        "why_url": f"{reverse('why')}?{urlencode(query)}",
+    }
+
+
+def _describe(need: Missing) -> dict[str, str | None]:
+    info = vocabulary.datahub().get(need.privilege)
+    return {"privilege": need.privilege, "entity": need.entity, "display": info.display if info else ""}

@@ -34,6 +34,7 @@ def test_a_caller_asks_about_itself(client_of, tagging):
         "reasons": [{"policy": tagging, "name": "tagging", "statement": 0, "effect": "allow", "because": ""}],
         "code": "allowed",
         "missing": [],
+        "missing_any": [],
         "restrictions": None,
         "resultant": [],
     }
@@ -43,6 +44,18 @@ def test_a_refusal_is_an_answer(client_of):
     body = client_of("jo").post("/api/v1/authorize", EDIT_TAGS).json()
     assert (body["decision"], body["code"]) == ("DENY", "implicit_deny")
     assert body["missing"] == [{"entity": SALES, "privilege": "EDIT_ENTITY_TAGS"}]
+    assert body["missing_any"] == [body["missing"]]
+
+
+def test_a_refusal_names_every_alternative_the_narrowest_first(client_of):
+    asked = {"any_of": [["EDIT_ENTITY"], ["MANAGE_POLICIES"], ["EDIT_ENTITY_TAGS"]], "resource": {"urn": SALES}}
+    body = client_of("jo").post("/api/v1/authorize", asked).json()
+    assert body["missing"] == [{"entity": SALES, "privilege": "EDIT_ENTITY"}]
+    assert [[need["privilege"] for need in one] for one in body["missing_any"]] == [
+        ["EDIT_ENTITY_TAGS"],
+        ["EDIT_ENTITY"],
+        ["MANAGE_POLICIES"],
+    ]
 
 
 def test_both_spellings_of_the_path(client_of):

@@ -291,3 +291,21 @@ def test_what_is_missing_says_entity_and_privilege(holding: Holding) -> None:
     with pytest.raises(Forbidden) as refusal:
         tell(said(DATASET, "status", {}), by=holding("VIEW_ENTITY_PAGE"))
     assert refusal.value.missing == (Missing(DATASET, "CREATE_ENTITY"),)
+    assert refusal.value.missing_any == ((Missing(DATASET, "CREATE_ENTITY"),), (Missing(DATASET, "EDIT_ENTITY"),))
+
+
+def test_several_changes_name_what_is_enough_for_all_of_them(holding: Holding) -> None:
+    tell(said(DATASET, "status", {}))
+    with pytest.raises(Forbidden) as refusal:
+        tell(
+            said(DATASET, "globalTags", tags()),
+            said(DATASET, "domains", {"domains": [SALES]}),
+            by=holding("VIEW_ENTITY_PAGE"),
+        )
+    assert [[lack.privilege for lack in one] for one in refusal.value.missing_any] == [
+        ["EDIT_ENTITY_TAGS", "EDIT_DOMAINS_PRIVILEGE"],
+        ["EDIT_ENTITY"],
+    ]
+    assert refusal.value.detail == (
+        f"Missing: EDIT_ENTITY_TAGS on {DATASET}, EDIT_DOMAINS_PRIVILEGE on {DATASET}, or EDIT_ENTITY on {DATASET}."
+    )

@@ -142,7 +142,12 @@ def test_the_table_names_every_page():
 
 def test_a_refused_form_names_the_missing_privilege(shelves):
     answer = shelves("outsider").get(form("tags", ORDERS))
-    assert [need["privilege"] for need in answer.context["missing"]] == ["EDIT_ENTITY"]
+    named = [[need["privilege"] for need in lacking] for lacking in answer.context["missing_any"]]
+    assert named == [["EDIT_ENTITY_TAGS"], ["EDIT_ENTITY"]]
+    text = answer.content.decode()
+    assert "any one of these" in text
+    assert text.index("EDIT_ENTITY_TAGS") < text.index("EDIT_ENTITY</code>")
+    assert "privilege=EDIT_ENTITY_TAGS" in answer.context["why_url"]
     assert quote(ORDERS, safe="") in answer.context["why_url"]
 
 

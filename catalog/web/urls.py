@@ -2,7 +2,19 @@
 
 from django.urls import path
 
-from catalog.web import browse, edits, entity, external_roles, grants, operations, patterns, picking, restrictions, tree
+from catalog.web import (
+    browse,
+    datahub_addresses,
+    edits,
+    entity,
+    external_roles,
+    grants,
+    operations,
+    patterns,
+    picking,
+    restrictions,
+    tree,
+)
 from catalog.web.reports import asked, asking, assertions, comparing, findings, results, runs
 
 urlpatterns = [
@@ -35,4 +47,6 @@ urlpatterns = [
     path("reports/runs/<uuid:id>/compare", comparing.compare, name="report-compare"),
     path("reports/runs/<uuid:id>/tables/<slug:name>", results.table, name="report-table"),
     path("reports/runs/<uuid:id>/tables/<slug:name>.<slug:ending>", results.file, name="report-file"),
+    # The last: no address of ours may be taken by one of DataHub's.
+    *datahub_addresses.urlpatterns,
 ]

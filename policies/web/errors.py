@@ -4,10 +4,11 @@ from collections.abc import Callable
 from http import HTTPStatus
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import is_valid_path, reverse
+from django.utils.encoding import escape_uri_path, iri_to_uri
 
 from policies.engine.families import vocabulary
 from policies.engine.model import Missing
@@ -27,8 +28,11 @@ class RefusalPages:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Pass the request on."""
-        return self.get_response(request)
+        """Pass the request on; an address that leads nowhere only because of a slash at its end is redirected."""
+        response = self.get_response(request)
+        if response.status_code == HTTPStatus.NOT_FOUND and request.path_info.endswith("/"):
+            return redirect_without_slash(request) or response
+        return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Return the page of a refusal, or None for anything that was not anticipated."""
@@ -44,6 +48,24 @@ class RefusalPages:
             return render(request, "404.html", {"reason": exception.detail}, status=status)
         context = {"code": status.value, "title": _TITLES.get(status, "This was refused"), "reason": exception.detail}
         return render(request, "400.html", context, status=status)
+
+
+def redirect_without_slash(request: HttpRequest) -> HttpResponse | None:
+    """Return a redirect to the same address without the slashes at its end, or None where there is no such address.
+
+    The method and the body are kept (307) where the request may change something.
+    """
+    # Addresses of the API and of Django's admin site are spelt with a slash: a view that answered meant what it said.
+    is_answered = request.resolver_match is not None and request.path_info.startswith(("/api/", "/admin/"))
+    if is_answered or not is_valid_path(request.path_info.rstrip("/")):
+        return None
+    # More than one slash at the beginning would be read as the name of another host.
+    address = "/" + request.path.strip("/")
+    query = request.META.get("QUERY_STRING", "")
+    return HttpResponseRedirect(
+        f"{escape_uri_path(address)}{'?' if query else ''}{iri_to_uri(query)}",
+        preserve_request=request.method not in ("GET", "HEAD"),
+    )
 
 
 def refused(refusal: Forbidden) -> dict[str, object]:

@@ -84,7 +84,7 @@ def around(request: HttpRequest) -> dict[str, Any]:
     shown = _shown(actor_of(request))
     menu = [(label, [_entry(link, request) for link in links if link in shown]) for label, links in SETTINGS]
     # Settings lead to the first of their pages that somebody may use.
-    first = next((link for _, links in SETTINGS for link in links if link in shown), None)
+    first = _find_first_setting(shown)
     main = [link for link in NAVIGATION if link in shown]
     if first is not None:
         main.append(replace(first, label="Settings", icon="settings", is_active_below="/settings/"))
@@ -100,6 +100,23 @@ def around(request: HttpRequest) -> dict[str, Any]:
         "policies_version": store.current().version,
         "shows_external_roles": settings.SHOW_ACCESS_MANAGEMENT,
     }
+
+
+def find_settings_url(request: HttpRequest, *, section: str = "") -> str | None:
+    """Return the address of the first page of the settings that the caller may use, or None where there is none.
+
+    `section` is a label of `SETTINGS`; a section without a page that the caller may use gives the first page of all.
+    """
+    shown = _shown(actor_of(request))
+    first = (section and _find_first_setting(shown, section)) or _find_first_setting(shown)
+    return reverse(first.route) if first else None
+
+
+def _find_first_setting(shown: frozenset[Link], section: str = "") -> Link | None:
+    return next(
+        (link for label, links in SETTINGS for link in links if link in shown and section in ("", label)),
+        None,
+    )
 
 
 def _shown(actor: Actor) -> frozenset[Link]:

@@ -38,6 +38,11 @@ def managed(address, status=200):
     return {address: (403, 403, 403, status)}
 
 
+def led(*addresses):
+    """Addresses that lead everybody who is signed in to another one."""
+    return dict.fromkeys(addresses, (302, 302, 302, 302))
+
+
 #: Route → address → what outsider, owner, steward and root get; anonymous is led to the sign-in page everywhere.
 TABLE = {
     "catalog": {"/catalog": (200, 200, 200, 200), "/catalog?q=orders&type=dataset": (200, 200, 200, 200)},
@@ -118,6 +123,26 @@ TABLE = {
     | managed(f"{run(READY)}/tables/people.json?q=some")
     | managed(f"{run(READY)}/tables/people.xml", 404)
     | managed(f"{run(FAILED)}/tables/people.csv", 404),
+    # Where these lead stands in tests/web/test_datahub_addresses.py.
+    "settings": led("/settings"),
+    "settings-section": led("/settings/permissions", "/settings/identities"),
+    "datahub-section": led("/permissions", "/identities"),
+    "datahub-policies": led("/policies"),
+    "datahub-settings-policies": led("/settings/policies"),
+    "datahub-permissions-policies": led("/permissions/policies"),
+    "datahub-settings-personal": led("/settings/personal"),
+    "datahub-datasets": led("/datasets"),
+    "datahub-glossary": led("/glossary"),
+    "datahub-domains": led("/domains"),
+    "datahub-authenticate": led("/authenticate"),
+    "datahub-search": led("/search"),
+    "datahub-search-kind": led("/search/dataset"),
+    "datahub-browse": led("/browse"),
+    "datahub-browse-kind": led("/browse/dataset/prod"),
+    "datahub-entity": led(f"/dataset/{ORDERS}", "/tag/urn:li:tag:none"),
+    "datahub-role": led(f"/role/{READER}"),
+    "datahub-user": led("/user/urn:li:corpuser:none"),
+    "datahub-group": led("/group/urn:li:corpGroup:none"),
 }
 
 

@@ -1,0 +1,97 @@
+"""Redirects from the addresses of DataHub's own web pages, so that people's links and bookmarks go on working.
+
+A redirect is made from the address alone: it is the same for an entity that is hidden, absent or there.
+"""
+
+import re
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path, re_path, reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_safe
+from django.views.generic import RedirectView
+
+from policies.guard import signed_in
+from policies.web import shell
+
+#: The first part of the address of an entity's page in DataHub's web application.
+ENTITY_PATHS = (
+    "application",
+    "businessTerm",
+    "chart",
+    "container",
+    "dashboard",
+    "dataProducts",
+    "dataset",
+    "domain",
+    "featureTables",
+    "features",
+    "glossaryNode",
+    "glossaryTerm",
+    "mlModelGroup",
+    "mlModels",
+    "mlPrimaryKeys",
+    "notebook",
+    "pipelines",
+    "platform",
+    "tag",
+    "tasks",
+)
+
+#: Where an entity's URN ends and the name of a tab of its page begins.
+_TAB = re.compile(r"(?<=\))/.*$|/[A-Z][A-Za-z ]*/?$")
+
+#: Pages of DataHub's settings, by what stands after /settings/: the section of our menu that they belong to.
+_SECTIONS = {"permissions": "Permissions", "identities": "Users & Groups"}
+
+
+@require_safe
+@signed_in
+def redirect_to_entity(_request: HttpRequest, urn: str, route: str = "entity") -> HttpResponse:
+    """Redirect to the page of the entity; a tab's name after the URN is left out."""
+    return redirect(route, urn=_TAB.sub("", urn))
+
+
+@require_safe
+@signed_in
+def redirect_to_search(request: HttpRequest, **_parts: str) -> HttpResponse:
+    """Redirect to the catalog with the words that were searched for; DataHub's filters are left out."""
+    query = request.GET.get("query", "").strip()
+    return redirect(reverse("catalog") + (f"?{urlencode({'q': query})}" if query not in ("", "*") else ""))
+
+
+@require_safe
+@signed_in
+def redirect_to_settings(request: HttpRequest, part: str = "") -> HttpResponse:
+    """Redirect to the first page of the settings, or of a section, that the caller may use, else to their profile."""
+    return redirect(shell.find_settings_url(request, section=_SECTIONS.get(part, "")) or reverse("profile"))
+
+
+def _page(address: str, route: str, **parts: str) -> URLPattern:
+    """Return the pattern of an address that leads to one page of ours."""
+    view = signed_in(RedirectView.as_view(pattern_name=route))
+    return path(address, view, parts, name=f"datahub-{address.replace('/', '-')}")
+
+
+urlpatterns = [
+    path("settings", redirect_to_settings, name="settings"),
+    re_path(r"^settings/(?P<part>permissions|identities)$", redirect_to_settings, name="settings-section"),
+    re_path(r"^(?P<part>permissions|identities)$", redirect_to_settings, name="datahub-section"),
+    _page("policies", "policies"),
+    _page("settings/policies", "policies"),
+    _page("permissions/policies", "policies"),
+    _page("settings/personal", "profile"),
+    _page("datasets", "catalog"),
+    _page("glossary", "catalog"),
+    _page("domains", "catalog-browse", way="domains"),
+    _page("authenticate", "home"),
+    path("search", redirect_to_search, name="datahub-search"),
+    path("search/<path:kind>", redirect_to_search, name="datahub-search-kind"),
+    path("browse", redirect_to_search, name="datahub-browse"),
+    path("browse/<path:kind>", redirect_to_search, name="datahub-browse-kind"),
+    re_path(rf"^(?:{'|'.join(ENTITY_PATHS)})/(?P<urn>urn:li:.+)$", redirect_to_entity, name="datahub-entity"),
+    path("role/<path:urn>", redirect_to_entity, {"route": "external-role"}, name="datahub-role"),
+    path("user/<path:urn>", redirect_to_entity, {"route": "user"}, name="datahub-user"),
+    path("group/<path:urn>", redirect_to_entity, {"route": "group"}, name="datahub-group"),
+]

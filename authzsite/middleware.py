@@ -81,15 +81,18 @@ def security_headers(get_response: Handler) -> Handler:
 
 
 def body_limit(get_response: Handler) -> Handler:
-    """Refuse bodies above the limit of their path with 413 before anything reads them.
+    """Refuse bodies above the limit of their path with 413, and bodies of unknown length with 411, before a view reads.
 
-    Django applies that limit only where a view asks for ``request.body``; parsers read the stream and pass it by. WSGI
-    gives a body no more than its declared length, so the header is enough.
+    Django applies its own limit only where a view asks for ``request.body``; parsers read the stream and pass it by.
+    No more of a body is ever read than its declared length, so the header is enough; one that is sent in chunks,
+    without that header, would be read as empty.
     """
 
     def handle(request: HttpRequest) -> HttpResponseBase:
-        limit = largest(request.path)
-        if declared_length(request) > limit:
+        length = declared_length(request)
+        if not length and request.META.get("HTTP_TRANSFER_ENCODING"):
+            return refusal(request, HTTPStatus.LENGTH_REQUIRED, "Send the body with its Content-Length.")
+        if length > settings.BODY_LIMIT and length > (limit := find_body_limit(request.path)):
             drain(request)
             return refusal(request, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is larger than {limit} bytes.")
         return get_response(request)
@@ -97,13 +100,10 @@ def body_limit(get_response: Handler) -> Handler:
     return handle
 
 
-def largest(path: str) -> int:
-    """Return how large a body at this path may be, in bytes."""
-    for prefix, limit in settings.BODY_LIMITS.items():
-        if path.startswith(prefix):
-            return limit
-    most: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    return most
+def find_body_limit(path: str) -> int:
+    """Return how large a body at this path may be, in bytes; never less than BODY_LIMIT."""
+    limits: dict[str, int] = settings.BODY_LIMITS
+    return next((limit for prefix, limit in limits.items() if path.startswith(prefix)), settings.BODY_LIMIT)
 
 
 def drain(request: HttpRequest) -> None:

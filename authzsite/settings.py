@@ -73,12 +73,29 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W008",  # the proxy that ends TLS redirects; health checks behind it speak plain HTTP
     "security.W021",  # a place in the browsers' preload list is the owner of the domain's to ask for
 ]
-# One proposal batch may be 16 MiB; the margin keeps a body of exactly that size on the right side.
-DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024 + 64 * 1024
-# Other limits: whoever is not signed in sends little, and no provider sends more than a long list of members.
+# The largest body of any path, in bytes: a batch of proposals, and a file of policies.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
+# How large a body may be, in bytes, by the beginning of its path; the first that fits counts. Each is what the honest
+# use of the path needs, since what is sent is read whole before anything of it can be refused (docs/operations.md).
+BODY_LIMIT = 64 * 1024
 BODY_LIMITS: dict[str, int] = {
-    **dict.fromkeys(("/login", "/logIn", "/logout", "/reset", "/signup", "/signUp", "/auth/signUp"), 64 * 1024),
-    "/scim/": 8 * 1024 * 1024,
+    **dict.fromkeys(("/login", "/logIn", "/logout", "/reset", "/signup", "/signUp", "/auth/signUp"), BODY_LIMIT),
+    "/api/v1/authorize/batch": 4 * 1024 * 1024,
+    "/api/v1/authorize": BODY_LIMIT,
+    "/api/v1/policies/": 2 * 1024 * 1024,
+    "/api/v1/entities/": 4 * 1024 * 1024,
+    **dict.fromkeys(("/api/v1/reports/", "/api/v1/external-roles/", "/api/v1/groups/"), 2 * 1024 * 1024),
+    **dict.fromkeys(("/api/v1/roles/", "/api/v1/grants", "/api/v1/render"), 1024 * 1024),
+    "/api/v1/": BODY_LIMIT,
+    **dict.fromkeys(("/api/graphql", "/api/v2/graphql"), 1024 * 1024),
+    "/access/": 1024 * 1024,
+    "/scim/v2/Groups": 4 * 1024 * 1024,
+    "/scim/": 256 * 1024,
+    **dict.fromkeys(("/aspects", "/entities", "/openapi/v3/entity"), DATA_UPLOAD_MAX_MEMORY_SIZE),
+    **dict.fromkeys(("/openapi/", "/runs"), BODY_LIMIT),
+    "/settings/permissions/policies/import": DATA_UPLOAD_MAX_MEMORY_SIZE,
+    # The forms of the pages: a policy in the builder, a list of people, the text of the assertions.
+    "/": 2 * 1024 * 1024,
 }
 # How many calls in a minute one token and one address may make to the doors for programs, and how many attempts to sign
 # in one address may make; 0 sets no limit. authzsite.throttling says how they are counted.

@@ -6,7 +6,7 @@ A refusal says everything that is wrong at once: all problems with their places,
 from collections.abc import Iterable, Sequence
 
 from policies.engine.alternatives import join_alternatives, sort_narrowest_first
-from policies.engine.errors import Problem
+from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
 from policies.engine.model import Missing
 
 #: How many alternatives the sentence of a refusal names.
@@ -25,13 +25,13 @@ class PolicyAppError(Exception):
 
 
 class Invalid(PolicyAppError):
-    """The input is wrong in these places; nothing was stored."""
+    """The input is wrong in these places (the first MAX_PROBLEMS of them); nothing was stored."""
 
     code = "invalid"
     status = 400
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
+        self.problems = limit_problems(problems)
         super().__init__("; ".join(f"{problem.pointer or '/'}: {problem.detail}" for problem in self.problems))
 
     @classmethod
@@ -66,8 +66,10 @@ class Forbidden(PolicyAppError):
         return cls(tuple(missing), missing_any=join_alternatives([one.missing_any for one in several]))
 
 
-def _name_all(lacking: Iterable[Missing]) -> str:
-    return ", ".join(f"{item.privilege} on {item.entity}" if item.entity else item.privilege for item in lacking)
+def _name_all(lacking: Sequence[Missing]) -> str:
+    named = lacking[:MAX_PROBLEMS]
+    text = ", ".join(f"{item.privilege} on {item.entity}" if item.entity else item.privilege for item in named)
+    return text if len(lacking) == len(named) else f"{text} and {len(lacking) - len(named)} more"
 
 
 class NotFound(PolicyAppError):

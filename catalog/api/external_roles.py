@@ -48,9 +48,9 @@ class ExternalRoleIn(fields.Strict):
     description = fields.Text(required=False, allow_blank=True)
     type = fields.Text(max_length=64)
     request_url = fields.Text(required=False, allow_null=True, max_length=2000, help_text="http or https.")
-    users = serializers.ListField(child=fields.Urn(prefixes=(USER_PREFIX,)), required=False, max_length=_MOST)
-    groups = serializers.ListField(child=fields.Urn(prefixes=(GROUP_PREFIX,)), required=False, max_length=_MOST)
-    datasets = serializers.ListField(child=fields.Urn(), required=False, max_length=_MOST)
+    users = fields.List(child=fields.Urn(prefixes=(USER_PREFIX,)), required=False, max_length=_MOST)
+    groups = fields.List(child=fields.Urn(prefixes=(GROUP_PREFIX,)), required=False, max_length=_MOST)
+    datasets = fields.List(child=fields.Urn(), required=False, max_length=_MOST)
 
 
 class ExternalRoleChange(ExternalRoleIn):

@@ -83,7 +83,7 @@ class DecisionIn(fields.Strict):
 class DecisionsIn(DecisionIn):
     """What becomes of several findings."""
 
-    ids = serializers.ListField(child=fields.Whole(min_value=1), min_length=1, max_length=_MOST)
+    ids = fields.List(child=fields.Whole(min_value=1), min_length=1, max_length=_MOST)
 
 
 class ChangedOut(serializers.Serializer[Any]):

@@ -41,7 +41,7 @@ class TakenIn(fields.Strict):
 
     principal = fields.Urn(prefixes=_PREFIXES, help_text="A user, a group or a role.")
     entity = EntityField()
-    privileges = serializers.ListField(
+    privileges = fields.List(
         child=serializers.ChoiceField([*cdap.PRIVILEGES, cdap.ALL]),
         required=False,
         allow_empty=False,
@@ -58,7 +58,7 @@ class GrantIn(fields.Strict):
 
     principal = fields.Urn(prefixes=_PREFIXES, help_text="A user, a group or a role.")
     entity = EntityField()
-    privileges = serializers.ListField(
+    privileges = fields.List(
         child=serializers.ChoiceField([*cdap.PRIVILEGES, cdap.ALL]),
         allow_empty=False,
         max_length=100,
@@ -122,9 +122,8 @@ class Grants(Door):
             if len(data) > granting.MOST:
                 detail = f"At most {granting.MOST} grants may be sent at once."
                 raise Invalid.one(code="list.too_long", pointer="", detail=detail)
-            many = shape(data=data, many=True)
-            many.is_valid(raise_exception=True)
-            return shown(write(sent=[_sent(one) for one in many.validated_data], by=self.actor, door=DOOR) or ())
+            checked = fields.check_each(fields.checker(shape, is_partial=False), data)
+            return shown(write(sent=[_sent(one) for one in checked], by=self.actor, door=DOOR) or ())
         sent = _sent(fields.checked(shape, data))
         try:
             return shown(write(sent=[sent], by=self.actor, door=DOOR) or ())

@@ -25,7 +25,7 @@ class DeployedIn(fields.Strict):
     """What a deployment looks at beside the application."""
 
     artifact = fields.Urn(required=False, allow_null=True, help_text="What it is deployed from.")
-    programs = serializers.ListField(
+    programs = fields.List(
         child=fields.Urn(), required=False, max_length=LISTED, help_text="The programs that it brings."
     )
 

@@ -22,7 +22,7 @@ class RenderIn(VersionIn):
     actor = ActorIn(required=False, allow_null=True, help_text="Left out: the caller.")
     resource = ResourceIn()
     table = fields.Text(max_length=512)
-    columns = serializers.ListField(
+    columns = fields.List(
         child=fields.Text(max_length=255),
         required=False,
         allow_null=True,

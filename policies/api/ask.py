@@ -14,7 +14,8 @@ from policies.api.described import described
 from policies.api.lean import LeanDoor
 from policies.api.problems import refusal_body
 from policies.api.questions import BatchIn, GrantedIn, Question, QuestionIn, WhoIn
-from policies.errors import PolicyAppError, Unavailable
+from policies.engine.errors import MORE_PROBLEMS
+from policies.errors import Invalid, PolicyAppError, Unavailable
 from policies.guard import signed_in
 
 
@@ -165,12 +166,22 @@ def _each_explained(asked: Mapping[int, Question], at_least: int) -> dict[int, d
 
 
 def _each(sent: Sequence[Any]) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
-    """Check each question by itself; return the good ones and the problems, each by its place."""
+    """Check each question by itself; return the good ones and the problems, each by its place.
+
+    Raises Invalid where they are larger, or more of their parts are wrong, than one call may bring.
+    """
+    questions.check_size(sent)
     good: dict[int, dict[str, Any]] = {}
     bad: dict[int, dict[str, Any]] = {}
+    problems = 0
     for place, question in enumerate(sent):
         try:
             good[place] = questions.checked(question)
         except ValidationError as error:
-            bad[place] = {"error": refusal_body(error)}
+            refused = refusal_body(error)
+            bad[place] = {"error": refused}
+            problems += len(refused["errors"])
+            if problems > questions.BATCH:
+                detail = f"The questions up to this one have more than {questions.BATCH} problems; none was answered."
+                raise Invalid.one(code=MORE_PROBLEMS, pointer=f"/questions/{place}", detail=detail) from None
     return good, bad

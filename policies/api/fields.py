@@ -9,10 +9,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.settings import api_settings
 
+from policies.engine.errors import MAX_PROBLEMS, MORE_PROBLEMS, quote
 from policies.models.fields import URN_LENGTH
-
-#: How many unknown fields of one object are named.
-NAMED = 100
 
 #: Largest number a version column can hold.
 BIGGEST = 2**63 - 1
@@ -105,6 +103,56 @@ class ObjectId(Text):
         return found.lower()
 
 
+class List(serializers.ListField):
+    """A list of at most `max_length` members, which is looked at before any of them is.
+
+    What is wrong with members is collected up to MAX_PROBLEMS problems.
+    """
+
+    def __init__(self, *, max_length: int, **kwargs: Any) -> None:
+        super().__init__(max_length=max_length, **kwargs)
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        """Return the checked members; raises ValidationError for what is no list, or too long a one."""
+        if not isinstance(data, list):
+            self.fail("not_a_list", input_type=type(data).__name__)
+        if self.max_length is not None and len(data) > self.max_length:
+            raise ValidationError(f"This list has up to {self.max_length} members, not {len(data)}.", "max_length")
+        found: list[Any] = super().to_internal_value(data)
+        return found
+
+    def run_child_validation(self, data: list[Any]) -> list[Any]:
+        """Return the members, each checked; raises ValidationError with what is wrong with them."""
+        return check_each(self.child, data)
+
+
+def check_each(child: serializers.Field[Any, Any, Any, Any], data: list[Any]) -> list[Any]:
+    """Return the members of a list as `child` takes them; raises ValidationError, at most MAX_PROBLEMS deep in."""
+    found: list[Any] = []
+    errors: dict[Any, Any] = {}
+    count = 0
+    for index, item in enumerate(data):
+        try:
+            found.append(child.run_validation(item))
+        except ValidationError as error:
+            errors[index] = error.detail
+            count += _count(error.detail)
+        if count >= MAX_PROBLEMS:
+            detail = f"The members after /{index} were not looked at."
+            errors[api_settings.NON_FIELD_ERRORS_KEY] = [ErrorDetail(detail, MORE_PROBLEMS)]
+            break
+    if errors:
+        raise ValidationError(errors)
+    return found
+
+
+def _count(detail: Any) -> int:
+    """Return how many problems the errors of a field hold."""
+    if isinstance(detail, Mapping):
+        return sum(map(_count, detail.values()))
+    return sum(map(_count, detail)) if isinstance(detail, list) else 1
+
+
 class Json(serializers.JSONField):
     """Any JSON value, as it was sent: it was read from JSON, so it need not be tried whether it can be written."""
 
@@ -138,10 +186,11 @@ class Strict(serializers.Serializer[Any]):
         known = {field.field_name for field in self._writable_fields}
         unknown = [key for key in data if key not in known]
         found: dict[str, Any] = {
-            key: [ErrorDetail(f"There is no field {key!r} here.", "field.unknown")] for key in unknown[:NAMED]
+            key: [ErrorDetail(f"There is no field {quote(key)} here.", "field.unknown")]
+            for key in unknown[:MAX_PROBLEMS]
         }
-        if len(unknown) > NAMED:
-            detail = f"There are {len(unknown)} unknown fields here; the first {NAMED} are named."
+        if len(unknown) > MAX_PROBLEMS:
+            detail = f"There are {len(unknown)} unknown fields here; the first {MAX_PROBLEMS} are named."
             found[api_settings.NON_FIELD_ERRORS_KEY] = [ErrorDetail(detail, "field.unknown")]
         return found
 

@@ -49,8 +49,8 @@ class GroupIn(fields.Strict):
     name = fields.Text(max_length=1000)
     description = fields.Text(required=False, allow_blank=True)
     origin = serializers.ChoiceField(GroupProfile.Origin.choices, required=False)
-    members = serializers.ListField(child=fields.Urn(prefixes=(USER_PREFIX,)), required=False, max_length=10_000)
-    roles = serializers.ListField(child=fields.Urn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000)
+    members = fields.List(child=fields.Urn(prefixes=(USER_PREFIX,)), required=False, max_length=10_000)
+    roles = fields.List(child=fields.Urn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000)
 
 
 class GroupChange(GroupIn):
@@ -62,7 +62,7 @@ class GroupChange(GroupIn):
 class MembersIn(fields.Strict):
     """Users to add to a group, or to take out of it."""
 
-    members = serializers.ListField(child=fields.Urn(prefixes=(USER_PREFIX,)), max_length=10_000)
+    members = fields.List(child=fields.Urn(prefixes=(USER_PREFIX,)), max_length=10_000)
 
 
 class GroupFilters(Paged):

@@ -1,8 +1,9 @@
 """Every refusal as application/problem+json (RFC 9457), whoever raised it."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
+from itertools import islice
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
@@ -14,7 +15,14 @@ from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 
-from policies.engine.errors import MissingFact, Problem, UnknownOperation
+from policies.engine.errors import (
+    MAX_PROBLEMS,
+    MORE_PROBLEMS,
+    MissingFact,
+    Problem,
+    UnknownOperation,
+    limit_problems,
+)
 from policies.engine.families.document import escape
 from policies.engine.model import Missing
 from policies.errors import Forbidden, Invalid, PolicyAppError
@@ -22,9 +30,6 @@ from policies.errors import Forbidden, Invalid, PolicyAppError
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-
-#: How many problems one answer lists; the detail says how many there are.
-LISTED = 1000
 
 Body = dict[str, Any]
 
@@ -40,22 +45,23 @@ def body_of(status: int, detail: str, **members: Any) -> Body:
     }
 
 
-def invalid_body(problems: list[Problem]) -> Body:
-    """Return the body of a 400 that lists problems with their places."""
-    count = len(problems)
+def invalid_body(problems: Sequence[Problem]) -> Body:
+    """Return the body of a 400 that lists problems with their places, the first MAX_PROBLEMS of them."""
+    found = limit_problems(problems)
+    count = len(found)
     detail = "1 problem." if count == 1 else f"{count} problems."
-    if count > LISTED:
-        detail = f"{count} problems; the first {LISTED} are listed."
-    listed = [{"code": one.code, "pointer": one.pointer, "detail": one.detail} for one in problems[:LISTED]]
+    if any(one.code == MORE_PROBLEMS for one in found):
+        detail = f"More than {MAX_PROBLEMS} problems; the first are listed."
+    listed = [{"code": one.code, "pointer": one.pointer, "detail": one.detail} for one in found]
     return body_of(HTTPStatus.BAD_REQUEST, detail, title="Invalid input", errors=listed)
 
 
 def refusal_body(error: PolicyAppError | ValidationError) -> Body:
     """Return the body of an anticipated refusal, also for one question of a batch."""
     if isinstance(error, ValidationError):
-        return invalid_body(list(places(error.detail)))
+        return invalid_body(list(islice(places(error.detail), MAX_PROBLEMS + 1)))
     if isinstance(error, Invalid):
-        return invalid_body(list(error.problems))
+        return invalid_body(error.problems)
     if isinstance(error, Forbidden):
         lists = [_lacking(one) for one in error.missing_any]
         return body_of(error.status, error.detail, code=error.code, missing=_lacking(error.missing), missing_any=lists)

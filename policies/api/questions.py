@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.settings import api_settings
 
@@ -33,6 +32,10 @@ _OTHER_NAMES = {"corpuser": "user", "dataHubRole": "role"}
 BATCH = 10_000
 #: Most URNs of one list.
 LISTED = 1_000
+#: Most URNs beside the resources (sub-resources, related entities) and most members of any lists, in all questions of
+#: one call together.
+MAX_BESIDE = 10_000
+MAX_MEMBERS = 50_000
 #: Most columns of one table.
 COLUMNS = 10_000
 
@@ -50,9 +53,7 @@ class ResourceIn(fields.Strict):
     project = fields.ObjectId(required=False, allow_null=True)
     parent = fields.Urn(required=False, allow_null=True)  # type: ignore[assignment]  # the base has one
     branch = fields.Text(required=False, allow_null=True, max_length=255)
-    columns = serializers.ListField(
-        child=fields.Text(max_length=255), required=False, allow_null=True, max_length=COLUMNS
-    )
+    columns = fields.List(child=fields.Text(max_length=255), required=False, allow_null=True, max_length=COLUMNS)
     path = fields.Text(required=False, allow_null=True, max_length=4096)
 
     def contradictions(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,13 +70,13 @@ class ResourceIn(fields.Strict):
 class RelatedIn(fields.Strict):
     """Further entities that an operation looks at."""
 
-    domains = serializers.ListField(child=fields.Urn(), required=False, max_length=LISTED)
-    assets = serializers.ListField(child=fields.Urn(), required=False, max_length=LISTED)
-    subjects = serializers.ListField(child=fields.Urn(), required=False, max_length=LISTED)
+    domains = fields.List(child=fields.Urn(), required=False, max_length=LISTED)
+    assets = fields.List(child=fields.Urn(), required=False, max_length=LISTED)
+    subjects = fields.List(child=fields.Urn(), required=False, max_length=LISTED)
     product = fields.Urn(required=False)
     parent = fields.Urn(required=False)  # type: ignore[assignment]  # the base has one
     artifact = fields.Urn(required=False, allow_null=True)
-    programs = serializers.ListField(child=fields.Urn(), required=False, max_length=LISTED)
+    programs = fields.List(child=fields.Urn(), required=False, max_length=LISTED)
 
 
 class ActorIn(fields.Urn):
@@ -96,8 +97,8 @@ class QuestionIn(VersionIn):
 
     actor = ActorIn(required=False, allow_null=True, help_text="Left out: the caller.")
     privilege = fields.Text(required=False, allow_null=True, max_length=255)
-    any_of = serializers.ListField(
-        child=serializers.ListField(child=fields.Text(max_length=255), max_length=LISTED),
+    any_of = fields.List(
+        child=fields.List(child=fields.Text(max_length=255), max_length=LISTED),
         required=False,
         allow_null=True,
         max_length=LISTED,
@@ -105,7 +106,7 @@ class QuestionIn(VersionIn):
     )
     operation = fields.Text(required=False, allow_null=True, max_length=255)
     resource = ResourceIn(required=False, allow_null=True)
-    sub_resources = serializers.ListField(
+    sub_resources = fields.List(
         child=fields.Urn(),
         required=False,
         allow_null=True,
@@ -127,7 +128,7 @@ class QuestionIn(VersionIn):
 class BatchIn(VersionIn):
     """Up to 10,000 questions; each is answered, or refused, in its place."""
 
-    questions = serializers.ListField(child=fields.Json(), max_length=BATCH)
+    questions = fields.List(child=fields.Json(), max_length=BATCH)
 
 
 class WhoIn(VersionIn):
@@ -195,6 +196,31 @@ def _is_plain_resource(resource: Any) -> bool:
 #: What plain questions say, and the longest name of what they ask for.
 _PLAIN = frozenset({"actor", "privilege", "operation", "resource"})
 _SHORT = 255
+
+
+def check_size(sent: Sequence[Any]) -> None:
+    """Raise Invalid where the lists inside the questions of one call have too many members in all.
+
+    Looks at nothing but the lengths of lists.
+    """
+    members = beside = 0
+    for question in sent:
+        if not isinstance(question, dict):
+            continue
+        any_of, related, resource = (question.get(name) for name in ("any_of", "related", "resource"))
+        lists = [question.get("sub_resources"), *(related.values() if isinstance(related, dict) else ())]
+        beside += sum(len(one) for one in lists if isinstance(one, list))
+        if isinstance(any_of, list):
+            members += len(any_of) + sum(len(one) for one in any_of if isinstance(one, list))
+        if isinstance(resource, dict) and isinstance(columns := resource.get("columns"), list):
+            members += len(columns)
+    for name, count, most in (
+        ("sub-resources and related entities", beside, MAX_BESIDE),
+        ("alternatives and columns", members, MAX_MEMBERS),
+    ):
+        if count > most:
+            detail = f"All questions of a call have up to {most} {name} together, not {count}."
+            raise Invalid.one(code="list.too_long", pointer="/questions", detail=detail)
 
 
 def understand(

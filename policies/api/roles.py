@@ -44,7 +44,7 @@ class RoleIn(fields.Strict):
     description = fields.Text(required=False, allow_blank=True)
     editable = fields.Flag(required=False)
     object_id = fields.ObjectId(required=False)
-    policies = serializers.ListField(child=fields.Urn(), required=False, max_length=10_000)
+    policies = fields.List(child=fields.Urn(), required=False, max_length=10_000)
 
 
 class RoleChange(RoleIn):
@@ -69,14 +69,14 @@ class HolderOut(serializers.Serializer[Any]):
 class HoldersIn(fields.Strict):
     """Users and groups."""
 
-    actors = serializers.ListField(child=fields.Urn(prefixes=_HOLDERS), max_length=10_000)
+    actors = fields.List(child=fields.Urn(prefixes=_HOLDERS), max_length=10_000)
 
 
 class AssignIn(HoldersIn):
     """The one role these actors shall hold; null clears their roles. An unknown actor is skipped."""
 
     role = fields.Urn(prefixes=(ROLE_PREFIX,), allow_null=True)
-    actors = serializers.ListField(child=fields.Urn(), max_length=10_000)
+    actors = fields.List(child=fields.Urn(), max_length=10_000)
 
 
 class AssignedOut(serializers.Serializer[Any]):

@@ -50,8 +50,8 @@ class UserIn(fields.Strict):
     state = serializers.ChoiceField(User.State.choices, required=False)
     password = fields.Text(required=False, write_only=True, max_length=1024)
     object_id = fields.ObjectId(required=False)
-    groups = serializers.ListField(child=fields.Urn(prefixes=(GROUP_PREFIX,)), required=False, max_length=1000)
-    roles = serializers.ListField(child=fields.Urn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000)
+    groups = fields.List(child=fields.Urn(prefixes=(GROUP_PREFIX,)), required=False, max_length=1000)
+    roles = fields.List(child=fields.Urn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000)
 
 
 class UserChange(UserIn):

@@ -6,14 +6,54 @@ A refusal is a value (`Decision`), never an exception; these are for broken docu
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+#: Most problems that one refusal names; checks stop there, so that a refusal is bounded like what it refuses.
+MAX_PROBLEMS = 100
+#: Longest sentence and longest place of a problem, in characters: both may repeat what was sent.
+MAX_DETAIL = 1_000
+MAX_POINTER = 1_000
+
+#: Code of the entry that ends a list of problems that was cut.
+MORE_PROBLEMS = "problems.more"
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a document: a stable code, a JSON pointer into what was sent, and a sentence."""
+    """One thing wrong with a document: a stable code, a JSON pointer into what was sent, and a sentence.
+
+    Pointer and sentence are cut where they repeat more of what was sent than anybody reads.
+    """
 
     code: str
     pointer: str
     detail: str
+
+    def __post_init__(self) -> None:
+        if len(self.pointer) > MAX_POINTER:
+            object.__setattr__(self, "pointer", f"{self.pointer[: MAX_POINTER - 1]}…")
+        if len(self.detail) > MAX_DETAIL:
+            object.__setattr__(self, "detail", f"{self.detail[: MAX_DETAIL - 1]}…")
+
+
+def limit_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Return the first MAX_PROBLEMS problems, and where there were more a last entry that says so."""
+    if len(problems) <= MAX_PROBLEMS or problems[MAX_PROBLEMS].code == MORE_PROBLEMS:
+        return tuple(problems[: MAX_PROBLEMS + 1])
+    detail = f"There are more problems; the first {MAX_PROBLEMS} are listed."
+    return (*problems[:MAX_PROBLEMS], Problem(MORE_PROBLEMS, "", detail))
+
+
+def quote(value: object) -> str:
+    """Return a value as a sentence repeats it: a long text is cut, a list or an object is named by its kind."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _QUOTED else f"{value[:_QUOTED]!r}…"
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    text = repr(value)
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
+
+
+#: Most characters of what was sent that a sentence repeats.
+_QUOTED = 100
 
 
 class EngineError(Exception):
@@ -23,12 +63,12 @@ class EngineError(Exception):
 
 
 class InvalidPolicy(EngineError):
-    """A policy document with every problem that was found in it, never only the first."""
+    """A policy document with every problem that was found in it (at most MAX_PROBLEMS), never only the first."""
 
     code = "policy.invalid"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
+        self.problems = limit_problems(problems)
         super().__init__("; ".join(f"{problem.pointer}: {problem.detail}" for problem in self.problems))
 
 
@@ -38,7 +78,7 @@ class InvalidQuestion(EngineError):
     code = "question.invalid"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
+        self.problems = limit_problems(problems)
         super().__init__("; ".join(f"{problem.pointer}: {problem.detail}" for problem in self.problems))
 
 
@@ -63,7 +103,7 @@ class UnknownOperation(EngineError):
 
     def __init__(self, operation: str) -> None:
         self.operation = operation
-        super().__init__(f"There is no operation {operation!r}.")
+        super().__init__(f"There is no operation {quote(operation)}.")
 
 
 class UnknownFamily(EngineError):
@@ -73,4 +113,4 @@ class UnknownFamily(EngineError):
 
     def __init__(self, family: str) -> None:
         self.family = family
-        super().__init__(f"There is no policy family {family!r}.")
+        super().__init__(f"There is no policy family {quote(family)}.")

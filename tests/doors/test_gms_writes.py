@@ -259,7 +259,7 @@ def test_bodies_up_to_sixteen_mebibytes(root):
 
 
 def test_a_body_far_too_large_is_refused_before_it_is_read(root, settings):
-    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+    settings.BODY_LIMIT, settings.BODY_LIMITS = 1000, {"/aspects": 1000}
     answer = root.post("/aspects?action=ingestProposal", b" " * 2000)
     assert answer.status_code == 413
     assert answer.json()["status"] == 413

@@ -10,6 +10,7 @@ from django.test import Client, RequestFactory
 from redis.exceptions import RedisError
 
 from authzsite import throttling
+from authzsite.middleware import find_body_limit
 from authzsite.throttling import Meter, address_of, limited
 
 
@@ -186,8 +187,44 @@ def test_only_trusted_proxies_say_who_called_them(settings, proxies, forwarded, 
     assert address_of(request) == address
 
 
-@pytest.mark.parametrize(("path", "most"), [("/login", 64 * 1024), ("/scim/v2/Users", 8 * 1024 * 1024)])
+@pytest.mark.parametrize(
+    ("path", "most"),
+    [
+        ("/login", 64 * 1024),
+        ("/signUp/", 64 * 1024),
+        ("/api/v1/authorize", 64 * 1024),
+        ("/api/v1/authorize/", 64 * 1024),
+        ("/api/v1/users/", 64 * 1024),
+        ("/api/v1/authorize/batch", 4 * 1024 * 1024),
+        ("/api/v1/policies/validate/", 2 * 1024 * 1024),
+        ("/api/graphql", 1024 * 1024),
+        ("/access/v1/evaluations", 1024 * 1024),
+        ("/scim/v2/Users", 256 * 1024),
+        ("/scim/v2/Groups/1", 4 * 1024 * 1024),
+        ("/aspects", 16 * 1024 * 1024),
+        ("/openapi/v3/entity/dataset", 16 * 1024 * 1024),
+        ("/openapi/v1/trace/write/x", 64 * 1024),
+        ("/settings/permissions/policies/import", 16 * 1024 * 1024),
+        ("/settings/permissions/policies/new", 2 * 1024 * 1024),
+    ],
+)
 def test_bodies_have_the_limit_of_their_path(path, most):
+    assert find_body_limit(path) == most
     answer = Client().post(path, b" " * (most + 1), content_type="application/json")
     assert answer.status_code == 413
     assert str(most) in answer.content.decode()
+
+
+def test_no_body_may_be_larger_than_django_takes(settings):
+    assert max(settings.BODY_LIMITS.values()) == settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    assert min(settings.BODY_LIMITS.values()) == settings.BODY_LIMIT
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/authorize", "/aspects", "/scim/v2/Users", "/api/graphql", "/access/v1/evaluation"]
+)
+def test_a_body_of_unknown_length_is_refused_instead_of_read_as_empty(path):
+    answer = Client().generic(
+        "POST", path, b"", content_type="application/json", CONTENT_LENGTH="", HTTP_TRANSFER_ENCODING="chunked"
+    )
+    assert answer.status_code == 411

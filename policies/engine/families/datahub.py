@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from types import MappingProxyType
 
+from policies.engine.errors import quote
 from policies.engine.families import datahub_properties, vocabulary
 from policies.engine.families.document import Json, Reader
 from policies.engine.matching import (
@@ -39,6 +40,9 @@ NAME = "datahub"
 
 PLATFORM, METADATA = "PLATFORM", "METADATA"
 ACTIVE, INACTIVE, DRAFT = "ACTIVE", "INACTIVE", "DRAFT"
+
+#: How many unknown privileges of one document get a suggestion: finding one takes milliseconds.
+MAX_SUGGESTIONS = 20
 
 #: Fields a criterion may name beside properties (`datahub_properties`), and the two older names.
 FIELDS = (TYPE, URN, OWNER, DOMAIN, CONTAINER, TAG, GLOSSARY, DATA_PLATFORM_INSTANCE, GROUP_MEMBERSHIP)
@@ -175,9 +179,9 @@ def _check_privileges(reader: Reader, policy: Mapping[str, Json], custom: Collec
     known = vocabulary.datahub()
     for index, name in enumerate(reader.texts(policy.get("privileges"), "/privileges")):
         if name is not None and name not in known.names and name not in custom:
-            close = known.suggest(name)
+            close = known.suggest(name) if len(reader.problems) < MAX_SUGGESTIONS else ()
             hint = f" Did you mean {' or '.join(close)}?" if close else ""
-            reader.note("privilege.unknown", f"/privileges/{index}", f"There is no privilege {name!r}.{hint}")
+            reader.note("privilege.unknown", f"/privileges/{index}", f"There is no privilege {quote(name)}.{hint}")
 
 
 def _check_actors(reader: Reader, policy: Mapping[str, Json]) -> None:

@@ -6,6 +6,7 @@ A policy binds to roles and speaks for their holders. Its document is `{"name", 
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from policies.engine.errors import quote
 from policies.engine.families import datazone_patterns as patterns
 from policies.engine.families import datazone_rows as rows
 from policies.engine.families.document import Json, Reader, escape, kind
@@ -99,6 +100,8 @@ class _Reader(Reader):
             return []
         if not value:
             self.note(f"{code}.empty", pointer, "The list must not be empty.")
+        if not self.is_short(value, pointer):
+            return []
         found = []
         for index, item in enumerate(value):
             place = f"{pointer}/{index}"
@@ -121,7 +124,7 @@ def _check_policy(reader: _Reader, policy: Mapping[str, Json]) -> None:
     if not isinstance(statements, list) or not statements:
         reader.note("policy.no_statements", "/statements", "A policy needs at least one statement.")
         statements = []
-    for index, item in enumerate(statements):
+    for index, item in enumerate(reader.items(statements, "/statements")):
         _check_statement(reader, item, index)
     if not reader.is_storable(policy):
         reader.note("text.invalid", "", "The document holds a character that cannot be stored.")
@@ -137,7 +140,7 @@ def _check_statement(reader: _Reader, item: Json, index: int) -> None:
             reader.note("statement.missing_field", f"{place}/{name}", f"Statement {index + 1}: {name} is missing.")
     for name in statement:
         if name not in _STATEMENT_FIELDS:
-            detail = f"Statement {index + 1}: unknown field {name}."
+            detail = f"Statement {index + 1}: unknown field {name[:100]}."
             reader.note("statement.unknown_field", f"{place}/{escape(name)}", detail)
     pattern = _check_pattern(reader, statement, place)
     _check_actions(reader, statement, pattern, place)
@@ -157,7 +160,7 @@ def _check_pattern(reader: _Reader, statement: Mapping[str, Json], place: str) -
     found = patterns.parse_pattern(text, f"{place}/resource")
     if isinstance(found, patterns.Pattern):
         return found
-    reader.problems.append(found)
+    reader.add(found)
     return None
 
 
@@ -169,7 +172,7 @@ def _check_actions(
     for text, pointer in reader.strings(statement["actions"], f"{place}/actions", "actions"):
         problem = patterns.parse_action(text, pattern, pointer)
         if problem is not None:
-            reader.problems.append(problem)
+            reader.add(problem)
 
 
 def _check_branch(reader: _Reader, value: Json, pointer: str) -> None:
@@ -192,7 +195,7 @@ def _check_constraints(
         return
     for name in value:
         if name not in (ROWS, COLUMNS, PATHS):
-            reader.note("constraint.unknown_key", f"{place}/{escape(name)}", f"There is no constraint {name!r}.")
+            reader.note("constraint.unknown_key", f"{place}/{escape(name)}", f"There is no constraint {quote(name)}.")
     if value and statement.get("effect") == "deny":
         reader.note("constraint.deny", place, "A deny cannot carry restrictions.")
     if ROWS in value or COLUMNS in value:

@@ -1,11 +1,18 @@
-"""Reading a JSON document of unknown shape: every problem is noted with its place, none stops the reading."""
+"""Reading a JSON document of unknown shape: every problem is noted with its place, up to MAX_PROBLEMS of them.
 
+Lists have a largest length, which is looked at before their members are.
+"""
+
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from policies.engine.errors import InvalidPolicy, Problem
+from policies.engine.errors import MAX_PROBLEMS, InvalidPolicy, Problem, quote
 
 Json = Any
+
+#: Most members of one list of a policy document: values of a criterion, users, privileges, statements.
+MAX_MEMBERS = 10_000
 
 
 class Reader:
@@ -15,8 +22,14 @@ class Reader:
         self.problems: list[Problem] = []
 
     def note(self, code: str, pointer: str, detail: str) -> None:
-        """Record a problem."""
-        self.problems.append(Problem(code, pointer, detail))
+        """Record a problem; raise InvalidPolicy where there are more than a refusal lists."""
+        self.add(Problem(code, pointer, detail))
+
+    def add(self, problem: Problem) -> None:
+        """Record a problem that is made already; raises as `note`."""
+        self.problems.append(problem)
+        if len(self.problems) > MAX_PROBLEMS:
+            raise InvalidPolicy(self.problems)
 
     def finish(self) -> None:
         """Raise InvalidPolicy with everything that was noted, if anything was."""
@@ -34,7 +47,7 @@ class Reader:
         """Note every key that is not allowed: ignoring one could widen a policy."""
         for key in value:
             if key not in allowed:
-                self.note("field.unknown", f"{pointer}/{escape(key)}", f"There is no field {key!r} here.")
+                self.note("field.unknown", f"{pointer}/{escape(key)}", f"There is no field {quote(key)} here.")
 
     def text(self, value: Json, pointer: str, *, is_required: bool = False) -> str:
         """Return a text. An absent (None) or blank one is noted when it is required."""
@@ -72,13 +85,20 @@ class Reader:
         return found
 
     def items(self, value: Json, pointer: str) -> list[Json]:
-        """Return a list; None stands for an empty one."""
+        """Return a list; None stands for an empty one, and for one that is too long after noting that."""
         if value is None:
             return []
         if not isinstance(value, list):
             self.note("type.list", pointer, f"This must be a list, not {kind(value)}.")
             return []
-        return value
+        return value if self.is_short(value, pointer) else []
+
+    def is_short(self, value: list[Json], pointer: str) -> bool:
+        """Whether a list has no more than MAX_MEMBERS members; noted when it has."""
+        if len(value) <= MAX_MEMBERS:
+            return True
+        self.note("list.too_long", pointer, f"This list has up to {MAX_MEMBERS} members, not {len(value)}.")
+        return False
 
     def choice(self, value: Json, choices: Collection[str], pointer: str, *, default: str | None = None) -> str:
         """Return one of the choices, the default for None, or '' after noting that it is none of them."""
@@ -87,7 +107,7 @@ class Reader:
         if isinstance(value, str) and value in choices:
             return value
         wanted = " or ".join(choices) if len(choices) < 3 else "one of " + ", ".join(choices)
-        sentence = f"Give {wanted}." if value is None else f"This must be {wanted}, not {value!r}."
+        sentence = f"Give {wanted}." if value is None else f"This must be {wanted}, not {quote(value)}."
         self.note("choice", pointer, sentence)
         return ""
 
@@ -95,7 +115,7 @@ class Reader:
         """Check a list of URNs of one entity type."""
         for index, urn in enumerate(self.texts(value, pointer)):
             if urn is not None and (not urn.startswith(prefix) or urn == prefix):
-                self.note("urn.type", f"{pointer}/{index}", f"{urn!r} is not a URN that begins with {prefix}.")
+                self.note("urn.type", f"{pointer}/{index}", f"{quote(urn)} is not a URN that begins with {prefix}.")
 
     def is_storable(self, value: Json) -> bool:
         """Whether every text anywhere in a value, keys included, can be stored."""
@@ -134,4 +154,7 @@ def escape(key: str) -> str:
 
 def is_clean(text: str) -> bool:
     """Whether a text can be stored everywhere: no NUL, no lone surrogate."""
-    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    return "\x00" not in text and (text.isascii() or _SURROGATE.search(text) is None)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")

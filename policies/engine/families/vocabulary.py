@@ -15,6 +15,9 @@ from typing import Any, Self, TypeVar
 PLATFORM = "platform"
 METADATA = "metadata"
 
+#: Longest name, in characters, that is compared with all others to find what it was meant for.
+MAX_SUGGESTED = 255
+
 Value = TypeVar("Value")
 
 
@@ -104,7 +107,7 @@ class Vocabulary:
 
         Display names count too, in any case: for "Edit Domain" EDIT_DOMAINS_PRIVILEGE is suggested.
         """
-        if name in self.privileges:
+        if name in self.privileges or len(name) > MAX_SUGGESTED:
             return ()
         spellings: dict[str, list[str]] = {}
         for privilege in self.privileges.values():

@@ -10,7 +10,7 @@ from policies import authority
 from policies.services import people
 from tests.doors.scim.conftest import GROUP, PATCH, USER
 
-DEEP = 200_000
+DEEP = 40_000
 
 
 @pytest.fixture

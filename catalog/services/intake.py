@@ -51,7 +51,10 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A proposal that is well-formed; `parsed` is its document, None for DELETE and PATCH, which has its `patch`."""
+    """A proposal that is well-formed; `parsed` is its document, None for DELETE and PATCH, which has its `patch`.
+
+    `is_patched` stays when a patch has become a write of the whole document.
+    """
 
     proposal: Proposal
     place: str
@@ -59,6 +62,7 @@ class Item:
     change: ChangeType
     parsed: Mapping[str, Any] | None
     patch: Patch | None = None
+    is_patched: bool = False
 
     @property
     def aspect(self) -> str:

@@ -63,7 +63,7 @@ def _settled(item: Item, patch: Patch, before: str | None, made: Document) -> tu
         return item, [Problem("patch.long", item.document_place, detail)]
     parsed, problems = register.read(item.aspect, text)
     proposal = replace(item.proposal, document=text, change=ChangeType.UPSERT)
-    written = replace(item, proposal=proposal, change=ChangeType.UPSERT, parsed=parsed, patch=None)
+    written = replace(item, proposal=proposal, change=ChangeType.UPSERT, parsed=parsed, patch=None, is_patched=True)
     return written, [_as_patched(problem, item) for problem in problems]
 
 

@@ -40,10 +40,14 @@ class Ids:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a call did: the URNs of its proposals in order, and those whose facts or documents were touched."""
+    """What a call did: the URNs of its proposals in order, and those whose facts or documents were touched.
+
+    `lints` say which policies were put out of force and why, each at its place in what was sent.
+    """
 
     urns: tuple[str, ...] = ()
     touched: frozenset[str] = field(default_factory=frozenset)
+    lints: tuple[Problem, ...] = ()
 
 
 def apply(
@@ -80,7 +84,8 @@ def apply(
         )
         refused = _find_refusal(ours, ledger, noted, by=by, is_open=is_open)
         theirs, problems = _creations(theirs)
-        refusals = [one for one in (refused, _write_people(theirs, by=by, door=door)) if one is not None]
+        lacking, lints = _write_people(theirs, by=by, door=door)
+        refusals = [one for one in (refused, lacking) if one is not None]
         if refusals:
             raise Forbidden.join(refusals)
         if problems:
@@ -89,7 +94,7 @@ def apply(
         removed = [item.urn.text for item in ours if item.is_removal_of_entity]
         if removed:
             touched |= deletes.forget(urns=removed, by=by.urn, door=door)
-    return Applied(tuple(item.urn.text for item in items), touched)
+    return Applied(tuple(item.urn.text for item in items), touched, lints)
 
 
 def _is_of_people(item: Item) -> bool:
@@ -152,28 +157,29 @@ def _creations(items: Sequence[Item]) -> tuple[list[Item], list[Problem]]:
 _MAKING = (ChangeType.CREATE, ChangeType.CREATE_ENTITY)
 
 
-def _write_people(items: Sequence[Item], *, by: Actor, door: str) -> Forbidden | None:
-    """Hand over what belongs to `policies`; return the refusal that names what the actor lacks for it, if any."""
+def _write_people(items: Sequence[Item], *, by: Actor, door: str) -> tuple[Forbidden | None, tuple[Problem, ...]]:
+    """Hand over what belongs to `policies`; return the refusal that names what the actor lacks, if any, and lints."""
     if not items:
-        return None
+        return None, ()
     changes = [
         people_aspects.AspectChange(
             urn=item.urn.text,
             entity_type=item.urn.type,
             name=item.aspect,
             document=None if item.parsed is None else dict(item.parsed),
+            is_patch=item.is_patched,
         )
         for item in items
     ]
     try:
-        people_aspects.apply(changes=changes, by=by, door=door)
+        lints = people_aspects.apply(changes=changes, by=by, door=door)
     except Invalid as error:
         raise Invalid([_placed(problem, items) for problem in error.problems]) from error
     except Forbidden as error:
         if not error.missing:
             raise
-        return error
-    return None
+        return error, ()
+    return None, tuple(_placed(lint, items) for lint in lints)
 
 
 def _placed(problem: Problem, items: Sequence[Item]) -> Problem:

@@ -28,6 +28,14 @@ TAG = "policies"
 STATES = (Policy.State.ACTIVE.value, Policy.State.INACTIVE.value)
 
 
+class NoteOut(serializers.Serializer[Any]):
+    """A problem or a lint, with its place in the document."""
+
+    code = serializers.CharField()
+    pointer = serializers.CharField(allow_blank=True)
+    detail = serializers.CharField()
+
+
 class PolicyOut(serializers.Serializer[Any]):
     """A policy; `document` is its family's own published JSON."""
 
@@ -41,8 +49,14 @@ class PolicyOut(serializers.Serializer[Any]):
     document = fields.Json()
 
 
+class PolicyDetailOut(PolicyOut):
+    """A policy, and in `lints` each field of its document that is unknown here and so keeps it INACTIVE."""
+
+    lints = NoteOut(many=True)
+
+
 class PolicyIn(fields.Strict):
-    """A policy to be stored. What stands beside the document must agree with it."""
+    """A policy to be stored. What stands beside the document must agree with it; `lints` of an answer are not read."""
 
     urn = fields.Urn(required=False)
     family = fields.Text(max_length=16)
@@ -52,6 +66,7 @@ class PolicyIn(fields.Strict):
     state = serializers.ChoiceField(Policy.State.choices, required=False)
     editable = fields.Flag(required=False)
     version = fields.Whole(required=False, min_value=1)
+    lints = fields.Json(required=False)
 
 
 class StateIn(fields.Strict):
@@ -89,14 +104,6 @@ class VersionOut(serializers.Serializer[Any]):
     policy_version = serializers.IntegerField(min_value=1)
 
 
-class NoteOut(serializers.Serializer[Any]):
-    """A problem or a lint, with its place in the document."""
-
-    code = serializers.CharField()
-    pointer = serializers.CharField(allow_blank=True)
-    detail = serializers.CharField()
-
-
 class CheckedOut(serializers.Serializer[Any]):
     """What would happen to a draft: it is stored when there are no errors; lints are worth a look."""
 
@@ -120,7 +127,7 @@ class Policies(Door):
         "policies_create",
         "Store a new policy",
         body=PolicyIn,
-        answer=PolicyOut,
+        answer=PolicyDetailOut,
         status=201,
         statuses=(409,),
         moves_version=True,
@@ -137,17 +144,17 @@ class Policies(Door):
 class OnePolicy(Door):
     """One policy."""
 
-    @described("policies_get", "Get a policy", answer=PolicyOut, tag=TAG)
+    @described("policies_get", "Get a policy", answer=PolicyDetailOut, tag=TAG)
     def get(self, _request: Request, urn: str) -> Response:
         """Return the policy; its version stands in ETag, too."""
         policy = queries.policy(urn=urn)
-        return Response(PolicyOut(policy).data, headers={"ETag": f'"{policy.version}"'})
+        return Response(_detail(policy), headers={"ETag": f'"{policy.version}"'})
 
     @described(
         "policies_replace",
         "Replace a policy",
         body=PolicyIn,
-        answer=PolicyOut,
+        answer=PolicyDetailOut,
         is_versioned=True,
         moves_version=True,
         tag=TAG,
@@ -164,7 +171,7 @@ class OnePolicy(Door):
         "policies_set_state",
         "Activate or deactivate a policy",
         body=StateIn,
-        answer=PolicyOut,
+        answer=PolicyDetailOut,
         is_versioned=True,
         moves_version=True,
         tag=TAG,
@@ -224,7 +231,7 @@ class Restore(Door):
     @described(
         "policies_restore",
         "Store an earlier version again",
-        answer=PolicyOut,
+        answer=PolicyDetailOut,
         is_versioned=True,
         moves_version=True,
         tag=TAG,
@@ -282,7 +289,12 @@ def agreeing(sent: Mapping[str, Any], *, version: int | None, urn: str | None = 
 def answered(written: Written, status: int = 200) -> Response:
     """Answer with a policy that was written, and the version that the write made."""
     headers = {"Policy-Version": str(written.policy_version), "ETag": f'"{written.policy.version}"'}
-    return Response(PolicyOut(written.policy).data, status=status, headers=headers)
+    return Response(_detail(written.policy), status=status, headers=headers)
+
+
+def _detail(policy: Policy) -> dict[str, Any]:
+    draft = Draft(policy.family, policy.document)
+    return PolicyOut(policy).data | {"lints": _notes(lints.unknown_fields(draft))}
 
 
 def _version(event: PolicyEvent) -> dict[str, Any]:

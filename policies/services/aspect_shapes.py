@@ -29,12 +29,16 @@ PREFIXES: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class AspectChange:
-    """One aspect of one entity as a client wrote it; a document of None deletes the aspect."""
+    """One aspect of one entity as a client wrote it; a document of None deletes the aspect.
+
+    `is_patch` says that the client changed a part of the document, and the rest is what was stored.
+    """
 
     urn: str
     entity_type: str
     name: str
     document: dict[str, Any] | None
+    is_patch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,7 @@ def _check_list(checks: Checks, value: Any, pointer: str, prefix: str) -> None:
 def _check_policy(checks: Checks, change: AspectChange) -> None:
     attempts: tuple[Callable[[], object], ...] = (
         lambda: policies.checked_urn(change.urn),
-        lambda: policies.checked(policies.Draft("datahub", change.document)),
+        lambda: policies.checked(policies.Draft("datahub", change.document, keeps_unknown=True)),
     )
     for attempt in attempts:
         try:

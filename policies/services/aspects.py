@@ -13,14 +13,15 @@ from typing import Any
 
 from policies import authority, queries
 from policies.engine.errors import Problem
+from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.models import Policy, PolicyVersion, Role, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.services import aspect_shapes, groups, people, policies, roles
+from policies.services import aspect_shapes, groups, lints, people, policies, roles
 from policies.services.aspect_rows import Batch
-from policies.services.aspect_shapes import POLICY, POLICY_INFO, ROLE, SECRETS, SHAPES, USER, AspectChange
+from policies.services.aspect_shapes import POLICY_INFO, ROLE, SECRETS, SHAPES, USER, AspectChange
 from policies.services.changes import change
 
 __all__ = ["OWNED", "AspectChange", "amend", "apply", "remove"]
@@ -29,12 +30,13 @@ __all__ = ["OWNED", "AspectChange", "amend", "apply", "remove"]
 OWNED: frozenset[tuple[str, str]] = frozenset(SHAPES) | SECRETS
 
 
-def apply(*, changes: Sequence[AspectChange], by: Actor, door: str = "gms") -> None:
-    """Write these aspects, all or none, in their order.
+def apply(*, changes: Sequence[AspectChange], by: Actor, door: str = "gms") -> tuple[Problem, ...]:
+    """Write these aspects, all or none, in their order, and return the lints of policies that were put out of force.
 
-    Raises Invalid with every problem (places are `/<position>/<field>`), Forbidden with everything that is missing, or
-    without a list for what nobody may do: credentials and tokens through this door, suspending the root user. Raises
-    Conflict when a role that policies name is deleted. ValueError for an aspect that is not OWNED.
+    A policy with fields that are unknown here is stored with them and INACTIVE. Raises Invalid with every problem
+    (places are `/<position>/<field>`, those of lints, too), Forbidden with everything that is missing, or without a
+    list for what nobody may do: credentials and tokens through this door, suspending the root user. Raises Conflict
+    when a role that policies name is deleted. ValueError for an aspect that is not OWNED.
     """
     _check(changes)
     with change(by=by, door=door) as doing:
@@ -49,7 +51,7 @@ def apply(*, changes: Sequence[AspectChange], by: Actor, door: str = "gms") -> N
             if (one.entity_type, one.name) == (ROLE, documents.ROLE_INFO):
                 _write_role(one, by=by, door=door)
         batch.write()
-        _write_policies(changes, by=by, door=door)
+        return _write_policies(changes, by=by, door=door)
 
 
 def amend(*, urn: str, entity_type: str, name: str, fields: Mapping[str, Any], by: Actor, door: str = "gms") -> None:
@@ -111,12 +113,44 @@ def _write_role(one: AspectChange, *, by: Actor, door: str) -> None:
         roles.create(identifier=identifier, name=name, description=description, extra=one.document, by=by, door=door)
 
 
-def _write_policies(changes: Sequence[AspectChange], *, by: Actor, door: str) -> None:
-    """Store what is said last of each policy."""
-    said = {one.urn: one.document for one in changes if (one.entity_type, one.name) == (POLICY, POLICY_INFO)}
-    drafts = {urn: policies.Draft("datahub", document) for urn, document in said.items() if document is not None}
+def _write_policies(changes: Sequence[AspectChange], *, by: Actor, door: str) -> tuple[Problem, ...]:
+    """Store what is said last of each policy, and return the lints of those with unknown fields."""
+    said = {one.urn: position for position, one in enumerate(changes) if one.name == POLICY_INFO}
+    documents_of = {urn: changes[position].document for urn, position in said.items()}
+    drafts = {
+        urn: policies.Draft(datahub.NAME, document, keeps_unknown=True)
+        for urn, document in documents_of.items()
+        if document is not None
+    }
+    _refuse_activation([changes[position] for position in said.values()], said)
     if drafts:
         policies.put_many(drafts=drafts, by=by, door=door)
     gone = Policy.objects.filter(urn__in=said.keys() - drafts.keys()).order_by("urn")
     for urn in gone.values_list("urn", flat=True):
         policies.delete(urn=urn, by=by, door=door)
+    return tuple(
+        Problem(one.code, f"/{said[urn]}{one.pointer}", one.detail)
+        for urn, draft in drafts.items()
+        for one in lints.unknown_fields(draft)
+    )
+
+
+def _refuse_activation(changes: Sequence[AspectChange], positions: Mapping[str, int]) -> None:
+    """Raise Invalid for patches that put a policy in force although it holds fields that are unknown here.
+
+    A whole document that says ACTIVE may be the one that was put out of force when it first arrived: programs send
+    their documents again and again, and it stays out of force.
+    """
+    patched = {
+        one.urn: one.document
+        for one in changes
+        if one.is_patch and one.document is not None and one.document.get("state") == Policy.State.ACTIVE
+    }
+    waking = Policy.objects.filter(urn__in=patched).exclude(state=Policy.State.ACTIVE).values_list("urn", flat=True)
+    problems = [
+        Problem(one.code, f"/{positions[urn]}{one.pointer}", one.detail)
+        for urn in (waking if patched else ())
+        for one in datahub_fields.list_unknown(patched[urn])
+    ]
+    if problems:
+        raise Invalid(problems)

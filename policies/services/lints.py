@@ -10,7 +10,7 @@ from typing import Any
 from policies import authority, queries
 from policies.engine import families
 from policies.engine.errors import Problem
-from policies.engine.families import datahub, datazone, vocabulary
+from policies.engine.families import datahub, datahub_fields, datazone, vocabulary
 from policies.engine.model import Origin, Statement
 from policies.services import datazone_lints
 from policies.services.policies import Draft
@@ -30,7 +30,16 @@ def lints(*, draft: Draft, urn: str | None = None) -> tuple[Problem, ...]:
     `urn` is that of the policy which the draft is to replace: it is not compared with itself.
     """
     find = _LINTERS.get(draft.family)
-    return tuple(find(draft.document, urn)) if find is not None else ()
+    found = tuple(find(draft.document, urn)) if find is not None else ()
+    return unknown_fields(draft) + found
+
+
+def unknown_fields(draft: Draft) -> tuple[Problem, ...]:
+    """Return a lint for each field of a document that keeps its policy out of force, since nobody here evaluates it."""
+    return tuple(
+        Problem(one.code, one.pointer, f"{one.detail} It may narrow the policy, which is INACTIVE until it is removed.")
+        for one in families.get(draft.family).unknown(draft.document)
+    )
 
 
 def _datahub(document: Json, _urn: str | None) -> Iterator[Problem]:
@@ -137,7 +146,7 @@ def _entities(block: Json) -> Iterator[tuple[str, str]]:
 
 
 def _criteria(block: Json) -> Iterator[tuple[str, Json]]:
-    for name in ("filter", datahub.CONSTRAINTS):
+    for name in ("filter", datahub_fields.CONSTRAINTS):
         for index, criterion in enumerate((block.get(name) or {}).get("criteria") or ()):
             yield f"/resources/{name}/criteria/{index}", criterion
 

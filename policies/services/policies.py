@@ -36,13 +36,15 @@ class Draft:
     """What somebody wants stored: a family, its document, and what stands beside a document that cannot hold it.
 
     `state` and `description` belong to families whose document has neither; where the document has them they must agree
-    with it or be None.
+    with it or be None. With `keeps_unknown` (a document from a program of another maker, or one that is stored already)
+    fields that nobody here evaluates are kept, and the policy is INACTIVE; otherwise they refuse the document.
     """
 
     family: str
     document: Any
     state: str | None = None
     description: str | None = None
+    keeps_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,14 @@ def restore(*, urn: str, version: int, by: Actor, door: str, if_version: int | N
     if event is None:
         raise NotFound(f"There is no version {version} of {urn}.")
     after = event.after
-    draft = Draft(event.family, after["document"], state=after["state"], description=after["description"])
+    draft = Draft(
+        event.family,
+        after["document"],
+        # A document that holds its state says it itself.
+        state=None if "state" in after["document"] else after["state"],
+        description=after["description"],
+        keeps_unknown=after["state"] != Policy.State.ACTIVE,
+    )
     return update(urn=urn, draft=draft, by=by, door=door, if_version=if_version, verb=Verb.RESTORED)
 
 
@@ -256,9 +265,13 @@ def _verb_of(state: str) -> Verb:
 
 
 def _in_state(policy: Policy, state: str) -> Draft:
-    """Return the policy as it would be in this state, which a DataHub policy says in its document."""
+    """Return the policy as it would be in this state, which a DataHub policy says in its document.
+
+    A policy with unknown fields can be deactivated, and activated only without them.
+    """
     document = {**policy.document, "state": state} if "state" in policy.document else policy.document
-    return Draft(policy.family, document, state=state, description=policy.description)
+    keeps_unknown = state != Policy.State.ACTIVE
+    return Draft(policy.family, document, state=state, description=policy.description, keeps_unknown=keeps_unknown)
 
 
 def _check_changing(policy: Policy, *, by: Actor, if_version: int | None) -> None:
@@ -283,7 +296,7 @@ def _columns(draft: Draft, *, known: Container[str] | None = None) -> dict[str, 
     except UnknownFamily as error:
         raise Invalid.one(code=error.code, pointer="/family", detail=str(error)) from None
     try:
-        document = family.parse(draft.document, custom=settings.CUSTOM_PRIVILEGES)
+        document = family.parse(draft.document, custom=settings.CUSTOM_PRIVILEGES, keeps_unknown=draft.keeps_unknown)
     except InvalidPolicy as error:
         unbound = bindings.unbound(family=family, document=draft.document, known=known)
         raise Invalid([*error.problems, *unbound]) from None

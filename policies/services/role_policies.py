@@ -42,4 +42,10 @@ def _speaking_for(role: str, policy: Policy) -> Draft:
         named: dict[str, Any] = {"actors": {**actors, "roles": [*(actors.get("roles") or ()), role]}}
     else:
         named = {"roles": [*document["roles"], role]}
-    return Draft(policy.family, {**document, **named}, state=policy.state, description=policy.description)
+    return Draft(
+        policy.family,
+        {**document, **named},
+        state=policy.state,
+        description=policy.description,
+        keeps_unknown=policy.state != Policy.State.ACTIVE,
+    )

@@ -150,6 +150,11 @@ def store(*, body: bytes, seen: str, by: Actor, door: str) -> tuple[Plan, int]:
         return plan, policies.write_many(writes=writes, by=by, door=door)
 
 
+def _is_alike(stored: Policy, draft: Draft) -> bool:
+    """Whether a policy is stored with this document; with its keys in another order it is another one."""
+    return json.dumps(stored.document) == json.dumps(draft.document)
+
+
 def _entry(policy: Policy) -> dict[str, Any]:
     return {
         "urn": policy.urn,
@@ -191,14 +196,14 @@ class _Reading:
         self.problems: list[Problem] = []
         read = [one for place, entry in entries if (one := self._read(place, entry)) is not None]
         known = policies.bound_by(one.draft for one in read)
+        urns = [one.urn for one in read if one.urn is not None]
+        self._stored = {policy.urn: policy for policy in queries.policies_among(urns=urns)}
         self._entries = [checked for one in read if (checked := self._checked(one, known)) is not None]
 
     def planned(self, by: Actor) -> list[Planned]:
         """Compare the entries with what is stored."""
         self._note_doubles()
-        urns = [one.urn for one in self._entries if one.urn is not None]
-        stored = {policy.urn: policy for policy in queries.policies_among(urns=urns)}
-        return [self._planned(one, stored.get(one.urn or ""), by) for one in self._entries]
+        return [self._planned(one, self._stored.get(one.urn or ""), by) for one in self._entries]
 
     def _read(self, place: str, entry: Any) -> _Entry | None:
         """Take one entry apart; None when its shape is wrong."""
@@ -217,7 +222,10 @@ class _Reading:
         except Invalid as error:
             self._note(one.place, error.problems)
         try:
-            document = policies.checked(one.draft, known=known)
+            # Unknown fields refuse a policy, unless it is stored with them already.
+            stored = self._stored.get(one.urn or "")
+            draft = replace(one.draft, keeps_unknown=stored is not None and _is_alike(stored, one.draft))
+            document = policies.checked(draft, known=known)
         except Invalid as error:
             for problem in error.problems:
                 is_beside = problem.code in ("state.disagrees", UnknownFamily.code)
@@ -256,9 +264,7 @@ class _Reading:
             return Planned(urn, columns["name"], draft, None, is_same=False)
         state = columns.get("state", draft.state or stored.state)
         description = columns.get("description", stored.description if draft.description is None else draft.description)
-        # Keys in another order are another document: what is written out is what was read in.
-        kept = [json.dumps(document) for document in (stored.document, draft.document)]
-        is_same = kept[0] == kept[1] and (stored.state, stored.description) == (state, description)
+        is_same = _is_alike(stored, draft) and (stored.state, stored.description) == (state, description)
         if stored.family != draft.family:
             self._note(place, [Problem("family.fixed", "/family", "A policy keeps its family.")])
         elif not is_same and not stored.is_editable and by.urn != SYSTEM_ACTOR:

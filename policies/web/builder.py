@@ -79,6 +79,8 @@ def _press(work: Work, verb: str, rest: str) -> HttpResponse:
             work.draft.add(rest, work.request.POST.get(f"{rest}_new", ""))
         case "remove":
             work.draft.remove(*rest.partition(":")[::2])
+        case "drop":
+            work.draft.drop(rest)
         case "convert":
             work.draft.convert()
         case "previous" | "next" | "1" | "2" | "3":

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from policies.engine.errors import Problem
-from policies.engine.families import datahub
+from policies.engine.families import datahub, datahub_fields
 from policies.errors import Invalid
 from policies.services import policies as service
 from policies.web import beside, drafts, property_words
@@ -83,6 +83,7 @@ def page(work: Work) -> HttpResponse:
         "enter": "save" if is_last else "next",
         "template": f"policies/_step_{work.step}.html",
         "draft": work.draft.sealed(),
+        "unknown": datahub_fields.list_unknown(work.draft.document),
         "document": work.draft.document,
         "general": general,
         "is_wrong": work.is_shown or bool(general),
@@ -110,7 +111,7 @@ def _resources(work: Work, fields: Fields, notes: Notes) -> dict[str, Any]:
     properties = list(property_words.PARTIES.items())
     criteria, constraints = fields.criteria("c"), fields.criteria("s")
     scope = "any" if block is None else "some"
-    tag_scope = "any" if (block or {}).get(datahub.CONSTRAINTS) is None else "some"
+    tag_scope = "any" if (block or {}).get(datahub_fields.CONSTRAINTS) is None else "some"
     shown = {"resources": _own(notes, "/resources"), "privileges": notes.at("/privileges")}
     return {
         "notes": shown,

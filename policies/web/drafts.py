@@ -13,7 +13,7 @@ from django.core import signing
 from django.http import QueryDict
 
 from policies.engine.errors import Problem
-from policies.engine.families import datahub
+from policies.engine.families import datahub, datahub_fields
 from policies.engine.matching import Condition
 from policies.web import property_words
 from policies.web.sentences import criteria_of
@@ -25,7 +25,7 @@ MOST = 5_000
 CRITERIA_SHOWN = 60
 
 #: The two lists of criteria: prefix of the names of their fields, and the key of their block.
-LISTS = {"c": "filter", "s": datahub.CONSTRAINTS}
+LISTS = {"c": "filter", "s": datahub_fields.CONSTRAINTS}
 #: The one whose criteria may be about properties.
 _WITH_PROPERTIES = ("c",)
 
@@ -112,6 +112,16 @@ class Draft:
             del listed[int(place)]
             self.document["resources"][LISTS[prefix]]["criteria"] = listed
 
+    def drop(self, pointer: str) -> None:
+        """Take out a field that is unknown here; a pointer to any other field, or to nothing, changes nothing."""
+        if pointer not in {one.pointer for one in datahub_fields.list_unknown(self.document)}:
+            return
+        *steps, name = pointer[1:].split("/")
+        place: Any = self.document
+        for step in steps:
+            place = place[int(step)] if isinstance(place, list) else place[step]
+        place.pop(name.replace("~1", "/").replace("~0", "~"), None)
+
     def convert(self) -> None:
         """Say with a filter what the deprecated fields say."""
         if not self.is_deprecated or self.block is None:
@@ -151,10 +161,10 @@ class Draft:
     def _take_constraints(self, data: QueryDict) -> None:
         block: dict[str, Any] = self.document["resources"]
         match data.get("s_scope"):
-            case "some" if block.get(datahub.CONSTRAINTS) is None:
-                block[datahub.CONSTRAINTS] = {"criteria": []}
-            case "any" if block.get(datahub.CONSTRAINTS) is not None:
-                del block[datahub.CONSTRAINTS]
+            case "some" if block.get(datahub_fields.CONSTRAINTS) is None:
+                block[datahub_fields.CONSTRAINTS] = {"criteria": []}
+            case "any" if block.get(datahub_fields.CONSTRAINTS) is not None:
+                del block[datahub_fields.CONSTRAINTS]
 
     def _take_criterion(self, criterion: dict[str, Any], name: str, pointer: str, data: QueryDict) -> None:
         if f"{name}_at" not in data:

@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from policies import authority, queries
+from policies.engine import families
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.guard import needs
@@ -73,6 +74,7 @@ def policy_detail(request: HttpRequest, urn: str) -> HttpResponse:
         "sentence": presenter.sentence(policy.document),
         "facts": presenting.facts(policy, names),
         "document": presenting.pretty(policy.document),
+        "unknown": families.get(policy.family).unknown(policy.document),
         "history": [{"event": event, "by": names[event.by]} for event in events[:HISTORY_SIZE]],
         "is_history_longer": len(events) > HISTORY_SIZE,
         **policy_live.reached(events[0] if events else None),

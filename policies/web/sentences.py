@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies import authority
-from policies.engine.families import datahub, vocabulary
+from policies.engine.families import datahub, datahub_fields, vocabulary
 from policies.web import property_words
 
 Document = Mapping[str, Any]
@@ -72,7 +72,7 @@ def criteria_of(document: Document) -> list[Document]:
 
 def constraints_of(document: Document) -> list[Document] | None:
     """Return the criteria that every sub-resource must meet, or None when sub-resources are not looked at."""
-    block = (document.get("resources") or {}).get(datahub.CONSTRAINTS)
+    block = (document.get("resources") or {}).get(datahub_fields.CONSTRAINTS)
     return None if block is None else list(block.get("criteria") or ())
 
 

@@ -21,7 +21,6 @@ def test_a_whole_document_is_returned_as_it_was():
             criterion("URN", "x", condition="STARTS_WITH"), constraints=[criterion("URN", "urn:li:tag:a")]
         ),
         lastUpdatedTimestamp=0,
-        ours={"kept": [1, None]},
     )
     stored = datahub.parse(raw)
     assert stored == raw
@@ -92,7 +91,9 @@ def test_an_empty_document_lacks_everything_at_once():
         ({"lastUpdatedTimestamp": 10**30}, [("/lastUpdatedTimestamp", "type.time")]),
         ({"lastUpdatedTimestamp": True}, [("/lastUpdatedTimestamp", "type.time")]),
         ({"displayName": "a\x00b"}, [("/displayName", "text.invalid"), ("", "text.invalid")]),
-        ({"note": ["\ud800"]}, [("", "text.invalid")]),
+        ({"note": ["\ud800"]}, [("", "text.invalid"), ("/note", "field.unknown")]),
+        ({"effect": "DENY"}, [("/effect", "field.unknown")]),
+        ({"validUntil": None, "a/b": 1}, [("/validUntil", "field.unknown"), ("/a~1b", "field.unknown")]),
     ],
 )
 def test_one_problem(changes: dict, expected: list[tuple[str, str]]):

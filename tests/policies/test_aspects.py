@@ -335,8 +335,8 @@ def test_a_role_arrives_as_an_aspect_and_can_be_changed(write, holding, system):
 def test_a_policy_arrives_as_an_aspect(write):
     urn = "urn:li:dataHubPolicy:p"
     version = PolicyVersion.current()
-    write((urn, "dataHubPolicyInfo", POLICY_INFO | {"more": 1}))
-    assert queries.aspects_of(urn=urn) == {"dataHubPolicyInfo": POLICY_INFO | {"more": 1}}
+    write((urn, "dataHubPolicyInfo", POLICY_INFO | {"lastUpdatedTimestamp": 1}))
+    assert queries.aspects_of(urn=urn) == {"dataHubPolicyInfo": POLICY_INFO | {"lastUpdatedTimestamp": 1}}
     assert PolicyVersion.current() == version + 1
     write((urn, "dataHubPolicyInfo", POLICY_INFO | {"state": "INACTIVE"}))
     assert queries.policy(urn=urn).state == "INACTIVE"

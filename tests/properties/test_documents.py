@@ -2,7 +2,9 @@
 
 import copy
 import json
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +15,10 @@ from tests import oracle, strategies
 from tests.spec.tables import Asked
 from tests.worlds import World
 
-EXTRA = st.dictionaries(st.sampled_from(["note", "lastUpdatedTimestamp", "x"]), st.integers(0, 9), max_size=2)
+EXTRA = st.dictionaries(st.just("lastUpdatedTimestamp"), st.integers(0, 9), max_size=1)
+UNKNOWN = st.dictionaries(
+    st.sampled_from(["effect", "validUntil", "x/y", ""]), st.integers(0, 9), min_size=1, max_size=2
+)
 
 
 @given(raw=strategies.documents(), extra=EXTRA)
@@ -25,6 +30,30 @@ def test_parse_then_document_is_the_identity(raw: dict, extra: dict):
     spelled = json.dumps(before).replace("policyConstraints", "privilegeConstraints")
     assert json.dumps(stored) == spelled
     assert json.dumps(datahub.parse(stored)) == spelled
+
+
+@given(raw=strategies.documents(), unknown=UNKNOWN, data=st.data())
+def test_an_unknown_field_at_any_depth_takes_a_document_out_of_force_and_is_kept(raw: dict, unknown: dict, data):
+    sent = copy.deepcopy(raw) | {"state": "ACTIVE"}
+    place = data.draw(st.sampled_from(list(objects_in(sent))))
+    place.update(unknown)
+    assert datahub.compile(sent, Origin("urn:li:dataHubPolicy:p", "p")) == ()
+    with pytest.raises(InvalidPolicy) as refused:
+        datahub.parse(sent)
+    assert [problem.code for problem in refused.value.problems] == ["field.unknown"] * len(unknown)
+    stored = datahub.parse(sent, keeps_unknown=True)
+    spelled = json.dumps(sent | {"state": "INACTIVE"}).replace("policyConstraints", "privilegeConstraints")
+    assert json.dumps(stored) == spelled
+    activated = datahub.compile(datahub.activated(stored), Origin("", ""))
+    assert activated == datahub.compile(raw | {"state": "ACTIVE"}, Origin("", ""))
+
+
+def objects_in(value: object) -> Iterator[dict]:
+    """Yield every object of a document, on all levels."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from objects_in(inner)
 
 
 @given(raw=strategies.documents())

@@ -7,6 +7,8 @@ from typing import Any
 
 from django.http import HttpResponse
 
+from policies.engine.errors import Problem
+
 _JSON = "application/json"
 
 #: What clients print as the kind of every refusal.
@@ -31,9 +33,15 @@ def text(body: str) -> HttpResponse:
     return HttpResponse(body, content_type=_JSON)
 
 
-def value(value: Any) -> HttpResponse:
-    """Answer an action: its result stands under `value`."""
-    return text(encoded({"value": value}))
+def value(value: Any, lints: Iterable[Problem] = ()) -> HttpResponse:
+    """Answer an action: its result stands under `value`, and what is worth a look in what was written beside it."""
+    return text(joined([("value", encoded(value)), *noted(lints)]))
+
+
+def noted(lints: Iterable[Problem]) -> list[tuple[str, str]]:
+    """Return lints as a member for `joined`; without any there is none, and the answer is as DataHub gives it."""
+    found = [{"code": one.code, "pointer": one.pointer, "detail": one.detail} for one in lints]
+    return [("lints", encoded(found))] if found else []
 
 
 def refusal(status: int, message: str) -> HttpResponse:

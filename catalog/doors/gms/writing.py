@@ -34,7 +34,7 @@ def ingest_proposal(request: HttpRequest, by: Actor) -> HttpResponse:
     if isinstance(entry, dict) and isinstance(entry.get("entityUrn"), str):
         entry["entityUrn"] = unescaped(entry["entityUrn"])
     written = _apply([(entry, "/proposal")], by)
-    return _moved(answers.value(written.urns[0]), written)
+    return _moved(answers.value(written.urns[0], written.lints), written)
 
 
 def ingest_batch(request: HttpRequest, by: Actor) -> HttpResponse:
@@ -45,7 +45,7 @@ def ingest_batch(request: HttpRequest, by: Actor) -> HttpResponse:
     if len(entries) > MOST:
         raise Invalid.one(code="list.long", pointer="/proposals", detail=f"A batch has at most {MOST} proposals.")
     written = _apply([(entry, f"/proposals/{index}") for index, entry in enumerate(entries)], by)
-    return _moved(answers.value(list(written.urns)), written)
+    return _moved(answers.value(list(written.urns), written.lints), written)
 
 
 def unescaped(text: str) -> str:
@@ -60,7 +60,8 @@ def unescaped(text: str) -> str:
 def ingest_snapshot(request: HttpRequest, by: Actor) -> HttpResponse:
     """Write the aspects of a snapshot, as clients of before proposals send an entity; all or none."""
     body = bodies.read(request)
-    return _moved(answers.value(None), _applied(list(snapshots.read(body)), by))
+    written = _applied(list(snapshots.read(body)), by)
+    return _moved(answers.value(None, written.lints), written)
 
 
 def is_optional(headers: Any) -> bool:

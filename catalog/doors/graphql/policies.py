@@ -15,8 +15,10 @@ from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.filters import Column
 from catalog.services import deletes
 from policies import authority, queries
+from policies.engine import families
+from policies.engine.errors import Problem
 from policies.engine.families import datahub
-from policies.errors import NotFound
+from policies.errors import Invalid, NotFound
 from policies.models import Policy
 from policies.services import policies
 
@@ -63,6 +65,7 @@ def update_policy(_root: None, info: Info, *, urn: str, input: dict[str, Any]) -
     except NotFound:
         policies.create(draft=_draft(input), urn=urn, by=info.context.by, door=DOOR)
     else:
+        _refuse_loss(stored)
         draft = _draft(input, stored)
         policies.update(urn=urn, draft=draft, by=info.context.by, door=DOOR, if_version=stored.version)
     info.context.is_policy_written = True
@@ -75,6 +78,16 @@ def delete_policy(_root: None, info: Info, *, urn: str) -> str:
     deletes.delete(urn=checked(urn, _TYPE), by=info.context.by, door=DOOR)
     info.context.is_policy_written = True
     return urn
+
+
+def _refuse_loss(stored: Policy) -> None:
+    """Raise Invalid for a policy with fields that this mutation cannot send: without them it might grant more."""
+    problems = [
+        Problem(one.code, one.pointer, f"The policy has a field at {one.pointer} that updatePolicy would take out.")
+        for one in families.get(stored.family).unknown(stored.document)
+    ]
+    if problems:
+        raise Invalid(problems)
 
 
 def _draft(input: dict[str, Any], stored: Policy | None = None) -> policies.Draft:

@@ -11,7 +11,7 @@ from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
 from policies import authority
 from policies import queries as stored
-from policies.engine.families import datahub
+from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.models import Policy
@@ -57,7 +57,7 @@ def _shown(row: Policy) -> dict[str, Any]:
 def _resources(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if block is None:
         return None
-    constraints = block.get(datahub.CONSTRAINTS)
+    constraints = block.get(datahub_fields.CONSTRAINTS)
     return {
         **block,
         "allResources": bool(block.get("allResources")),

@@ -8,26 +8,42 @@ from catalog.doors.gms.callers import is_open
 from catalog.queries import StoredAspect
 from policies import authority
 from policies.authority import Ask, Asked
+from policies.engine.errors import Problem
 from policies.engine.families import datahub
 from policies.engine.model import Actor
+from policies.services.aspect_shapes import POLICY_INFO
 
 
 def entity(
-    urn: str, found: Mapping[str, StoredAspect], *, names: Collection[str] | None = None, with_metadata: bool = False
+    urn: str,
+    found: Mapping[str, StoredAspect],
+    *,
+    names: Collection[str] | None = None,
+    with_metadata: bool = False,
+    lints: Iterable[Problem] = (),
 ) -> str:
-    """Return an entity as JSON, with all its aspects or those named; what holds a secret is never among them."""
+    """Return an entity as JSON, with all its aspects or those named; what holds a secret is never among them.
+
+    `lints` are those of the policy that was written; they stand beside its document.
+    """
     aspects = (
-        (name, aspect(one, with_metadata=with_metadata))
+        (name, aspect(one, with_metadata=with_metadata, lints=lints if name == POLICY_INFO else ()))
         for name, one in reading.shown(found).items()
         if names is None or name in names
     )
     return answers.joined([("urn", answers.encoded(urn)), *aspects])
 
 
-def aspect(one: StoredAspect, *, with_metadata: bool = False) -> str:
+def unread(urn: str, *, names: Iterable[str], lints: Iterable[Problem] = ()) -> str:
+    """Return an entity as JSON with the names of its aspects alone, for whoever wrote them and may not read them."""
+    aspects = ((name, answers.joined(answers.noted(lints if name == POLICY_INFO else ()))) for name in names)
+    return answers.joined([("urn", answers.encoded(urn)), *aspects])
+
+
+def aspect(one: StoredAspect, *, with_metadata: bool = False, lints: Iterable[Problem] = ()) -> str:
     """Return one aspect as JSON."""
     more = [("systemMetadata", reading.metadata(one))] if with_metadata else []
-    return answers.joined([("value", one.document), *more])
+    return answers.joined([("value", one.document), *more, *answers.noted(lints)])
 
 
 def listed(entries: Iterable[str]) -> str:

@@ -85,10 +85,10 @@ def _write(
     if problems:
         raise Invalid(problems)
     try:
-        proposals.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
+        written = proposals.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
     except Invalid as error:
         raise Invalid([_placed(problem) for problem in error.problems]) from error
-    shown = _shown(found, entries, by)
+    shown = _shown(found, entries, by, written.lints)
     response = answers.text(shown[0] if is_single else showing.listed(shown))
     response.status_code = 202 if is_async else 200
     response.headers["traceparent"] = tracing.parent()
@@ -155,18 +155,26 @@ def _placed(problem: Problem) -> Problem:
     return Problem(problem.code, place, problem.detail)
 
 
-def _shown(found: Sequence[Proposal], entries: Sequence[Mapping[str, Any]], by: Actor) -> list[str]:
-    """Return the entities as they are now, with the aspects that were sent; without documents that may not be read."""
+def _shown(
+    found: Sequence[Proposal], entries: Sequence[Mapping[str, Any]], by: Actor, lints: Sequence[Problem]
+) -> list[str]:
+    """Return the entities as they are now, with the aspects that were sent; without documents that may not be read.
+
+    Lints stand inside the aspect they are about: clients take every other member of an entity for an aspect.
+    """
     named: dict[str, list[str]] = defaultdict(list)
     for one in found:
         named[one.urn].append(one.aspect)
+    noted: dict[int, list[Problem]] = defaultdict(list)
+    for lint in lints:
+        noted[int(lint.pointer.split("/")[1])].append(lint)
     readable = showing.readable(list(named), by)
     stored = queries.documents(urns=readable)
     return [
-        showing.entity(urn, stored[urn], names=named[urn])
-        if urn in stored
-        else answers.encoded({"urn": urn, **{name: {} for name in named[urn]}})
-        for urn in (entry["urn"] for entry in entries)
+        showing.entity(entry["urn"], stored[entry["urn"]], names=named[entry["urn"]], lints=noted[place])
+        if entry["urn"] in stored
+        else showing.unread(entry["urn"], names=named[entry["urn"]], lints=noted[place])
+        for place, entry in enumerate(entries)
     ]
 
 

@@ -10,16 +10,22 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from policies.engine.errors import UnknownFamily
-from policies.engine.families import cdap, datahub, datazone, datazone_patterns, vocabulary
+from policies.engine.errors import Problem, UnknownFamily
+from policies.engine.families import cdap, datahub, datahub_fields, datazone, datazone_patterns, vocabulary
 from policies.engine.model import Origin, Statement
 from policies.engine.requirements import Requirement
 
 
 class Parse(Protocol):
-    """Check a document; return it as it is to be stored, or raise InvalidPolicy with every problem."""
+    """Check a document; return it as it is to be stored, or raise InvalidPolicy with every problem.
 
-    def __call__(self, document: Any, *, custom: Collection[str] = ()) -> dict[str, Any]: ...
+    With `keeps_unknown` a family whose documents arrive from programs of other makers keeps fields it does not know,
+    and puts the document out of force.
+    """
+
+    def __call__(
+        self, document: Any, *, custom: Collection[str] = (), keeps_unknown: bool = False
+    ) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +33,9 @@ class Family:
     """What every family supplies.
 
     `columns` are the facts that lists show and that follow from a document; `activated` is the same document as if it
-    were in force. `bound` are the URNs, with their pointers, that must exist when a document is stored, and `mentioned`
-    the privileges and resources as a document spells them. `unversioned` are the types of entities that questions are
-    about on their main branch only.
+    were in force. `unknown` names the fields of a stored document that keep it out of force. `bound` are the URNs, with
+    their pointers, that must exist when a document is stored, and `mentioned` the privileges and resources as a
+    document spells them. `unversioned` are the types of entities that questions are about on their main branch only.
     """
 
     name: str
@@ -43,6 +49,7 @@ class Family:
     vocabulary: Callable[[], vocabulary.Vocabulary]
     bound: Callable[[Any], tuple[tuple[str, str], ...]]
     mentioned: Callable[[Mapping[str, Any]], tuple[frozenset[str], frozenset[str]]]
+    unknown: Callable[[Mapping[str, Any]], tuple[Problem, ...]]
     unversioned: Callable[[], frozenset[str]] = frozenset
 
 
@@ -60,6 +67,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             vocabulary=vocabulary.datahub,
             bound=datahub.bound,
             mentioned=datahub.mentioned,
+            unknown=datahub_fields.list_unknown,
         ),
         datazone.NAME: Family(
             name=datazone.NAME,
@@ -73,6 +81,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             vocabulary=datazone_patterns.actions_vocabulary,
             bound=datazone.bound,
             mentioned=datazone.mentioned,
+            unknown=datazone.unknown,
             unversioned=datazone_patterns.unversioned,
         ),
     }

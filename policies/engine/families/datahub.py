@@ -9,7 +9,8 @@ from functools import cache
 from types import MappingProxyType
 
 from policies.engine.errors import quote
-from policies.engine.families import datahub_properties, vocabulary
+from policies.engine.families import datahub_fields, datahub_properties, vocabulary
+from policies.engine.families.datahub_fields import CONSTRAINTS, OLDER_CONSTRAINTS
 from policies.engine.families.document import Json, Reader
 from policies.engine.matching import (
     CONTAINER,
@@ -48,10 +49,6 @@ MAX_SUGGESTIONS = 20
 FIELDS = (TYPE, URN, OWNER, DOMAIN, CONTAINER, TAG, GLOSSARY, DATA_PLATFORM_INSTANCE, GROUP_MEMBERSHIP)
 _OLDER_FIELDS = {"RESOURCE_TYPE": TYPE, "RESOURCE_URN": URN}
 
-#: The older spelling of the constraints on sub-resources is read; this one is written.
-CONSTRAINTS, _OLDER_CONSTRAINTS = "privilegeConstraints", "policyConstraints"
-
-_ACTOR_FIELDS = ("users", "groups", "roles", "resourceOwners", "resourceOwnersTypes", "allUsers", "allGroups")
 #: The lists of an actor clause and what their URNs begin with. `parse` refuses others; in a document that was stored
 #: without it a URN in the wrong list names nobody.
 _ACTOR_LISTS = {
@@ -59,19 +56,17 @@ _ACTOR_LISTS = {
     "groups": "urn:li:corpGroup:",
     "roles": "urn:li:dataHubRole:",
 }
-_RESOURCE_FIELDS = ("type", "resources", "allResources", "filter", CONSTRAINTS)
-_CRITERION_FIELDS = ("field", "condition", "values")
 
 #: The policy every actor has without it being stored: itself (rules/datahub.md a.1).
 VIEW_SELF = Origin("urn:li:dataHubPolicy:__view_self", "View Self")
 _SELF_PRIVILEGES = ("VIEW_ENTITY_PAGE", "GET_ENTITY_PRIVILEGE", "EDIT_ENTITY", "DELETE_ENTITY")
 
 
-def parse(document: Json, *, custom: Collection[str] = ()) -> dict[str, Json]:
+def parse(document: Json, *, custom: Collection[str] = (), keeps_unknown: bool = False) -> dict[str, Json]:
     """Check a dataHubPolicyInfo document and return it as it is to be stored.
 
-    Unknown fields at the top are kept; unknown fields inside actors, resources, filters and criteria are refused, since
-    ignoring one could widen the policy. `custom` are privileges beside the registry's.
+    Unknown fields are refused, since ignoring one could widen the policy. With `keeps_unknown` they are kept, and a
+    document that holds one is returned with the state INACTIVE. `custom` are privileges beside the registry's.
 
     Raises InvalidPolicy with every problem of the document.
     """
@@ -87,16 +82,20 @@ def parse(document: Json, *, custom: Collection[str] = ()) -> dict[str, Json]:
         _check_actors(reader, policy)
         _check_resources(reader, policy.get("resources"))
         _check_extra(reader, policy)
+        if not keeps_unknown:
+            for problem in datahub_fields.list_unknown(policy):
+                reader.add(problem)
     reader.finish()
-    return _with_one_spelling(policy)
+    stored = _with_one_spelling(policy)
+    return {**stored, "state": INACTIVE} if datahub_fields.has_unknown(stored) else stored
 
 
 def compile(document: Mapping[str, Json], origin: Origin) -> tuple[Statement, ...]:
-    """Return the statement of a stored document, or none when it is not active.
+    """Return the statement of a stored document, or none when it is not active or holds a field that is unknown here.
 
-    Only ACTIVE grants. An unknown field or condition makes its criterion false, NOT_EQUALS included (a.4).
+    Only ACTIVE grants. An unknown field of entities or condition makes its criterion false, NOT_EQUALS included (a.4).
     """
-    if document.get("state") != ACTIVE:
+    if document.get("state") != ACTIVE or datahub_fields.has_unknown(document):
         return ()
     is_platform = document.get("type") == PLATFORM
     block = None if is_platform else document.get("resources")
@@ -104,7 +103,7 @@ def compile(document: Mapping[str, Json], origin: Origin) -> tuple[Statement, ..
     criteria, provisos = _criteria(block or {})
     constraints = resources.get(CONSTRAINTS)
     if constraints is None:
-        constraints = resources.get(_OLDER_CONSTRAINTS)
+        constraints = resources.get(OLDER_CONSTRAINTS)
     statement = Statement(
         origin=origin,
         effect=Effect.ALLOW,
@@ -140,8 +139,8 @@ def mentioned(document: Mapping[str, Json]) -> tuple[frozenset[str], frozenset[s
 
 
 def activated(document: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the document as if it were in force."""
-    return {**document, "state": ACTIVE}
+    """Return the understood part of the document as if it were in force: for lists and hints, never to decide by."""
+    return {**datahub_fields.without_unknown(document), "state": ACTIVE}
 
 
 def implicit() -> tuple[tuple[str, tuple[Statement, ...]], ...]:
@@ -189,7 +188,6 @@ def _check_actors(reader: Reader, policy: Mapping[str, Json]) -> None:
         reader.note("required", "/actors", "Say whom the policy is for.")
         return
     actors = reader.mapping(policy["actors"], "/actors")
-    reader.known_keys(actors, _ACTOR_FIELDS, "/actors")
     for name, prefix in _ACTOR_LISTS.items():
         reader.urns(actors.get(name), f"/actors/{name}", prefix)
     reader.urns(actors.get("resourceOwnersTypes"), "/actors/resourceOwnersTypes", "urn:li:ownershipType:")
@@ -201,24 +199,21 @@ def _check_resources(reader: Reader, value: Json) -> None:
     if value is None:
         return
     block = reader.mapping(value, "/resources")
-    reader.known_keys(block, (*_RESOURCE_FIELDS, _OLDER_CONSTRAINTS), "/resources")
     reader.text(block.get("type"), "/resources/type")
     reader.texts(block.get("resources"), "/resources/resources")
     reader.flag(block.get("allResources"), "/resources/allResources", default=False)
-    if CONSTRAINTS in block and _OLDER_CONSTRAINTS in block:
-        reader.note("constraints.twice", f"/resources/{_OLDER_CONSTRAINTS}", f"Give {CONSTRAINTS} only.")
-    for name in ("filter", CONSTRAINTS, _OLDER_CONSTRAINTS):
+    if CONSTRAINTS in block and OLDER_CONSTRAINTS in block:
+        reader.note("constraints.twice", f"/resources/{OLDER_CONSTRAINTS}", f"Give {CONSTRAINTS} only.")
+    for name in ("filter", CONSTRAINTS, OLDER_CONSTRAINTS):
         if block.get(name) is not None:
             _check_filter(reader, block[name], f"/resources/{name}")
 
 
 def _check_filter(reader: Reader, value: Json, pointer: str) -> None:
     match = reader.mapping(value, pointer)
-    reader.known_keys(match, ("criteria",), pointer)
     for index, item in enumerate(reader.items(match.get("criteria"), f"{pointer}/criteria")):
         place = f"{pointer}/criteria/{index}"
         criterion = reader.mapping(item, place)
-        reader.known_keys(criterion, _CRITERION_FIELDS, place)
         field = criterion.get("field")
         has_properties = pointer.endswith("/filter")
         if has_properties and datahub_properties.is_meant(field):
@@ -244,9 +239,9 @@ def _with_one_spelling(policy: Mapping[str, Json]) -> dict[str, Json]:
     """Return the document with `policyConstraints` called `privilegeConstraints`, everything else as it was."""
     stored = dict(policy)
     block = stored.get("resources")
-    if block is not None and _OLDER_CONSTRAINTS in block:
+    if block is not None and OLDER_CONSTRAINTS in block:
         stored["resources"] = {
-            CONSTRAINTS if name == _OLDER_CONSTRAINTS else name: value for name, value in block.items()
+            CONSTRAINTS if name == OLDER_CONSTRAINTS else name: value for name, value in block.items()
         }
     return stored
 

@@ -6,7 +6,7 @@ A policy binds to roles and speaks for their holders. Its document is `{"name", 
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from policies.engine.errors import quote
+from policies.engine.errors import Problem, quote
 from policies.engine.families import datazone_patterns as patterns
 from policies.engine.families import datazone_rows as rows
 from policies.engine.families.document import Json, Reader, escape, kind
@@ -27,11 +27,16 @@ _READS = {"dataset": "dataset:read", "view": "view:read"}
 _PATH_ACTIONS = frozenset({"project:read", "project:write", "project:read_repository"})
 
 
-def parse(document: Json, *, custom: Collection[str] = ()) -> dict[str, Json]:  # noqa: ARG001 - every family takes it
+def parse(
+    document: Json,
+    *,
+    custom: Collection[str] = (),  # noqa: ARG001 - every family takes it
+    keeps_unknown: bool = False,  # noqa: ARG001 - every family takes it
+) -> dict[str, Json]:
     """Check a policy and return it as it is to be stored, which is as it was sent.
 
     Raises InvalidPolicy with every problem, under the codes of rules/datazone.md section 9. `custom` privileges belong
-    to other families and change nothing here.
+    to other families and change nothing here. Unknown fields are always refused: no foreign program sends statements.
     """
     reader = _Reader()
     policy = reader.mapping(document, "")
@@ -61,6 +66,11 @@ def columns(document: Mapping[str, Json]) -> dict[str, Json]:
 def activated(document: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return the document as if it were in force: it has no state of its own."""
     return document
+
+
+def unknown(document: Mapping[str, Json]) -> tuple[Problem, ...]:  # noqa: ARG001 - every family has one
+    """Return the fields of a stored document that keep it out of force: none, `parse` refuses them."""
+    return ()
 
 
 def implicit() -> tuple[tuple[str, tuple[Statement, ...]], ...]:

@@ -91,11 +91,11 @@ def test_history_tells_each_change_in_words(browse, world, write):
     policy = write("one", displayName="One", privileges=["EDIT_ENTITY_TAGS", "VIEW_ENTITY_PAGE"])
     change(policy, displayName="Two", privileges=["VIEW_ENTITY_PAGE", "EDIT_ENTITY_DOCS"])
     change(policy, actors={"users": ["urn:li:corpuser:otto"]}, resources={"filter": {"criteria": []}})
-    change(policy, privileges=["EDIT_ENTITY_DOCS", "VIEW_ENTITY_PAGE"], mine={"x": [1]})
+    change(policy, privileges=["EDIT_ENTITY_DOCS", "VIEW_ENTITY_PAGE"], lastUpdatedTimestamp=7)
     client = browse("root")
     rows = client.get(f"{BASE}/history/{policy.urn}").context["rows"]
     labels = [[change["label"] for change in row["changes"]] for row in rows]
-    assert labels == [["Privileges", "Field mine"], ["Resources", "Users"], ["Name", "Privileges"], []]
+    assert labels == [["Privileges", "Field lastUpdatedTimestamp"], ["Resources", "Users"], ["Name", "Privileges"], []]
     assert rows[0]["changes"][0]["change"].is_reordered
     assert rows[1]["changes"][1]["gained"] == [{"text": "urn:li:corpuser:otto", "name": "Otto Outsider"}]
     assert rows[2]["changes"][1]["lost"] == [{"text": "EDIT_ENTITY_TAGS", "name": "Edit Tags"}]
@@ -107,9 +107,9 @@ def test_history_tells_each_change_in_words(browse, world, write):
 
 
 def test_a_version_is_taken_up_again_after_a_question(browse, world, write):
-    policy = write("one", displayName="One", kept={"b": 1})
+    policy = write("one", displayName="One", lastUpdatedTimestamp=1)
     first = queries.policy(urn=policy.urn).document
-    change(policy, displayName="Two", kept=None)
+    change(policy, displayName="Two", lastUpdatedTimestamp=None)
     client = browse("root")
     url = f"{BASE}/restore/1/{policy.urn}?version=2"
     assert "Name changes." in client.get(url, headers=HTMX).content.decode()

@@ -17,7 +17,7 @@ from tests.web.conftest import DOOR, document_of
 from tests.web.policies.writing import BASE, Builder
 
 FULL: dict[str, Any] = {
-    "kept": {"b": [1, {"x": None}], "a": "ä"},
+    "lastUpdatedTimestamp": 12,
     "displayName": "Everything there is",
     "description": "Two\nlines",
     "type": "METADATA",
@@ -50,7 +50,6 @@ FULL: dict[str, Any] = {
         "resourceOwnersTypes": ["urn:li:ownershipType:x"],
         "allUsers": False,
     },
-    "lastUpdatedTimestamp": 12,
 }
 DEPRECATED = {"type": "dataset", "resources": ["urn:li:dataset:1"], "allResources": False}
 
@@ -419,7 +418,7 @@ def test_every_pattern_can_be_saved_as_it_is(browse, world, template):
 
 
 def test_a_copy_begins_inactive_under_another_name(browse, world, write):
-    policy = write("one", displayName="One", actors={"users": ["urn:li:corpuser:otto"]}, kept=[1])
+    policy = write("one", displayName="One", actors={"users": ["urn:li:corpuser:otto"]}, lastUpdatedTimestamp=1)
     builder = Builder(browse("root"), f"{BASE}/new?like={policy.urn}")
     builder.press("save")
     copy = Policy.objects.get(name="Copy of One")
@@ -441,3 +440,26 @@ def test_a_step_costs_the_same_whatever_the_document_holds(browse, world, write)
             costs.append(len(found))
     assert costs[:3] == costs[3:]
     assert max(costs) <= 30
+
+
+def test_fields_that_are_unknown_here_are_shown_and_removed_before_it_is_saved(browse, world):
+    """As DataHub's doors store them: the policy is inactive, and neither its switch nor the builder changes that."""
+    raw = document_of(displayName="From elsewhere") | {"effect": "DENY"}
+    raw["actors"] = raw["actors"] | {"a/b": [1]}
+    client, urn = browse("root"), "urn:li:dataHubPolicy:elsewhere"
+    aspect = Proposal(urn, "dataHubPolicyInfo", json.dumps(raw))
+    proposals.apply(proposals=[aspect], by=authority.SYSTEM, door=DOOR)
+    client.post(f"{BASE}/state/{urn}", {"state": "ACTIVE"})
+    page = client.get(f"{BASE}/{urn}").content.decode()
+    assert "There is no field &#x27;effect&#x27; here." in page
+    assert "<code>/actors/a~1b</code>" in page
+    builder = edit(client, queries.policy(urn=urn))
+    assert builder.press("save", state="ACTIVE").status_code == 422
+    builder.press("drop:/displayName")
+    for pointer in ("/effect", "/actors/a~1b"):
+        assert f'value="drop:{pointer}"' in builder.text
+        builder.press(f"drop:{pointer}")
+    assert "drop:" not in builder.text
+    assert builder.press("save", state="ACTIVE").status_code == 302
+    assert stored(urn) == document_of(displayName="From elsewhere")
+    assert queries.policy(urn=urn).state == "ACTIVE"

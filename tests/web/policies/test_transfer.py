@@ -36,7 +36,7 @@ def problems(response):
 
 @pytest.fixture
 def some(world, write):
-    write("a", displayName="Alpha", kept={"z": 1, "a": [None]}, state="INACTIVE")
+    write("a", displayName="Alpha", lastUpdatedTimestamp=7, state="INACTIVE")
     write("b", displayName="Beta", actors={"allUsers": True})
 
 

@@ -1,0 +1,55 @@
+"""What an upgrade does to policies that an earlier release stored with fields it ignored."""
+
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+from django.apps import apps
+from django.db import connection
+
+from policies import authority, store
+from policies.models import Policy, PolicyEvent, PolicyVersion
+from policies.services import policies
+from policies.services.policies import Draft
+
+pytestmark = pytest.mark.django_db
+
+migration = import_module("policies.migrations.0009_policies_with_unknown_fields")
+
+
+def stored(suffix, **changes):
+    """Store a policy for all users, and change its row behind the services as an earlier release left it."""
+    document = {
+        "displayName": suffix,
+        "type": "PLATFORM",
+        "state": "ACTIVE",
+        "privileges": ["VIEW_ANALYTICS"],
+        "actors": {"allUsers": True},
+    }
+    urn = f"urn:li:dataHubPolicy:{suffix}"
+    policies.create(draft=Draft("datahub", document), urn=urn, by=authority.SYSTEM, door="test")
+    Policy.objects.filter(urn=urn).update(document=document | changes, state=changes.get("state", "ACTIVE"))
+    return urn
+
+
+def test_those_in_force_become_inactive_and_their_history_says_so(monkeypatch):
+    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
+    denying, sound = stored("denying", effect="DENY"), stored("sound", lastUpdatedTimestamp=1)
+    inactive = stored("inactive", state="INACTIVE", validUntil=1)
+    before = PolicyVersion.current()
+    for _ in range(2):
+        migration.deactivate(apps, SimpleNamespace(connection=connection))
+    assert PolicyVersion.current() == before + 1
+    row = Policy.objects.get(urn=denying)
+    assert (row.state, row.version, row.document["state"], row.document["effect"]) == (
+        "INACTIVE",
+        2,
+        "INACTIVE",
+        "DENY",
+    )
+    assert list(Policy.objects.filter(urn__in=[sound, inactive]).values_list("version", flat=True)) == [1, 1]
+    event = PolicyEvent.objects.get(door="migration")
+    assert (event.policy_urn, event.verb, event.policy_version) == (denying, "DEACTIVATED", before + 1)
+    assert (event.before["state"], event.after["document"]) == ("ACTIVE", row.document)
+    assert {one.origin.policy for one in store.current().statements} >= {sound}
+    assert denying not in {one.origin.policy for one in store.current().statements}

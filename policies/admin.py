@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -30,7 +32,7 @@ from policies.models import (
     RoleAssignment,
     User,
 )
-from policies.services import people, policies, tokens
+from policies.services import impact, people, policies, tokens
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -38,6 +40,9 @@ else:
     _ModelAdmin = admin.ModelAdmin
 
 DOOR = "admin"
+
+#: How many policies a question about several tells the impact of.
+_MAX_MEASURED = 10
 
 _GUARD = needs("MANAGE_POLICIES")
 
@@ -124,6 +129,11 @@ def _pretty(value: Any) -> SafeString:
     return format_html("<pre>{}</pre>", json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def _measure(policy: Policy, state: str) -> dict[str, Any]:
+    found = impact.measured(before=impact.draft_of(policy), after=policies.put_in_state(policy, state))
+    return {"policy": policy, "impact": found}
+
+
 def _each(request: HttpRequest, rows: Iterable[Model], write: Callable[[Any], object]) -> None:
     """Call a service for each row, and say which went well and which were refused."""
     for row in rows:
@@ -146,14 +156,34 @@ class PolicyAdmin(ReadOnly):
     actions = ("activate", "deactivate")
 
     @admin.action(description="Activate")
-    def activate(self, request: HttpRequest, queryset: QuerySet[Policy]) -> None:
-        """Activate policies."""
-        self._move(request, queryset, Policy.State.ACTIVE)
+    def activate(self, request: HttpRequest, queryset: QuerySet[Policy]) -> HttpResponse | None:
+        """Activate policies after a question."""
+        return self._ask_or_move(request, queryset, Policy.State.ACTIVE)
 
     @admin.action(description="Deactivate")
-    def deactivate(self, request: HttpRequest, queryset: QuerySet[Policy]) -> None:
-        """Deactivate policies."""
-        self._move(request, queryset, Policy.State.INACTIVE)
+    def deactivate(self, request: HttpRequest, queryset: QuerySet[Policy]) -> HttpResponse | None:
+        """Deactivate policies after a question."""
+        return self._ask_or_move(request, queryset, Policy.State.INACTIVE)
+
+    def _ask_or_move(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> HttpResponse | None:
+        """Show what switching these policies means; switch them when that was confirmed."""
+        if request.POST.get("is_confirmed"):
+            self._move(request, rows, state)
+            return None
+        listed = [row for row in rows.order_by("name", "pk") if row.is_editable]
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"{'Activate' if state == Policy.State.ACTIVE else 'Deactivate'} {len(listed):,} policies?",
+            "opts": self.opts,
+            "action": request.POST["action"],
+            "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
+            "checkbox": ACTION_CHECKBOX_NAME,
+            "is_across": request.POST.get("select_across", "0"),
+            "rows": [_measure(row, state) for row in listed[:_MAX_MEASURED]],
+            "more": max(len(listed) - _MAX_MEASURED, 0),
+            "most": impact.MOST,
+        }
+        return TemplateResponse(request, "admin/policy_state_confirmation.html", context)
 
     def _move(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> None:
         """Switch all that can be changed in one act, and say which cannot."""

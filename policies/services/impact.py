@@ -1,7 +1,8 @@
 """How many people and how many entities a policy reaches now, and would reach as it is being written.
 
 Counted in SQL up to a limit. The people are those its actors name and those who own what it covers; the entities are
-those that at least one of these people may use its privileges on.
+those that at least one of these people may use its privileges on. Other policies are not considered: what this one
+gives or takes, somebody may have, or keep, through another one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -38,24 +39,45 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class PrivilegeChange:
+    """How many privileges are named now and then, which come and go, and which stay but under other terms.
+
+    The terms of a privilege are everything else in the statements that name it: actors, resources, conditions, columns.
+    """
+
+    now: int
+    then: int
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+    moved: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Impact:
-    """What a change means; `entities` is None when neither side is about entities."""
+    """What a change means; `entities` is None when neither side is about entities.
+
+    `allowed` and `denied` are the privileges, with those that they imply, that statements allow and deny.
+    """
 
     people: Count
     entities: Count | None
+    allowed: PrivilegeChange
+    denied: PrivilegeChange
 
     @property
-    def is_beyond(self) -> bool:
-        """Whether there is more of something, now or then, than is counted here."""
-        return any(max(one.now, one.then) > MOST for one in (self.people, self.entities) if one is not None)
+    def has_same_reach(self) -> bool:
+        """Whether the same people and the same entities are reached, as far as is counted here."""
+        counts = [one for one in (self.people, self.entities) if one is not None]
+        return not any(one.gained or one.lost or one.now != one.then for one in counts)
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Something as it is or would be: whom it reaches, by their tokens, and on what (None: on no entities)."""
+    """Something as it is or would be: whom it reaches, by their tokens, on what (None: on no entities), and how."""
 
     tokens: frozenset[str] = frozenset()
     coverage: Coverage | None = None
+    statements: tuple[Statement, ...] = ()
 
 
 #: What a selector covers has these owners, of one of these types (None: of any).
@@ -70,7 +92,8 @@ def measured(*, before: Draft | None, after: Draft | None) -> Impact:
 
 def compared(now: Side, then: Side) -> Impact:
     """Count what it is and what it would be."""
-    return Impact(_people(now.tokens, then.tokens), _entities(now.coverage, then.coverage))
+    allowed, denied = (_privileges(now.statements, then.statements, effect) for effect in (Effect.ALLOW, Effect.DENY))
+    return Impact(_people(now.tokens, then.tokens), _entities(now.coverage, then.coverage), allowed, denied)
 
 
 def draft_of(policy: Policy) -> Draft:
@@ -88,14 +111,14 @@ def _side(draft: Draft | None, owners: _FindOwners) -> Side:
     statements = _statements(draft) if draft is not None else ()
     allows = [one for one in statements if one.effect is Effect.ALLOW]
     if draft is None or not allows:
-        return Side()
+        return Side(statements=statements)
     tokens = frozenset[str]().union(*(one.actors.tokens for one in allows))
     family = families.get(draft.family)
     if family.columns(draft.document)["type"] == Policy.Type.PLATFORM:
-        return Side(tokens)
+        return Side(tokens, statements=statements)
     covers, owning = _covers(allows, owners)
     denies = tuple(cover_of(one) for one in statements if one.effect is Effect.DENY)
-    return Side(tokens | owning, Coverage(Actor("", owning), covers, denies))
+    return Side(tokens | owning, Coverage(Actor("", owning), covers, denies), statements)
 
 
 def _statements(draft: Draft) -> tuple[Statement, ...]:
@@ -124,6 +147,27 @@ def _owners(selector: Selector, types: frozenset[str] | None) -> frozenset[str]:
     statement = Statement(Origin("", ""), Effect.ALLOW, ActorMatch(), frozenset(), selector)
     coverage = Coverage(Actor(""), (cover_of(statement),))
     return authority.directory().owners_covered(coverage=coverage, types=types, limit=_OWNERS)
+
+
+def _privileges(now: Iterable[Statement], then: Iterable[Statement], effect: Effect) -> PrivilegeChange:
+    before, after = _terms_by_privilege(now, effect), _terms_by_privilege(then, effect)
+    return PrivilegeChange(
+        now=len(before),
+        then=len(after),
+        gained=tuple(sorted(after.keys() - before.keys())),
+        lost=tuple(sorted(before.keys() - after.keys())),
+        moved=tuple(sorted(name for name in before.keys() & after.keys() if before[name] != after[name])),
+    )
+
+
+def _terms_by_privilege(statements: Iterable[Statement], effect: Effect) -> dict[str, set[Statement]]:
+    found: dict[str, set[Statement]] = {}
+    for statement in statements:
+        if statement.effect is effect:
+            terms = replace(statement, origin=Origin("", ""), privileges=frozenset())
+            for name in statement.privileges:
+                found.setdefault(name, set()).add(terms)
+    return found
 
 
 def _people(now: frozenset[str], then: frozenset[str]) -> Count:

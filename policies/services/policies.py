@@ -17,7 +17,7 @@ from policies.engine import families
 from policies.engine.errors import InvalidPolicy, Problem, UnknownFamily
 from policies.engine.model import SYSTEM_ACTOR, Actor, Origin
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.models import Policy, PolicyVersion, Verb
+from policies.models import Policy, PolicyEvent, PolicyVersion, Verb
 from policies.models.fields import is_storable
 from policies.models.policy import POLICY_PREFIX
 from policies.services import bindings, lockout, policy_rows
@@ -163,7 +163,7 @@ def set_state(*, urn: str, state: str, by: Actor, door: str, if_version: int | N
     verb = _verb_of(state)
     policy = queries.policy(urn=urn)
     version = policy.version if if_version is None else if_version
-    return update(urn=urn, draft=_in_state(policy, state), by=by, door=door, if_version=version, verb=verb)
+    return update(urn=urn, draft=put_in_state(policy, state), by=by, door=door, if_version=version, verb=verb)
 
 
 def set_states(*, urns: Collection[str], state: str, by: Actor, door: str) -> int:
@@ -178,7 +178,7 @@ def set_states(*, urns: Collection[str], state: str, by: Actor, door: str) -> in
         found = {policy.urn: policy for policy in queries.policies_among(urns=urns)}
         if unknown := sorted(set(urns) - found.keys()):
             raise NotFound(f"There is no policy {unknown[0]!r}.")
-        writes = [Write(urn, _in_state(policy, state), policy.version) for urn, policy in found.items()]
+        writes = [Write(urn, put_in_state(policy, state), policy.version) for urn, policy in found.items()]
         return write_many(writes=writes, by=by, door=door, verb=verb)
 
 
@@ -188,8 +188,13 @@ def restore(*, urn: str, version: int, by: Actor, door: str, if_version: int | N
     event = queries.versions(urn=urn).filter(version=version, after__isnull=False).first()
     if event is None:
         raise NotFound(f"There is no version {version} of {urn}.")
+    return update(urn=urn, draft=draft_of_version(event), by=by, door=door, if_version=if_version, verb=Verb.RESTORED)
+
+
+def draft_of_version(event: PolicyEvent) -> Draft:
+    """Return what a policy said after a change that did not delete it."""
     after = event.after
-    draft = Draft(
+    return Draft(
         event.family,
         after["document"],
         # A document that holds its state says it itself.
@@ -197,7 +202,6 @@ def restore(*, urn: str, version: int, by: Actor, door: str, if_version: int | N
         description=after["description"],
         keeps_unknown=after["state"] != Policy.State.ACTIVE,
     )
-    return update(urn=urn, draft=draft, by=by, door=door, if_version=if_version, verb=Verb.RESTORED)
 
 
 def delete(*, urn: str, by: Actor, door: str, if_version: int | None = None) -> int:
@@ -264,7 +268,7 @@ def _verb_of(state: str) -> Verb:
     return Verb.ACTIVATED if state == Policy.State.ACTIVE else Verb.DEACTIVATED
 
 
-def _in_state(policy: Policy, state: str) -> Draft:
+def put_in_state(policy: Policy, state: str) -> Draft:
     """Return the policy as it would be in this state, which a DataHub policy says in its document.
 
     A policy with unknown fields can be deactivated, and activated only without them.

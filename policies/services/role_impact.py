@@ -1,10 +1,11 @@
 """What holding roles reaches, counted like what a policy reaches: before and after roles are given or taken.
 
 The people are those who hold the roles; the entities are those that policies let some holder of one of them use some
-privilege on. What people may do anyhow, by other policies, is not subtracted.
+privilege on, and the privileges are those that policies give to holders of the roles. What people may do anyhow,
+by other policies, is not subtracted.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from django.db.models import Exists, OuterRef
 
@@ -27,26 +28,25 @@ def held(*, actor: str, before: Collection[str], after: Collection[str]) -> Impa
 
 def _side(roles: Collection[str], tokens: Collection[str]) -> Side:
     people = frozenset(tokens)
-    statements = _about_entities(roles) if roles and queries.reached(tokens=people).exists() else []
+    if not roles or not queries.reached(tokens=people).exists():
+        return Side(people)
+    naming = tuple(one for one in store.current().statements if not one.actors.tokens.isdisjoint(roles))
+    statements = _without_platform(naming, roles)
     allows = [one for one in statements if one.effect is Effect.ALLOW]
     if not allows:
-        return Side(people, None)
+        return Side(people, None, naming)
     privileges = frozenset[str]().union(*(one.privileges for one in allows))
     # A deny takes away what an allow gives only if it is about all of that.
     denies = [one for one in statements if one.effect is Effect.DENY and privileges <= one.privileges]
-    return Side(people, Coverage(Actor(""), _covers(allows), _covers(denies)))
+    return Side(people, Coverage(Actor(""), _covers(allows), _covers(denies)), naming)
 
 
-def _about_entities(roles: Collection[str]) -> list[Statement]:
-    """Return the statements that name one of the roles, but for those of platform policies."""
+def _without_platform(statements: Iterable[Statement], roles: Collection[str]) -> list[Statement]:
+    """Return these statements that name one of the roles, but for those of platform policies."""
     naming = PolicyFacet.objects.filter(policy=OuterRef("pk"), field=PolicyFacet.Field.ACTOR, value__in=roles)
     platform = queries.active_policies().filter(Exists(naming), type=Policy.Type.PLATFORM)
     left_out = frozenset(platform.values_list("urn", flat=True))
-    return [
-        one
-        for one in store.current().statements
-        if one.origin.policy not in left_out and not one.actors.tokens.isdisjoint(roles)
-    ]
+    return [one for one in statements if one.origin.policy not in left_out]
 
 
 def _covers(statements: Collection[Statement]) -> tuple[Cover, ...]:

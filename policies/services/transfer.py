@@ -88,6 +88,12 @@ def exported(rows: Iterable[Policy]) -> dict[str, Any]:
     return {"policies": [_entry(policy) for policy in rows]}
 
 
+def write_proposal(*, draft: Draft, urn: str = "") -> str:
+    """Return a draft as the text of a file with one policy; `urn` is the stored policy that it would replace."""
+    entry = {"urn": urn or None, "family": draft.family, "state": draft.state, "document": draft.document}
+    return json.dumps([{name: value for name, value in entry.items() if value is not None}], ensure_ascii=False)
+
+
 def planned(*, body: bytes, by: Actor) -> Plan:
     """Read a file and return what it would do. Stores nothing.
 

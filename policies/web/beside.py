@@ -1,6 +1,5 @@
 """What every editor draws around its fields: what the policy says and means, and what somebody else did to it."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,12 +7,12 @@ from django.urls import reverse
 
 from policies import queries
 from policies.models import Policy
-from policies.services import impact, lints, policy_rows
+from policies.services import impact, lints, policy_rows, transfer
 from policies.services.policies import Draft
 from policies.web import differences, presenters
 from policies.web.editing import Edit
+from policies.web.impact_words import meaning
 from policies.web.policies import crumbs, makers
-from policies.web.policy_actions import counted
 
 
 def aside(draft: Draft, stored: Policy | None, *, is_sound: bool) -> dict[str, Any]:
@@ -25,26 +24,9 @@ def aside(draft: Draft, stored: Policy | None, *, is_sound: bool) -> dict[str, A
         "sentence": presenters.of(draft.family).sentence(draft.document),
         "lints": found,
         **meaning(measured),
-        "exact": _exact(draft, stored) if measured is not None and measured.is_beyond else "",
+        "exact": transfer.write_proposal(draft=draft, urn=stored.urn if stored else "") if is_sound else "",
         "is_new": stored is None,
     }
-
-
-def meaning(found: impact.Impact | None) -> dict[str, Any]:
-    """Return what `policies/_means.html` draws of what saving means; None where it cannot be saved yet."""
-    return {
-        "is_sound": found is not None,
-        "impact": [_counted("People", found.people)] if found else [],
-        "impact_entities": _counted("Entities", found.entities) if found and found.entities else None,
-    }
-
-
-def _exact(draft: Draft, stored: Policy | None) -> str:
-    """Return what the report on a change that is too large to count here is asked: the draft as an entry of a file."""
-    entry = {"family": draft.family, "state": draft.state, "document": draft.document}
-    if stored is not None:
-        entry["urn"] = stored.urn
-    return json.dumps([{name: value for name, value in entry.items() if value is not None}], ensure_ascii=False)
 
 
 def frame(work: Edit, draft: Draft, *, starters: Sequence[Any]) -> dict[str, Any]:
@@ -100,13 +82,3 @@ def _column(draft: Draft, name: str) -> str:
     """Return what stands beside a document, or in one that holds it itself."""
     beside = getattr(draft, name)
     return (draft.document.get(name) or "") if beside is None else beside
-
-
-def _counted(label: str, count: impact.Count) -> dict[str, Any]:
-    return {
-        "label": label,
-        "now": counted(count.now),
-        "then": counted(count.then),
-        "gained": [name or urn for urn, name in count.gained.items()],
-        "lost": [name or urn for urn, name in count.lost.items()],
-    }

@@ -16,6 +16,9 @@ _SHOWN = 12
 _LINES = 20_000
 _LINES_SHOWN = 2_000
 
+#: How much of a value a sentence quotes.
+_QUOTED_CHARACTERS = 80
+
 #: What every family has beside its document.
 _BESIDE = {"state": "State", "description": "Description"}
 
@@ -80,6 +83,12 @@ def worded(changes: Iterable[Sequence[Change]]) -> list[list[dict[str, Any]]]:
     return [[_worded(change, names) for change in group] for group in listed]
 
 
+def describe_changes(changes: Sequence[Change]) -> list[str]:
+    """Return one sentence for each change, with names in place of URNs."""
+    (listed,) = worded([changes])
+    return [_describe(one["change"], one) for one in listed]
+
+
 def lines(before: Any, after: Any) -> list[dict[str, str]] | None:
     """Return what differs between two documents as indented JSON; None when they are too long to compare."""
     was, now = (
@@ -117,3 +126,34 @@ def _worded(change: Change, names: Mapping[str, str]) -> dict[str, Any]:
 def _value(value: str, names: Mapping[str, str]) -> dict[str, str]:
     known = vocabulary.datahub().get(value)
     return {"text": value, "name": known.display if known else names.get(value, "")}
+
+
+def _describe(change: Change, words: Mapping[str, Any]) -> str:
+    label = _quote(change.label)
+    if change.is_reordered:
+        return f"{label} is put into another order."
+    if change.is_list:
+        parts = [
+            f"{verb} {_join_values(words[side], words[f'more_{side}'])}"
+            for side, verb in (("gained", "gains"), ("lost", "loses"))
+            if words[side]
+        ]
+        return f"{label} {' and '.join(parts)}."
+    if change.was and change.now:
+        return f"{label} changes from {_quote(change.was)} to {_quote(change.now)}."
+    return (
+        f"{label} becomes {_quote(change.now)}." if change.now else f"{label} is emptied; it is {_quote(change.was)}."
+    )
+
+
+def _join_values(values: Sequence[Mapping[str, str]], more: int) -> str:
+    listed = [_cut(value["name"] or value["text"]) for value in values] + ([f"{more:,} more"] if more else [])
+    return " and ".join([", ".join(listed[:-1]), listed[-1]]) if len(listed) > 1 else listed[0]
+
+
+def _quote(text: str) -> str:
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{_cut(text)}\N{RIGHT DOUBLE QUOTATION MARK}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _QUOTED_CHARACTERS else f"{text[: _QUOTED_CHARACTERS - 1]}\N{HORIZONTAL ELLIPSIS}"

@@ -16,6 +16,7 @@ from policies.models import Policy, PolicyEvent
 from policies.services import policies as service
 from policies.services import policy_rows
 from policies.web import differences, pages, presenters, presenting
+from policies.web.impact_words import OTHER_POLICIES, describe_change
 from policies.web.policies import crumbs, makers
 from policies.web.policy_actions import refusal_of, seen
 
@@ -80,6 +81,8 @@ def version(request: HttpRequest, urn: str, number: int) -> HttpResponse:
 def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
     """Ask whether to take a version up again, saying what that changes; then do so."""
     event, policy = _event(urn, number), queries.policy(urn=urn)
+    if event.after is None:
+        raise NotFound(f"Version {number} of {policy.name} is its deletion, and cannot be restored.")
     if request.method == "POST":
         now = seen(request.GET.get("version"))
         try:
@@ -93,9 +96,13 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
     changes = presenters.changes(event.family, policy_rows.snapshot_of(policy), event.after)
     return pages.ask(
         request,
-        title=f"Take up version {number} of {policy.name} again?",
-        text="What the policy says now becomes part of its history, and what it said then holds from now on.",
-        losses=[f"{change.label} changes." for change in changes],
+        title=f"Restore version {number} of {policy.name}?",
+        text=f"The policy says again what it said in version {number}. What it says now stays in its history. "
+        f"{OTHER_POLICIES}",
+        losses=[
+            *differences.describe_changes(changes),
+            *describe_change(policy=policy, after=service.draft_of_version(event)),
+        ],
         label="Restore this version",
         kind="primary",
         cancel_url=reverse("policy-history", args=[urn]),

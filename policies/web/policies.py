@@ -16,6 +16,8 @@ from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.guard import needs
 from policies.models import Policy
+from policies.services import policies as service
+from policies.services import transfer
 from policies.web import pages, policy_live, presenters, presenting
 from policies.web.forms import PolicyFilters
 
@@ -80,9 +82,18 @@ def policy_detail(request: HttpRequest, urn: str) -> HttpResponse:
         **policy_live.reached(events[0] if events else None),
         "edit_url": presenters.edit_url(policy),
         "has_editor": presenters.has_editor(policy.family),
+        "impact_question": _impact_question(policy),
         "breadcrumbs": crumbs(policy.name),
     }
     return render(request, "policies/detail.html", context)
+
+
+def _impact_question(policy: Policy) -> dict[str, str]:
+    """Return what the impact report is asked about a policy: what its end takes away, or what activating it gives."""
+    if policy.state == Policy.State.ACTIVE:
+        return {"name": "removed", "value": policy.urn}
+    draft = service.put_in_state(policy, Policy.State.ACTIVE)
+    return {"name": "proposed", "value": transfer.write_proposal(draft=draft, urn=policy.urn)}
 
 
 def narrowing(form: PolicyFilters) -> dict[str, str]:

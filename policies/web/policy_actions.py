@@ -1,4 +1,6 @@
-"""What a list offers for a policy beside editing it: switching it on and off, and deleting it after a question."""
+"""Actions on a policy beside editing it: copying it, and after a question activating, deactivating or deleting it."""
+
+from collections.abc import Mapping
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -9,36 +11,58 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from policies import queries
-from policies.engine import families
-from policies.errors import Conflict, Forbidden, Invalid, Stale
+from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.guard import actor_of, needs
 from policies.models import Policy
-from policies.services import impact
 from policies.services import policies as service
-from policies.services.impact import MOST, Count
 from policies.web import pages, presenters
+from policies.web.impact_words import OTHER_POLICIES, describe_change
 
 _DONE = {Policy.State.ACTIVE: "is active", Policy.State.INACTIVE: "is inactive"}
 
-#: How many privileges a question names.
-_NAMED = 5
+#: State → what the button says, its kind, and what happens.
+_QUESTIONS = {
+    Policy.State.ACTIVE.value: ("Activate", "primary", "Decisions follow it at once."),
+    Policy.State.INACTIVE.value: ("Deactivate", "danger", "It stops working at once, and can be activated again."),
+}
 
 
-@require_POST
+@never_cache
+@require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
 def set_state(request: HttpRequest, urn: str) -> HttpResponse:
-    """Activate or deactivate a policy, and go back to where the button was."""
-    state = request.POST.get("state", "")
+    """Ask whether to activate or deactivate a policy, saying what that changes; then do so and go back to the list."""
+    if request.method == "GET":
+        return _ask_state(request, queries.policy(urn=urn))
+    sent = request.GET.dict() | request.POST.dict()
+    state = sent.get("state", "")
     try:
         written = service.set_state(
-            urn=urn, state=state, by=actor_of(request), door=pages.DOOR, if_version=seen(request.POST.get("version"))
+            urn=urn, state=state, by=actor_of(request), door=pages.DOOR, if_version=seen(sent.get("version"))
         )
     except (Conflict, Forbidden, Invalid, Stale) as refusal:
         messages.error(request, refusal_of(refusal))
     else:
         done = _DONE[Policy.State(state)]
         messages.success(request, f"{written.policy.name} {done} now. Saved as version {written.policy_version}.")
-    return redirect(back(request, reverse("policy", args=[urn])))
+    return redirect(back(sent, reverse("policy", args=[urn])))
+
+
+def _ask_state(request: HttpRequest, policy: Policy) -> HttpResponse:
+    state = request.GET.get("state", "")
+    question = _QUESTIONS.get(state)
+    if question is None:
+        raise NotFound(f"A policy cannot be {state!r}.")
+    verb, kind, text = question
+    return pages.ask(
+        request,
+        title=f"{verb} \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
+        text=f"{text} {OTHER_POLICIES}",
+        losses=describe_change(policy=policy, after=service.put_in_state(policy, state)),
+        label=f"{verb} policy",
+        kind=kind,
+        cancel_url=back(request.GET.dict(), reverse("policy", args=[policy.urn])),
+    )
 
 
 @require_POST
@@ -71,34 +95,12 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
     return pages.ask(
         request,
         title=f"Delete \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
-        text="It stops working at once. Its history is kept, and a new policy can be made of any version in it.",
-        losses=losses(policy),
+        text="It stops working at once. Its history is kept, and a new policy can be made of any version in it. "
+        f"{OTHER_POLICIES}",
+        losses=describe_change(policy=policy, after=None),
         label="Delete policy",
         cancel_url=reverse("policy", args=[urn]),
     )
-
-
-def losses(policy: Policy) -> list[str]:
-    """Return who loses what when a policy goes, in sentences."""
-    if policy.state != Policy.State.ACTIVE:
-        return ["Nobody loses anything: the policy is not active."]
-    found = impact.measured(before=impact.draft_of(policy), after=None)
-    lost = [_sentence(found.people, "person", "people", "may no longer do what only this policy lets them do")]
-    if found.entities is not None:
-        lost.append(_sentence(found.entities, "entity", "entities", "are no longer covered by it"))
-    family = families.get(policy.family)
-    listed = sorted(family.mentioned(policy.document)[0])
-    if listed:
-        known = family.vocabulary()
-        shown = [info.display if (info := known.get(name)) else name for name in listed[:_NAMED]]
-        more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-        lost.append(f"Privileges: {', '.join(shown)}{more}.")
-    return lost
-
-
-def counted(number: int) -> str:
-    """Return a count as it is shown: beyond the limit only that it is more."""
-    return f"{MOST:,}+" if number > MOST else f"{number:,}"
 
 
 def seen(version: str | None) -> int | None:
@@ -106,9 +108,9 @@ def seen(version: str | None) -> int | None:
     return int(version) if version and version.isdecimal() and len(version) < 10 else None
 
 
-def back(request: HttpRequest, otherwise: str) -> str:
-    """Return the address a form asks to go back to, if it is one of this site, or another one."""
-    url = request.POST.get("back", "")
+def back(sent: Mapping[str, str], otherwise: str) -> str:
+    """Return the address that a form or a link asks to go back to, if it is one of this site, or another one."""
+    url = sent.get("back", "")
     is_ours = url_has_allowed_host_and_scheme(url, allowed_hosts=None) and url.startswith("/")
     return url if is_ours else otherwise
 
@@ -120,9 +122,3 @@ def refusal_of(refusal: Conflict | Forbidden | Invalid | Stale) -> str:
     if isinstance(refusal, Stale):
         return f"{refusal.detail} Nothing was changed; look at it again."
     return refusal.detail
-
-
-def _sentence(count: Count, one: str, many: str, what: str) -> str:
-    sample = f": {', '.join(name or urn for urn, name in count.lost.items())}" if count.lost else ""
-    more = " and others" if count.lost and count.now > len(count.lost) else ""
-    return f"{counted(count.now)} {one if count.now == 1 else many} {what}{sample}{more}."

@@ -75,7 +75,10 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     jane.goto(f"{site}{POLICIES}")
     expect(jane.get_by_role("table", name="Policies")).to_be_visible()
 
-    root.get_by_role("button", name="Deactivate").click()
+    root.get_by_role("link", name="Deactivate").click()
+    expect(root.get_by_role("dialog")).to_contain_text("1 person loses what it gives: Jane Doe.")
+    assert barriers(root) == []
+    root.get_by_role("dialog").get_by_role("button", name="Deactivate policy").click()
     expect(root.locator("#toasts")).to_contain_text("Jane keeps the policies is inactive now.")
     jane.reload()
     expect(jane.get_by_role("table", name="Policies")).to_have_count(0)
@@ -85,7 +88,7 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     root.get_by_role("link", name="version 1", exact=True).click()
     assert barriers(root) == []
     root.get_by_role("link", name="Restore this version").click()
-    expect(root.get_by_role("dialog")).to_contain_text("State changes.")
+    expect(root.get_by_role("dialog")).to_contain_text("“State” changes from “INACTIVE” to “ACTIVE”.")
     root.get_by_role("dialog").get_by_role("button", name="Restore this version").click()
     expect(root.locator("#toasts")).to_contain_text("Version 1 of Jane keeps the policies is in force again.")
     jane.reload()

@@ -12,9 +12,11 @@ from tests.web.conftest import DOOR
 
 
 def run(client, model: str, action: str, *rows):
-    return client.post(
-        f"/admin/policies/{model}/", {"action": action, "_selected_action": [row.pk for row in rows]}, follow=True
-    )
+    return client.post(f"/admin/policies/{model}/", chosen(action, *rows) | {"is_confirmed": "1"}, follow=True)
+
+
+def chosen(action: str, *rows):
+    return {"action": action, "_selected_action": [row.pk for row in rows]}
 
 
 def test_every_table_and_row_can_be_read_and_none_written(browse, world, write):
@@ -58,6 +60,19 @@ def test_policies_are_switched_by_the_service(browse, world, write):
     assert f"{fixed.name} cannot be changed." in page.content.decode()
     run(browse("root"), "policy", "activate", policy)
     assert Policy.objects.get(pk=policy.pk).document["state"] == "ACTIVE"
+
+
+def test_switching_policies_asks_first_and_says_whom_and_what_it_reaches(browse, world, write):
+    rows = [write(f"p{number:02}", actors={"users": ["urn:li:corpuser:otto"]}) for number in range(12)]
+    version = PolicyVersion.current()
+    client = browse("root")
+    for action, now, then in (("deactivate", 1, 0), ("activate", 1, 1)):
+        page = client.post("/admin/policies/policy/", chosen(action, *rows))
+        text = " ".join(page.content.decode().split())
+        assert f"people now {now}, then {then};" in text
+        assert "and 2 more" in text
+        assert "Other policies are not considered" in text
+    assert PolicyVersion.current() == version
 
 
 def test_many_policies_are_switched_as_one_version_in_a_few_statements_or_none_is(browse, world, write):

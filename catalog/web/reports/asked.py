@@ -33,10 +33,14 @@ _PLACE = "/parameters/"
 
 
 class StartForm(forms.Form):
-    """One field for each parameter. What is wrong with them is the service's to say, so every field takes anything."""
+    """One field for each parameter. What is wrong with them is the service's to say, so every field takes anything.
+
+    Documents are hidden: pages that have them send them here, nobody writes them.
+    """
 
     def __init__(self, kind: Kind, data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, initial={name: _typed(value) for name, value in (initial or {}).items()})
+        self._kind = kind
         for parameter in kind.parameters:
             self.fields[parameter.name] = forms.Field(
                 label=parameter.title, required=False, help_text=parameter.help, widget=_widget(parameter)
@@ -46,7 +50,16 @@ class StartForm(forms.Form):
         """Place the problems that the service found, those of no parameter above all fields."""
         for problem in problems:
             name = problem.pointer.removeprefix(_PLACE).split("/")[0]
-            self.add_error(name if name in self.fields else None, problem.detail)
+            is_shown = name in self.fields and not self.fields[name].widget.is_hidden
+            self.add_error(name if is_shown else None, problem.detail)
+
+    @property
+    def documents(self) -> list[dict[str, Any]]:
+        """The hidden documents, each with its label and what the policies in it are called."""
+        hidden = [one for one in self._kind.parameters if one.input is Input.JSON]
+        return [
+            {"label": one.title, "names": _name_entries(one.read([self[one.name].value() or ""]))} for one in hidden
+        ]
 
 
 @require_http_methods(["GET", "POST"])
@@ -125,6 +138,13 @@ def _typed(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False, indent=2) if is_document else value
 
 
+def _name_entries(value: Any) -> list[str]:
+    """Return what the policies of a file of policies are called; '' stands for one without a name."""
+    entries = value if isinstance(value, list) else []
+    documents = [one.get("document", one) for one in entries if isinstance(one, dict)]
+    return [str(one.get("displayName") or one.get("name") or "") for one in documents if isinstance(one, dict)]
+
+
 def _widget(parameter: Parameter) -> forms.Widget:
     choices = list(parameter.choices().items())
     match parameter.input:
@@ -151,5 +171,5 @@ _WIDGETS: Mapping[Input, Callable[[], forms.Widget]] = {
     Input.FLAG: forms.CheckboxInput,
     Input.DATE: lambda: forms.DateInput(attrs={"type": "date"}),
     Input.TEXTS: lambda: _Lines(attrs={"rows": 5, "spellcheck": "false"}),
-    Input.JSON: lambda: forms.Textarea(attrs={"rows": 16, "spellcheck": "false"}),
+    Input.JSON: forms.HiddenInput,
 }

@@ -39,7 +39,9 @@ TABLE = {
     | answers(f"{BASE}/edit/{FIXED}", 403)
     | answers(f"{BASE}/edit/{NONE}", 404),
     "policy-export": answers(f"{BASE}/export/{FIXED}", 200) | answers(f"{BASE}/export/{NONE}", 404),
-    "policy-state": posted(f"{BASE}/state/{FREE}"),
+    "policy-state": answers(f"{BASE}/state/{FREE}?state=INACTIVE", 200)
+    | answers(f"{BASE}/state/{FREE}", 404)
+    | answers(f"{BASE}/state/{NONE}?state=ACTIVE", 404),
     "policy-duplicate": posted(f"{BASE}/duplicate/{FREE}"),
     "policy-delete": answers(f"{BASE}/delete/{FREE}", 200) | answers(f"{BASE}/delete/{NONE}", 404),
     "policy-history": answers(f"{BASE}/history/{FREE}", 200) | answers(f"{BASE}/history/{NONE}", 404),

@@ -3,6 +3,7 @@
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils.http import urlencode
 
 from policies import authority, queries
 from policies.models import Policy
@@ -35,7 +36,7 @@ def test_a_policy_is_switched_off_and_on_and_one_comes_back(browse, world, write
     policy = write("one", displayName="One")
     client = browse("root")
     page = client.get(BASE, {"q": "One"}).content.decode()
-    assert f'action="{BASE}/state/{policy.urn}"' in page
+    assert f'hx-get="{BASE}/state/{policy.urn}?state=INACTIVE&amp;version=1&amp;back=' in page
     back = f"{BASE}?q=One&page=1"
     response = client.post(f"{BASE}/state/{policy.urn}", {"state": "INACTIVE", "version": "1", "back": back})
     assert response.headers["Location"] == back
@@ -56,14 +57,40 @@ def test_a_state_that_is_none_changes_nothing(browse, world, write, body):
     assert queries.policy(urn=policy.urn).state == "ACTIVE"
 
 
+OTHERS = "Other policies are not considered"
+
+
+def test_deactivating_and_activating_ask_first_and_say_who_loses_and_gets_what(browse, world, write):
+    policy = write("one", displayName="One", actors={"users": ["urn:li:corpuser:otto"]})
+    client = browse("root")
+    url = f"{BASE}/state/{policy.urn}?{urlencode({'state': 'INACTIVE', 'version': '1', 'back': f'{BASE}?q=One'})}"
+    question = client.get(url, headers=HTMX)
+    text = question.content.decode()
+    assert "<html" not in text
+    assert question.context["losses"][0] == "1 person loses what it gives: Otto Outsider."
+    assert question.context["losses"][-1] == "Privileges it no longer gives: Edit Tags."
+    assert OTHERS in text
+    assert queries.policy(urn=policy.urn).state == "ACTIVE", "asking changes nothing"
+    assert client.post(url).headers["Location"] == f"{BASE}?q=One"
+    assert queries.policy(urn=policy.urn).state == "INACTIVE"
+    question = client.get(f"{BASE}/state/{policy.urn}?state=ACTIVE&version=2")
+    assert question.context["losses"][0] == "1 person gets what it gives: Otto Outsider."
+    assert question.context["losses"][-1] == "Privileges it then gives: Edit Tags."
+    assert client.post(f"{BASE}/state/{policy.urn}?state=ACTIVE&version=1").status_code == 302
+    assert queries.policy(urn=policy.urn).state == "INACTIVE", "somebody saw an older version"
+    assert client.get(f"{BASE}/state/{policy.urn}?state=BOGUS").status_code == 404
+    assert client.get(f"{BASE}/state/{policy.urn}").status_code == 404
+
+
 def test_deleting_says_who_loses_what_and_then_does_it(browse, world, write):
     policy = write("doomed", displayName=HOSTILE, actors={"users": ["urn:li:corpuser:otto", "urn:li:corpuser:stella"]})
     client = browse("root")
     url = f"{BASE}/delete/{policy.urn}?version=1"
     question = client.get(url, headers=HTMX).content.decode()
     assert "<html" not in question
-    assert "2 people may no longer do what only this policy lets them do: Otto Outsider, Stella Steward." in question
-    assert "Privileges: Edit Tags." in question
+    assert "2 people lose what it gives: Otto Outsider, Stella Steward." in question
+    assert "Privileges it no longer gives: Edit Tags." in question
+    assert OTHERS in question
     assert HOSTILE not in question
     assert client.post(url).headers["Location"] == BASE
     assert not Policy.objects.filter(urn=policy.urn).exists()
@@ -84,7 +111,7 @@ def test_a_stale_question_and_fixed_policies_delete_nothing(browse, world, write
 
 def test_an_inactive_policy_takes_nothing_from_anybody(browse, world, write):
     policy = write("off", state="INACTIVE", actors={"allUsers": True})
-    assert "Nobody loses anything" in browse("root").get(f"{BASE}/delete/{policy.urn}").content.decode()
+    assert "Nobody gains or loses anything" in browse("root").get(f"{BASE}/delete/{policy.urn}").content.decode()
 
 
 def test_history_tells_each_change_in_words(browse, world, write):
@@ -112,7 +139,14 @@ def test_a_version_is_taken_up_again_after_a_question(browse, world, write):
     change(policy, displayName="Two", lastUpdatedTimestamp=None)
     client = browse("root")
     url = f"{BASE}/restore/1/{policy.urn}?version=2"
-    assert "Name changes." in client.get(url, headers=HTMX).content.decode()
+    question = client.get(url, headers=HTMX)
+    assert question.context["losses"] == [
+        "“Name” changes from “Two” to “One”.",
+        "“Field lastUpdatedTimestamp” changes from “null” to “1”.",
+        "It reaches no people, now or then.",
+        "It reaches no entities, now or then.",
+    ]
+    assert OTHERS in question.content.decode()
     response = client.post(url)
     assert said(response)[0].startswith("Version 1 of One is in force again. Saved as version")
     now = queries.policy(urn=policy.urn)
@@ -156,7 +190,7 @@ def test_a_datazone_policy_goes_through_every_page_that_is_for_all_families(brow
     copy = Policy.objects.get(name="Copy of Readers of one project")
     assert (copy.family, copy.state, copy.document["statements"]) == ("datazone", "INACTIVE", DATAZONE["statements"])
     client.post(f"{BASE}/state/{zone.urn}", {"state": "ACTIVE", "version": "2"})
-    assert "may no longer do" in client.get(f"{BASE}/delete/{zone.urn}").content.decode()
+    assert "Privileges it no longer denies" in client.get(f"{BASE}/delete/{zone.urn}").content.decode()
     file = client.get(f"{BASE}/export/{zone.urn}").content.decode()
     client.post(f"{BASE}/delete/{zone.urn}")
     seen = client.post(f"{BASE}/import", {"text": file})

@@ -12,7 +12,7 @@ from catalog.services.proposals import Proposal
 from policies import authority, queries
 from policies.models import Policy
 from policies.services import impact, policies
-from policies.web import policy_actions
+from policies.web import impact_words
 from tests.web.conftest import DOOR, document_of
 from tests.web.policies.writing import BASE, Builder
 
@@ -365,9 +365,25 @@ def test_the_impact_counts_people_and_entities(browse, catalog, write):
     assert numbers(builder.response) == [("1", "0"), ("2", "0")]
 
 
+def privileges(response):
+    return [(row["now"], row["then"], row["gained"], row["lost"]) for row in response.context["impact_privileges"]]
+
+
+def test_a_changed_list_of_privileges_shows(browse, catalog, write):
+    builder = edit(browse("root"), write("some", actors={"allUsers": True}))
+    assert privileges(builder.response) == [("1", "1", [], [])]
+    assert "Other policies are not considered" in builder.text
+    builder.press("2")
+    builder.press("refresh", privileges=["EDIT_ENTITY_TAGS", "DELETE_ENTITY"])
+    assert privileges(builder.response) == [("1", "2", ["Delete"], [])]
+    builder.press("refresh", privileges=["DELETE_ENTITY"])
+    assert privileges(builder.response) == [("1", "1", ["Delete"], ["Edit Tags"])]
+    assert "but not the same as now" in builder.text
+
+
 def test_beyond_the_limit_nobody_counts(browse, catalog, write, monkeypatch):
     monkeypatch.setattr(impact, "MOST", 2)
-    monkeypatch.setattr(policy_actions, "MOST", 2)
+    monkeypatch.setattr(impact_words, "MOST", 2)
     policy = write("all", actors={"allUsers": True})
     assert numbers(edit(browse("root"), policy).response) == [("2+", "2+"), ("2+", "2+")]
 

@@ -13,7 +13,7 @@ from catalog.services import assertions as service
 from policies import authority
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, Stale
-from policies.services import impact
+from policies.services import policies
 from tests.web.conftest import document_of
 from tests.web.test_markup import check
 from tests.web.test_why import words
@@ -149,22 +149,66 @@ def test_hygiene_is_told_who_there_is(world, tmp_path):
     assert {"urn:li:corpuser:ada", "urn:li:dataHubRole:Admin"} <= set(known)
 
 
-# -- a change that the builder cannot count ---------------------------------------------------------------------------
+# -- the impact report starts from where a change is written ---------------------------------------------------------
+
+POLICIES = "/settings/permissions/policies"
 
 
-def test_a_change_too_large_to_count_leads_to_the_report(browse, write, monkeypatch):
-    stored = write("wide", actors={"allUsers": True})
-    admin, address = browse("admin"), f"/settings/permissions/policies/edit/{stored.urn}"
-    assert "Start this report" not in words(admin.get(address))
-    monkeypatch.setattr(impact, "MOST", 1)
-    button = re.search(r'name="proposed" value="([^"]*)"\s+formaction="([^"]*)"', admin.get(address).content.decode())
+def question(page):
+    """Return what the button of the impact report sends, and where."""
+    text = page.content.decode()
+    button = re.search(r'name="proposed" value="([^"]*)"\s+formaction="([^"]*)"', text)
     assert button is not None
-    proposed, action = map(html.unescape, button.groups())
+    return tuple(map(html.unescape, button.groups()))
+
+
+@pytest.mark.parametrize("family", ["datahub", "datazone"])
+def test_the_builder_and_the_statement_editor_start_the_report_on_what_is_written(browse, write, family):
+    admin = browse("admin")
+    if family == "datahub":
+        stored = write("one", actors={"allUsers": True})
+        address = f"{POLICIES}/edit/{stored.urn}"
+    else:
+        statements = [{"resource": "dataset:*", "actions": ["dataset:read"], "effect": "allow"}]
+        document = {"name": "Zone", "statements": statements, "roles": ["urn:li:dataHubRole:Reader"]}
+        draft = policies.Draft("datazone", document)
+        stored = policies.create(draft=draft, by=authority.SYSTEM, door="test").policy
+        address = f"{POLICIES}/statements/edit/{stored.urn}"
+    proposed, action = question(admin.get(address))
     assert json.loads(proposed)[0]["urn"] == stored.urn
     answer = admin.post(action, {"proposed": proposed, "draft": "anything"})
     report = Report.objects.get(kind="policy_impact")
     assert answer.headers["Location"] == f"/reports/runs/{report.pk}"
-    assert report.parameters["proposed"][0]["document"]["displayName"] == stored.name
+    assert report.parameters["proposed"][0]["document"] == stored.document
+
+
+def test_the_page_of_a_policy_starts_the_report_on_its_end_or_on_activating_it(browse, write):
+    admin = browse("admin")
+    active, inactive = write("on"), write("off", state="INACTIVE")
+    assert admin.get(f"{POLICIES}/{active.urn}").context["impact_question"] == {"name": "removed", "value": active.urn}
+    sent = admin.get(f"{POLICIES}/{inactive.urn}").context["impact_question"]
+    answer = admin.post("/reports/new/policy_impact", {sent["name"]: sent["value"]})
+    (entry,) = Report.objects.get(kind="policy_impact").parameters["proposed"]
+    assert answer.status_code == 302
+    assert (entry["urn"], entry["document"]["state"]) == (inactive.urn, "ACTIVE")
+
+
+def test_nobody_pastes_documents_into_a_form(browse, write):
+    admin = browse("admin")
+    empty = admin.get("/reports/new/policy_impact")
+    assert "Start impact report" in words(empty)
+    assert 'name="proposed"' not in empty.content.decode().replace('type="hidden" name="proposed"', "")
+    sent = {"proposed": json.dumps([{"document": document_of(displayName="Mine")}]), "removed": "x"}
+    again = admin.post("/reports/new/policy_impact", sent)
+    assert again.status_code == 422
+    assert "Mine" in words(again)
+    assert 'type="hidden" name="proposed"' in again.content.decode()
+
+
+def test_a_list_of_texts_is_written_on_several_lines(browse):
+    page = browse("admin").get("/reports/new/policy_impact").content.decode()
+    assert re.search(r"<textarea[^>]*name=\"removed\"[^>]*rows=\"5\"", page)
+    assert 'type=""' not in page
 
 
 def test_what_is_no_json_is_said_beside_its_field(browse):

@@ -1,0 +1,142 @@
+"""What a change of policies or roles means, in words: rows beside an editor, and sentences of a question."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from policies.engine import families
+from policies.models import Policy
+from policies.services import impact
+from policies.services.impact import MOST, Count, Impact, PrivilegeChange
+from policies.services.policies import Draft
+
+#: What stands beside every count: it is about one policy, and people may have several.
+OTHER_POLICIES = "Other policies are not considered: whoever another policy allows the same has it now and keeps it."
+
+#: How many privileges a row or a sentence names.
+_NAMED = 5
+
+
+def counted(number: int) -> str:
+    """Return a count as it is shown: beyond the limit only that it is more."""
+    return f"{MOST:,}+" if number > MOST else f"{number:,}"
+
+
+def meaning(found: Impact | None) -> dict[str, Any]:
+    """Return what `policies/_means.html` draws of what saving means; None where it cannot be saved yet."""
+    if found is None:
+        return {"is_sound": False, "impact": [], "impact_entities": None, "impact_privileges": []}
+    privileges = [_privilege_row("Privileges", "gives", "give", found.allowed, has_same_reach=found.has_same_reach)]
+    if found.denied.now or found.denied.then:
+        row = _privilege_row("Denied privileges", "denies", "deny", found.denied, has_same_reach=found.has_same_reach)
+        privileges.append(row)
+    return {
+        "is_sound": True,
+        "impact": [_reach_row("People", found.people)],
+        "impact_entities": _reach_row("Entities", found.entities) if found.entities else None,
+        "impact_privileges": privileges,
+    }
+
+
+def describe_change(*, policy: Policy, after: Draft | None) -> list[str]:
+    """Return what replacing a stored policy, or deleting it (None), takes from whom and gives to whom, in sentences."""
+    before = impact.draft_of(policy)
+    found = impact.measured(before=before, after=after)
+    if not any((found.allowed.now, found.allowed.then, found.denied.now, found.denied.then)):
+        return ["Nobody gains or loses anything: the policy is not active."]
+    said = []
+    if found.allowed.now or found.allowed.then:
+        said += _describe_reach(found.people, ("person", "people"), "lose what it gives", "get what it gives")
+        if found.entities is not None:
+            said += _describe_reach(
+                found.entities, ("entity", "entities"), "are no longer covered", "are newly covered"
+            )
+    said += _describe_privileges(found.allowed, "gives", has_same_reach=found.has_same_reach)
+    said += _describe_privileges(found.denied, "denies", has_same_reach=found.has_same_reach)
+    return said
+
+
+def display_privileges(names: Sequence[str]) -> list[str]:
+    """Return what the first few of these privileges are called on screens, and how many more there are."""
+    more = [f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
+    return [_display(name) for name in names[:_NAMED]] + more
+
+
+def _display(name: str) -> str:
+    found = (known.get(name) for known in families.vocabularies().values())
+    return next((info.display for info in found if info is not None), name)
+
+
+# -- rows beside an editor --------------------------------------------------------------------------------------------
+
+
+def _reach_row(label: str, count: Count) -> dict[str, Any]:
+    return {
+        "label": label,
+        "verbs": ("reaches", "reach"),
+        "now": counted(count.now),
+        "then": counted(count.then),
+        "gained": _name_samples(count.gained),
+        "lost": _name_samples(count.lost),
+    }
+
+
+def _privilege_row(
+    label: str, verb: str, infinitive: str, change: PrivilegeChange, *, has_same_reach: bool
+) -> dict[str, Any]:
+    return {
+        "label": label,
+        "verbs": (verb, infinitive),
+        "now": counted(change.now),
+        "then": counted(change.then),
+        "gained": display_privileges(change.gained),
+        "lost": display_privileges(change.lost),
+        "moved": display_privileges(change.moved) if has_same_reach else [],
+    }
+
+
+# -- sentences of a question ------------------------------------------------------------------------------------------
+
+
+#: Verbs in the plural, and in the singular.
+_SINGULAR = {"lose": "loses", "get": "gets", "are": "is"}
+
+
+def _describe_reach(count: Count, nouns: tuple[str, str], losing: str, gaining: str) -> list[str]:
+    lost, gained = _name_samples(count.lost), _name_samples(count.gained)
+    if not count.now and not count.then:
+        return [f"It reaches no {nouns[1]}, now or then."]
+    if not count.then:
+        return [f"{_count(count.now, nouns)} {_agree(losing, count.now)}{_list(lost, count.now)}."]
+    if not count.now:
+        return [f"{_count(count.then, nouns)} {_agree(gaining, count.then)}{_list(gained, count.then)}."]
+    same = count.now == count.then and not lost and not gained
+    said = [f"It reaches {_count(count.now, nouns)}, {'as many as now' if same else f'then {counted(count.then)}'}."]
+    said += [f"New{_list(gained, count.then)}."] if gained else []
+    return said + ([f"No longer{_list(lost, count.now)}."] if lost else [])
+
+
+def _describe_privileges(change: PrivilegeChange, verb: str, *, has_same_reach: bool) -> list[str]:
+    said = [f"Privileges it no longer {verb}: {', '.join(display_privileges(change.lost))}."] if change.lost else []
+    said += [f"Privileges it then {verb}: {', '.join(display_privileges(change.gained))}."] if change.gained else []
+    if change.moved and has_same_reach:
+        said.append(f"Privileges it {verb} under other terms than now: {', '.join(display_privileges(change.moved))}.")
+    return said
+
+
+def _count(number: int, nouns: tuple[str, str]) -> str:
+    return f"{counted(number)} {nouns[0] if number == 1 else nouns[1]}"
+
+
+def _agree(predicate: str, number: int) -> str:
+    verb, _, rest = predicate.partition(" ")
+    return f"{_SINGULAR[verb] if number == 1 else verb} {rest}"
+
+
+def _list(names: Sequence[str], number: int) -> str:
+    if not names:
+        return ""
+    return f": {', '.join(names)}{' and others' if number > len(names) == impact.SAMPLES else ''}"
+
+
+def _name_samples(samples: Mapping[str, str]) -> list[str]:
+    return [name or urn for urn, name in samples.items()]

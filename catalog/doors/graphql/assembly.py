@@ -7,6 +7,8 @@ from ariadne import load_schema_from_path, make_executable_schema
 from graphql import GraphQLSchema
 
 from catalog.doors.graphql import (
+    access,
+    annotations,
     catalogue,
     corp,
     entities,
@@ -14,6 +16,7 @@ from catalog.doors.graphql import (
     nodes,
     people,
     people_links,
+    platforms,
     policies,
     policy_shapes,
     relating,
@@ -39,6 +42,9 @@ _ROOMS = (
     tokens_services,
     roles,
     catalogue,
+    access,
+    platforms,
+    annotations,
     searching,
     relating,
 )

@@ -1,4 +1,4 @@
-"""What the catalog holds: names and descriptions, and which external roles open what (source 003).
+"""The catalog's entities: their names, properties and platforms.
 
 Nothing is told of an entity that the caller may not view; whoever speaks of it names its URN.
 """
@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ariadne import ObjectType, QueryType
+from ariadne import ObjectType, QueryType, SchemaBindable
+from graphql import GraphQLInterfaceType, GraphQLObjectType, GraphQLSchema
 
 from catalog import queries, urns
 from catalog.doors.graphql import nodes
@@ -15,139 +16,266 @@ from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.entities import stored
 from catalog.doors.graphql.nodes import Node
 from catalog.queries import external_roles
-from catalog.queries.external_roles import ExternalRole
 from policies import authority
 
 query = QueryType()
-role = ObjectType("Role")
-actor = ObjectType("Actor")
-#: Types whose entities name external roles, and those that are told of alike beside that.
-_OPENED = ("Dataset", "Dashboard", "Container")
-_OTHERS = ("DataPlatform", "Chart", "Domain", "Tag", "GlossaryTerm", "GlossaryNode", "DataProduct")
-kinds = {name: ObjectType(name) for name in (*_OPENED, *_OTHERS)}
+
+#: Field of the query → the type of the entity that it returns by URN.
+_BY_URN: Mapping[str, str] = {
+    "dataPlatform": "dataPlatform",
+    "dataProduct": "dataProduct",
+    "dataset": "dataset",
+    "domain": "domain",
+    "glossaryNode": "glossaryNode",
+    "glossaryTerm": "glossaryTerm",
+    "role": external_roles.TYPE,
+    "tag": "tag",
+}
 
 #: Ends of the names of the aspects that describe an entity.
 _DESCRIBING = ("Properties", "Info")
 
+#: Type → the aspect that holds its `properties`, and the one that holds its `editableProperties`.
+_PROPERTIES: Mapping[str, str] = {
+    "chart": "chartInfo",
+    "container": "containerProperties",
+    "dashboard": "dashboardInfo",
+    "dataFlow": "dataFlowInfo",
+    "dataJob": "dataJobInfo",
+    "dataPlatformInstance": "dataPlatformInstanceProperties",
+    "dataProduct": "dataProductProperties",
+    "dataset": "datasetProperties",
+    "domain": "domainProperties",
+    "glossaryNode": "glossaryNodeInfo",
+    "glossaryTerm": "glossaryTermInfo",
+    "mlFeature": "mlFeatureProperties",
+    "mlFeatureTable": "mlFeatureTableProperties",
+    "mlModel": "mlModelProperties",
+    "mlModelGroup": "mlModelGroupProperties",
+    "mlPrimaryKey": "mlPrimaryKeyProperties",
+    "tag": "tagProperties",
+}
+
+#: The platform of what names none, as DataHub spells it.
+_UNKNOWN_PLATFORM = "urn:li:dataPlatform:unknown"
+
+#: Where DataHub's GraphQL says a term comes from when nobody said.
+_TERM_SOURCE = "INTERNAL"
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is stored of an entity: its name, what it is said to be, and the external roles it names."""
+    """What is stored of an entity: its name, its documents, and the external roles it names."""
 
+    urn: str
     name: str
-    description: str | None
+    said: Mapping[str, queries.StoredAspect]
     roles: tuple[str, ...]
 
+    def document(self, aspect: str) -> dict[str, Any] | None:
+        """Return a document, parsed; None where there is none."""
+        found = self.said.get(aspect)
+        return None if found is None or not isinstance(found.value, dict) else found.value
 
-@query.field("dataset")
-def dataset(_root: None, info: Info, *, urn: str) -> Node:
-    """Return a dataset. Raises NotFound, and Forbidden where the caller may not view it."""
-    return stored(urn, info, "dataset")
-
-
-@query.field("role")
-def external_role(_root: None, info: Info, *, urn: str) -> Node:
-    """Return an external role. Raises NotFound."""
-    return stored(urn, info, external_roles.TYPE)
+    @property
+    def description(self) -> str | None:
+        """What it is said to be, by people before its source."""
+        return _description(self.said)
 
 
-def name(node: Node, info: Info) -> str | None:
-    """Return what people call the entity."""
-    found = _told(node, info)
-    return None if found is None else found.name
+class EntityFields(SchemaBindable):
+    """Resolvers by field name, for every type of entities that has the field and no resolver of its own for it."""
+
+    def __init__(self, resolvers: Mapping[str, Any]) -> None:
+        self._resolvers = resolvers
+
+    def bind_to_schema(self, schema: GraphQLSchema) -> None:
+        """Bind the resolvers; ariadne looks for this name."""
+        entity = schema.type_map["Entity"]
+        for one in schema.type_map.values():
+            if isinstance(one, GraphQLObjectType) and isinstance(entity, GraphQLInterfaceType):
+                mine = self._resolvers.keys() & one.fields.keys() if entity in one.interfaces else ()
+                for name in mine:
+                    one.fields[name].resolve = one.fields[name].resolve or self._resolvers[name]
 
 
-def exists(node: Node, info: Info) -> bool:
-    """Whether it is stored, as far as the caller may know."""
-    return _told(node, info) is not None
+def by_urn(_root: None, info: Info, *, urn: str) -> Node:
+    """Return an entity of the type that the field is named for. Raises NotFound, and Forbidden for one not viewed."""
+    return stored(urn, info, _BY_URN[info.field_name])
 
 
-def properties(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what the entity is called and said to be."""
-    found = _told(node, info)
-    return None if found is None else {"name": found.name, "description": found.description}
+for _field in _BY_URN:
+    query.set_field(_field, by_urn)
 
 
-def platform(node: Node, info: Info) -> Node | None:
-    """Return the platform that its URN names."""
-    found = urns.parse(node.urn).platform
-    return None if found is None else nodes.one(found, info)
-
-
-def access(node: Node, info: Info) -> dict[str, Any] | None:
-    """Return the external roles that open the entity, in the order in which it names them."""
-    found = _told(node, info)
-    if found is None or not found.roles:
-        return None
-    return {"roles": [{"role": one, "associatedUrn": node.urn} for one in nodes.many(found.roles, info)]}
-
-
-for _name, _kind in kinds.items():
-    _kind.set_field("name", name)
-    _kind.set_field("exists", exists)
-    if _name != "DataPlatform":
-        _kind.set_field("properties", properties)
-    if _name in (*_OPENED, "Chart"):
-        _kind.set_field("platform", platform)
-    if _name in _OPENED:
-        _kind.set_field("access", access)
-
-
-@role.field("id")
-def identifier(node: Node, _info: Info) -> str:
-    """Return the part of the URN behind its type."""
-    return urns.parse(node.urn).key
-
-
-@role.field("properties")
-def role_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what the role is called, what it is for, and where it is asked for."""
-    found = _role(node, info)
-    if found is None:
-        return None
-    said = {"description": found.description, "type": found.type, "requestUrl": found.request_url}
-    return {"name": found.name} | {key: value or None for key, value in said.items()}
-
-
-@role.field("actors")
-def actors(node: Node, info: Info) -> ExternalRole | None:
-    """Return who holds the role."""
-    return _role(node, info)
-
-
-@role.field("isAssignedToMe")
-def is_assigned_to_me(node: Node, info: Info) -> bool:
-    """Whether the caller holds the role, alone or in a group."""
-    found = _role(node, info)
-    return found is not None and found.is_mine
-
-
-@role.field("exists")
-def role_exists(node: Node, info: Info) -> bool:
-    """Whether somebody described the role."""
-    return _told(node, info) is not None
-
-
-@actor.field("users")
-def users(found: ExternalRole, info: Info) -> list[dict[str, Node]]:
-    """Return the users that hold a role."""
-    return [{"user": one} for one in nodes.many(found.users, info)]
-
-
-@actor.field("groups")
-def groups(found: ExternalRole, info: Info) -> list[dict[str, Node]]:
-    """Return the groups that hold a role."""
-    return [{"group": one} for one in nodes.many(found.groups, info)]
-
-
-def _told(node: Node, info: Info) -> Told | None:
+def told(node: Node, info: Info) -> Told | None:
+    """Return what is stored of an entity, looked up for all of a list at once; None for one that is not viewed."""
     here = info.context
     return here.look_up(node.urn, "catalogue", lambda asked: _catalogue(asked, here))
 
 
-def _role(node: Node, info: Info) -> ExternalRole | None:
-    here = info.context
-    return here.look_up(node.urn, "external roles", lambda asked: _external_roles(asked, here))
+def name(node: Node, info: Info) -> str:
+    """Return what people call the entity; the part of the URN that names it where nothing is stored or viewed."""
+    found = told(node, info)
+    return urns.parse(node.urn).identifier if found is None else found.name
+
+
+def name_if_stored(node: Node, info: Info) -> str | None:
+    """Return what people call the entity; nothing for one that is not stored, or not viewed."""
+    found = told(node, info)
+    return None if found is None else found.name
+
+
+def key_part(node: Node, info: Info) -> str | None:
+    """Return the part of the URN that the field is named for, as the key aspect says it."""
+    parsed = urns.parse(node.urn)
+    return parsed.key_document.get(_KEY_NAMES.get(info.field_name, info.field_name), parsed.key)
+
+
+#: Field → its name in the key aspect, where they differ.
+_KEY_NAMES = {
+    "instanceId": "instance",
+    "hierarchicalName": "name",
+    "tool": "dashboardTool",
+}
+
+
+def origin(node: Node, info: Info) -> str | None:
+    """Return the environment that the URN names, PROD where it names none that DataHub knows."""
+    found = urns.parse(node.urn).key_document.get("origin", "").upper()
+    return nodes.enum_value(found, "FabricType", info.schema, "PROD")
+
+
+def exists(node: Node, info: Info) -> bool:
+    """Whether it is stored, as far as the caller may know."""
+    return told(node, info) is not None
+
+
+def description(node: Node, info: Info) -> str | None:
+    """Return what the entity is said to be."""
+    found = told(node, info)
+    return None if found is None else found.description
+
+
+def properties(node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return what the source of the entity says of it; name and description are those that people see."""
+    found = told(node, info)
+    if found is None:
+        return None
+    aspect = _PROPERTIES.get(node.kind, "")
+    document = found.document(aspect) or {}
+    return {
+        **document,
+        "name": found.name,
+        "description": found.description,
+        "customProperties": custom_properties(node.urn, document),
+        # Fields that only some types have.
+        "origin": origin(node, info),
+        "definition": document.get("definition") or "",
+        "termSource": document.get("termSource") or _TERM_SOURCE,
+        "numAssets": len(document.get("assets") or ()),
+        "lastModified": modified(found, aspect),
+    }
+
+
+def editable_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return what people wrote about the entity; nothing where nobody did."""
+    found = told(node, info)
+    return None if found is None else found.document(f"editable{node.kind[0].upper()}{node.kind[1:]}Properties")
+
+
+def custom_properties(urn: str, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the custom properties of a document in the order in which they are stored."""
+    found = document.get("customProperties")
+    pairs = found.items() if isinstance(found, dict) else ()
+    return [{"key": key, "value": None if value is None else str(value), "associatedUrn": urn} for key, value in pairs]
+
+
+def modified(found: Told, aspect: str) -> dict[str, Any]:
+    """Return when a document was changed last: as it says itself, else when it was stored here."""
+    document = found.document(aspect) or {}
+    stamp = document.get("lastModified")
+    if isinstance(stamp, dict) and isinstance(stamp.get("time"), int):
+        return {"time": stamp["time"], "actor": stamp.get("actor")}
+    one = found.said.get(aspect)
+    return {"time": 0, "actor": None} if one is None else stamp_of(one)
+
+
+def stamp_of(aspect: queries.StoredAspect) -> dict[str, Any]:
+    """Return when a document was stored, and by whom."""
+    return {"time": int(aspect.created_at.timestamp() * 1000), "actor": aspect.created_by}
+
+
+def platform(node: Node, info: Info) -> Node | None:
+    """Return the platform that the URN names, else the one that `dataPlatformInstance` says, else the unknown one."""
+    found = urns.parse(node.urn).platform
+    if found is None:
+        document = _instance_document(node, info)
+        found = str(document.get("platform") or _UNKNOWN_PLATFORM)
+    return nodes.one(found, info)
+
+
+def platform_instance(node: Node, info: Info) -> Node | None:
+    """Return the installation of its platform that the entity is in."""
+    found = _instance_document(node, info).get("instance")
+    return None if not isinstance(found, str) else nodes.one(found, info)
+
+
+def _instance_document(node: Node, info: Info) -> Mapping[str, Any]:
+    found = told(node, info)
+    return {} if found is None else found.document("dataPlatformInstance") or {}
+
+
+def document_info(node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return what a text in the catalog is titled."""
+    found = told(node, info)
+    return None if found is None else found.document("documentInfo")
+
+
+def data_flow(node: Node, info: Info) -> Node | None:
+    """Return the pipeline that a task belongs to, as its URN says."""
+    flow = urns.parse(node.urn).key_document.get("flow", "")
+    return None if urns.problem(flow, "") is not None else nodes.one(flow, info)
+
+
+#: Types of which `name` is text at all times; of the others it is left out where nothing is stored.
+_NAMED = ("Dataset", "Tag", "GlossaryTerm", "MLFeature", "MLFeatureTable", "MLModel", "MLModelGroup", "MLPrimaryKey")
+named = tuple(ObjectType(one) for one in _NAMED)
+for _type in named:
+    _type.set_field("name", name)
+
+document = ObjectType("Document")
+document.set_field("info", document_info)
+
+fields = EntityFields(
+    {
+        "name": name_if_stored,
+        "exists": exists,
+        "properties": properties,
+        "editableProperties": editable_properties,
+        "description": description,
+        "origin": origin,
+        "platform": platform,
+        "dataPlatformInstance": platform_instance,
+        "dataFlow": data_flow,
+        **dict.fromkeys(
+            (
+                "chartId",
+                "cluster",
+                "dashboardId",
+                "featureNamespace",
+                "flowId",
+                "hierarchicalName",
+                "id",
+                "instanceId",
+                "jobId",
+                "orchestrator",
+                "tool",
+            ),
+            key_part,
+        ),
+    }
+)
 
 
 def _catalogue(asked: Collection[str], here: Context) -> Mapping[str, Told]:
@@ -155,17 +283,44 @@ def _catalogue(asked: Collection[str], here: Context) -> Mapping[str, Told]:
     mine -= queries.hidden(urns=mine, by=here.by)
     documents = queries.documents(urns=sorted(mine))
     names = authority.directory().names(urns=sorted(documents))
-    found = {urn: Told(names.get(urn) or urn, _description(said), _roles_of(said)) for urn, said in documents.items()}
-    # Noted here, so that the roles of all of them are looked up at once.
-    here.note([one for told in found.values() for one in told.roles])
+    found = {urn: Told(urn, names.get(urn) or urn, said, _roles_of(said)) for urn, said in documents.items()}
+    # Noted here, so that what all of them name is looked up at once.
+    here.note([one for told in found.values() for one in named_by(told)])
     return found
 
 
-def _external_roles(asked: Collection[str], here: Context) -> Mapping[str, ExternalRole]:
-    mine = [urn for urn in asked if urns.type_of(urn) == external_roles.TYPE]
-    found = {one.urn: one for one in external_roles.described(urns=mine, by=here.by)} if mine else {}
-    here.note([urn for one in found.values() for urn in (*one.users, *one.groups)])
-    return found
+def named_by(found: Told) -> Iterable[str]:
+    """Yield the URNs that a field of the entity may answer with."""
+    yield from found.roles
+    yield from filter(None, [urns.parse(found.urn).platform])
+    for aspect, key in _NAMING:
+        for entry in _listed((found.document(aspect) or {}).get(key)):
+            yield from (one for one in _listed_texts(entry) if one.startswith("urn:li:"))
+
+
+#: Aspect and key of the documents whose fields answer with other entities.
+_NAMING = (
+    ("container", "container"),
+    ("dataPlatformInstance", "instance"),
+    ("dataPlatformInstance", "platform"),
+    ("domainProperties", "parentDomain"),
+    ("domains", "domainAssociations"),
+    ("domains", "domains"),
+    ("globalTags", "tags"),
+    ("glossaryNodeInfo", "parentNode"),
+    ("glossaryTermInfo", "parentNode"),
+    ("glossaryTerms", "terms"),
+    ("ownership", "owners"),
+)
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _listed_texts(entry: object) -> Iterable[str]:
+    texts = entry.values() if isinstance(entry, dict) else (entry,)
+    return (one for one in texts if isinstance(one, str))
 
 
 def _description(said: Mapping[str, queries.StoredAspect]) -> str | None:
@@ -190,4 +345,4 @@ def _roles_of(said: Mapping[str, queries.StoredAspect]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
-BINDABLES = (query, role, actor, *kinds.values())
+BINDABLES = (query, document, *named, fields)

@@ -5,7 +5,9 @@ from typing import Any
 
 from ariadne import ObjectType
 
-from catalog.doors.graphql.context import Info
+from catalog.doors.graphql import nodes
+from catalog.doors.graphql.catalogue import custom_properties
+from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.nodes import Node
 from policies import queries as people
 from policies.models import GroupProfile, User, documents
@@ -18,7 +20,8 @@ group = ObjectType("CorpGroup")
 
 def row_of(node: Node, info: Info) -> User | None:
     """Return the row of a user, None where it is only spoken of or was removed."""
-    return info.context.look_up(node.urn, "users", _users)
+    here = info.context
+    return here.look_up(node.urn, "users", lambda asked: _users(asked, here))
 
 
 def group_of(node: Node, info: Info) -> GroupProfile | None:
@@ -53,15 +56,25 @@ def status(node: Node, info: Info) -> str | None:
 
 
 @user.field("properties")
+@user.field("info")
 def user_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return what the source of the user says of it; `active` also of a user that no source described."""
     row = row_of(node, info)
     if row is None:
         return None
-    return {"displayName": row.get_full_name()} | _said(row, documents.USER_INFO) | {"active": row.is_active}
+    said = _said(row, documents.USER_INFO)
+    manager = said.get("managerUrn")
+    return {
+        "displayName": row.get_full_name(),
+        **said,
+        "active": row.is_active,
+        "manager": nodes.one(manager, info) if isinstance(manager, str) else None,
+        "customProperties": custom_properties(node.urn, said),
+    }
 
 
 @user.field("editableProperties")
+@user.field("editableInfo")
 def user_editable(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return what people wrote about the user."""
     row = row_of(node, info)
@@ -78,6 +91,16 @@ def group_name(node: Node, _info: Info) -> str:
 def group_exists(node: Node, info: Info) -> bool:
     """Whether there is such a group."""
     return group_of(node, info) is not None
+
+
+@group.field("info")
+def group_info(node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return what the source of the group says of it, with the people whom it lists beside the memberships."""
+    found = group_properties(node, info)
+    if found is None:
+        return None
+    listed = {name: nodes.many(_users_in(found.get(name)), info) for name in ("admins", "members")}
+    return {**found, **listed}
 
 
 @group.field("properties")
@@ -105,13 +128,22 @@ def origin(node: Node, info: Info) -> Mapping[str, Any] | None:
     )
 
 
+def _users_in(listed: Any) -> list[str]:
+    return [urn for urn in listed or () if isinstance(urn, str) and urn.startswith(USER_PREFIX)]
+
+
 def _said(row: User | GroupProfile, aspect: str) -> dict[str, Any]:
     return documents.compose(row).get(aspect, {})
 
 
-def _users(urns: Collection[str]) -> Mapping[str, User]:
+def _users(urns: Collection[str], here: Context) -> Mapping[str, User]:
     mine = [urn for urn in storable(urns) if urn.startswith(USER_PREFIX)]
-    return {row.urn: row for row in people.users().filter(urn__among=mine).prefetch_related(None)} if mine else {}
+    if not mine:
+        return {}
+    found = {row.urn: row for row in people.users().filter(urn__among=mine).prefetch_related(None)}
+    # Noted here, so that the managers of all of them are looked up at once.
+    here.note(_users_in(_said(row, documents.USER_INFO).get("managerUrn") for row in found.values()))
+    return found
 
 
 def _groups(urns: Collection[str]) -> Mapping[str, GroupProfile]:

@@ -14,7 +14,7 @@ from graphql import (
     validate,
 )
 
-from catalog.doors.graphql import assembly, limits, refusals
+from catalog.doors.graphql import assembly, limits, refusals, unserved
 from catalog.doors.graphql.bodies import Call
 from catalog.doors.graphql.context import Context, Info
 from policies.errors import Invalid
@@ -38,7 +38,7 @@ def _result(call: Call, here: Context) -> ExecutionResult:
     except GraphQLError as error:
         return ExecutionResult(None, [error])
     limits.check(document)
-    if errors := validate(schema, document):
+    if errors := unserved.find_refusals(document) or validate(schema, document):
         return ExecutionResult(None, errors)
     _check_operation(document, call.operation)
     try:

@@ -34,12 +34,21 @@ _TOLD: Mapping[str, str] = {
     "chart": "Chart",
     "container": "Container",
     "dashboard": "Dashboard",
+    "dataFlow": "DataFlow",
+    "dataJob": "DataJob",
     "dataPlatform": "DataPlatform",
+    "dataPlatformInstance": "DataPlatformInstance",
     "dataProduct": "DataProduct",
     "dataset": "Dataset",
+    "document": "Document",
     "domain": "Domain",
     "glossaryNode": "GlossaryNode",
     "glossaryTerm": "GlossaryTerm",
+    "mlFeature": "MLFeature",
+    "mlFeatureTable": "MLFeatureTable",
+    "mlModel": "MLModel",
+    "mlModelGroup": "MLModelGroup",
+    "mlPrimaryKey": "MLPrimaryKey",
     "role": "Role",
     "tag": "Tag",
 }
@@ -78,6 +87,12 @@ def name_of(kind: str, schema: GraphQLSchema) -> str:
     name = _NAMES.get(kind, (_spelt(kind),))[0]
     known = schema.type_map["EntityType"]
     return name if isinstance(known, GraphQLEnumType) and name in known.values else _OTHER
+
+
+def enum_value(text: object, enum: str, schema: GraphQLSchema, default: str | None = None) -> str | None:
+    """Return a text where it is one of the values of an enum of the schema, else the default."""
+    known = schema.type_map[enum]
+    return text if isinstance(text, str) and isinstance(known, GraphQLEnumType) and text in known.values else default
 
 
 def kind_of(name: str, urn: str = "") -> str:

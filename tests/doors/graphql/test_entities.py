@@ -128,6 +128,198 @@ def test_users_and_groups(root, described):
     assert found["corpGroup"]["origin"]["type"] in ("EXTERNAL", "NATIVE")
 
 
+def test_the_older_names_of_what_is_said_of_users_and_groups(root, described):
+    write(
+        proposal(
+            "urn:li:corpuser:bo",
+            "corpUserInfo",
+            {
+                "active": True,
+                "displayName": "Bo",
+                "email": "bo@b.example",
+                "managerUrn": "urn:li:corpuser:ada",
+                "departmentId": 7,
+                "customProperties": {"desk": "12"},
+            },
+        ),
+        proposal("urn:li:corpuser:bo", "corpUserEditableInfo", {"pictureLink": "https://p.example/bo", "skills": []}),
+        proposal("urn:li:corpuser:bo", "globalTags", {"tags": [{"tag": "urn:li:tag:night"}]}),
+        proposal(
+            "urn:li:corpGroup:outer",
+            "corpGroupInfo",
+            {"displayName": "Outer", "admins": ["urn:li:corpuser:ada"], "members": [], "groups": []},
+        ),
+        proposal(
+            "urn:li:corpGroup:outer", "ownership", {"owners": [{"owner": "urn:li:corpuser:bo", "type": "DATA_STEWARD"}]}
+        ),
+    )
+    found = root.ask(
+        """{corpUser(urn: "urn:li:corpuser:bo") {
+              info {active displayName email manager {username} departmentId customProperties {key value}}
+              editableInfo {pictureLink skills} globalTags {tags {tag {urn name} associatedUrn}}}
+            corpGroup(urn: "urn:li:corpGroup:outer") {
+              info {displayName admins {username} members {username} groups}
+              ownership {lastModified {actor} owners {type ownershipType {urn info {name}}
+                owner {... on CorpUser {username} ... on CorpGroup {name}}}}}}"""
+    )
+    assert found["corpUser"] == {
+        "info": {
+            "active": True,
+            "displayName": "Bo",
+            "email": "bo@b.example",
+            "manager": {"username": "ada"},
+            "departmentId": 7,
+            "customProperties": [{"key": "desk", "value": "12"}],
+        },
+        "editableInfo": {"pictureLink": "https://p.example/bo", "skills": []},
+        "globalTags": {
+            "tags": [{"tag": {"urn": "urn:li:tag:night", "name": "night"}, "associatedUrn": "urn:li:corpuser:bo"}]
+        },
+    }
+    assert found["corpGroup"] == {
+        "info": {"displayName": "Outer", "admins": [{"username": "ada"}], "members": [], "groups": []},
+        "ownership": {
+            "lastModified": {"actor": ROOT},
+            "owners": [
+                {
+                    "type": "DATA_STEWARD",
+                    "ownershipType": {
+                        "urn": "urn:li:ownershipType:__system__data_steward",
+                        "info": {"name": "Data Steward"},
+                    },
+                    "owner": {"username": "bo"},
+                }
+            ],
+        },
+    }
+
+
+def test_what_is_attached_to_a_dataset(root, described):
+    chart, flow = "urn:li:chart:(looker,sales)", "urn:li:dataFlow:(airflow,nightly,PROD)"
+    write(
+        proposal(
+            DATASET,
+            "datasetProperties",
+            {"name": "Orders", "qualifiedName": "sales.orders", "customProperties": {"tier": "gold"}},
+        ),
+        proposal(DATASET, "glossaryTerms", {"terms": [{"urn": "urn:li:glossaryTerm:income"}]}),
+        proposal(
+            "urn:li:glossaryTerm:income",
+            "glossaryTermInfo",
+            {"definition": "In", "name": "Income", "parentNode": "urn:li:glossaryNode:money"},
+        ),
+        proposal("urn:li:glossaryNode:money", "glossaryNodeInfo", {"definition": "Money", "name": "Money"}),
+        proposal(DATASET, "domains", {"domains": ["urn:li:domain:eu"]}),
+        proposal("urn:li:domain:eu", "domainProperties", {"name": "EU", "parentDomain": "urn:li:domain:world"}),
+        proposal("urn:li:domain:world", "domainProperties", {"name": "World"}),
+        proposal(DATASET, "container", {"container": "urn:li:container:schema"}),
+        proposal("urn:li:container:schema", "containerProperties", {"name": "Schema"}),
+        proposal("urn:li:container:schema", "container", {"container": "urn:li:container:base"}),
+        proposal("urn:li:container:base", "containerProperties", {"name": "Base"}),
+        proposal(DATASET, "deprecation", {"deprecated": True, "note": "Old", "actor": ROOT}),
+        proposal(
+            DATASET,
+            "institutionalMemory",
+            {
+                "elements": [
+                    {"url": "https://w.example", "description": "Wiki", "createStamp": {"time": 5, "actor": ROOT}}
+                ]
+            },
+        ),
+        proposal(
+            "urn:li:dataPlatform:snowflake",
+            "dataPlatformInfo",
+            {"name": "snowflake", "displayName": "Snowflake", "type": "RELATIONAL_DB", "datasetNameDelimiter": "."},
+        ),
+        proposal(chart, "chartInfo", {"title": "Sales", "description": "By day"}),
+        proposal(flow, "dataFlowInfo", {"name": "Nightly"}),
+    )
+    found = root.ask(
+        """query($urn: String!, $chart: String!, $flow: String!) {
+          dataset(urn: $urn) {origin exists
+            properties {name qualifiedName origin customProperties {key value associatedUrn}}
+            platform {name displayName properties {type displayName datasetNameDelimiter logoUrl}}
+            glossaryTerms {terms {term {hierarchicalName properties {name definition termSource}
+              parentNodes {count nodes {urn properties {name}}}}}}
+            domain {domain {id properties {name} parentDomains {count domains {urn}}}}
+            container {urn platform {urn}} parentContainers {count containers {properties {name}}}
+            deprecation {deprecated note} institutionalMemory {elements {url label author {username} created {time}}}
+            subTypes {typeNames} status {removed} tags {tags {tag {urn}}}}
+          chart: entity(urn: $chart) {... on Chart {tool chartId properties {name description} platform {urn}}}
+          flow: entity(urn: $flow) {... on DataFlow {orchestrator flowId cluster properties {name}}}}""",
+        urn=DATASET,
+        chart=chart,
+        flow=flow,
+    )
+    assert found["dataset"] == {
+        "origin": "PROD",
+        "exists": True,
+        "properties": {
+            "name": "Orders",
+            "qualifiedName": "sales.orders",
+            "origin": "PROD",
+            "customProperties": [{"key": "tier", "value": "gold", "associatedUrn": DATASET}],
+        },
+        "platform": {
+            "name": "snowflake",
+            "displayName": "Snowflake",
+            "properties": {
+                "type": "RELATIONAL_DB",
+                "displayName": "Snowflake",
+                "datasetNameDelimiter": ".",
+                "logoUrl": None,
+            },
+        },
+        "glossaryTerms": {
+            "terms": [
+                {
+                    "term": {
+                        "hierarchicalName": "income",
+                        "properties": {"name": "Income", "definition": "In", "termSource": "INTERNAL"},
+                        "parentNodes": {
+                            "count": 1,
+                            "nodes": [{"urn": "urn:li:glossaryNode:money", "properties": {"name": "Money"}}],
+                        },
+                    }
+                }
+            ]
+        },
+        "domain": {
+            "domain": {
+                "id": "eu",
+                "properties": {"name": "EU"},
+                "parentDomains": {"count": 1, "domains": [{"urn": "urn:li:domain:world"}]},
+            }
+        },
+        "container": {"urn": "urn:li:container:schema", "platform": {"urn": "urn:li:dataPlatform:unknown"}},
+        "parentContainers": {
+            "count": 2,
+            "containers": [{"properties": {"name": "Schema"}}, {"properties": {"name": "Base"}}],
+        },
+        "deprecation": {"deprecated": True, "note": "Old"},
+        "institutionalMemory": {
+            "elements": [
+                {"url": "https://w.example", "label": "Wiki", "author": {"username": "datahub"}, "created": {"time": 5}}
+            ]
+        },
+        "subTypes": None,
+        "status": None,
+        "tags": None,
+    }
+    assert found["chart"] == {
+        "tool": "looker",
+        "chartId": "sales",
+        "properties": {"name": "Sales", "description": "By day"},
+        "platform": {"urn": "urn:li:dataPlatform:looker"},
+    }
+    assert found["flow"] == {
+        "orchestrator": "airflow",
+        "flowId": "nightly",
+        "cluster": "PROD",
+        "properties": {"name": "Nightly"},
+    }
+
+
 @pytest.mark.parametrize(
     ("query", "code"),
     [
@@ -238,3 +430,31 @@ def test_a_long_list_takes_the_queries_of_a_short_one(root, described, django_as
     held = [one["users"]["relationships"] for one in found if one["name"].startswith("Own")]
     assert [len(one) for one in held] == [1, 1, 1, 1]
     assert held[0][0]["entity"]["relationships"]["relationships"][0]["entity"]["properties"]["displayName"] == "Crew"
+
+
+def test_what_is_attached_to_many_takes_the_queries_of_a_few(root, installed, django_assert_max_num_queries):
+    for number in range(6):
+        urn, user = f"urn:li:dataset:(urn:li:dataPlatform:p{number},t{number},PROD)", f"urn:li:corpuser:u{number}"
+        write(
+            proposal(user, "corpUserInfo", {"active": True, "managerUrn": f"urn:li:corpuser:m{number}"}),
+            proposal(urn, "datasetProperties", {"name": f"shelved {number}"}),
+            proposal(urn, "globalTags", {"tags": [{"tag": f"urn:li:tag:t{number}"}]}),
+            proposal(urn, "glossaryTerms", {"terms": [{"urn": f"urn:li:glossaryTerm:t{number}"}]}),
+            proposal(urn, "ownership", {"owners": [{"owner": user, "type": "DATA_STEWARD"}]}),
+            proposal(urn, "domains", {"domains": [f"urn:li:domain:d{number}"]}),
+            proposal(urn, "container", {"container": f"urn:li:container:c{number}"}),
+            proposal(f"urn:li:container:c{number}", "containerProperties", {"name": "C"}),
+            proposal(
+                f"urn:li:domain:d{number}", "domainProperties", {"name": "D", "parentDomain": "urn:li:domain:top"}
+            ),
+        )
+    query = """query($count: Int) {search(input: {type: DATASET, query: "shelved", count: $count}) {
+        searchResults {entity {... on Dataset {name
+            platform {properties {displayName}} tags {tags {tag {name}}} glossaryTerms {terms {term {name}}}
+            ownership {owners {ownershipType {info {name}} owner {... on CorpUser {info {manager {info {active}}}}}}}
+            domain {domain {properties {name} parentDomains {count}}} container {properties {name}}
+            parentContainers {count}}}}}}"""
+    with django_assert_max_num_queries(60) as short:
+        assert len(root.ask(query, count=2)["search"]["searchResults"]) == 2
+    with django_assert_max_num_queries(len(short)):
+        assert len(root.ask(query, count=6)["search"]["searchResults"]) == 6

@@ -10,7 +10,7 @@ from tests.doors.graphql.conftest import PATH
 
 pytestmark = pytest.mark.django_db
 
-ME = "query me {\n  me {\n    corpUser {\n      urn\n    }\n  }\n}"
+ME = "{ me { corpUser { urn username type info { displayName email } } } }"
 UPDATE = (
     "mutation updatePolicy($urn: String!, $input: PolicyUpdateInput!) {\n  updatePolicy(urn: $urn, input: $input)\n}"
 )
@@ -60,7 +60,12 @@ def read(caller, kind, urn, aspect):
 
 
 def test_configure(root):
-    assert root.ask(ME)["me"]["corpUser"]["urn"] == ROOT
+    assert root.ask(ME)["me"]["corpUser"] == {
+        "urn": ROOT,
+        "username": "datahub",
+        "type": "CORP_USER",
+        "info": {"displayName": "DataHub", "email": None},
+    }
     assert root.client.get("/config").json()["noCode"] == "true"
 
 

@@ -1,0 +1,183 @@
+"""Every operation of DataHub's clients, with every field and argument that their documents select (clients.md 2).
+
+What docs/clients.md calls *works* is executed here; what it calls *refused by design* is refused with the reason.
+"""
+
+from typing import Any
+
+import operations
+import pytest
+from django.db import transaction
+
+from catalog.doors.graphql import assembly, unserved
+from policies import authority
+from policies.services import groups, people
+from tests.doors.conftest import DATASET, DOOR, ROOT, calling, proposal
+from tests.doors.graphql.conftest import asking
+
+pytestmark = pytest.mark.django_db
+
+ADA, CREW, ROBOT = "urn:li:corpuser:ada", "urn:li:corpGroup:crew", "urn:li:corpuser:service_robot"
+READER, POLICY = "urn:li:dataHubRole:Reader", "urn:li:dataHubPolicy:replayed"
+ROLE, TAG, SALES, TERM, NODE = (
+    "urn:li:role:warehouse",
+    "urn:li:tag:pii",
+    "urn:li:domain:sales",
+    "urn:li:glossaryTerm:revenue",
+    "urn:li:glossaryNode:finance",
+)
+POLICY_INPUT = {
+    "type": "METADATA",
+    "name": "Replayed",
+    "state": "ACTIVE",
+    "description": "",
+    "privileges": ["VIEW_ENTITY_PAGE"],
+    "actors": {"users": [ADA], "groups": [], "resourceOwners": True, "allUsers": False, "allGroups": False},
+    "resources": {"filter": {"criteria": [{"field": "TYPE", "values": ["dataset"], "condition": "EQUALS"}]}},
+}
+PAGE = {"start": 0, "count": 10}
+TOKEN = {"type": "PERSONAL", "actorUrn": ROOT, "duration": "ONE_HOUR", "name": "Replayed"}
+
+
+@pytest.fixture
+def world(installed):
+    """People, groups, roles and entities of every type that the operations speak of."""
+    people.create(username="ada", display_name="Ada", email="ada@a.example", by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", members=[ADA], by=authority.SYSTEM, door=DOOR)
+    owners = {"owners": [{"owner": ADA, "type": "TECHNICAL_OWNER"}, {"owner": CREW, "type": "NONE"}]}
+    described = [
+        (DATASET, "datasetProperties", {"name": "Orders", "customProperties": {"tier": "gold"}}),
+        (DATASET, "globalTags", {"tags": [{"tag": TAG}]}),
+        (DATASET, "glossaryTerms", {"terms": [{"urn": TERM}], "auditStamp": {"time": 1, "actor": ROOT}}),
+        (DATASET, "ownership", owners),
+        (DATASET, "domains", {"domains": [SALES]}),
+        (DATASET, "access", {"roles": [{"urn": ROLE}]}),
+        (TAG, "tagProperties", {"name": "PII", "colorHex": "#ff0000"}),
+        (TAG, "ownership", owners),
+        (SALES, "domainProperties", {"name": "Sales"}),
+        (NODE, "glossaryNodeInfo", {"name": "Finance", "definition": "Money"}),
+        (TERM, "glossaryTermInfo", {"name": "Revenue", "definition": "Income", "parentNode": NODE}),
+        (ROLE, "roleProperties", {"name": "Warehouse"}),
+        (ROLE, "actors", {"users": [{"user": ADA}], "groups": [{"group": CREW}]}),
+        (CREW, "ownership", owners),
+        (ADA, "roleMembership", {"roles": [READER]}),
+        (ROBOT, "corpUserInfo", {"active": True, "displayName": "Robot"}),
+        (ROBOT, "subTypes", {"typeNames": ["SERVICE_ACCOUNT"]}),
+        ("urn:li:dataPlatform:snowflake", "dataPlatformInfo", {"name": "snowflake", "displayName": "Snowflake"}),
+    ]
+    answer = calling(ROOT).write(*(proposal(*one) for one in described))
+    assert answer.status_code == 200, answer.content
+    return asking(ROOT)
+
+
+#: Operation → the variables it is sent with, as its client fills them.
+VARIABLES: dict[str, Any] = {
+    "": {},
+    "DescribeType": {},
+    "MutationIntrospection": {},
+    "QueryIntrospection": {},
+    "acceptRole": lambda root: {"input": {"inviteToken": root.ask(INVITE)["createInviteToken"]["inviteToken"]}},
+    "addGroupMembers": {"input": {"groupUrn": CREW, "userUrns": [ADA]}, "groupUrn": CREW, "userUrns": [ADA]},
+    "batchAssignRole": {"input": {"roleUrn": READER, "actors": [ADA]}},
+    "createAccessToken": {"input": TOKEN},
+    "createGroup": {"input": {"id": "made", "name": "Made"}},
+    "createInviteToken": {"input": {}},
+    "createNativeUserResetToken": {"input": {"userUrn": ADA}},
+    "createPolicy": {"input": POLICY_INPUT},
+    "deletePolicy": {"urn": POLICY},
+    "getAllGroupMembers": {"urn": CREW, **PAGE},
+    "getDomainChildrenCount": {"urn": SALES},
+    "getExternalRole": {"urn": ROLE},
+    "getGrantedPrivileges": {
+        "input": {"actorUrn": ADA, "resourceSpec": {"resourceType": "DATASET", "resourceUrn": DATASET}}
+    },
+    "getGroup": {"urn": CREW, "membersCount": 10},
+    "getGroupMembers": {"urn": CREW, **PAGE},
+    "getGroupMembersOlder": {"urn": CREW, **PAGE},
+    "getIcebergWarehouses": PAGE,
+    "getInviteToken": {"input": {}},
+    "getMe": {},
+    "getNativeGroupMembers": {"urn": CREW, **PAGE},
+    "getTag": {"urn": TAG},
+    "getUserGroups": {"urn": ADA, **PAGE},
+    "inputTypeFields": {"name": "SearchFlags"},
+    "listAccessTokens": {"input": {**PAGE, "filters": [{"field": "ownerUrn", "values": [ROOT]}]}},
+    "listDataAccessRoles": {"input": {"type": "ROLE", "query": "*", **PAGE}},
+    "listGroups": {"input": PAGE},
+    "listPolicies": {"input": PAGE},
+    "listRoles": {"input": {**PAGE, "query": ""}},
+    "listServiceAccounts": {"input": PAGE},
+    "listUsers": {"input": {**PAGE, "query": None}},
+    "removeGroup": {"urn": CREW},
+    "removeGroupMembers": {"input": {"groupUrn": CREW, "userUrns": [ADA]}, "groupUrn": CREW, "userUrns": [ADA]},
+    "removeUser": {"urn": ADA},
+    "revokeAccessToken": lambda root: {
+        "tokenId": root.ask(MAKE_TOKEN, input=TOKEN)["createAccessToken"]["metadata"]["id"]
+    },
+    "scrollUrnsWithFilters": {
+        "types": ["DATASET"],
+        "query": "*",
+        "orFilters": [{"and": [{"field": "platform", "values": ["urn:li:dataPlatform:snowflake"]}]}],
+        "batchSize": 10,
+        "scrollId": None,
+        "skipCache": False,
+        "sortInput": None,
+        "includeSoftDeleted": None,
+        "fetchExtraFields": ["name"],
+    },
+    "testSemanticSearch": {},
+    "updateCorpGroupProperties": {"urn": CREW, "input": {"description": "d", "email": "", "slack": "#crew"}},
+    "updateCorpUserProperties": {"urn": ADA, "input": {"title": "Clerk"}},
+    "updateName": {"input": {"urn": CREW, "name": "Other"}},
+    "updatePolicy": {"urn": POLICY, "input": POLICY_INPUT},
+}
+
+INVITE = "mutation {createInviteToken(input: {}) {inviteToken}}"
+MAKE_TOKEN = "mutation m($input: CreateAccessTokenInput!) {createAccessToken(input: $input) {metadata {id}}}"
+
+CLIENTS = operations.load_clients()
+EVERY = [(client, one) for client in CLIENTS for one in client["operations"]]
+STATES = {id(one): operations.classify(one, client["fragments"])[0] for client, one in EVERY}
+
+
+def test_what_works_is_answered_without_an_error(world):
+    faults = {}
+    for client, one in ((client, one) for client, one in EVERY if STATES[id(one)] == operations.WORKS):
+        given = VARIABLES[one["name"]]
+        try:
+            with transaction.atomic():
+                given = given(world) if callable(given) else given
+                named = {name: value for name, value in given.items() if name in one["variables"]}
+                answer = world.send(operations.build_document(one, client["fragments"]), named)
+                found = answer.json()
+                if answer.status_code != 200 or "errors" in found or None in found["data"].values():
+                    faults[f"{one['read_from']} {one['name']}"] = found
+                raise _Undone
+        except _Undone:
+            continue
+    assert not faults
+
+
+def test_what_is_refused_says_why(root):
+    for client, one in ((client, one) for client, one in EVERY if STATES[id(one)] == operations.REFUSED):
+        answer = root.send(operations.build_document(one, client["fragments"]), {})
+        assert answer.status_code == 200
+        for error in answer.json()["errors"]:
+            assert error["extensions"] == {"code": 400, "type": "BAD_REQUEST", "classification": "ValidationError"}
+            assert "is undefined" in error["message"]
+            assert error["message"].endswith(tuple(set(unserved.REASONS.values())))
+
+
+def test_nothing_is_both_served_and_refused():
+    served = assembly.schema()
+    for root in (served.query_type, served.mutation_type):
+        assert root is not None
+        assert not root.fields.keys() & unserved.REASONS.keys()
+
+
+def test_the_page_says_what_is_served():
+    assert operations.PAGE.read_text(encoding="utf-8") == operations.render_page()
+
+
+class _Undone(Exception):
+    """Takes an operation back, so that the next one finds the same world."""

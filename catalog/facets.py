@@ -56,6 +56,7 @@ class OrmFacetSource:
         wanted = set(fields) - {matching.TYPE, matching.URN}
         found: dict[str, dict[str, set[str]]] = {urn: {field: set() for field in wanted} for urn in urns}
         owners: dict[str, set[Owner]] = {urn: set() for urn in urns}
+        _add_themselves(found)
         for urn, field, value, type_ in _rows(urns, wanted - _ELSEWHERE):
             found[urn][field].add(value)
             if field == matching.OWNER:
@@ -117,6 +118,14 @@ def _rows(urns: Iterable[str], fields: Collection[str]) -> Iterable[tuple[str, s
         cursor.execute(_LOAD[connection.vendor], parameters)
         rows: list[tuple[str, str, str, str]] = cursor.fetchall()
     return rows
+
+
+def _add_themselves(found: Mapping[str, dict[str, set[str]]]) -> None:
+    """Add nodes and instances as values of themselves: for those that are not stored no row says so (a.4)."""
+    for urn, sets in found.items():
+        own = matching.OWN_FIELDS.get(urns.type_of(urn))
+        if own in sets:
+            sets[own].add(urn)
 
 
 def _add_groups(found: Mapping[str, dict[str, set[str]]]) -> None:

@@ -364,7 +364,7 @@ def values_of(world, field, resource, resource_type):
     if field in ("TYPE", "RESOURCE_TYPE"):
         return [resource_type or type_of(world, resource)]
     known = entity(world, resource)
-    kind = known.get("type")
+    kind = known.get("type") or type_of(world, resource) if resource else None
     if field in ("URN", "RESOURCE_URN"):
         return [resource] if resource else []
     if field == "OWNER":
@@ -374,14 +374,14 @@ def values_of(world, field, resource, resource_type):
     if field == "GROUP_MEMBERSHIP":
         return groups_of(world, resource) if kind == "corpuser" else []
     if field == "DATA_PLATFORM_INSTANCE":
-        return known.get("instances", []) + ([resource] if kind == "dataPlatformInstance" else [])
+        return [resource] if kind == "dataPlatformInstance" else known.get("instances", [])
     if field == "DOMAIN":
-        return with_ancestors(world, known.get("domains", []) + ([resource] if kind == "domain" else []))
+        return with_ancestors(world, [resource] if kind == "domain" else known.get("domains", []))
     if field == "CONTAINER":
-        return with_ancestors(world, known.get("containers", []) + ([resource] if kind == "container" else []))
+        return with_ancestors(world, [resource] if kind == "container" else known.get("containers", []))
     if field == "GLOSSARY":
-        itself = [resource] if kind in ("glossaryTerm", "glossaryNode") else []
-        return with_ancestors(world, known.get("terms", []) + itself)
+        is_node = kind in ("glossaryTerm", "glossaryNode")
+        return with_ancestors(world, [resource] if is_node else known.get("terms", []))
     return None
 
 

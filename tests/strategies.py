@@ -26,8 +26,11 @@ GLOSSARY = urns(["term:a", "term:b", "node:a", "node:b"])
 TAGS = urns(["tag:a", "tag:ab"])
 INSTANCES = urns(["instance:a", "instance:ab"])
 ASSETS = urns(["dataset:a", "dataset:ab", "chart:a"])
-ENTITIES = [*ASSETS, *DOMAINS[:2], *CONTAINERS[:2], GLOSSARY[0], GLOSSARY[2], TAGS[0], INSTANCES[0], USERS[0], USERS[1]]
+NODES = [*DOMAINS[:2], *CONTAINERS[:2], GLOSSARY[0], GLOSSARY[2], INSTANCES[0]]
+ENTITIES = [*ASSETS, *NODES, TAGS[0], USERS[0], USERS[1]]
 UNKNOWN_ENTITY = urn("dataset:b")
+#: Nodes that others name and nobody registered: each is a value of itself all the same.
+UNKNOWN_NODES = [DOMAINS[2], CONTAINERS[2], GLOSSARY[3], GLOSSARY[1], INSTANCES[1]]
 TYPES = ["dataset", "chart", "domain", "corpuser"]
 
 #: The first two are connected by an implication; the third is one of those everybody has on itself.
@@ -58,7 +61,7 @@ CONDITIONS = ["EQUALS", "STARTS_WITH", "NOT_EQUALS"]
 
 T = TypeVar("T")
 
-_FACT_BYTES, _POLICY_BYTES, _MOST_POLICIES = 420, 66, 6
+_FACT_BYTES, _POLICY_BYTES, _MOST_POLICIES = 460, 66, 6
 
 
 class Dice:
@@ -121,17 +124,17 @@ def _facts(dice: Dice) -> dict:
 
 
 def _entity(dice: Dice, name: str) -> dict:
-    """Assets have all kinds of facts, other entities owners and tags."""
+    """Assets have all kinds of facts, other entities owners and tags; nodes also name others, which must not count."""
     is_asset = name in ASSETS
     number_of_owners = dice.pick(0, 1, 2)
     return {
         "type": name.split(":")[2],
         "owners": [[dice.pick(*USERS, *GROUPS), dice.pick("", *OWNER_TYPES)] for _ in range(number_of_owners)],
-        "domains": dice.some(DOMAINS) if is_asset else [],
+        "domains": dice.some(DOMAINS) if is_asset or name in NODES else [],
         "containers": dice.some(CONTAINERS, 1) if is_asset else [],
-        "terms": dice.some(GLOSSARY[:2]) if is_asset else [],
+        "terms": dice.some(GLOSSARY[:2]) if is_asset or name in NODES else [],
         "tags": dice.some(TAGS),
-        "instances": dice.some(INSTANCES, 1) if is_asset else [],
+        "instances": dice.some(INSTANCES, 1) if is_asset or name in NODES else [],
         "subjects": [],
         "properties": _properties(dice) if is_asset or name in USERS else {},
     }
@@ -277,6 +280,7 @@ PLACES: list[tuple[str | None, str | None]] = [
     *((None, kind) for kind in TYPES),
     *((name, None) for name in ENTITIES),
     (UNKNOWN_ENTITY, None),
+    *((name, None) for name in UNKNOWN_NODES),
     (STRANGER, None),
 ]
 

@@ -243,16 +243,15 @@ class World:
         if matching.OWNER in wanted:
             facets[matching.OWNER] = frozenset(owner.actor for owner in owners)
         if matching.GROUP_MEMBERSHIP in wanted:
-            is_user = entity.get("type") == "corpuser"
+            is_user = name.startswith("urn:li:corpuser:")
             memberships = self.raw["memberships"] if is_user else ()
             facets[matching.GROUP_MEMBERSHIP] = frozenset(group for user, group in memberships if user == name)
         return Resource(name, kind, facets, owners if matching.OWNER in wanted else frozenset())
 
     def _facet(self, facet: str, name: str, entity: Mapping) -> frozenset[str]:
         key, types_with_itself = _FACETS[facet]
-        direct = frozenset(entity.get(key, ()))
-        if entity.get("type") in types_with_itself:
-            direct |= {name}
+        kind = entity.get("type") or name.split(":")[2] if name else ""
+        direct = frozenset({name} if kind in types_with_itself else entity.get(key, ()))
         return self._closed(direct) if facet in matching.HIERARCHIES else direct
 
     def _closed(self, nodes: frozenset[str]) -> frozenset[str]:

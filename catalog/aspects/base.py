@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from catalog import urns
 from catalog.urns import Urn
-from policies.engine import properties
+from policies.engine import matching, properties
 from policies.models.fields import is_storable
 
 #: Fields of facets that policies do not test; they feed lists, search and the pages.
@@ -31,6 +31,14 @@ ROLE_TYPE = "ROLE_TYPE"
 WITHIN = "WITHIN"
 #: The artifact or application that a spelling with a version is about (rules/cdap.md CD-20).
 VERSION_OF = "VERSION_OF"
+
+#: Where stands what a domain, term, term group or platform instance says of its own field beside being a value of it,
+#: such as a domain with the aspect `domains`. Policies do not test it; relationships and deletions name it.
+BESIDE = {
+    matching.DATA_PLATFORM_INSTANCE: "NODE_INSTANCE",
+    matching.DOMAIN: "NODE_DOMAIN",
+    matching.GLOSSARY: "NODE_GLOSSARY",
+}
 
 #: Longest name that is projected, in characters; a longer one is cut, its aspect keeps it whole.
 NAME_LENGTH = 255

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from catalog.aspects.base import (
+    BESIDE,
     ID,
     NAME_LENGTH,
     PLATFORM,
@@ -24,15 +25,6 @@ from policies.models.words import words
 
 #: Aspects whose name wins over that of the others: what was said here, then what people edited.
 _NAMES_FIRST = (REGISTRATION, "editableDatasetProperties")
-
-#: The field that an entity of this type is itself a value of, since a node counts as below itself (a.4).
-_OWN_FIELDS = {
-    "container": matching.CONTAINER,
-    "dataPlatformInstance": matching.DATA_PLATFORM_INSTANCE,
-    "domain": matching.DOMAIN,
-    "glossaryNode": matching.GLOSSARY,
-    "glossaryTerm": matching.GLOSSARY,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +47,7 @@ def project(
     """
     said = [facts(name, documents[name], urn) for name in sorted(documents.keys() & PROJECTING, key=_rank)]
     name = next((one.name for one in said if one.name), urn.identifier)[:NAME_LENGTH]
-    found = {facet for one in said for facet in one.facets}
+    found = {_untested(facet, urn) for one in said for facet in one.facets}
     found |= _of_urn(urn)
     found |= {FacetValue(WORD, word) for word in words(name)}
     found |= {FacetValue(ID, object_id)} if object_id else set()
@@ -82,10 +74,20 @@ def facts(name: str, text: str, urn: Urn) -> Facts:
     return replace(found, facets=(*found.facets, *described(custom))) if isinstance(custom, dict) and custom else found
 
 
+def _untested(facet: FacetValue, urn: Urn) -> FacetValue:
+    """Return a facet under a field that no policy tests where the entity has only itself and its ancestors (a.4).
+
+    A container's own document names its parent, which is an ancestor.
+    """
+    if urn.type == "container" or matching.OWN_FIELDS.get(urn.type) != facet.field:
+        return facet
+    return facet._replace(field=BESIDE[facet.field])
+
+
 def _of_urn(urn: Urn) -> set[FacetValue]:
     found = {FacetValue(WORD, word) for word in words(urn.identifier)}
-    if urn.type in _OWN_FIELDS:
-        found.add(FacetValue(_OWN_FIELDS[urn.type], urn.text))
+    if urn.type in matching.OWN_FIELDS:
+        found.add(FacetValue(matching.OWN_FIELDS[urn.type], urn.text))
     if urn.platform is not None:
         found.add(FacetValue(PLATFORM, urn.platform))
     return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import CharField, Exists, F, OuterRef, Q, Value
 
 from catalog import urns as urn_room
-from catalog.aspects.base import ACCESS_ROLE, ASSET, ROLE_GROUP, ROLE_USER, SUBJECT
+from catalog.aspects.base import ACCESS_ROLE, ASSET, BESIDE, ROLE_GROUP, ROLE_USER, SUBJECT
 from catalog.models import Entity, Facet
 from catalog.queries import viewing
 from policies import authority
@@ -31,6 +31,9 @@ NAMES: Mapping[str, str] = {
     ROLE_GROUP: "Has",
     ROLE_USER: "Has",
     SUBJECT: "IsAssociatedWith",
+    BESIDE[matching.DATA_PLATFORM_INSTANCE]: "IsPartOf",
+    BESIDE[matching.DOMAIN]: "AssociatedWith",
+    BESIDE[matching.GLOSSARY]: "TermedWith",
 }
 
 _PART = "IsPartOf"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog import errors
-from catalog.aspects.base import ACCESS_ROLE, SUBJECT
+from catalog.aspects.base import ACCESS_ROLE, BESIDE, SUBJECT
 from catalog.models import Report
 from policies.engine.errors import Problem
 from policies.errors import Invalid
@@ -19,8 +19,8 @@ from policies.services import json_text
 UNKNOWN, REQUIRED, WRONG = "parameter.unknown", "required", "parameter.wrong"
 
 
-#: Facets that no policy can test: external roles, and what queries are about.
-UNTESTED = frozenset({ACCESS_ROLE, SUBJECT})
+#: Facets that no policy can test: external roles, what queries are about, and what nodes say beside what they are.
+UNTESTED = frozenset({ACCESS_ROLE, SUBJECT, *BESIDE.values()})
 
 
 class ColumnKind(StrEnum):

@@ -34,6 +34,16 @@ CONSTANTS = {CREATION: NO, BRANCH: MAIN_BRANCH}
 #: Fields whose values are closed over the hierarchy before the engine sees them (rules/datahub.md a.4).
 HIERARCHIES = frozenset({DOMAIN, CONTAINER, GLOSSARY})
 
+#: The field that an entity of this type is itself a value of. Beside itself it has only its ancestors there: what else
+#: its documents say about the field is no fact for policies (a.4).
+OWN_FIELDS = {
+    "container": CONTAINER,
+    "dataPlatformInstance": DATA_PLATFORM_INSTANCE,
+    "domain": DOMAIN,
+    "glossaryNode": GLOSSARY,
+    "glossaryTerm": GLOSSARY,
+}
+
 #: The sub-resource that stands for "some tag": always passes a constraint (rules/datahub.md a.5).
 ANY_SUBRESOURCE = "urn:li:allEntities:all"
 

@@ -187,3 +187,37 @@ def test_unknown_fields_and_foreign_aspects_pass() -> None:
     for aspect in ("ownership", "somethingNew"):
         document = {"owners": [], "future": {"a": [1, 2.5, None]}}
         assert register.read(aspect, json.dumps(document)) == (document, [])
+
+
+@pytest.mark.parametrize(
+    ("urn", "aspect", "document", "named"),
+    [
+        (
+            "urn:li:domain:d",
+            "domains",
+            {"domains": ["urn:li:domain:other"]},
+            ("NODE_DOMAIN", "urn:li:domain:other", ""),
+        ),
+        *(
+            (
+                f"urn:li:{kind}:n",
+                "glossaryTerms",
+                {"terms": [{"urn": "urn:li:glossaryTerm:t"}], "auditStamp": {"time": 0, "actor": "x"}},
+                ("NODE_GLOSSARY", "urn:li:glossaryTerm:t", ""),
+            )
+            for kind in ("glossaryNode", "glossaryTerm")
+        ),
+        (
+            "urn:li:dataPlatformInstance:(urn:li:dataPlatform:hive,one)",
+            "dataPlatformInstance",
+            {"platform": "urn:li:dataPlatform:hive", "instance": "urn:li:dataPlatformInstance:(a,b)"},
+            ("NODE_INSTANCE", "urn:li:dataPlatformInstance:(a,b)", ""),
+        ),
+    ],
+)
+def test_what_a_node_says_beside_itself_is_no_fact_for_policies(
+    urn: str, aspect: str, document: dict, named: tuple[str, str, str]
+) -> None:
+    (own,) = facets(urns.parse(urn))
+    assert facets(urns.parse(urn), **{aspect: document}) == {own, named}
+    assert own[1] == urn

@@ -14,7 +14,7 @@ from policies.engine.matching import ActorMatch, Condition, Criterion, Selector
 from policies.engine.model import Cover, Coverage, Effect, Origin, Question, Statement
 from tests.catalog.conftest import said, tell, undone
 from tests.catalog.generated import store
-from tests.strategies import ACTORS, ENTITIES, PRIVILEGES, UNKNOWN_ENTITY, USERS, worlds
+from tests.strategies import ACTORS, ENTITIES, PRIVILEGES, UNKNOWN_ENTITY, UNKNOWN_NODES, USERS, worlds
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +39,7 @@ with_database = settings(
 def test_the_facts_are_those_of_the_world(world) -> None:
     with undone():
         store(world)
-        asked = [*ENTITIES, UNKNOWN_ENTITY]
+        asked = [*ENTITIES, UNKNOWN_ENTITY, *UNKNOWN_NODES]
         loaded = OrmFacetSource().load(urns=asked, fields=FIELDS)
         actors = people.actors(urns=USERS)
     for urn, actor in actors.items():

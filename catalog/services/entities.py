@@ -6,7 +6,7 @@ A name that is given here is kept as a document of our own, so that everything p
 import json
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 from django.db import transaction
@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
 from catalog import errors, queries, urns
+from catalog.aspects import projection, register
 from catalog.aspects.register import REGISTRATION
 from catalog.models import Entity
 from catalog.services import deletes, proposals
@@ -97,7 +98,10 @@ def create(*, bodies: Sequence[Any], by: Actor, door: str) -> list[Entity]:
         for index, (urn, draft) in enumerate(zip(named, drafts, strict=True)):
             found += _proposals(urn, draft, f"/{index}")
         ids = {urn: _ids(draft) for urn, draft in zip(named, drafts, strict=True)}
+        domains = _domains_of_products(drafts, named)
         proposals.apply(proposals=found, registered=ids, by=by, door=door)
+        # Afterwards, so that only who may make a product there learns whether there is such a domain.
+        _check_domains(domains)
         rows = {row.urn: row for row in Entity.objects.filter(urn__among=named)}
     return [rows[urn] for urn in named]
 
@@ -209,6 +213,46 @@ def _check_projects(drafts: Sequence[_Draft]) -> None:
             problems.append(Problem(_UNKNOWN, f"/{index}/project", _NO_PROJECT))
         if draft.type == "project" and draft.object_id is not None:
             known.add(draft.object_id)
+    if problems:
+        raise Invalid(problems)
+
+
+def _domains_of_products(drafts: Sequence[_Draft], named: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the domains that each new data product is put into, by the place of the list.
+
+    Raises Invalid for one that is put into none: who manages the domain decides about its products (source 000).
+    """
+    products = [index for index, draft in enumerate(drafts) if draft.type == "dataProduct"]
+    stored = Entity.objects.filter(urn__among=[named[index] for index in products]).order_by()
+    known = set(stored.values_list("urn", flat=True)) if products else set()
+    found: dict[str, tuple[str, ...]] = {}
+    problems: list[Problem] = []
+    for index in products:
+        if named[index] in known:
+            continue
+        place = f"/{index}/aspects/domains"
+        document = drafts[index].aspects.get("domains")
+        if document is None:
+            problems.append(Problem("product.domain", place, "A data product is made in a domain: name it here."))
+        elif not register.check("domains", document):
+            urn = urns.parse(named[index])
+            facts = projection.facts("domains", _text(document), urn).facets
+            found[place] = tuple(facet.value for facet in facts)
+    if problems:
+        raise Invalid(problems)
+    return found
+
+
+def _check_domains(domains: Mapping[str, Collection[str]]) -> None:
+    wanted = {urn for some in domains.values() for urn in some}
+    rows = Entity.objects.filter(urn__among=list(wanted)).order_by()
+    unknown = wanted - set(rows.values_list("urn", flat=True)) if wanted else set()
+    problems = [
+        Problem(_UNKNOWN, place, f"There is no domain {urn}.")
+        for place, some in domains.items()
+        for urn in some
+        if urn in unknown
+    ]
     if problems:
         raise Invalid(problems)
 

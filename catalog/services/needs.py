@@ -1,14 +1,16 @@
 """What each change to the catalog needs, judged by what is stored before it.
 
-An existing entity: EDIT_ENTITY or the aspect's own privilege. A new one: CREATE_ENTITY or EDIT_ENTITY. Data products,
-queries and logical parents follow the derived rules of the policies guide (source 000; rules/datahub.md c), and changes
-of tags the constraints of a.5.
+An existing entity: EDIT_ENTITY or the aspect's own privilege. A new one: CREATE_ENTITY or EDIT_ENTITY. The assets of
+data products, queries and logical parents follow the derived rules of the policies guide (source 000; rules/datahub.md
+c), and changes of tags the constraints of a.5. A data product is otherwise written like any entity, or with Manage Data
+Products on its domains; one that the API of entities makes needs that privilege.
 """
 
 import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from catalog import urns
 from catalog.aspects.annotations import tags_of
 from catalog.aspects.base import SUBJECT
 from catalog.aspects.projection import facts
@@ -19,6 +21,8 @@ from policies.authority import Ask, Asked
 from policies.engine import families, matching
 from policies.engine.families import cdap, cdap_names, datahub
 from policies.engine.requirements import Need, Requirement, alternatives
+
+_PRODUCT, _PRODUCT_PROPERTIES = "dataProduct", "dataProductProperties"
 
 _EDIT = (("EDIT_ENTITY",),)
 _WRITE_ON_PARENT = ((Need((cdap.WRITE,), cdap.PARENT),),)
@@ -61,16 +65,29 @@ _TAGGING: Mapping[str, tuple[tuple[str, ...], ...]] = {
 _GROUPS = {"corpuser": "user", "corpGroup": "group", "dataHubRole": "policy", "dataHubPolicy": "policy"}
 
 #: Documents that a judgement compares with what arrives.
-COMPARED = frozenset(_TAGGING) | {"dataProductProperties", "querySubjects", "logicalParent"}
+COMPARED = frozenset(_TAGGING) | {_PRODUCT_PROPERTIES, "querySubjects", "logicalParent"}
 
 
-def asks(items: Collection[Item], ledger: Ledger, *, known: Collection[str], with_constraints: bool) -> list[Ask]:
-    """Return what must be allowed, all of it, for these changes. `known` are the URNs that exist before them."""
+def asks(
+    items: Collection[Item],
+    ledger: Ledger,
+    *,
+    known: Collection[str],
+    with_constraints: bool,
+    registered: Collection[str] = (),
+) -> list[Ask]:
+    """Return what must be allowed, all of it, for these changes.
+
+    `known` are the URNs that exist before them, `registered` those that the API of entities registers by them.
+    """
     proposed = _Proposed(items)
-    found: list[Ask] = []
+    found = [_registration(urns.parse(urn), proposed, is_known=urn in known) for urn in registered]
     for item in items:
         is_known = item.urn.text in known
-        found += _aspect(item, ledger, proposed, is_known=is_known)
+        if is_known or item.urn.text not in registered or item.urn.type != _PRODUCT:
+            found += _aspect(item, ledger, proposed, is_known=is_known)
+        else:
+            found += _assets_asks(item, ledger, proposed)
         if with_constraints and item.aspect in _TAGGING:
             found += _constrained(item, ledger)
     return found
@@ -84,14 +101,19 @@ def editing(urn: Urn, aspect: str) -> Ask:
     itself = _itself(urn)
     if urn.type == "query":
         return Ask(families.requirement("query.update"), itself)
-    if urn.type != "dataProduct":
+    if urn.type != _PRODUCT:
         return Ask(_edit(urn, aspect), itself)
     update = families.requirement("data_product.update")
-    return Ask(update if aspect == "dataProductProperties" else _either(_edit(urn, aspect), update.any_of), itself)
+    return Ask(update if aspect == _PRODUCT_PROPERTIES else _either(_edit(urn, aspect), update.any_of), itself)
 
 
-def registration(urn: Urn, *, is_known: bool) -> Ask:
-    """Return what writing an entity itself needs, whatever its aspects."""
+def _registration(urn: Urn, proposed: "_Proposed", *, is_known: bool) -> Ask:
+    """Return what writing an entity itself by the API needs, whatever its aspects."""
+    if urn.type == _PRODUCT:
+        domains = proposed.domains.get(urn.text, ())
+        if not is_known:
+            return Ask(families.requirement("data_product.create"), _itself(urn), relatives={"domains": domains})
+        return Ask(_either(_edit(urn, ""), families.requirement("data_product.update").any_of), _itself(urn))
     if not is_known:
         return _creation(urn)
     return _in_parent(Ask(_edit(urn, ""), _itself(urn)))
@@ -104,7 +126,7 @@ def removal(urn: Urn) -> list[Ask]:
     return [Ask(requirement, _itself(urn))]
 
 
-_DELETES = {"dataProduct": "data_product.delete", "query": "query.delete"}
+_DELETES = {_PRODUCT: "data_product.delete", "query": "query.delete"}
 
 
 class _Proposed:
@@ -127,7 +149,7 @@ def _aspect(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool) 
         return [_logical_parent(item)]
     if item.urn.type == "query":
         return [_query(item, ledger, proposed, is_known=is_known)]
-    if item.urn.type == "dataProduct":
+    if item.urn.type == _PRODUCT:
         return _product(item, ledger, proposed, is_known=is_known)
     if item.is_removal_of_entity:
         return removal(item.urn)
@@ -151,26 +173,37 @@ def _query(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool) -
 
 
 def _product(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool) -> list[Ask]:
+    """An ordinary entity, or its domains' manager; only of changed assets a rule of their own decides (source 000)."""
     itself, domains = _itself(item.urn), proposed.domains.get(item.urn.text)
-    given = {} if domains is None else {"domains": domains}
+    assets = _assets_asks(item, ledger, proposed)
     if not is_known:
-        return [Ask(families.requirement("data_product.create"), itself, relatives={"domains": domains or ()})]
+        create = _either(_group(item.urn, "create"), families.requirement("data_product.create").any_of)
+        return [*assets, Ask(create, itself, relatives={"domains": domains or ()})]
     if _is_removal(item):
         return removal(item.urn)
-    if item.aspect != "dataProductProperties":
-        # The domains stored now decide about a change of domains: nobody takes a product over by moving it.
-        return [Ask(_either(_edit(item.urn, item.aspect), families.requirement("data_product.update").any_of), itself)]
+    if assets and not _is_more_than_assets(item, ledger):
+        return assets
+    # The domains stored now decide about a change of domains: nobody takes a product over by moving it.
+    given = {} if domains is None or item.aspect != _PRODUCT_PROPERTIES else {"domains": domains}
+    update = _either(_edit(item.urn, item.aspect), families.requirement("data_product.update").any_of)
+    return [*assets, Ask(update, itself, relatives=given)]
+
+
+def _assets_asks(item: Item, ledger: Ledger, proposed: _Proposed) -> list[Ask]:
+    """Return what changing the assets of a product needs, nothing when none changes."""
+    if item.aspect != _PRODUCT_PROPERTIES:
+        return []
+    changed = _assets(_parsed(ledger, item)) ^ _assets(dict(item.parsed or {}))
+    if not changed:
+        return []
+    domains = proposed.domains.get(item.urn.text)
+    relatives = {"assets": tuple(sorted(changed)), **({} if domains is None else {"domains": domains})}
+    return [Ask(families.requirement("data_product.ingest_assets"), _itself(item.urn), relatives=relatives)]
+
+
+def _is_more_than_assets(item: Item, ledger: Ledger) -> bool:
     before, after = _parsed(ledger, item), dict(item.parsed or {})
-    changed = _assets(before) ^ _assets(after)
-    found = []
-    if changed:
-        assets = {"assets": tuple(sorted(changed)), **given}
-        found.append(Ask(families.requirement("data_product.ingest_assets"), itself, relatives=assets))
-    rest = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)} - {"assets"}
-    if rest or not changed:
-        verb = "rename" if rest == {"name"} else "update"
-        found.append(Ask(families.requirement(f"data_product.{verb}"), itself, relatives=given))
-    return found
+    return any(before.get(key) != after.get(key) for key in (before.keys() | after.keys()) - {"assets"})
 
 
 def _constrained(item: Item, ledger: Ledger) -> list[Ask]:

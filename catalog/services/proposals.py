@@ -108,9 +108,9 @@ def _find_refusal(
     known = ledger.stored | _known_people(items)
     guarded = [item for item in items if not (is_open and item.urn.type not in urn_room.PEOPLE_TYPES)]
     with_constraints = settings.MCP_VALIDATION_PRIVILEGE_CONSTRAINTS
-    asks: list[Ask] = needs.asks(guarded, ledger, known=known, with_constraints=with_constraints)
-    if not is_open:
-        asks += [needs.registration(urn_room.parse(urn), is_known=urn in known) for urn in noted]
+    asks: list[Ask] = needs.asks(
+        guarded, ledger, known=known, with_constraints=with_constraints, registered=() if is_open else noted.keys()
+    )
     return authority.find_refusal(by=by, asks=_once(asks))
 
 

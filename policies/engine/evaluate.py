@@ -66,18 +66,20 @@ def decide_requirement(
     """Answer whether the actor meets one of the alternatives of a requirement.
 
     A refusal names what is missing: of several alternatives, those of the one that lacks least, and beside them those
-    of every alternative.
+    of every alternative. One that asks for something on relatives that are not there, such as the domains of a product
+    that is in none, is named only when there is no other: no privilege would help with it.
     """
     if actor.urn == SYSTEM_ACTOR or not actor.is_active:
         return decide(snapshot, Question(actor, ""))
     asker = _Asker(snapshot, actor, relatives, subresources, tuple(grants))
-    refusals = []
+    refusals: list[list[Decision]] = []
+    unhelpful: list[list[Decision]] = []
     for alternative in requirement.any_of:
         answers = [asker.answer(need) for need in alternative]
         if alternative and all(answer.is_allowed for answer in answers):
             return _together(snapshot, answers)
-        refusals.append(answers)
-    return _refused(snapshot, refusals)
+        (refusals if all(relatives[need.on] for need in alternative) else unhelpful).append(answers)
+    return _refused(snapshot, refusals or unhelpful)
 
 
 def matches(statement: Statement, question: Question) -> bool:

@@ -197,13 +197,16 @@ def product(*assets: str, **more: str) -> Proposal:
     return said(PRODUCT, "dataProductProperties", {"assets": [{"destinationUrn": urn} for urn in assets], **more})
 
 
-def test_creating_a_product_needs_its_domain(holding: Holding) -> None:
+def test_ingestion_makes_a_product_like_any_entity(holding: Holding) -> None:
+    tell(product(name="New"), by=holding("CREATE_ENTITY", resources=on("URN", PRODUCT)))
+    tell(said(PRODUCT, "domains", {"domains": [SALES]}), by=holding("EDIT_ENTITY", username="e"))
+
+
+def test_who_manages_all_its_domains_makes_a_product_too(holding: Holding) -> None:
     by = holding("MANAGE_DATA_PRODUCTS", resources=on("URN", SALES))
-    everything = holding("EDIT_ENTITY", "CREATE_ENTITY", username="editor")
-    assert refused(product(), by=by) == [(PRODUCT, "MANAGE_DATA_PRODUCTS")] or refused(product(), by=by)
-    assert refused(product(), said(PRODUCT, "domains", {"domains": [SALES]}), by=everything)
-    assert refused(product(), said(PRODUCT, "domains", {"domains": [SALES, HR]}), by=by)
-    tell(product(), said(PRODUCT, "domains", {"domains": [SALES]}), by=by)
+    assert refused(product(), by=by) == [(PRODUCT, "CREATE_ENTITY")]
+    assert refused(product(), said(PRODUCT, "domains", {"domains": [SALES, HR]}), by=by) == [(PRODUCT, "CREATE_ENTITY")]
+    tell(product(DATASET), said(PRODUCT, "domains", {"domains": [SALES]}), by=by)
 
 
 def test_assets_by_ingestion_pass_on_either_side(holding: Holding) -> None:
@@ -214,7 +217,7 @@ def test_assets_by_ingestion_pass_on_either_side(holding: Holding) -> None:
     assert refused(product(OTHER), by=one_asset)
     tell(product(OTHER), by=side_of_assets)
     tell(product(), by=side_of_product)
-    assert refused(product(name="New"), by=side_of_assets)
+    assert refused(product(name="New"), by=side_of_assets) == [(PRODUCT, "EDIT_ENTITY")]
     tell(product(name="New"), by=holding("EDIT_ENTITY", username="r", resources=on("URN", PRODUCT)))
 
 

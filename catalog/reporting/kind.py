@@ -43,11 +43,15 @@ class ColumnKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table of results: its name in files and the API, its heading, and how it is read."""
+    """A column of a table of results: its name in files and the API, its heading, and how it is read.
+
+    `labels` are the names that pages give to its codes; files and the API keep the codes.
+    """
 
     name: str
     title: str
     kind: ColumnKind = ColumnKind.TEXT
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ class Policy(models.Model):
     class Family(models.TextChoices):
         """Whose language the document speaks."""
 
-        DATAHUB = "datahub"
-        DATAZONE = "datazone"
+        DATAHUB = "datahub", "DataHub"
+        DATAZONE = "datazone", "Datazone"
 
     class Type(models.TextChoices):
         """What a DataHub policy is about; a Datazone policy has none."""

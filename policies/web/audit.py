@@ -10,13 +10,13 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority, queries
-from policies.engine.model import SYSTEM_ACTOR
+from policies import authority, explaining, queries
+from policies.engine.model import SYSTEM_ACTOR, Code
 from policies.guard import actor_of, needs
 from policies.models import LoggedDecision, PolicyEvent, Verb
 from policies.models.people import USER_PREFIX
 from policies.queries import Place
-from policies.web import pages
+from policies.web import channel_names, pages
 from policies.web.asking import Asker
 from policies.web.presenting import pretty
 
@@ -51,19 +51,7 @@ class DecisionFilters(forms.Form):
         label="Answer", required=False, choices=[("", "Any"), ("ALLOW", "Allowed"), ("DENY", "Refused")]
     )
     door = forms.ChoiceField(
-        label="Door",
-        required=False,
-        choices=[
-            ("", "Any"),
-            ("api", "API"),
-            ("pages", "Pages"),
-            ("gms", "DataHub's REST"),
-            ("openapi", "DataHub's OpenAPI"),
-            ("graphql", "DataHub's GraphQL"),
-            ("authzen", "AuthZEN"),
-            ("scim", "SCIM"),
-            ("admin", "Back room"),
-        ],
+        label="Channel", required=False, choices=[("", "Any"), *channel_names.QUESTION_CHANNELS.items()]
     )
     since = _moment("From (UTC)")
     until = _moment("Until (UTC)")
@@ -140,6 +128,7 @@ def people_changes(request: HttpRequest) -> HttpResponse:
     rows = [
         {
             "event": event,
+            "channel": channel_names.name_channel(event.door),
             "by": who(event.by),
             "is_concealed": not hidden.isdisjoint(named[event.pk]),
             "before": "" if event.before is None else pretty(event.before),
@@ -171,6 +160,8 @@ def _shown(rows: Sequence[LoggedDecision], asker: Asker) -> list[dict[str, Any]]
     return [
         {
             "row": row,
+            "channel": channel_names.name_channel(row.door),
+            "outcome": _word_outcome(row.code),
             "actor": who(row.actor),
             "by": "" if row.by == row.actor else who(row.by)["name"],
             "name": names.get(row.resource, ""),
@@ -179,6 +170,11 @@ def _shown(rows: Sequence[LoggedDecision], asker: Asker) -> list[dict[str, Any]]
         }
         for row in rows
     ]
+
+
+def _word_outcome(code: str) -> str:
+    """Return a decision's code as a sentence; a code that this release does not know stays as it is."""
+    return explaining.SENTENCES[Code(code)] if code in set(Code) else code
 
 
 def _people(rows: Iterable[LoggedDecision]) -> set[str]:

@@ -54,7 +54,7 @@ class Edit:
         except (Stale, NotFound) as refusal:
             self.status = refusal.status
         else:
-            text = f"Saved as version {written.policy_version}. Decisions follow it from now on."
+            text = "Saved. Decisions follow it from now on."
             messages.success(self.request, text)
             return redirect("policy", written.policy.urn)
         return None

@@ -15,7 +15,7 @@ from policies.guard import actor_of, needs
 from policies.models import Policy, PolicyEvent
 from policies.services import policies as service
 from policies.services import policy_rows
-from policies.web import differences, pages, presenters, presenting
+from policies.web import channel_names, differences, pages, presenters, presenting
 from policies.web.impact_words import OTHER_POLICIES, describe_change
 from policies.web.policies import crumbs, makers
 from policies.web.policy_actions import refusal_of, seen
@@ -41,7 +41,13 @@ def history(request: HttpRequest, urn: str) -> HttpResponse:
         "policy": stored,
         "page": page,
         "rows": [
-            {"event": event, "by": names[event.by], "changes": changes, "version_url": _version_url(event)}
+            {
+                "event": event,
+                "channel": channel_names.name_channel(event.door),
+                "by": names[event.by],
+                "changes": changes,
+                "version_url": _version_url(event),
+            }
             for event, changes in zip(events, worded, strict=True)
         ],
         "breadcrumbs": _crumbs(urn, stored, "History"),
@@ -91,7 +97,7 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
             messages.error(request, refusal_of(refusal))
         else:
             sentence = f"Version {number} of {written.policy.name} is in force again."
-            messages.success(request, f"{sentence} Saved as version {written.policy_version}.")
+            messages.success(request, f"{sentence} Decisions follow it from now on.")
         return redirect("policy", urn)
     changes = presenters.changes(event.family, policy_rows.snapshot_of(policy), event.after)
     return pages.ask(

@@ -44,7 +44,7 @@ def set_state(request: HttpRequest, urn: str) -> HttpResponse:
         messages.error(request, refusal_of(refusal))
     else:
         done = _DONE[Policy.State(state)]
-        messages.success(request, f"{written.policy.name} {done} now. Saved as version {written.policy_version}.")
+        messages.success(request, f"{written.policy.name} {done} now.")
     return redirect(back(sent, reverse("policy", args=[urn])))
 
 
@@ -73,7 +73,7 @@ def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
     document = presenters.of(policy.family).copied(policy.document)
     draft = service.Draft(policy.family, document, state=Policy.State.INACTIVE)
     written = service.create(draft=draft, by=actor_of(request), door=pages.DOOR)
-    messages.success(request, f"This is the copy; it is not active. Saved as version {written.policy_version}.")
+    messages.success(request, "This is the copy; it is not active.")
     return redirect("policy", written.policy.urn)
 
 
@@ -86,11 +86,11 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
     version = seen(request.GET.get("version"))
     if request.method == "POST":
         try:
-            made = service.delete(urn=urn, by=actor_of(request), door=pages.DOOR, if_version=version)
+            service.delete(urn=urn, by=actor_of(request), door=pages.DOOR, if_version=version)
         except (Conflict, Forbidden, Stale) as refusal:
             messages.error(request, refusal_of(refusal))
             return redirect("policy", urn)
-        messages.success(request, f"{policy.name} is deleted. Saved as version {made}.")
+        messages.success(request, f"{policy.name} is deleted.")
         return redirect("policies")
     return pages.ask(
         request,

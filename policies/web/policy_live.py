@@ -59,7 +59,7 @@ def _sentence(event: PolicyEvent, found: Sequence[Process], there: Sequence[Proc
     number = "1 process" if len(found) == 1 else f"{len(there)} of {len(found)} processes"
     taken = _seconds(event, there) if len(there) == len(found) else None
     after = "" if taken is None else f" after {taken:.1f} s"
-    return f"Policy version {event.policy_version} is live on {number}{after}."
+    return f"The newest change is live on {number}{after}."
 
 
 def _seconds(event: PolicyEvent, there: Sequence[Process]) -> float | None:

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
-from policies import authority, store
+from policies import authority
 from policies.authority import Ask
 from policies.engine.model import Actor
 from policies.engine.requirements import one
@@ -97,7 +97,6 @@ def around(request: HttpRequest) -> dict[str, Any]:
             "sign_out_url": reverse("sign-out"),
         },
         "banners": [{"kind": "danger", "text": text} for name, text in _WEAKENED if not getattr(settings, name)],
-        "policies_version": store.current().version,
         "shows_external_roles": settings.SHOW_ACCESS_MANAGEMENT,
     }
 

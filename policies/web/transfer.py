@@ -85,8 +85,8 @@ def import_policies(request: HttpRequest) -> HttpResponse:
     body = form.body
     try:
         if seen := request.POST.get("seen"):
-            plan, version = transfer.store(body=body, seen=seen, by=actor_of(request), door=pages.DOOR)
-            messages.success(request, f"{_summary(plan)} Saved as version {version}.")
+            plan, _ = transfer.store(body=body, seen=seen, by=actor_of(request), door=pages.DOOR)
+            messages.success(request, f"{_summary(plan)} Decisions follow it from now on.")
             return redirect("policies")
         plan = transfer.planned(body=body, by=actor_of(request))
     except Invalid as refusal:

@@ -70,7 +70,7 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     expect(root.locator("#builder-aside")).to_contain_text("would reach 1")
     assert barriers(root) == []
     save(root)
-    expect(root.locator("#toasts")).to_contain_text("Saved as version")
+    expect(root.locator("#toasts")).to_contain_text("Decisions follow it")
 
     jane.goto(f"{site}{POLICIES}")
     expect(jane.get_by_role("table", name="Policies")).to_be_visible()
@@ -113,7 +113,7 @@ def test_the_second_editor_is_told_and_leaving_with_changes_asks(site, opened):
         page.goto(f"{site}{POLICIES}/edit/{policy.urn}")
     other.get_by_label("Name").fill("Theirs")
     save(other)
-    expect(other.locator("#toasts")).to_contain_text("Saved as version")
+    expect(other.locator("#toasts")).to_contain_text("Decisions follow it")
 
     root.get_by_label("Description").fill("Mine")
     asked: list[str] = []
@@ -132,7 +132,7 @@ def test_the_second_editor_is_told_and_leaving_with_changes_asks(site, opened):
     expect(told).to_contain_text("Theirs")
     assert barriers(root) == []
     root.get_by_role("button", name="Save mine over version 2").click()
-    expect(root.locator("#toasts")).to_contain_text("Saved as version")
+    expect(root.locator("#toasts")).to_contain_text("Decisions follow it")
     policy.refresh_from_db()
     assert (policy.name, policy.description, policy.version) == ("See the domains", "Mine", 3)
 

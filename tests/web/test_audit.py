@@ -52,7 +52,7 @@ def test_a_decision_is_shown_with_who_what_and_why(browse, world, write):
     log(is_allowed=True, code="allowed", statements=[said], by="urn:li:corpuser:stella")
     page = browse("root").get(LOG)
     text = words(page)
-    for word in ("Otto Outsider", "asked by Stella Steward", "Orders of today", "Allowed", "1.250 ms", "through api"):
+    for word in ("Otto Outsider", "asked by Stella Steward", "Orders of today", "Allowed", "1.250 ms", "through API"):
         assert word in text
     assert f'href="/settings/permissions/policies/{policy.urn}">Tags &lt;for&gt; all<' in page.content.decode()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from catalog.models import Report
 from catalog.reporting import findings
+from catalog.reporting.finding_labels import FINDING_LABELS
 from catalog.reporting.kind import Column, ColumnKind, Kind, ResultTable
 from catalog.reporting.kinds import effective_access
 from policies import queries
@@ -33,7 +34,7 @@ KIND = Kind(
             "Findings",
             (
                 Column("severity", "Severity", ColumnKind.SEVERITY),
-                Column("type", "Finding", ColumnKind.STATE),
+                Column("type", "Finding", ColumnKind.STATE, FINDING_LABELS),
                 Column("policy", "Policy", ColumnKind.POLICY),
                 Column("sentence", "What is wrong"),
                 Column("entity", "Entity", ColumnKind.ENTITY),

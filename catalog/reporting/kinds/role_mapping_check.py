@@ -11,6 +11,7 @@ from django.conf import settings
 from catalog.aspects.base import ACCESS_ROLE
 from catalog.models import Report
 from catalog.reporting import findings
+from catalog.reporting.finding_labels import FINDING_LABELS
 from catalog.reporting.kind import UNTESTED, WRONG, Column, ColumnKind, Input, Kind, Parameter, ResultTable
 from policies.engine.errors import Problem
 from policies.errors import Invalid
@@ -77,7 +78,7 @@ KIND = Kind(
             "Findings",
             (
                 Column("severity", "Severity", ColumnKind.SEVERITY),
-                Column("type", "Type"),
+                Column("type", "Finding", ColumnKind.STATE, FINDING_LABELS),
                 Column("sentence", "What differs"),
                 Column("role", "Role", ColumnKind.ENTITY),
                 Column("entity", "Dataset", ColumnKind.ENTITY),

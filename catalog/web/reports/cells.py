@@ -38,26 +38,26 @@ def drawn(columns: Sequence[Column], rows: Sequence[Shown], by: Actor) -> list[l
         [
             {"kind": column.kind.lower(), "is_concealed": True}
             if place in row.concealed
-            else _cell(column.kind, row.values[place], names, asker)
+            else _cell(column, row.values[place], names, asker)
             for place, column in enumerate(columns)
         ]
         for row in rows
     ]
 
 
-def _cell(kind: ColumnKind, value: Any, names: dict[str, str], asker: Asker) -> Cell:
-    cell: Cell = {"kind": kind.lower(), "value": value}
+def _cell(column: Column, value: Any, names: dict[str, str], asker: Asker) -> Cell:
+    cell: Cell = {"kind": column.kind.lower(), "value": value}
     if value is None or value == "":
         return cell
-    match kind:
+    match column.kind:
         case ColumnKind.NUMBER:
             return cell | {"value": f"{value:,}"}
         case ColumnKind.PRIVILEGE:
             return cell | {"url": f"{reverse('why-who')}?{urlencode({'privilege': value})}"}
         case ColumnKind.SEVERITY | ColumnKind.STATE:
-            return cell | badge(value)
+            return cell | badge(value, column.labels.get(value, ""))
         case ColumnKind.ENTITY | ColumnKind.ACTOR | ColumnKind.POLICY:
-            return cell | _named(kind, value, names.get(value, ""), asker)
+            return cell | _named(column.kind, value, names.get(value, ""), asker)
         case ColumnKind.TEXT | ColumnKind.SQL:
             return cell
 
@@ -71,10 +71,10 @@ def _named(kind: ColumnKind, urn: str, name: str, asker: Asker) -> Cell:
     return {"name": found.name, "type": found.type, "url": found.url or asker.holder_url(urn)}
 
 
-def badge(value: str) -> dict[str, str]:
-    """Return a severity or state as a word and a colour."""
+def badge(value: str, label: str = "") -> dict[str, str]:
+    """Return a severity, state or type as a word (its label, else spelt from the value), a colour and its code."""
     colour = next((colour for colour, words in _COLOURS.items() if value.casefold() in words), "neutral")
-    return {"name": value.replace("_", " ").capitalize(), "badge": colour}
+    return {"name": label or value.replace("_", " ").capitalize(), "badge": colour, "code": value if label else ""}
 
 
 def _type(urn: str) -> str:

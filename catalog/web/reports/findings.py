@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from catalog.models import Finding, Report
 from catalog.queries import findings as reading
+from catalog.reporting.finding_labels import name_finding_type
 from catalog.reporting.kind import Column, ColumnKind
 from catalog.reporting.kinds import KINDS
 from catalog.reporting.reading import Shown
@@ -74,7 +75,7 @@ class FindingFilters(forms.Form):
 
     def offer(self, types: Mapping[str, int]) -> None:
         """Set what is wrong to choose from."""
-        labels = [(name, f"{_words(name)} ({count})") for name, count in types.items()]
+        labels = [(name, f"{name_finding_type(name)} ({count})") for name, count in types.items()]
         self.fields["type"].widget.choices = [("", "Any"), *labels]
 
     @property
@@ -198,8 +199,8 @@ def finding(request: HttpRequest, id: int) -> HttpResponse:
         "first_seen": _seen(found.first_seen, found.first_seen_at),
         "last_seen": _seen(found.last_seen, found.last_seen_at),
         "change_form": decision,
-        "breadcrumbs": frame.crumbs(("Findings", reverse("findings")), (_words(found.type), "")),
-        "title": _words(found.type),
+        "breadcrumbs": frame.crumbs(("Findings", reverse("findings")), (name_finding_type(found.type), "")),
+        "title": name_finding_type(found.type),
     }
     return render(request, "reports/finding.html", context, status=status)
 
@@ -212,7 +213,7 @@ def _rows(found: Sequence[Finding], chosen: Collection[int], by: Actor) -> list[
             "finding": one,
             "url": reverse("finding", args=[one.pk]),
             "title": CONCEALED if one.pk in hidden else one.sentence,
-            "about": _words(one.type),
+            "about": name_finding_type(one.type),
             "severity": _badge(one.get_severity_display(), _SEVERITIES[one.severity]),
             "state": _badge(one.get_state_display(), _STATES[one.state]),
             "assignee": people.get(one.assignee),

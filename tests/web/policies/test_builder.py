@@ -84,7 +84,9 @@ def test_a_policy_is_written_in_three_steps(browse, world):
         "filter": {"criteria": [{"field": "TYPE", "condition": "EQUALS", "values": ["dataset"]}]}
     }
     page = browse("root").get(response.headers["Location"])
-    assert "Saved as version" in builder.client.get(response.headers["Location"]).content.decode()
+    assert (
+        "Saved. Decisions follow it from now on." in builder.client.get(response.headers["Location"]).content.decode()
+    )
     assert "Otto Outsider and holders of the role Reader may Edit Tags on datasets." in page.content.decode()
 
 

@@ -39,7 +39,7 @@ def test_while_a_process_is_behind_the_line_asks_again_and_then_stops(browse, po
     version = PolicyVersion.current()
     note(version - 1)
     page = browse("root").get(f"{BASE}/{policy.urn}")
-    assert f"Policy version {version} is live on 1 of 2 processes." in words(page)
+    assert "The newest change is live on 1 of 2 processes." in words(page)
     address = f"{BASE}/live/{policy.urn}?tried=1"
     assert f'hx-get="{address}"' in page.content.decode()
     at = PolicyEvent.objects.filter(policy_urn=policy.urn).latest("id").at.timestamp()
@@ -66,4 +66,4 @@ def test_how_long_it_took_is_not_said_where_nobody_knows(browse, policy, write):
     note(version + 1, time.time())
     store.refresh()
     text = words(browse("root").get(f"{BASE}/{policy.urn}"))
-    assert f"Policy version {version} is live on 2 of 2 processes." in text
+    assert "The newest change is live on 2 of 2 processes." in text

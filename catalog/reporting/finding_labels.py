@@ -1,0 +1,34 @@
+"""Names that pages give to the types of findings; files and the API keep the codes."""
+
+from collections.abc import Mapping
+
+#: Code of a type → its name on pages.
+FINDING_LABELS: Mapping[str, str] = {
+    # Role mapping check: the catalog beside what source systems grant.
+    "GRANT_MISSING": "Declared access is missing in the source",
+    "EXTRA_GRANT": "Access that the catalog does not declare",
+    "WRONG_LEVEL": "Different level of access",
+    "ROLE_GONE": "Role does not exist in the source",
+    "ROLE_WITHOUT_DATASETS": "Role without datasets",
+    "SENSITIVE_WITHOUT_ROLE": "Sensitive dataset without a role",
+    "MEMBER_MISSING": "Declared member is missing in the source",
+    "EXTRA_MEMBER": "Member that the catalog does not declare",
+    "DIRECT_USER_GRANT": "Access granted to a person directly",
+    # Policy hygiene.
+    "ORPHAN": "Names something that does not exist",
+    "REACHES_NOBODY": "Applies to nobody",
+    "REACHES_NOTHING": "Applies to no entity",
+    "SHADOWED": "Covered by another policy",
+    "DUPLICATE": "Same as another policy",
+    "ONE_POLICY_PER_USER": "One policy per user",
+    "URN_SPECIFIC": "Entities named one by one",
+    "OVERLAPPING_DOMAINS": "Overlapping domains",
+    "DEEP_DOMAINS": "Boundary deep in the domain tree",
+    "CONTAINER_CHAIN": "Chain of containers",
+    "ROLE_BESIDE_ISOLATION": "Role that bypasses isolation",
+}
+
+
+def name_finding_type(code: str) -> str:
+    """Return the name of a type of finding; a type without one is spelt from its code."""
+    return FINDING_LABELS.get(code) or code.replace("_", " ").capitalize()

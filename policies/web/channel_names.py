@@ -1,0 +1,27 @@
+"""Names that pages give to the channels of questions and changes; records and the API keep the codes."""
+
+from collections.abc import Mapping
+
+#: Channels that answer questions, in the order in which the audit offers them: code → name.
+QUESTION_CHANNELS: Mapping[str, str] = {
+    "api": "API",
+    "pages": "Pages",
+    "gms": "DataHub REST",
+    "openapi": "DataHub OpenAPI",
+    "graphql": "DataHub GraphQL",
+    "authzen": "AuthZEN",
+    "scim": "SCIM",
+    "admin": "Admin site",
+}
+_OTHERS = {
+    "bootstrap": "Bootstrap",
+    "command": "Command line",
+    "load_catalog": "Catalog import",
+    "migration": "Upgrade",
+    "oidc": "Sign-in with an identity provider",
+}
+
+
+def name_channel(code: str) -> str:
+    """Return the name of a channel; one that has no name keeps its code."""
+    return QUESTION_CHANNELS.get(code) or _OTHERS.get(code, code)

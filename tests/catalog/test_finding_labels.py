@@ -1,0 +1,19 @@
+"""Every type of finding that a report can write has a name on pages."""
+
+from catalog.reporting.finding_labels import FINDING_LABELS, name_finding_type
+from catalog.spark.jobs import policy_hygiene
+from catalog.spark.mapping.differences import Type
+
+
+def test_every_type_of_finding_has_a_name():
+    written = {str(code) for code in [*policy_hygiene.SEVERITIES, *Type]}
+    assert written == FINDING_LABELS.keys()
+
+
+def test_names_are_words_and_distinct():
+    assert len(set(FINDING_LABELS.values())) == len(FINDING_LABELS)
+    assert not [label for label in FINDING_LABELS.values() if "_" in label or label.isupper()]
+
+
+def test_a_type_of_an_earlier_release_is_spelt_from_its_code():
+    assert name_finding_type("SOMETHING_OLD") == "Something old"

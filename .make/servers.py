@@ -42,6 +42,18 @@ def wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
     raise RuntimeError(f"{server.args!r} did not start:\n{log.read_text(errors='replace')}")
 
 
+def _list_processes() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def _find_parent(number: int) -> int:
+    """Return who started a process; 0 for one that has ended."""
+    try:
+        return int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+
+
 class Server:
     """A server on a loopback port: started, ended and started again by its own process; its log lies in its folder."""
 
@@ -66,10 +78,21 @@ class Server:
             )
         wait_for(self._port, self._process, log)
 
-    def send(self, sign: signal.Signals) -> None:
-        """Send it a signal, as SIGSTOP and SIGCONT."""
+    def freeze(self) -> None:
+        """Stop it with every process that it started: what is sent to it is taken by the kernel, and nobody answers."""
+        for number in self._processes():
+            os.kill(number, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        for number in reversed(self._processes()):
+            os.kill(number, signal.SIGCONT)
+
+    def _processes(self) -> list[int]:
+        """Return the number of its process, and of those that this one started."""
         assert self._process
-        self._process.send_signal(sign)
+        parent = self._process.pid
+        return [parent, *(number for number in _list_processes() if _find_parent(number) == parent)]
 
     def end(self, sign: signal.Signals) -> None:
         """Return once the signal has ended it; by force when it takes too long."""

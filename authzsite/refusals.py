@@ -1,17 +1,41 @@
 """What is refused before any view sees it, in the form of the door it came to."""
 
 import json
+import sys
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+
+from policies.api import problems
+from policies.outages import find_outage
 
 #: Where DataHub's REST clients call.
 GMS = ("/aspects", "/auth/signUp", "/entities", "/logIn", "/openapi/", "/runs", "/signUp")
 
 _EXCEPTION = "com.linkedin.restli.server.RestLiServiceException"
 _SCIM_ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
+
+
+#: Where programs call; everything else is a page.
+_PROGRAMS = ("/access/", "/api/", "/scim/", *GMS)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer an error that no view handled: an outage as such, in the form of the door, everything else as 500.
+
+    Django calls this while it handles the error, whether a view raised it or something around the views.
+    """
+    error = sys.exc_info()[1]
+    outage = None if error is None else find_outage(error)
+    if outage is None:
+        return problems.server_error(request)
+    if request.path.startswith(_PROGRAMS):
+        return refusal(request, outage.status, outage.detail)
+    # What is around every other page asks the very facts that are missing.
+    return HttpResponse(render_to_string("503.html", {"outage": outage}), status=outage.status)
 
 
 def refusal(

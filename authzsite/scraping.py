@@ -21,9 +21,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.multiprocess import mark_process_dead
 from prometheus_client.registry import Collector
+from redis.exceptions import RedisError
 
 from authzsite import sharing
-from authzsite.health import BROKER_PATIENCE_SECONDS
+from authzsite.health import DATABASE_SECONDS, broker_link
+from policies import deadlines
 from policies.guard import public
 from policies.models import PolicyVersion
 
@@ -77,8 +79,9 @@ def _is_here(address: str) -> bool:
 def _asked(part: str, name: str, meaning: str, ask: Callable[[], int]) -> Iterator[GaugeMetricFamily]:
     """Yield whether the part answers and, when it does, its number."""
     try:
-        number = ask()
-    except (DatabaseError, OperationalError, OSError, PolicyVersion.DoesNotExist):
+        with deadlines.within(DATABASE_SECONDS):
+            number = ask()
+    except (DatabaseError, OperationalError, RedisError, OSError, PolicyVersion.DoesNotExist):
         yield GaugeMetricFamily(f"authz_{part}_up", f"Whether the {part} answers.", value=0)
         return
     yield GaugeMetricFamily(f"authz_{part}_up", f"Whether the {part} answers.", value=1)
@@ -87,7 +90,6 @@ def _asked(part: str, name: str, meaning: str, ask: Callable[[], int]) -> Iterat
 
 def _waiting() -> int:
     """Return how many tasks lie in the queue."""
-    with current_app.connection_for_write(connect_timeout=BROKER_PATIENCE_SECONDS) as link:
-        link.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=BROKER_PATIENCE_SECONDS)
+    with broker_link() as link:
         channel: Any = link.default_channel
         return int(channel.queue_declare(current_app.conf.task_default_queue, durable=True).message_count)

@@ -142,6 +142,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "authzsite.middleware.body_limit",
     "authzsite.throttling.limited",
+    "authzsite.admission.admit",
     "authzsite.middleware.Logged",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -184,6 +185,11 @@ USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.address("REDIS_URL", schemes=("redis", "rediss"))
 DATABASES = {"default": env.database("DATABASE_URL", default=VAR_DIR / "db.sqlite3")}
+DATABASE_POOL_SIZE = env.whole("DATABASE_POOL_SIZE", default=16, minimum=1)
+# Connections that a web process keeps for its own threads and for health checks.
+OWN_CONNECTIONS = 4
+# How long a new connection may take, in seconds.
+DATABASE_CONNECT_SECONDS = 2
 DATABASE_OPTIONS: dict[str, Any] = (
     {
         # WAL lets readers go on beside the one writer; IMMEDIATE makes a writer wait its turn when it starts, where
@@ -194,25 +200,40 @@ DATABASE_OPTIONS: dict[str, Any] = (
     }
     if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
     else {
-        # While the server is away a request waits for as long as the pool has it wait, and when it is back, for as long
-        # as the pool goes on with one attempt to connect before it begins another at once.
-        "pool": {
-            "min_size": 1,
-            "max_size": env.whole("DATABASE_POOL_SIZE", default=16, minimum=1),
-            "timeout": 3,
-            "reconnect_timeout": 1,
-        },
+        # While the server is away a request waits for as long as the pool has it wait (or its budget, where that is
+        # less), and when it is back, for as long as the pool goes on with one attempt to connect before it begins
+        # another at once.
+        "pool": {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 3, "reconnect_timeout": 1},
+        "connect_timeout": DATABASE_CONNECT_SECONDS,
+        # A machine that is gone is noticed after about half a minute, also by what has no deadline (milliseconds).
+        "tcp_user_timeout": 30_000,
+        "keepalives": 1,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 4,
         # PostgreSQL compiles what it thinks is dear: that takes seconds, and running any of our statements does not.
         "options": f"{DATABASES['default'].get('OPTIONS', {}).get('options', '')} -c jit=off".strip(),
     }
 )
+if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
+    # Django's own, with a deadline for every wait.
+    DATABASES["default"]["ENGINE"] = "authzsite.postgresql"
 # How long one statement of a web process may take; clients wait for half a minute. 0: as long as it takes.
 STATEMENT_SECONDS = env.whole("STATEMENT_SECONDS", default=30)
+# How long one statement of a worker or a command may take. 0: as long as it takes.
+TASK_STATEMENT_SECONDS = env.whole("TASK_STATEMENT_SECONDS", default=3600)
+# How long one request may wait, for its turn, the database and other requests together: where a decision is asked for,
+# and elsewhere.
+DECISION_SECONDS = env.whole("DECISION_SECONDS", default=2, minimum=1)
+REQUEST_SECONDS = env.whole("REQUEST_SECONDS", default=60, minimum=1)
+# How many requests a web process works at once, and how many more wait for their turn.
+REQUESTS_AT_ONCE = env.whole("REQUESTS_AT_ONCE", default=max(DATABASE_POOL_SIZE - OWN_CONNECTIONS, 1), minimum=1)
+REQUESTS_WAITING = env.whole("REQUESTS_WAITING", default=200)
 # A connection of the pool that the server gave up is replaced before a request meets it.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), **DATABASE_OPTIONS}
 # Nothing waits longer for a Redis that takes connections and says nothing; without it answers are the same.
-REDIS_PATIENCE = {"socket_connect_timeout": 2, "socket_timeout": 2}
+REDIS_PATIENCE = {"socket_connect_timeout": 1, "socket_timeout": 1}
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
@@ -376,7 +397,9 @@ SPECTACULAR_SETTINGS = {
 # Work in the background
 
 CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"
-CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = dict(REDIS_PATIENCE) if REDIS_URL else {}
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
+    {"socket_connect_timeout": 2, "socket_timeout": 2} if REDIS_URL else {}
+)
 # A task that cannot be handed over is said in the log, and its work is repeated by the schedule; no write waits for it.
 CELERY_TASK_PUBLISH_RETRY = False
 if not REDIS_URL:

@@ -31,4 +31,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
 handler400 = "policies.api.problems.bad_request"
 handler403 = "policies.api.problems.forbidden"
 handler404 = "policies.api.problems.not_found"
-handler500 = "policies.api.problems.server_error"
+handler500 = "authzsite.refusals.server_error"

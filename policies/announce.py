@@ -2,6 +2,7 @@
 
 import logging
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db import Error as DatabaseError
 from django.db import transaction
@@ -27,6 +28,9 @@ def policies_changed() -> None:
         bells.ring()
     except AWAY as error:
         log.warning("bell_not_rung", extra={"error": str(error)})
+        if settings.REDIS_URL:
+            # The cache and the broker are the same server.
+            return
     try:
         if cache.add(tasks.QUEUED, value=True, timeout=tasks.QUEUED_SECONDS):
             tasks.refresh_policy_cache.delay()

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
-from policies import metrics
+from policies import deadlines, metrics
 from policies.engine import families
 from policies.engine.collecting import uncollected
 from policies.engine.errors import UnknownFamily
@@ -136,7 +136,7 @@ def _look() -> Snapshot:
     kept: what is not committed yet is nobody's policy. A load that a commit overtook is repeated, so version and
     policies always belong together.
     """
-    with _holder.lock:
+    with deadlines.locked(_holder.lock):
         held = _holder.held
         is_moving = PolicyVersion.is_moving()
         if held is not None and is_moving:

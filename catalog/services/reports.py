@@ -8,13 +8,14 @@ from uuid import UUID
 
 from django.db import transaction
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from catalog import tasks
 from catalog.errors import placed
 from catalog.models import Report
 from catalog.reporting import runs
 from catalog.reporting.kinds import KINDS
-from policies import authority
+from policies import authority, bells
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
 
@@ -59,7 +60,8 @@ def cancel(*, report_id: UUID, by: Actor) -> None:
 
 def _send(report: Report) -> None:
     try:
+        bells.check_redis()
         tasks.run_report.delay(str(report.pk))
-    except (OperationalError, OSError) as error:
+    except (OperationalError, RedisError, OSError) as error:
         log.warning("report_not_queued", extra={"report": str(report.pk), "error": str(error)})
         runs.fail(report, problem=_QUEUE_AWAY)

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from django.views import defaults
@@ -18,7 +17,6 @@ from rest_framework.settings import api_settings
 from policies.engine.errors import (
     MAX_PROBLEMS,
     MORE_PROBLEMS,
-    MissingFact,
     Problem,
     UnknownOperation,
     limit_problems,
@@ -26,6 +24,7 @@ from policies.engine.errors import (
 from policies.engine.families.document import escape
 from policies.engine.model import Missing
 from policies.errors import Forbidden, Invalid, PolicyAppError
+from policies.outages import find_outage
 
 log = logging.getLogger(__name__)
 
@@ -145,13 +144,18 @@ def _body(error: Exception) -> Body | None:
             return refusal_body(error)
         case UnknownOperation():
             return invalid_body([Problem(error.code, "/operation", str(error))])
-        case MissingFact() | OperationalError() | InterfaceError():
-            log.error("facts_unavailable", exc_info=error)
-            return body_of(HTTPStatus.SERVICE_UNAVAILABLE, "The facts cannot be had now.", code="unavailable")
         case APIException():
             return _framework_body(error)
         case _:
-            return _django_body(error)
+            return _outage_body(error) or _django_body(error)
+
+
+def _outage_body(error: Exception) -> Body | None:
+    outage = find_outage(error)
+    if outage is None:
+        return None
+    log.error(outage.event, exc_info=error)
+    return body_of(outage.status, outage.detail, code=outage.code)
 
 
 def _django_body(error: Exception) -> Body | None:

@@ -13,7 +13,7 @@ import time
 
 from django.db import connection
 
-from policies import bells, store, word
+from policies import bells, deadlines, store, word
 from policies.bells import AWAY, Bell
 from policies.errors import Unavailable
 from policies.models import PolicyVersion
@@ -29,6 +29,9 @@ def start() -> None:
 
 #: Seconds between two looks: so often that requests never find the last one too old.
 EVERY = store.LOOK_EVERY / 2
+
+#: Seconds that the database has for its answers to one look, those that load many policies included.
+LOOK_SECONDS = 10
 
 
 class Follower:
@@ -58,7 +61,8 @@ class Follower:
         """Look once. What is away is said in the log once, and looked for again next time."""
         self._looked_at = time.monotonic()
         try:
-            version = store.current().version
+            with deadlines.within(LOOK_SECONDS):
+                version = store.current().version
             if version != self._told or time.monotonic() - self._told_at >= processes.TELL_EVERY:
                 self._told, self._told_at = version, time.monotonic()
                 processes.tell()

@@ -21,6 +21,9 @@ from tests.faults import worlds
 #: Longer than any answer takes, also while something is away.
 PATIENCE_SECONDS = 60
 
+#: How long a request that asks for no decision may wait here, in seconds.
+REQUEST_SECONDS = 4
+
 #: How often something is looked at that comes by itself; each look takes at least a request.
 LOOKS = 40
 
@@ -118,7 +121,9 @@ def running(folder: Path) -> Iterator[Site]:
     with ExitStack() as stack:
         database = stack.enter_context(servers.postgres_server(is_lasting=True))
         broker = stack.enter_context(servers.redis_server())
-        environment = installations.environment_of(folder, DATABASE_URL=database.address, REDIS_URL=broker.address)
+        environment = installations.environment_of(
+            folder, DATABASE_URL=database.address, REDIS_URL=broker.address, REQUEST_SECONDS=str(REQUEST_SECONDS)
+        )
         installations.set_up(environment)
         world = folder / "world.json"
         world.write_text(json.dumps(_proposals()))

@@ -8,6 +8,8 @@ import pytest
 import yaml
 from django.conf import settings
 
+from authzsite import serving
+
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "compose.yaml").read_text(encoding="utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
@@ -74,6 +76,7 @@ def test_what_has_to_last_lies_in_a_volume() -> None:
 
 
 def test_the_commands_name_what_there_is() -> None:
-    assert settings.WSGI_APPLICATION.replace(".application", ":application") in SERVICES["web"]["command"]
+    assert f"python -m {serving.__name__} --workers 2" in SERVICES["web"]["command"]
+    assert settings.WSGI_APPLICATION.replace(".application", ":application") in serving.list_arguments("::", 1, ())
     assert "-A authzsite worker" in SERVICES["worker"]["command"]
     assert "-A authzsite beat" in SERVICES["beat"]["command"]

@@ -103,7 +103,7 @@ def test_a_broker_that_refuses_is_said_plainly(tmp_path):
     told = manage("shell", "--verbosity", "0", "-c", show, folder=tmp_path, REDIS_URL=away)
     assert json.loads(told.stdout.splitlines()[-1]) == {
         "ok": False,
-        "detail": "broker cannot be reached (OperationalError).",
+        "detail": "broker cannot be reached (ConnectionError).",
     }
 
 

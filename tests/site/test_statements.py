@@ -1,14 +1,31 @@
 """A web process does not wait for ever for its database."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.db import connection
 
 from authzsite import statements
+from policies import deadlines
 
-POSTGRESQL = "django.db.backends.postgresql"
+POSTGRESQL = "authzsite.postgresql"
+
+
+@pytest.fixture(autouse=True)
+def _limited_as_before() -> Iterator[None]:
+    yield
+    statements.limit_waits(settings.TASK_STATEMENT_SECONDS)
+
+
+def test_waits_are_bounded_on_this_side_a_little_later():
+    assert deadlines.find_seconds_left() == settings.TASK_STATEMENT_SECONDS + statements.MARGIN_SECONDS
+    statements.limit({"ENGINE": POSTGRESQL, "OPTIONS": {}}, 30)
+    assert deadlines.find_seconds_left() == 30 + statements.MARGIN_SECONDS
+    statements.limit_waits(0)
+    assert deadlines.find_seconds_left() is None
 
 
 def test_the_limit_stands_beside_other_options():

@@ -17,6 +17,7 @@ from catalog.doors.bearer import Unauthenticated, caller
 from policies import guard
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
+from policies.outages import UNAVAILABLE, find_outage
 
 Answer = Callable[[Reader, Actor], dict[str, object]]
 
@@ -47,8 +48,9 @@ def _endpoint(answer: Answer) -> Callable[[HttpRequest], HttpResponse]:
             if isinstance(error, Unauthenticated):
                 response.headers["WWW-Authenticate"] = error.challenge
             return response
-        except DatabaseError:
-            return _refusal(503, "The database is not there; nothing is allowed meanwhile.")
+        except DatabaseError as error:
+            outage = find_outage(error) or UNAVAILABLE
+            return _refusal(outage.status, outage.detail)
 
     view.guard = guard.signed_in  # type: ignore[attr-defined]
     return csrf_exempt(never_cache(view))

@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from django.conf import settings
-from django.db import OperationalError
+from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -16,6 +16,7 @@ from catalog.urns import PEOPLE_TYPES
 from policies import guard
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
+from policies.outages import find_outage
 
 #: What the record of changes calls this door.
 DOOR = "gms"
@@ -43,9 +44,11 @@ def for_callers(
                 return view(request, caller(request), *args, **kwargs)
             except PolicyAppError as error:
                 return _refused(error)
-            except OperationalError:
-                # Another write holds the database; asking again is the right thing to do, and clients do it.
-                return answers.refusal(503, "The database is busy.")
+            except (DatabaseError, OSError) as error:
+                outage = find_outage(error)
+                if outage is None:
+                    raise
+                return answers.refusal(outage.status, outage.detail)
 
         answer.guard = guard.signed_in  # type: ignore[attr-defined]
         return csrf_exempt(never_cache(answer))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from django.contrib.auth import authenticate, login
-from django.db import OperationalError
+from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -22,6 +22,7 @@ from policies.errors import Forbidden, Invalid, NotFound, PolicyAppError
 from policies.guard import public
 from policies.models.fields import is_storable
 from policies.models.people import IDENTIFIER_LENGTH, USER_PREFIX
+from policies.outages import find_outage
 from policies.services import invites
 
 #: Where the services place a problem → the member of the body that it stands in.
@@ -56,8 +57,11 @@ def _for_everybody(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[Htt
             if error.status == WrongPassword.status:
                 response.headers["WWW-Authenticate"] = "Bearer"
             return response
-        except OperationalError:
-            return answers.refusal(503, "The database is busy.")
+        except DatabaseError as error:
+            outage = find_outage(error)
+            if outage is None:
+                raise
+            return answers.refusal(outage.status, outage.detail)
 
     return csrf_exempt(never_cache(public(answer)))
 

@@ -8,6 +8,7 @@ from django.db import DatabaseError
 from graphql import GraphQLError, GraphQLSyntaxError
 
 from policies.errors import Invalid, PolicyAppError
+from policies.outages import UNAVAILABLE, Outage, find_outage
 
 _log = logging.getLogger(__name__)
 
@@ -19,6 +20,7 @@ _TYPES: Mapping[int, str] = {
     404: "NOT_FOUND",
     409: "ALREADY_EXISTS",
     503: "SERVICE_UNAVAILABLE",
+    507: "INSUFFICIENT_STORAGE",
 }
 _OTHER = "SERVER_ERROR"
 
@@ -40,7 +42,8 @@ def formatted(error: GraphQLError, *, request_id: str) -> dict[str, Any]:
     if isinstance(cause, PolicyAppError):
         code, shown["message"] = code_of(cause), cause.detail
     elif isinstance(cause, DatabaseError):
-        code, shown["message"] = 503, "The database is busy or away; ask again."
+        met = find_outage(cause) or UNAVAILABLE
+        code, shown["message"] = int(met.status), met.detail
         _log.warning("The database failed a GraphQL call %s.", request_id, exc_info=cause)
     elif cause is not None:
         code, shown["message"] = 500, f"This failed; the log has it under {request_id}."
@@ -51,6 +54,11 @@ def formatted(error: GraphQLError, *, request_id: str) -> dict[str, Any]:
 def refusal(error: PolicyAppError, *, kind: str = _VALIDATING) -> dict[str, Any]:
     """Return the entry for a call that is refused before any field of it is answered."""
     return {"message": error.detail, "extensions": extensions(code_of(error), kind)}
+
+
+def outage(found: Outage) -> dict[str, Any]:
+    """Return the entry for a call that met an outage before any field of it was answered."""
+    return {"message": found.detail, "extensions": extensions(int(found.status), _VALIDATING)}
 
 
 def code_of(error: PolicyAppError) -> int:

@@ -11,8 +11,9 @@ from catalog.doors.graphql import bodies, executing, refusals
 from catalog.doors.graphql.callers import caller
 from catalog.doors.graphql.context import Context
 from policies.engine.model import Actor
-from policies.errors import Forbidden, PolicyAppError, Unavailable
+from policies.errors import Forbidden, PolicyAppError
 from policies.models import PolicyVersion
+from policies.outages import UNAVAILABLE, find_outage
 
 #: Statuses of the answer itself; every other refusal stands in the body of a 200.
 _REFUSED = (Unauthenticated, Forbidden, bodies.Unread)
@@ -35,8 +36,9 @@ def graphql(request: HttpRequest) -> HttpResponse:
         return response
     except PolicyAppError as error:
         return _errors(200, refusals.refusal(error))
-    except DatabaseError:
-        return _errors(503, refusals.refusal(Unavailable("The database is busy or away; ask again.")))
+    except DatabaseError as error:
+        met = find_outage(error) or UNAVAILABLE
+        return _errors(met.status, refusals.outage(met))
     return _answered(call, by=by, request=request)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
-from django.db import InterfaceError, OperationalError
+from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from scim2_models import (
@@ -26,6 +26,7 @@ from policies.doors.scim.handling import Handler
 from policies.doors.scim.protocol import SERVICE
 from policies.doors.scim.store import PeopleStore
 from policies.errors import Conflict, Invalid, PolicyAppError
+from policies.outages import find_outage
 
 #: Where the door is.
 ROOT = "/scim/v2"
@@ -48,9 +49,12 @@ def door(request: HttpRequest, path: str = "") -> HttpResponse:
         if isinstance(error, Unauthenticated):
             response.headers["WWW-Authenticate"] = error.challenge
         return response
-    except (OperationalError, InterfaceError) as error:
-        log.error("facts_unavailable", exc_info=error)
-        return _sent(SERVICE.error_response(_refused(503, "The database is not there; nothing is changed meanwhile.")))
+    except DatabaseError as error:
+        outage = find_outage(error)
+        if outage is None:
+            raise
+        log.error(outage.event, exc_info=error)
+        return _sent(SERVICE.error_response(_refused(outage.status, outage.detail)))
 
 
 def _refused(status: int, detail: str) -> SCIMException:

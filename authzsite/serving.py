@@ -1,0 +1,82 @@
+"""The web process: `python -m authzsite.serving`, with any option of granian behind it.
+
+It sees to what granian leaves open. A port that somebody listens on is refused in a sentence, where granian would share
+it without a word. A worker process that ends is started again, and one that cannot start ends everything. There are
+more threads than requests that work at once, so that a health check finds a free one (`authzsite.admission`).
+"""
+
+import argparse
+import errno
+import os
+import socket
+import sys
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from authzsite import env
+
+#: Threads beyond those of requests that work or wait for their turn: for health checks, and to say that all are taken.
+SPARE_THREADS = 8
+
+_APPLICATION = "authzsite.wsgi:application"
+
+
+class PortTaken(Exception):
+    """Somebody listens on the port already, or nobody may; the text says so in a sentence."""
+
+
+def reserve_port(host: str, port: int) -> socket.socket:
+    """Return a socket that holds the port for this program alone until it is closed; raises PortTaken.
+
+    Granian's workers share the port with it (they ask to, and are of the same user); another site that is started on
+    the port finds it taken, also while this one is not listening yet.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    held = socket.socket(family)
+    # As the server does: connections that are still fading away after a restart do not make a port taken.
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        held.bind((host, port))
+    except OSError as error:
+        held.close()
+        raise PortTaken(_explain(error, host, port)) from None
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    return held
+
+
+def _explain(error: OSError, host: str, port: int) -> str:
+    if isinstance(error, PermissionError):
+        return f"Port {port} needs root; choose another one with GRANIAN_PORT."
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} of {host} is taken: another program listens there. Choose another one with GRANIAN_PORT."
+    return f"Nothing can listen on port {port} of {host}: {error.strerror}."
+
+
+def list_arguments(host: str, port: int, more: Sequence[str]) -> list[str]:
+    """Return the arguments of granian: ours, then those given, which count where they say something else."""
+    threads = settings.REQUESTS_AT_ONCE + settings.REQUESTS_WAITING + SPARE_THREADS
+    ours = ["--interface", "wsgi", "--no-ws", "--no-access-log", "--blocking-threads", str(threads)]
+    return [*ours, "--respawn-failed-workers", "--host", host, "--port", str(port), *more, _APPLICATION]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Become granian, or end with a sentence where the settings or the port will not do."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
+    parser = argparse.ArgumentParser(prog="python -m authzsite.serving", allow_abbrev=False, add_help=False)
+    try:
+        parser.add_argument("--host", default=settings.BIND_ADDRESS)
+        parser.add_argument("--port", type=int, default=env.whole("GRANIAN_PORT", default=8000, minimum=1))
+        named, more = parser.parse_known_args(arguments)
+        # Handed on to what this program becomes, so that the port stays taken for as long as that runs.
+        os.set_inheritable(reserve_port(named.host, named.port).detach(), True)  # noqa: FBT003 - the library's
+    except (ImproperlyConfigured, PortTaken) as error:
+        sys.exit(str(error))
+    command = [sys.executable, "-m", "granian", *list_arguments(named.host, named.port, more)]
+    os.execv(sys.executable, command)  # noqa: S606 - no shell has a part in it
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

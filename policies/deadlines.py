@@ -1,0 +1,138 @@
+"""Bounds on waiting: how long the work of this thread may still wait for the database, for a lock or for its turn.
+
+A request, a health check and a background step each have a budget of seconds (`within`). Only waiting is taken from it,
+so a question that computes for long is not refused for that. Every single wait has a limit as well, whether there is a
+budget or not (`set_wait_limit`). PostgreSQL's own limits do not hold while its processes are stopped or its machine is
+gone: the kernel goes on acknowledging what is sent, so the end of a wait has to be decided here.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.abc import PQGen
+
+from policies.errors import Unavailable
+
+Result = TypeVar("Result")
+
+#: Seconds between two looks of psycopg for signals while it waits, as psycopg itself has it.
+_POLL_SECONDS = 0.1
+
+
+class Budget:
+    """Seconds that may still be spent on waiting. Of nested waits only the outermost is taken from it."""
+
+    __slots__ = ("_is_waiting", "left")
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+        self._is_waiting = False
+
+    @contextmanager
+    def spend(self) -> Iterator[None]:
+        """Take the time that the block lasts from the budget."""
+        if self._is_waiting:
+            yield
+            return
+        self._is_waiting, begin = True, time.monotonic()
+        try:
+            yield
+        finally:
+            self._is_waiting = False
+            self.left -= time.monotonic() - begin
+
+
+class DeadlineExceeded(psycopg.OperationalError):
+    """The database did not answer in time; the connection is closed, since its answer may still come."""
+
+
+_budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+class _Limits:
+    """Seconds that one wait may take in this process; None for as long as it takes."""
+
+    def __init__(self) -> None:
+        self.wait: float | None = None
+
+
+_limits = _Limits()
+
+
+def set_wait_limit(seconds: float | None) -> None:
+    """Bound every single wait of this process from now on; None sets no bound."""
+    _limits.wait = seconds
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[Budget]:
+    """Give the block a budget of so many seconds, or what is left of the one around it where that is less."""
+    outer = _budget.get()
+    budget = Budget(seconds if outer is None else min(seconds, outer.left))
+    granted = budget.left
+    token = _budget.set(budget)
+    try:
+        yield budget
+    finally:
+        _budget.reset(token)
+        if outer is not None:
+            outer.left -= granted - budget.left
+
+
+def find_seconds_left() -> float | None:
+    """Return how long the next wait may take at most, at least 0; None where nothing bounds it."""
+    budget, limit = _budget.get(), _limits.wait
+    if budget is None:
+        return limit
+    left = max(budget.left, 0.0)
+    return left if limit is None else min(left, limit)
+
+
+@contextmanager
+def spend() -> Iterator[None]:
+    """Take the time that the block lasts from the budget of this thread, where there is one."""
+    budget = _budget.get()
+    if budget is None:
+        yield
+        return
+    with budget.spend():
+        yield
+
+
+@contextmanager
+def locked(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock while the block lasts; raises Unavailable where it is not free in time."""
+    left = find_seconds_left()
+    with spend():
+        is_acquired = lock.acquire(timeout=-1 if left is None else left)
+    if not is_acquired:
+        raise Unavailable("The facts cannot be had in time; ask again.")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class BoundedConnection(psycopg.Connection[Any]):
+    """A connection to PostgreSQL that gives a wait up when its time is over.
+
+    The connection is closed then: it may be in the middle of an answer, so nobody may use it again, and a transaction
+    that was open on it is rolled back by the server. Raises DeadlineExceeded.
+    """
+
+    def wait(self, gen: PQGen[Result], interval: float = _POLL_SECONDS, timeout: float | None = None) -> Result:
+        """Wait for an answer of the server. With `timeout` the caller handles the end of the time itself."""
+        if timeout is not None:
+            return super().wait(gen, interval, timeout)
+        left = find_seconds_left()
+        try:
+            with spend():
+                return super().wait(gen, interval, left)
+        except psycopg.errors._WaitTimeout:
+            self.pgconn.finish()
+            raise DeadlineExceeded(f"PostgreSQL did not answer within {left:.1f} seconds.") from None

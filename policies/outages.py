@@ -1,0 +1,75 @@
+"""Failures of what the site stands on, told apart: every door answers the same failure with the same words.
+
+A database that is away, busy or silent is 503 and worth another try. A disk without room is 507, since asking again
+does not help until somebody makes room.
+"""
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import psycopg
+from django.db import InterfaceError, OperationalError
+
+from policies.engine.errors import MissingFact
+
+#: Seconds after which a caller that was answered 503 may ask again.
+RETRY_SECONDS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A failure as callers are told it: the status of HTTP, a stable code and a sentence; `event` is for the log."""
+
+    status: HTTPStatus
+    code: str
+    title: str
+    detail: str
+    event: str
+
+
+UNAVAILABLE = Outage(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "unavailable",
+    "Not available just now",
+    "The facts cannot be had now: the database is away, busy or silent. Nothing is allowed meanwhile; ask again.",
+    "facts_unavailable",
+)
+STORAGE_FULL = Outage(
+    HTTPStatus.INSUFFICIENT_STORAGE,
+    "storage_full",
+    "The disk is full",
+    "There is no room left on the disk, so nothing was stored. Whoever runs this site has to make room.",
+    "storage_full",
+)
+
+
+def find_outage(error: BaseException) -> Outage | None:
+    """Return which failure an error tells of, itself or by its causes; None for an error of another kind."""
+    causes = list(_causes(error))
+    if any(_is_storage_full(one) for one in causes):
+        return STORAGE_FULL
+    if any(isinstance(one, OperationalError | InterfaceError | MissingFact) for one in causes):
+        return UNAVAILABLE
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    found: BaseException | None = error
+    while found is not None:
+        yield found
+        found = found.__cause__
+
+
+def _is_storage_full(error: BaseException) -> bool:
+    match error:
+        case psycopg.errors.DiskFull():
+            return True
+        case sqlite3.Error():
+            return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            return True
+        case _:
+            return False

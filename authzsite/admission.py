@@ -30,7 +30,6 @@ DECISIONS = (
     "/access/",
     "/api/v1/authorize",
     "/api/v1/granted-privileges",
-    "/api/v1/operations",
     "/api/v1/what",
     "/api/v1/who",
 )

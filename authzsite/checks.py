@@ -12,6 +12,7 @@ WEAKENED: tuple[tuple[str, str, str], ...] = (
     ("REST_API_AUTHORIZATION", "whoever signed in may read and write entities by REST", "authzsite.E011"),
     ("METADATA_SERVICE_AUTH_ENABLED", "a call without a token acts as the root user", "authzsite.E012"),
     ("MCP_VALIDATION_PRIVILEGE_CONSTRAINTS", "proposals escape sub-resource constraints", "authzsite.E013"),
+    ("BOUNDED_DELEGATION", "people may give others privileges that they do not hold", "authzsite.E015"),
 )
 
 

@@ -22,6 +22,7 @@ _OTHERS = (
     "OIDC_GROUPS_CLAIM",
     "OIDC_ROLES_CLAIM",
     "OIDC_ROLES",
+    "OIDC_PLATFORM_GROUPS",
     "OIDC_ALLOWED_DOMAINS",
     "OIDC_ALLOWED_GROUPS",
     "OIDC_SIGN_UP",
@@ -33,7 +34,8 @@ _OTHERS = (
 class Provider:
     """One provider: where it is, what this site is called there, and what its words mean here.
 
-    `roles` is value of the roles claim → id of the role. An empty claim name means that nobody asks for it, an empty
+    `roles` is value of the roles claim → id of the role. `platform_groups` are groups that may bring people platform
+    privileges they do not hold otherwise. An empty claim name means that nobody asks for it, an empty
     issuer that there is no provider.
     """
 
@@ -46,6 +48,7 @@ class Provider:
     groups_claim: str = ""
     roles_claim: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
+    platform_groups: frozenset[str] = frozenset()
     allowed_domains: frozenset[str] = frozenset()
     allowed_groups: frozenset[str] = frozenset()
     is_sign_up_open: bool = True
@@ -78,6 +81,7 @@ def configuration() -> Provider:
         groups_claim=env.text("OIDC_GROUPS_CLAIM"),
         roles_claim=env.text("OIDC_ROLES_CLAIM"),
         roles=env.pairs("OIDC_ROLES", default={}),
+        platform_groups=frozenset(env.names("OIDC_PLATFORM_GROUPS")),
         allowed_domains=frozenset(name.casefold() for name in env.names("OIDC_ALLOWED_DOMAINS")),
         allowed_groups=frozenset(env.names("OIDC_ALLOWED_GROUPS")),
         is_sign_up_open=env.flag("OIDC_SIGN_UP", default=True),
@@ -106,6 +110,8 @@ def _check(provider: Provider) -> None:
         )
     if provider.allowed_groups and not provider.groups_claim:
         raise ImproperlyConfigured("OIDC_ALLOWED_GROUPS needs OIDC_GROUPS_CLAIM, which says where groups are named.")
+    if provider.platform_groups and not provider.groups_claim:
+        raise ImproperlyConfigured("OIDC_PLATFORM_GROUPS needs OIDC_GROUPS_CLAIM, which says where groups are named.")
     if strange := sorted(name for name in provider.allowed_domains if "@" in name or "." not in name):
         raise ImproperlyConfigured(
             f"OIDC_ALLOWED_DOMAINS names {strange[0]!r}, but a domain is spelt like example.com."

@@ -302,6 +302,7 @@ SOCIALACCOUNT_ADAPTER = "policies.web.signing.Adapter"
 # Access: the switches keep the names of their sources, and the doors pass their values to the engine
 
 AUTH_POLICIES_ENABLED = env.flag("AUTH_POLICIES_ENABLED", default=True)
+BOUNDED_DELEGATION = env.flag("BOUNDED_DELEGATION", default=True)
 REST_API_AUTHORIZATION = env.agreed_flag(("REST_API_AUTHORIZATION", "REST_API_AUTHORIZATION_ENABLED"), default=True)
 VIEW_AUTHORIZATION_ENABLED = env.flag("VIEW_AUTHORIZATION_ENABLED", default=False)
 METADATA_SERVICE_AUTH_ENABLED = env.flag("METADATA_SERVICE_AUTH_ENABLED", default=True)

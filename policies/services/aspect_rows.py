@@ -92,6 +92,7 @@ class Batch:
         """Store rows, memberships and assignments, and record them; the roles that are named are stored by now."""
         if self._takes_away():
             self.doing.takes("what this takes away")
+        self.doing.announce(*self.before)
         for urn in self._ended():
             self.doing.ends(urn)
         self._write_rows()

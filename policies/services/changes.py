@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,21 @@ from django.utils.module_loading import import_string
 from policies.engine.model import Actor
 from policies.errors import Stale
 from policies.models import ChangeEvent, PolicyVersion, Verb
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.services import lockout
+from policies.services.delegation import Delegation
+
+#: What gives nobody anything. Who makes a credential is asked by the service that makes it (`delegation`).
+_GIVING_NOTHING = frozenset(
+    {
+        Verb.DELETED,
+        Verb.SUSPENDED,
+        Verb.PASSWORD_SET,
+        Verb.TOKEN_CREATED,
+        Verb.TOKEN_REVOKED,
+        Verb.RESET_CREATED,
+    }
+)
 
 
 @dataclass(slots=True)
@@ -23,12 +37,13 @@ class Change:
 
     `losing` is what it takes from people, None when it takes nothing, empty when nobody could manage policies anyway.
     `touched` are the URNs of which, or through which, every process forgets what it knows: all that it records, and
-    whom else it reaches.
+    whom else it reaches. `delegation` compares what people hold before and after.
     """
 
     number: int
     by: Actor
     door: str
+    delegation: Delegation
     events: list[ChangeEvent] = field(default_factory=list)
     losing: str | None = None
     touched: set[str] = field(default_factory=set)
@@ -42,13 +57,31 @@ class Change:
         for path in settings.DEPARTURE_HOOKS:
             self.hooks.enter_context(import_string(path)(urn=urn, doing=self))
 
+    def announce(self, *urns: str) -> None:
+        """Say, before it is written, which users and groups this is about: nobody may gain what the author lacks.
+
+        Raises Forbidden at the end of the change. What is recorded of a user or group without this is a LookupError.
+        """
+        self.delegation.announce(urns)
+
     def takes(self, what: str) -> None:
         """Say, before it is written, what is taken from people: the change ends with Conflict if it locks all out."""
         if self.losing is None:
             self.losing = what if lockout.is_at_risk(by=self.by) else ""
 
+    def reach(self, *, joined: Collection[str], left: Collection[str]) -> None:
+        """Say which users are in a group now, and which are not any more. Raises LookupError as `record`."""
+        self._require_announced(joined)
+        self.touched.update(joined, left)
+
     def record(self, *, urn: str, name: str, verb: Verb, before: Any = None, after: Any = None) -> None:
-        """Remember what was done to one object; neither side may hold a secret."""
+        """Remember what was done to one object; neither side may hold a secret.
+
+        Raises LookupError for a user or group that may gain something and was not announced: a mistake in the service.
+        """
+        is_list_of_members = verb is Verb.MEMBERS_CHANGED and urn.startswith(GROUP_PREFIX)
+        if verb not in _GIVING_NOTHING and not is_list_of_members:
+            self._require_announced([urn])
         self.touched.add(urn)
         self.events.append(
             ChangeEvent(
@@ -63,17 +96,25 @@ class Change:
             )
         )
 
+    def _require_announced(self, urns: Iterable[str]) -> None:
+        for urn in urns:
+            if urn.startswith((USER_PREFIX, GROUP_PREFIX)) and urn not in self.delegation.announced:
+                raise LookupError(f"{urn} was changed without having been announced.")
+
 
 @contextmanager
-def change(*, by: Actor, door: str) -> Iterator[Change]:
+def change(*, by: Actor, door: str, author: Actor | None = None) -> Iterator[Change]:
     """Open the transaction of one write, behind all writes that came before it.
 
-    Raises Conflict, and stores nothing, when what it `takes` leaves nobody who can manage policies.
+    `author` answers for what the write gives to people, where that is somebody else than who makes it. Raises Conflict,
+    and stores nothing, when what it `takes` leaves nobody who can manage policies, and Forbidden when somebody gains a
+    platform privilege that the author may not give.
     """
     with transaction.atomic():
-        doing = Change(PolicyVersion.advance(), by, door)
+        doing = Change(PolicyVersion.advance(), by, door, Delegation(author or by))
         with doing.hooks:
             yield doing
+        doing.delegation.refuse_gain()
         if doing.losing:
             lockout.refuse_loss(of=doing.losing)
         PolicyVersion.touch(doing.touched, doing.touched)

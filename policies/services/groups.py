@@ -50,6 +50,7 @@ def create(
     checks.finish()
     with change(by=by, door=door) as doing:
         group = blank(identifier=identifier, by=by)
+        doing.announce(group.urn, *members)
         if GroupProfile.objects.filter(urn=group.urn).exists():
             raise Conflict(f"The group {group.urn} already exists.")
         documents.reduce(group, {documents.ORIGIN: {"type": origin}})
@@ -89,6 +90,7 @@ def update(
     checks.finish()
     with change(by=by, door=door) as doing:
         group = _stored(urn)
+        doing.announce(urn)
         before = facts(group)
         refuse_stale(seen=seen, facts=before)
         documents.edit(group, profile)
@@ -122,6 +124,7 @@ def add_members(*, urn: str, members: Sequence[str], by: Actor, door: str) -> li
     with change(by=by, door=door) as doing:
         group = _native(urn)
         users = _users(members, "/members")
+        doing.announce(*(user.urn for user in users))
         rows = {row.user_id: row for row in Membership.objects.filter(group=group.group_id, user__in=users)}
         added = [user for user in users if user.pk not in rows or not rows[user.pk].is_native]
         Membership.objects.filter(pk__in=[rows[user.pk].pk for user in added if user.pk in rows]).update(is_native=True)
@@ -162,6 +165,7 @@ def put_into(*, user: str, groups: Sequence[str], by: Actor, door: str) -> list[
         found = User.objects.filter(urn=user).first() if is_storable(user) else None
         if found is None:
             raise NotFound(f"There is no user {user!r}.")
+        doing.announce(user)
         rows = _joinable(groups, by)
         held = {row.group_id: row for row in Membership.objects.filter(user=found)}
         new = [row for row in rows if row.group_id not in held]
@@ -257,7 +261,7 @@ def record_members(
 ) -> None:
     """Say who is in a group now, and who is not any more."""
     before, after = [user.urn for user in removed], [user.urn for user in added]
-    doing.touched.update(before, after)
+    doing.reach(joined=after, left=before)
     if before or after:
         doing.record(
             urn=group.urn,

@@ -8,17 +8,24 @@ source's (`groupMembership`), except those made here by hand; of the roles only 
 The person is recorded as its own maker, through the door `oidc`.
 """
 
-from allauth.socialaccount.models import SocialAccount
+from collections.abc import Collection
 
+import structlog
+from allauth.socialaccount.models import SocialAccount
+from django.conf import settings
+
+from policies import queries
 from policies.engine.model import Actor
 from policies.errors import Forbidden, NotFound
 from policies.models import GroupProfile, Membership, Role, User, Verb, documents
 from policies.models.fields import is_storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.services import claims, groups, needs, people, wording
+from policies.services import claims, delegation, groups, needs, people, wording
 from policies.services import roles as role_service
 from policies.services.changes import Change, change
 from policies.services.claims import Arrival
+
+log = structlog.get_logger(__name__)
 
 #: Under which name links to this kind of provider are kept.
 PROVIDER = "oidc"
@@ -28,11 +35,13 @@ DOOR = "oidc"
 def arrive(*, arrival: Arrival, may_sign_up: bool, may_link: bool) -> User:
     """Return the account of who arrives, made and brought up to date as need be.
 
-    Raises Forbidden saying why it is nobody's or may not be used, Conflict for the last who can manage policies and
-    would not any more by these groups or roles.
+    The provider gives the platform privileges of the roles and groups that the settings name for it, and no others
+    (services.delegation): of its groups, those that would give more are left out. Raises Forbidden saying why it is
+    nobody's or may not be used, or naming what an account of this name would hold, Conflict for the last who can manage
+    policies and would not any more by these groups or roles.
     """
     by = Actor(_known(arrival) or USER_PREFIX + arrival.username)
-    with change(by=by, door=DOOR) as doing:
+    with change(by=by, door=DOOR, author=_author(arrival)) as doing:
         # Looked up again behind the lock: of two first arrivals at once, one finds the account of the other.
         link = SocialAccount.objects.select_related("user").filter(provider=PROVIDER, uid=arrival.digest).first()
         user = link.user if link else User.objects.filter(urn=USER_PREFIX + arrival.username).first()
@@ -40,6 +49,7 @@ def arrive(*, arrival: Arrival, may_sign_up: bool, may_link: bool) -> User:
             user = _made(arrival, doing, may_sign_up=may_sign_up)
         else:
             _refuse(user)
+        doing.announce(user.urn)
         if link is None:
             _link(user, arrival, doing, may_link=may_link)
         _describe(user, arrival, doing)
@@ -49,16 +59,32 @@ def arrive(*, arrival: Arrival, may_sign_up: bool, may_link: bool) -> User:
     return user
 
 
+def _author(arrival: Arrival) -> Actor:
+    """Return what the settings let the provider give: an actor with the roles and groups that they name."""
+    groups = [GROUP_PREFIX + one for one in arrival.groups or () if one in settings.OIDC.platform_groups]
+    return Actor("", frozenset(groups), frozenset(arrival.roles).union(*_roles_of(groups).values()))
+
+
+def _roles_of(urns: Collection[str]) -> dict[str, list[str]]:
+    """Return group URN → URNs of its roles, for those groups that are there and give their members anything."""
+    rows = GroupProfile.objects.filter(urn__in=urns, is_removed=False) if urns else ()
+    held = role_service.held_by(holders=rows) if rows else {}
+    return {urn: [row.role.urn for row in assignments] for urn, assignments in held.items()}
+
+
 def forget(*, urn: str, by: Actor, door: str) -> int:
     """End every link of an account, so that it can be linked anew, and return how many there were.
 
-    Raises Forbidden, NotFound.
+    Whoever the provider calls so is let in afterwards, so the caller must hold what the account holds. Raises
+    Forbidden, NotFound.
     """
     needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
     with change(by=by, door=door) as doing:
         user = User.objects.filter(urn=urn).first() if is_storable(urn) else None
         if user is None:
             raise NotFound(f"There is no user {urn!r}.")
+        delegation.require_account(by=by, urns=[urn])
+        doing.announce(urn)
         links = list(SocialAccount.objects.filter(user=user, provider=PROVIDER).order_by("pk"))
         for link in links:
             doing.record(urn=urn, name=user.name, verb=Verb.UPDATED, before={"identity": link.extra_data})
@@ -115,14 +141,17 @@ def _put_into(user: User, identifiers: tuple[str, ...], doing: Change) -> None:
     new = {
         urn: groups.blank(identifier=urn.removeprefix(GROUP_PREFIX), by=doing.by) for urn in urns if urn not in stored
     }
+    doing.announce(*new)
     for group in new.values():
         documents.reduce(group, {documents.ORIGIN: {"type": GroupProfile.Origin.EXTERNAL}})
     groups.store_new(list(new.values()))
     for group in new.values():
         doing.record(urn=group.urn, name=group.name, verb=Verb.CREATED, after=groups.facts(group))
-    # Who is in a group that was made here by hand is not for a source to say.
-    wanted = {row.group_id: row for row in (stored | new).values() if not _is_by_hand(row)}
     rows = {row.group_id: row for row in Membership.objects.filter(user=user).select_related("group__profile")}
+    known = {row.group.profile.urn for row in rows.values()}
+    refused = _refused(user, [urn for urn in urns if urn not in known], doing)
+    # Who is in a group that was made here by hand is not for a source to say.
+    wanted = {row.group_id: row for urn, row in (stored | new).items() if urn not in refused and not _is_by_hand(row)}
     joined = [row for key, row in wanted.items() if key not in rows or not rows[key].is_external]
     left = [row for key, row in rows.items() if row.is_external and key not in wanted]
     if not joined and not left:
@@ -146,6 +175,15 @@ def _put_into(user: User, identifiers: tuple[str, ...], doing: Change) -> None:
         before={"groups": before},
         after={"groups": after},
     )
+
+
+def _refused(user: User, urns: Collection[str], doing: Change) -> Collection[str]:
+    """Return those of these groups that would give the user more than the provider may give; the log names them."""
+    author = doing.delegation.author
+    gained = delegation.list_gained(by=author, actor=queries.actor(urn=user.urn), groups=_roles_of(urns))
+    for urn, privileges in gained.items():
+        log.warning("oidc_group_gives_too_much", user=user.urn, group=urn, privileges=sorted(privileges))
+    return gained.keys()
 
 
 def _is_by_hand(group: GroupProfile) -> bool:

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
+from policies import queries
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.models import InviteToken, Role, User, Verb
 from policies.models.fields import is_storable
 from policies.models.people import NAME_LENGTH, USER_PREFIX
-from policies.services import needs, people, secret_texts
+from policies.services import delegation, needs, people, secret_texts
 from policies.services import roles as role_service
 from policies.services.changes import Change, change
 from policies.services.checks import Checks
@@ -43,7 +44,8 @@ class Invited:
 def create(*, role: str | None, by: Actor, door: str, duration: str = "ONE_WEEK") -> Invited:
     """Make the link for a role (its URN) or for none, and end the one before.
 
-    Raises Forbidden, Invalid with every problem: an unknown role, a duration nobody knows.
+    Raises Forbidden (also for a role that gives platform privileges which the caller does not hold), Invalid with every
+    problem: an unknown role, a duration nobody knows.
     """
     needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
     checks = Checks()
@@ -51,6 +53,7 @@ def create(*, role: str | None, by: Actor, door: str, duration: str = "ONE_WEEK"
     with change(by=by, door=door) as doing:
         found = _role(role, checks)
         checks.finish()
+        _require(found, by)
         return _make(found, duration, doing)
 
 
@@ -63,6 +66,7 @@ def current(*, role: str | None, by: Actor, door: str) -> Invited:
     checks = Checks()
     wanted = _role(role, checks)
     checks.finish()
+    _require(wanted, by)
     if (live := _live(wanted)) is not None:
         return live
     with change(by=by, door=door) as doing:
@@ -97,10 +101,12 @@ def find(*, text: str) -> InviteToken:
 def accept(*, text: str, by: Actor, door: str) -> Role | None:
     """Make the role of the link the only one that the caller holds, none when it has none; return it.
 
-    Raises NotFound for a link that has ended, Forbidden for a caller who is no active person, Conflict for the last who
-    can manage policies and would not by the role of the link.
+    Who made the link answers for what its role gives. Raises NotFound for a link that has ended, Forbidden for a caller
+    who is no active person and where the role gives platform privileges that who made the link does not hold, Conflict
+    for the last who can manage policies and would not by the role of the link.
     """
-    with change(by=by, door=door) as doing:
+    author = queries.actor(urn=find(text=text).created_by)
+    with change(by=by, door=door, author=author) as doing:
         user = User.objects.filter(urn=by.urn).first()
         if user is None or not user.is_active or user.kind != User.Kind.PERSON:
             raise Forbidden((), "Invitations are for people who may sign in.")
@@ -122,12 +128,14 @@ def sign_up(
 ) -> User:
     """Make a user for somebody who has a link, and give it the role of the link. The user is recorded as its own maker.
 
-    Raises NotFound for a link that has ended, Conflict for a user name that is taken, Invalid with every problem.
+    Who made the link answers for what the account is given, also by policies that named it before. Raises NotFound for
+    a link that has ended, Conflict for a user name that is taken, Invalid with every problem, Forbidden as `accept`.
     """
     if not isinstance(username, str) or not is_storable(username):
         raise Invalid.one(code="text.unstorable", pointer="/username", detail="Printable characters only.")
     newcomer = Actor(USER_PREFIX + username)
-    with change(by=newcomer, door=door) as doing:
+    author = queries.actor(urn=find(text=text).created_by)
+    with change(by=newcomer, door=door, author=author) as doing:
         role = find(text=text).role
         user = people.add(
             username=username,
@@ -145,6 +153,11 @@ def _role(urn: str | None, checks: Checks) -> Role | None:
     if urn is not None and found is None:
         checks.add("unknown", "/role", f"There is no role {urn!r}.")
     return found
+
+
+def _require(role: Role | None, by: Actor) -> None:
+    if role is not None:
+        delegation.require_role(by=by, role=role.urn)
 
 
 def _live(role: Role | None) -> Invited | None:

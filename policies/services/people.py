@@ -15,8 +15,8 @@ from policies.errors import Conflict, Forbidden, NotFound
 from policies.models import ResetToken, User, Verb, documents
 from policies.models.fields import is_storable
 from policies.models.people import NAME_LENGTH, ROOT_USERNAME, SYSTEM_USERNAME, USER_PREFIX
+from policies.services import delegation, needs, wording
 from policies.services import groups as group_service
-from policies.services import needs, wording
 from policies.services import roles as role_service
 from policies.services.changes import Change, change, refuse_stale
 from policies.services.checks import EMAIL_LENGTH, TEXT_LENGTH, Checks
@@ -96,6 +96,7 @@ def add(
         checks.password(password, "/password", user)
     checks.finish()
     user.urn = USER_PREFIX + username
+    doing.announce(user.urn)
     user.set_password(password)
     if row is None:
         documents.reduce(user, {documents.USER_INFO: {"active": True}})
@@ -145,6 +146,7 @@ def update(
     checks.finish()
     with change(by=by, door=door) as doing:
         user = _stored(urn)
+        doing.announce(urn)
         before, state_before = facts(user), user.state
         refuse_stale(seen=seen, facts=before)
         documents.edit(user, profile)
@@ -169,12 +171,15 @@ def activate(*, urn: str, by: Actor, door: str) -> User:
 def set_password(*, urn: str, password: str, by: Actor, door: str) -> User:
     """Give a user a password, which ends its sessions. One's own needs nothing; the door has asked for the old one.
 
-    Raises Forbidden, NotFound, Invalid (a weak password, or a service, which has none).
+    Raises Forbidden (also for somebody who holds platform privileges that the caller does not hold), NotFound, Invalid
+    (a weak password, or a service, which has none).
     """
     if by.urn != urn or not by.is_active:
         needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
     with change(by=by, door=door) as doing:
         user = _stored(urn)
+        if by.urn != urn:
+            delegation.require_account(by=by, urns=[urn])
         write_password(user=user, password=password, doing=doing)
     return user
 

@@ -74,6 +74,7 @@ def update_user(*, user: User, told: Told, doing: Change) -> None:
     """
     needs.require(by=doing.by, requirement=needs.group_of("user.update"))
     _check(told)
+    doing.announce(user.urn)
     before, was_active = _facts(user), user.is_active
     composed = documents.compose(user)
     info = {key: value for key, value in composed.get(documents.USER_INFO, {"active": True}).items() if key not in INFO}
@@ -105,6 +106,7 @@ def create_group(*, name: str, external_id: str, members: Sequence[User], doing:
         raise Conflict(f"There is a group {name!r} already.")
     group = group_service.blank(identifier=_identifier(name), by=doing.by)
     group.external_id = external_id
+    doing.announce(group.urn)
     documents.reduce(group, {documents.ORIGIN: {"type": GroupProfile.Origin.EXTERNAL}})
     documents.edit(group, {"name": name})
     group_service.store_new([group])
@@ -123,6 +125,7 @@ def update_group(
     if (name, external_id) != (group.name, group.external_id):
         needs.require(by=doing.by, requirement=needs.group_profile(), urn=group.urn, type=group_service.TYPE)
         _check_group(name, external_id)
+        doing.announce(group.urn)
         before = group_service.facts(group)
         documents.edit(group, {"name": name})
         group.external_id = external_id
@@ -137,6 +140,7 @@ def update_group(
 
 
 def _put_in(group: GroupProfile, users: Sequence[User], doing: Change) -> None:
+    doing.announce(*(user.urn for user in users))
     Membership.objects.bulk_create(
         [Membership(user=user, group=group.group, is_external=True) for user in users],
         update_conflicts=True,

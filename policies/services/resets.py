@@ -5,11 +5,12 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from policies import queries
 from policies.engine.model import Actor
 from policies.errors import Conflict, NotFound
 from policies.models import ResetToken, User, Verb
 from policies.models.fields import is_storable
-from policies.services import needs, people, secret_texts
+from policies.services import delegation, needs, people, secret_texts
 from policies.services.changes import change
 
 LIFETIME = timedelta(hours=24)
@@ -29,7 +30,8 @@ class Reset:
 def create(*, urn: str, by: Actor, door: str) -> Reset:
     """Make a link for a user and end the one before. The password stays what it is until the link is used.
 
-    Raises Forbidden, NotFound, Conflict for a service (which has no password) and for somebody suspended or removed.
+    Raises Forbidden (also for somebody who holds platform privileges that the caller does not hold), NotFound, Conflict
+    for a service (which has no password) and for somebody suspended or removed.
     """
     needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
     text = secret_texts.fresh(_PREFIX)
@@ -37,6 +39,7 @@ def create(*, urn: str, by: Actor, door: str) -> Reset:
         user = User.objects.filter(urn=urn).first() if is_storable(urn) else None
         if user is None:
             raise NotFound(f"There is no user {urn!r}.")
+        delegation.require_account(by=by, urns=[urn])
         if user.kind == User.Kind.SERVICE:
             raise Conflict("A service has tokens and no password.")
         if not user.is_active:
@@ -70,11 +73,15 @@ def find(*, text: str) -> ResetToken:
 def use(*, text: str, password: str, door: str) -> User:
     """Set the password of the link's user, which ends the link and the user's sessions.
 
-    Raises NotFound for a link that has ended, Invalid for a weak password (the link then still works).
+    Raises NotFound for a link that has ended, Invalid for a weak password (the link then still works), Forbidden when
+    the user holds more meanwhile than who made the link.
     """
     by = Actor(find(text=text).user.urn)
     with change(by=by, door=door) as doing:
         # Looked up again behind the lock: of two uses at once, one finds it gone.
-        user = find(text=text).user
+        reset = find(text=text)
+        user = reset.user
+        if reset.created_by != user.urn:
+            delegation.require_account(by=queries.actor(urn=reset.created_by), urns=[user.urn])
         people.write_password(user=user, password=password, doing=doing)
     return user

@@ -239,6 +239,7 @@ def replace(
     `held` is what they hold now (`held_by`). A number of queries that does not grow with the holders. The change ends
     with Conflict when nobody could manage policies without a role that is taken here.
     """
+    doing.announce(*(holder.urn for holder, _ in targets))
     new: list[RoleAssignment] = []
     gone: list[int] = []
     changed: list[str] = []

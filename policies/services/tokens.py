@@ -19,7 +19,7 @@ from policies.kept import Shelf, memory
 from policies.models import AccessToken, User, Verb
 from policies.models.fields import is_storable
 from policies.models.people import NAME_LENGTH
-from policies.services import needs, secret_texts
+from policies.services import delegation, needs, secret_texts
 from policies.services.changes import change
 from policies.services.checks import TEXT_LENGTH, Checks
 
@@ -64,11 +64,14 @@ def create(
 ) -> Issued:
     """Make a token for a user (its URN); `duration` is one of DURATIONS, a length of time, or None for ever.
 
-    With `is_for_service` the user has to be a service account. Raises Forbidden, Invalid with every problem: an unknown
+    With `is_for_service` the user has to be a service account. Raises Forbidden (also for somebody who holds platform
+    privileges that the caller does not hold), Invalid with every problem: an unknown
     or suspended user or no service account, no name, a duration nobody knows.
     """
     user = _owner(owner)
     needs.require(by=by, requirement=requirement_for(owner=owner, user=user, by=by))
+    if user is not None and owner != by.urn:
+        delegation.require_account(by=by, urns=[owner])
     checks = Checks()
     checks.text(name, "/name", limit=NAME_LENGTH, is_required=True)
     checks.text(description, "/description", limit=TEXT_LENGTH)

@@ -178,7 +178,13 @@ def test_with_policies_off_everything_is_allowed_and_permissions_are_gone(browse
 
 
 @pytest.mark.parametrize(
-    "name", ["REST_API_AUTHORIZATION", "METADATA_SERVICE_AUTH_ENABLED", "MCP_VALIDATION_PRIVILEGE_CONSTRAINTS"]
+    "name",
+    [
+        "REST_API_AUTHORIZATION",
+        "METADATA_SERVICE_AUTH_ENABLED",
+        "MCP_VALIDATION_PRIVILEGE_CONSTRAINTS",
+        "BOUNDED_DELEGATION",
+    ],
 )
 def test_a_weakened_switch_shows_a_banner(browse, world, settings, name):
     client = browse("outsider")

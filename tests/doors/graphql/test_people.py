@@ -280,8 +280,8 @@ def test_who_edits_the_members_of_one_group_does_so_here(person, jo, crew):
 
 @pytest.fixture
 def keeper(person):
-    """Manages credentials, and nothing else."""
-    return person("keeper", "MANAGE_USER_CREDENTIALS", type="PLATFORM")
+    """Manages credentials, and may hand on what Readers hold."""
+    return person("keeper", "MANAGE_USER_CREDENTIALS", "VIEW_STRUCTURED_PROPERTIES_PAGE", type="PLATFORM")
 
 
 def test_the_present_invitation_stays_and_a_new_one_ends_it(keeper):

@@ -8,10 +8,10 @@ from allauth.socialaccount.models import SocialAccount
 from django.core.management import call_command
 from django.test import Client
 
-from policies import authority, queries
+from policies import authority, queries, store
 from policies.errors import Forbidden
 from policies.models import ChangeEvent, GroupProfile, Membership, User
-from policies.services import groups, people, roles, service_accounts
+from policies.services import groups, people, policies, roles, service_accounts
 from policies.services.claims import Arrival, read
 from tests.doors.oidc.conftest import consent, leave, query_of, sign_in
 
@@ -342,3 +342,63 @@ def test_a_sign_in_asks_as_often_whatever_the_groups(provider, client, many, dja
 def test_unlinking_somebody_unknown_says_so(provider):
     with pytest.raises(Exception, match="There is no user"):
         call_command("unlink_identity", "urn:li:corpuser:nobody")
+
+
+# -- bounded delegation ----------------------------------------------------------------------------------------------
+
+
+def gives(name: str, actors: dict[str, list[str]]) -> None:
+    document = {
+        "displayName": name,
+        "type": "PLATFORM",
+        "state": "ACTIVE",
+        "privileges": ["MANAGE_TAGS", "MANAGE_USERS_AND_GROUPS"],
+        "actors": actors,
+    }
+    policies.create(draft=policies.Draft("datahub", document), by=authority.SYSTEM, door=DOOR)
+    store.drop()
+
+
+def test_groups_of_the_claim_bring_no_platform_privileges_unless_the_settings_name_them(installed, client, configured):
+    """A group by itself, by its role, and one that a policy named before there was such a group."""
+    for name in ("by-role", "by-name"):
+        groups.create(identifier=name, name=name, origin="EXTERNAL", by=authority.SYSTEM, door=DOOR)
+    roles.give(urn="urn:li:dataHubRole:Admin", actors=["urn:li:corpGroup:by-role"], by=authority.SYSTEM, door=DOOR)
+    gives("groups", {"groups": ["urn:li:corpGroup:by-name", "urn:li:corpGroup:unheard"]})
+    jane(installed, groups=["staff", "by-role", "by-name", "unheard"])
+    assert sign_in(client, "0001").status_code == 302
+    assert held().group_urns == ["urn:li:corpGroup:staff"]
+    configured(platform_groups=frozenset({"by-name"}))
+    assert sign_in(Client(), "0001").status_code == 302
+    # Both give the same, so the second brings nothing that the settings have not allowed.
+    assert held().group_urns == [f"urn:li:corpGroup:{name}" for name in ("by-name", "staff", "unheard")]
+    configured(platform_groups=frozenset({"by-role"}))
+    assert sign_in(Client(), "0001").status_code == 302
+    assert "urn:li:corpGroup:by-role" in held().group_urns
+
+
+def test_what_the_settings_say_of_roles_is_given(installed, client, configured):
+    configured(roles_claim="roles", roles={"boss": "Admin"})
+    jane(installed, groups=["staff"], roles=["boss"])
+    assert sign_in(client, "0001").status_code == 302
+    assert held().role_urns == ["urn:li:dataHubRole:Admin"]
+
+
+def test_a_name_that_a_policy_gives_platform_privileges_makes_no_account(installed, client):
+    gives("jane", {"users": [JANE]})
+    jane(installed)
+    response = sign_in(client, "0001")
+    assert response.status_code == 403
+    assert "MANAGE_USERS_AND_GROUPS, MANAGE_TAGS" in reason(response)
+    assert not User.objects.filter(urn=JANE).exists()
+    # Somebody who may give it makes the account, and the provider says whose it is.
+    people.create(username="jane", by=authority.SYSTEM, door=DOOR)
+    assert sign_in(Client(), "0001").status_code == 302
+
+
+def test_the_rule_of_datahub_puts_people_into_every_group_of_the_claim(installed, client, settings):
+    settings.BOUNDED_DELEGATION = False
+    gives("groups", {"groups": ["urn:li:corpGroup:unheard"]})
+    jane(installed, groups=["unheard"])
+    assert sign_in(client, "0001").status_code == 302
+    assert held().group_urns == ["urn:li:corpGroup:unheard"]

@@ -41,18 +41,21 @@ class RoleProperties(Aspect):
 class RoleUser(Shape):
     """A user who holds the role."""
 
+    is_closed = True
     user: UserUrn
 
 
 class RoleGroup(Shape):
     """A group whose members hold the role."""
 
+    is_closed = True
     group: GroupUrn
 
 
 class Actors(Aspect):
     """Who holds an external role."""
 
+    is_closed = True
     users: list[RoleUser] | None = None
     groups: list[RoleGroup] | None = None
 
@@ -66,12 +69,14 @@ class Actors(Aspect):
 class RoleEntry(Shape):
     """One external role."""
 
+    is_closed = True
     urn: RoleUrn
 
 
 class Access(Aspect):
     """The external roles through which a dataset can be reached."""
 
+    is_closed = True
     roles: list[RoleEntry] | None = None
 
     def facts(self, _urn: Urn, /) -> Facts:

@@ -28,11 +28,14 @@ _PROPERTY = "urn:li:structuredProperty:"
 
 
 class OwnerEntry(Shape):
-    """One owner."""
+    """One owner; where the word comes from (`source`, `attribution`) decides nothing."""
 
+    is_closed = True
     owner: OwnerUrn
     type: str | None = None
     typeUrn: OwnershipTypeUrn | None = None  # noqa: N815 - DataHub's key
+    source: Any = None
+    attribution: Any = None
 
     @property
     def ownership_type(self) -> str:
@@ -45,9 +48,12 @@ class OwnerEntry(Shape):
 
 
 class Ownership(Aspect):
-    """Who owns the entity, and as what."""
+    """Who owns the entity, and as what; `ownerTypes` repeats `owners` and is not read."""
 
+    is_closed = True
     owners: list[OwnerEntry]
+    ownerTypes: Any = None  # noqa: N815 - DataHub's key
+    lastModified: Any = None  # noqa: N815 - DataHub's key
 
     def facts(self, _urn: Urn, /) -> Facts:
         """Return the owners with their types."""

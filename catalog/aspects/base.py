@@ -1,11 +1,12 @@
 """What every shape of an aspect is made of: references that are URNs, and the facts a document yields.
 
-Unknown fields are kept and never looked at: clients newer than this house send them.
+Unknown fields are kept and never looked at, since newer clients send them. Documents that give something to people may
+arrive with the fields of DataHub's published schema only: another may be one that limits what is given (ADR 19).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic_core import PydanticCustomError
@@ -66,9 +67,23 @@ NOTHING = Facts()
 
 
 class Shape(BaseModel):
-    """A document, or a part of one, that is checked; types are not converted into one another."""
+    """A document, or a part of one, that is checked; types are not converted into one another.
+
+    A closed one may arrive with its own fields only. What is stored already may have others.
+    """
 
     model_config = ConfigDict(extra="allow", strict=True)
+    is_closed: ClassVar[bool] = False
+
+    def unknown_fields(self) -> Iterator[tuple[str | int, ...]]:
+        """Yield the path to each field that nobody evaluates of what is closed."""
+        if self.is_closed:
+            yield from ((name,) for name in self.model_extra or ())
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for index, part in enumerate(value if isinstance(value, list) else ()):
+                if isinstance(part, Shape):
+                    yield from ((name, index, *rest) for rest in part.unknown_fields())
 
 
 class Aspect(Shape):

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from catalog import errors
 from catalog.aspects import access, annotations, assets, structure
 from catalog.aspects.base import Aspect
-from policies.engine.errors import Problem
+from policies.engine.errors import MAX_PROBLEMS, Problem, quote
 from policies.models.fields import is_storable
 
 #: The name under which `/api/v1/entities` keeps the name it was given; no client of DataHub writes it.
@@ -74,17 +75,18 @@ _INNERMOST = re.compile(r"\[\]|{}")
 PROJECTING = frozenset(name for name, shape in OWNED.items() if shape.facts is not Aspect.facts)
 
 
-def read(name: str, text: object) -> tuple[dict[str, Any] | None, list[Problem]]:
+def read(name: str, text: object, *, keeps_unknown: bool = False) -> tuple[dict[str, Any] | None, list[Problem]]:
     """Parse the text of a document and, when the aspect is ours, check its shape.
 
-    Returns the document and no problem, or None and every problem; pointers lead into the document.
+    Unknown fields of a document that gives something to people are problems, unless it is made of a stored one
+    (`keeps_unknown`). Returns the document and no problem, or None and every problem; pointers lead into the document.
     """
     document, problems = parse(text)
     if problems:
         return None, problems
     if not isinstance(document, dict):
         return None, [Problem(errors.DOCUMENT_SHAPE, "", "An aspect is a JSON object.")]
-    problems = check(name, document)
+    problems = check(name, document) or ([] if keeps_unknown else list_unknown(name, document))
     return (None, problems) if problems else (document, [])
 
 
@@ -121,6 +123,17 @@ def check(name: str, document: Mapping[str, Any]) -> list[Problem]:
             for found in error.errors(include_url=False, include_context=False, include_input=False)
         ]
     return []
+
+
+def list_unknown(name: str, document: Mapping[str, Any]) -> list[Problem]:
+    """Return a problem for each field of a document without problems that might limit what it gives to people."""
+    shape = OWNED.get(name)
+    if shape is None:
+        return []
+    found = islice(shape.model_validate(document).unknown_fields(), MAX_PROBLEMS + 1)
+    return [
+        Problem("field.unknown", errors.pointer(path), f"There is no field {quote(path[-1])} here.") for path in found
+    ]
 
 
 def _is_deeper(text: str, levels: int) -> bool:

@@ -205,5 +205,5 @@ def _edit(
         change(document, now)
         if aspect in _STAMPED:
             document[_STAMPED[aspect]] = now
-        proposal = Proposal(urn, aspect, json.dumps(document, ensure_ascii=False))
+        proposal = Proposal(urn, aspect, json.dumps(document, ensure_ascii=False), keeps_unknown=True)
         proposals.apply(proposals=[proposal], by=by, door=door)

@@ -200,7 +200,9 @@ def _memberships(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _leave(memberships: Mapping[tuple[str, str], dict[str, Any]], urn: str, *, by: Actor, door: str) -> None:
     changes = [
-        people_aspects.AspectChange(holder, urn_room.type_of(holder), aspect, without(document, urn))
+        people_aspects.AspectChange(
+            holder, urn_room.type_of(holder), aspect, without(document, urn), keeps_unknown=True
+        )
         for (holder, aspect), document in memberships.items()
     ]
     if changes:

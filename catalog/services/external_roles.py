@@ -91,9 +91,13 @@ def _write(urn: str, draft: Draft, *, by: Actor, door: str) -> Entity:
     if problems:
         raise Invalid(problems)
     stored = {name: aspect.value for name, aspect in (queries.aspects(urn=urn) or {}).items()}
-    found = [Proposal(urn, "roleProperties", _text(_properties(stored.get("roleProperties"), draft, by=by)))]
+    found = [
+        Proposal(
+            urn, "roleProperties", _text(_properties(stored.get("roleProperties"), draft, by=by)), keeps_unknown=True
+        )
+    ]
     if draft.users is not None or draft.groups is not None:
-        found.append(Proposal(urn, "actors", _text(_actors(stored.get("actors", {}), draft))))
+        found.append(Proposal(urn, "actors", _text(_actors(stored.get("actors", {}), draft)), keeps_unknown=True))
     if draft.datasets is not None:
         before = set(reading.opened(urn=urn, by=by).values_list("urn", flat=True))
         wanted = dict.fromkeys(draft.datasets)
@@ -165,7 +169,7 @@ def _mentions(leaving: Sequence[str], coming: Sequence[str], role: str) -> list[
         document: dict[str, Any] = {} if aspect is None else aspect.value
         entries = [entry for entry in document.get("roles") or () if entry["urn"] != role]
         document["roles"] = [*entries, *([{"urn": role}] if urn in coming else [])]
-        found.append(Proposal(urn, "access", _text(document)))
+        found.append(Proposal(urn, "access", _text(document), keeps_unknown=True))
     return found
 
 

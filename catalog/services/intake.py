@@ -35,7 +35,7 @@ class Proposal:
     what changes it for PATCH (`patches`). `type` may be left out, else it must be the one the URN names. With
     `is_optional` a CREATE of what is there already is passed over instead of refused. `place` and `document_place` are
     JSON pointers to the proposal and its document in what was sent; without them they are `/<index>` and
-    `/<index>/aspect`.
+    `/<index>/aspect`. With `keeps_unknown` the document is made of a stored one, whose unknown fields stay.
     """
 
     urn: str
@@ -47,6 +47,7 @@ class Proposal:
     is_optional: bool = False
     place: str | None = None
     document_place: str | None = None
+    keeps_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,5 +170,5 @@ def _check_content(
     if change is ChangeType.PATCH:
         patch, problems = patches.read(proposal.aspect, proposal.document)
         return patch, errors.placed(problems, inside)
-    document, problems = register.read(proposal.aspect, proposal.document)
+    document, problems = register.read(proposal.aspect, proposal.document, keeps_unknown=proposal.keeps_unknown)
     return document, errors.placed(problems, inside)

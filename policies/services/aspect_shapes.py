@@ -1,6 +1,7 @@
 """The aspects that have their home in this app: their shapes, and every problem of a list of them.
 
-Known fields are checked, unknown ones are kept. Places are `/<position of the change>/<field>`.
+Known fields are checked. Unknown ones are kept where an aspect describes somebody, and refused where it gives something
+to somebody (ADR 19). Places are `/<position of the change>/<field>`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +9,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from policies.engine.errors import Problem
+from policies.engine.errors import Problem, quote
+from policies.engine.families.document import escape
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Invalid
 from policies.models import documents
@@ -31,7 +33,8 @@ PREFIXES: Mapping[str, str] = MappingProxyType(
 class AspectChange:
     """One aspect of one entity as a client wrote it; a document of None deletes the aspect.
 
-    `is_patch` says that the client changed a part of the document, and the rest is what was stored.
+    `is_patch` says that the client changed a part of the document, and the rest is what was stored. With
+    `keeps_unknown` the document is what was stored without something, and its unknown fields stay.
     """
 
     urn: str
@@ -39,11 +42,15 @@ class AspectChange:
     name: str
     document: dict[str, Any] | None
     is_patch: bool = False
+    keeps_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is known about an aspect: its texts with their lengths, flags, lists of URNs, choices and lists of words."""
+    """What is known about an aspect: its texts with their lengths, flags, lists of URNs, choices and lists of words.
+
+    A closed one has no other fields than these and `others`, which are in DataHub's schema and decide nothing.
+    """
 
     texts: Mapping[str, int] = field(default_factory=dict)
     needed: frozenset[str] = frozenset()
@@ -51,12 +58,21 @@ class Shape:
     lists: Mapping[str, str] = field(default_factory=dict)
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     words: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+    is_closed: bool = False
+
+    def has(self, name: str) -> bool:
+        """Whether this is one of the fields."""
+        known = (self.texts, self.flags, self.lists, self.choices, self.words, self.others)
+        return any(name in names for names in known)
 
 
 _NAMES = {"displayName": NAME_LENGTH, "title": NAME_LENGTH, "email": EMAIL_LENGTH}
 _ABOUT_GROUP = {"description": TEXT_LENGTH, "email": EMAIL_LENGTH}
-_STATUS = Shape(flags=frozenset({"removed"}))
-_ROLES = Shape(lists={"roles": ROLE_PREFIX}, needed=frozenset({"roles"}))
+_STATUS = Shape(
+    flags=frozenset({"removed"}), others=frozenset({"lifecycleStage", "lifecycleLastUpdated"}), is_closed=True
+)
+_ROLES = Shape(lists={"roles": ROLE_PREFIX}, needed=frozenset({"roles"}), is_closed=True)
 
 SHAPES: Mapping[tuple[str, str], Shape] = MappingProxyType(
     {
@@ -64,23 +80,38 @@ SHAPES: Mapping[tuple[str, str], Shape] = MappingProxyType(
             texts={**_NAMES, "fullName": NAME_LENGTH}, needed=frozenset({"active"}), flags=frozenset({"active"})
         ),
         (USER, documents.USER_EDITABLE): Shape(texts={**_NAMES, "aboutMe": TEXT_LENGTH}),
-        (USER, documents.USER_STATUS): Shape(texts={"status": NAME_LENGTH}, needed=frozenset({"status"})),
+        (USER, documents.USER_STATUS): Shape(
+            texts={"status": NAME_LENGTH},
+            needed=frozenset({"status"}),
+            others=frozenset({"lastModified"}),
+            is_closed=True,
+        ),
         (USER, documents.STATUS): _STATUS,
-        (USER, documents.EXTERNAL_GROUPS): Shape(lists={"groups": GROUP_PREFIX}, needed=frozenset({"groups"})),
+        (USER, documents.EXTERNAL_GROUPS): Shape(
+            lists={"groups": GROUP_PREFIX}, needed=frozenset({"groups"}), is_closed=True
+        ),
         (USER, documents.NATIVE_GROUPS): Shape(
-            lists={"nativeGroups": GROUP_PREFIX}, needed=frozenset({"nativeGroups"})
+            lists={"nativeGroups": GROUP_PREFIX}, needed=frozenset({"nativeGroups"}), is_closed=True
         ),
         (USER, documents.ROLES): _ROLES,
-        (USER, documents.SUB_TYPES): Shape(words=frozenset({"typeNames"}), needed=frozenset({"typeNames"})),
+        (USER, documents.SUB_TYPES): Shape(
+            words=frozenset({"typeNames"}), needed=frozenset({"typeNames"}), is_closed=True
+        ),
         (GROUP, documents.GROUP_INFO): Shape(texts={"displayName": NAME_LENGTH, **_ABOUT_GROUP}),
         (GROUP, documents.GROUP_EDITABLE): Shape(texts=_ABOUT_GROUP),
         (GROUP, documents.STATUS): _STATUS,
-        (GROUP, documents.ORIGIN): Shape(choices={"type": ("NATIVE", "EXTERNAL")}, needed=frozenset({"type"})),
+        (GROUP, documents.ORIGIN): Shape(
+            choices={"type": ("NATIVE", "EXTERNAL")},
+            needed=frozenset({"type"}),
+            others=frozenset({"externalType"}),
+            is_closed=True,
+        ),
         (GROUP, documents.ROLES): _ROLES,
         (ROLE, documents.ROLE_INFO): Shape(
             texts={"name": NAME_LENGTH, "description": TEXT_LENGTH},
             needed=frozenset({"name"}),
             flags=frozenset({"editable"}),
+            is_closed=True,
         ),
         (ROLE, documents.STATUS): _STATUS,
         (POLICY, POLICY_INFO): Shape(),
@@ -112,7 +143,10 @@ def _check(checks: Checks, change: AspectChange) -> None:
     if not _is_storable(document):
         checks.add("text.unstorable", "", "A text holds no NUL and no half of a surrogate pair, a number is finite.")
         return
-    _check_fields(checks, SHAPES[change.entity_type, change.name], document)
+    shape = SHAPES[change.entity_type, change.name]
+    if shape.is_closed and not change.keeps_unknown:
+        _check_names(checks, shape, document)
+    _check_fields(checks, shape, document)
     if (change.entity_type, change.name) == (POLICY, POLICY_INFO):
         _check_policy(checks, change)
     if change.name == documents.STATUS and change.entity_type in (ROLE, POLICY) and document.get("removed"):
@@ -129,6 +163,12 @@ def _check_urn(checks: Checks, change: AspectChange) -> None:
         checks.identifier(change.urn.removeprefix(prefix), "/urn")
     elif not is_storable(change.urn):
         checks.add("text.unstorable", "/urn", "A text holds no NUL and no half of a surrogate pair.")
+
+
+def _check_names(checks: Checks, shape: Shape, document: Mapping[str, Any]) -> None:
+    for name in document:
+        if not shape.has(name):
+            checks.add("field.unknown", f"/{escape(name)}", f"There is no field {quote(name)} here.")
 
 
 def _check_fields(checks: Checks, shape: Shape, document: Mapping[str, Any]) -> None:

@@ -42,7 +42,9 @@ def access(urn):
 
 
 def put(urn, aspect, document):
-    proposals.apply(proposals=[Proposal(urn, aspect, json.dumps(document))], by=authority.SYSTEM, door=DOOR)
+    """Store a document as an earlier release may have kept it."""
+    proposal = Proposal(urn, aspect, json.dumps(document), keeps_unknown=True)
+    proposals.apply(proposals=[proposal], by=authority.SYSTEM, door=DOOR)
 
 
 def said(urn, aspect):

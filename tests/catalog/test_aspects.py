@@ -184,8 +184,8 @@ def test_of_a_key_that_comes_twice_the_last_counts_everywhere() -> None:
 
 
 def test_unknown_fields_and_foreign_aspects_pass() -> None:
-    for aspect in ("ownership", "somethingNew"):
-        document = {"owners": [], "future": {"a": [1, 2.5, None]}}
+    for aspect in ("datasetProperties", "roleProperties", "somethingNew"):
+        document = {"name": "x", "future": {"a": [1, 2.5, None]}}
         assert register.read(aspect, json.dumps(document)) == (document, [])
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from policies import authority, queries
 from policies.models import Policy, User
-from policies.services import groups, people
+from policies.services import aspects, groups, people
+from policies.services.aspects import AspectChange
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal, written
 
 pytestmark = pytest.mark.django_db
@@ -152,8 +153,11 @@ def test_runs_are_not_kept_and_none_is_undone(root):
 def test_references_to_a_group_are_its_memberships(root):
     eng = groups.create(identifier="eng", name="Eng", by=authority.SYSTEM, door=DOOR).urn
     jo = people.create(username="jo", by=authority.SYSTEM, door=DOOR).urn
+    # A field that an earlier release kept does not stand in the way of taking something away.
+    stored = {"groups": [eng, "urn:li:corpGroup:other"], "kept": 1}
+    change = AspectChange(jo, "corpuser", "groupMembership", stored, keeps_unknown=True)
+    aspects.apply(changes=[change], by=authority.SYSTEM, door=DOOR)
     root.write(
-        proposal(jo, "groupMembership", {"groups": [eng, "urn:li:corpGroup:other"], "kept": 1}),
         proposal(DATASET, "ownership", {"owners": [{"owner": eng}, {"owner": jo}]}),
         proposal("urn:li:role:r", "actors", {"groups": [{"group": eng}]}),
     )

@@ -29,18 +29,18 @@ def stored(caller, urn, aspect):
 
 
 def test_a_patch_changes_what_is_stored(root):
-    root.write(proposal(DATASET, "ownership", {"owners": [AL], "kept": {"x": 1}}))
+    root.write(proposal(DATASET, "ownership", {"owners": [AL], "ownerTypes": {"x": 1}}))
     assert root.write(patch(DATASET, "ownership", ADD_JO)).json() == {"value": DATASET}
-    assert stored(root, DATASET, "ownership") == {"owners": [AL, JO], "kept": {"x": 1}}
+    assert stored(root, DATASET, "ownership") == {"owners": [AL, JO], "ownerTypes": {"x": 1}}
     assert root.aspect(DATASET, "ownership", 1).json()["aspect"]["com.linkedin.common.Ownership"]["owners"] == [AL]
 
 
 def test_a_patch_that_changes_nothing_makes_no_version(root):
-    root.write(proposal(DATASET, "ownership", '{"owners": [ ],  "n": 1.50}'))
+    root.write(proposal(DATASET, "ownership", '{"owners": [ ],  "ownerTypes": 1.50}'))
     remove = [{"op": "remove", "path": "/owners/urn:li:corpuser:jo"}]
     for _ in range(2):
         assert root.write(patch(DATASET, "ownership", remove)).status_code == 200
-    assert '{"owners": [ ],  "n": 1.50}' in root.entity(DATASET).content.decode()
+    assert '{"owners": [ ],  "ownerTypes": 1.50}' in root.entity(DATASET).content.decode()
     assert root.aspect(DATASET, "ownership", 1).status_code == 404
 
 

@@ -307,15 +307,6 @@ def test_a_write_of_a_policy_names_the_version_and_others_do_not(root):
     assert root.aspect(urn, "dataHubPolicyInfo").status_code == 404
 
 
-def test_a_policy_that_could_be_read_wider_than_it_is_written_is_refused(root):
-    urn = "urn:li:dataHubPolicy:x"
-    info = {"displayName": "x", "type": "METADATA", "state": "ACTIVE", "privileges": [], "actors": {"everyone": True}}
-    answer = root.write(proposal(urn, "dataHubPolicyInfo", info))
-    assert answer.status_code == 400
-    assert "/proposal/aspect/value/actors/everyone" in answer.json()["message"]
-    assert root.entity(urn).status_code == 404
-
-
 def test_the_key_of_a_policy_is_not_deleted_half(root):
     one = proposal("urn:li:dataHubPolicy:7", "dataHubPolicyKey", changeType="DELETE")
     for answer in (root.write(one), root.write(one, proposal(DATASET, "madeUp", {}))):

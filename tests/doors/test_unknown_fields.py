@@ -260,3 +260,61 @@ def test_an_object_can_be_sent_back_as_it_was_read(root, kept):
     shown = root.get(API).json()
     assert shown["lints"] == []
     assert root.client.put(API, json.dumps(shown), content_type="application/json").status_code == 200
+
+
+GROUP = "urn:li:corpGroup:g"
+ROLE = "urn:li:dataHubRole:Reader"
+EXTERNAL = "urn:li:role:warehouse"
+OWNER = {"owner": JO, "type": "DATAOWNER"}
+STAMP = {"time": 0, "actor": JO}
+
+#: Documents that give something to people, whole as DataHub's schema has them, and where a field may not be unknown.
+GIVING = [
+    (JO, "roleMembership", {"roles": [ROLE]}, [""]),
+    (GROUP, "roleMembership", {"roles": [ROLE]}, [""]),
+    (JO, "groupMembership", {"groups": [GROUP]}, [""]),
+    (JO, "nativeGroupMembership", {"nativeGroups": [GROUP]}, [""]),
+    (JO, "corpUserStatus", {"status": "ACTIVE", "lastModified": STAMP}, [""]),
+    (JO, "status", {"removed": False, "lifecycleStage": "x", "lifecycleLastUpdated": STAMP}, [""]),
+    (JO, "subTypes", {"typeNames": []}, [""]),
+    (GROUP, "origin", {"type": "NATIVE", "externalType": "x"}, [""]),
+    ("urn:li:dataHubRole:r", "dataHubRoleInfo", {"name": "R", "description": "", "editable": True}, [""]),
+    (EXTERNAL, "actors", {"users": [{"user": JO}], "groups": [{"group": GROUP}]}, ["", "/users/0", "/groups/0"]),
+    (DATASET, "access", {"roles": [{"urn": EXTERNAL}]}, ["", "/roles/0"]),
+    (
+        DATASET,
+        "ownership",
+        {
+            "owners": [{**OWNER, "typeUrn": "urn:li:ownershipType:x", "source": {"type": "MANUAL"}, "attribution": {}}],
+            "ownerTypes": {},
+            "lastModified": STAMP,
+        },
+        ["", "/owners/0"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("urn", "aspect", "whole", "places"), GIVING, ids=lambda value: str(value)[:30])
+def test_what_gives_something_to_people_has_no_unknown_fields(root, urn, aspect, whole, places):
+    """A date after which somebody holds a role no more must not be taken for a role that is held for ever."""
+    assert root.write(proposal(JO, "corpUserInfo", {"active": True, "since": 5})).status_code == 200
+    for place in places:
+        sent = copy.deepcopy(whole)
+        target = sent
+        for step in place.split("/")[1:]:
+            target = target[int(step)] if isinstance(target, list) else target[step]
+        target["validTo"] = 1
+        answer = root.write(proposal(urn, aspect, sent))
+        assert answer.status_code == 400, place
+        assert f"/proposal/aspect/value{place}/validTo" in answer.json()["message"]
+    found = root.entity(urn)
+    assert found.status_code == 404 or aspect not in found.json()["aspects"]
+    assert root.write(proposal(urn, aspect, whole)).status_code == 200
+    assert root.entity(urn).json()["aspects"][aspect]["value"] == whole
+
+
+def test_a_patch_brings_no_unknown_field_into_a_membership(root):
+    root.write(proposal(JO, "roleMembership", {"roles": []}))
+    patch = [{"op": "add", "path": "/roles", "value": [ROLE]}, {"op": "add", "path": "/validTo", "value": 1}]
+    assert root.write(proposal(JO, "roleMembership", patch, changeType="PATCH")).status_code == 400
+    assert root.entity(JO).json()["aspects"]["roleMembership"]["value"] == {"roles": []}

@@ -9,7 +9,8 @@ from django.db import connection
 
 from policies import authority, store
 from policies.models import Policy, PolicyEvent, PolicyVersion
-from policies.services import policies
+from policies.services import aspects, policies
+from policies.services.aspects import AspectChange
 from policies.services.policies import Draft
 
 pytestmark = pytest.mark.django_db
@@ -53,3 +54,21 @@ def test_those_in_force_become_inactive_and_their_history_says_so(monkeypatch):
     assert (event.before["state"], event.after["document"]) == ("ACTIVE", row.document)
     assert {one.origin.policy for one in store.current().statements} >= {sound}
     assert denying not in {one.origin.policy for one in store.current().statements}
+
+
+def test_those_who_hold_a_role_by_a_document_with_such_a_field_are_named(caplog):
+    noting = import_module("policies.migrations.0011_memberships_with_unknown_fields")
+    roles: dict[str, list[str]] = {"roles": []}
+    changes = [
+        AspectChange("urn:li:corpuser:jo", "corpuser", "roleMembership", {**roles, "validTo": 1}, keeps_unknown=True),
+        AspectChange("urn:li:corpGroup:g", "corpGroup", "roleMembership", {**roles, "until": 1}, keeps_unknown=True),
+        AspectChange("urn:li:corpuser:al", "corpuser", "roleMembership", {**roles}),
+    ]
+    aspects.apply(changes=changes, by=authority.SYSTEM, door="test")
+    caplog.clear()
+    noting.name_holders(apps, SimpleNamespace(connection=connection))
+    found = [(record.urn, record.aspect, record.fields) for record in caplog.records]
+    assert found == [
+        ("urn:li:corpuser:jo", "roleMembership", ["validTo"]),
+        ("urn:li:corpGroup:g", "roleMembership", ["until"]),
+    ]

@@ -46,7 +46,7 @@ def _list_processes() -> list[int]:
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
-def _find_parent(number: int) -> int:
+def find_parent(number: int) -> int:
     """Return who started a process; 0 for one that has ended."""
     try:
         return int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
@@ -92,7 +92,7 @@ class Server:
         """Return the number of its process, and of those that this one started."""
         assert self._process
         parent = self._process.pid
-        return [parent, *(number for number in _list_processes() if _find_parent(number) == parent)]
+        return [parent, *(number for number in _list_processes() if find_parent(number) == parent)]
 
     def end(self, sign: signal.Signals) -> None:
         """Return once the signal has ended it; by force when it takes too long."""

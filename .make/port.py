@@ -6,7 +6,7 @@ import socket
 import sys
 
 
-def complaint(port: str, host: str) -> str | None:
+def complaint(port: str, host: str = "127.0.0.1") -> str | None:
     """Why the port will not do, or None when it is free.
 
     Asked without SO_REUSEPORT, so that a server that lets others share its port makes it taken as well.

@@ -34,6 +34,7 @@ ONCE = [
     "tests/journeys/test_make_run.py",
     "tests/site/test_fresh_facts.py",
     "tests/site/test_processes.py",
+    "tests/site/test_report_worker.py",
     "tests/site/test_serving.py",
 ]
 CLIENT_TESTS = ["python", "-m", "pytest", "-m", "clients", "tests/clients"]

@@ -448,6 +448,9 @@ REPORTS_KEPT = env.whole("REPORTS_KEPT", default=60, minimum=1)
 # Each that runs is a Java program that takes every core it finds.
 REPORTS_AT_ONCE = env.whole("REPORTS_AT_ONCE", default=1, minimum=1)
 REPORT_MINUTES = env.whole("REPORT_MINUTES", default=120, minimum=1)
+# How long the worker that makes a report may give no sign of life before another one makes it.
+REPORT_LEASE_SECONDS = env.whole("REPORT_LEASE_SECONDS", default=30, minimum=1)
+WATCH_REPORTS_EVERY_SECONDS = max(REPORT_LEASE_SECONDS / 3, 1.0)
 REPORTS_NIGHTLY_HOUR = env.whole("REPORTS_NIGHTLY_HOUR", default=2)
 SPARK_MASTER = env.text("SPARK_MASTER")
 # The program spark-submit, where jobs have to be started by it, and what else it is given.
@@ -458,7 +461,11 @@ GRANTS_EXPORTS = env.text("GRANTS_EXPORTS")
 # The file that holds the assertions about access; without one they are written on their page.
 ASSERTIONS_FILE = env.text("ASSERTIONS_FILE")
 CELERY_BEAT_SCHEDULE |= {
-    "watch-reports": {"task": "catalog.watch_reports", "schedule": 60, "options": {"expires": 60}},
+    "watch-reports": {
+        "task": "catalog.watch_reports",
+        "schedule": WATCH_REPORTS_EVERY_SECONDS,
+        "options": {"expires": WATCH_REPORTS_EVERY_SECONDS},
+    },
     "nightly-reports": {
         "task": "catalog.run_nightly_reports",
         "schedule": crontab(hour=REPORTS_NIGHTLY_HOUR % 24, minute=0),

@@ -36,14 +36,14 @@ def run_report(report_id: str, **_: Any) -> str:
 
 @shared_task(name="catalog.watch_reports", ignore_result=True)
 def watch_reports(**_: Any) -> int:
-    """Fail the reports whose worker is gone, and send again what waits: a message may have been lost.
+    """Queue the reports whose worker is gone once more, and send again what waits: a message may have been lost.
 
-    Returns how many failed.
+    Returns how many workers were gone.
     """
-    failed = runs.expire()
+    gone = runs.expire()
     for report_id in runs.waiting():
         run_report.apply_async((str(report_id),), expires=REPEATED_SECONDS)
-    return failed
+    return gone
 
 
 @shared_task(name="catalog.run_nightly_reports", ignore_result=True)

@@ -62,7 +62,7 @@ def ready(
     found = running(kind, by=by, **parameters)
     target = folder / str(found.pk)
     write(KINDS[kind], tables or {}, target)
-    results.load(found, KINDS[kind], target, told=lambda _: None)
+    results.load(found, KINDS[kind], target, tell=lambda _: None)
     end(found, summary or {})
     return found
 

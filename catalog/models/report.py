@@ -18,7 +18,7 @@ class Report(models.Model):
     `stage`, `done` and `total` say how far a run is (`total` 0: not known); `log` is the end of what the run said,
     `problem` the one sentence that says why it failed. `policy_version` and `as_of` are those of the snapshot it was
     made from. `summary` holds the headline numbers and the series of charts. `seen_at` moves while somebody works on
-    it.
+    it; `attempts` says how many workers began it, since one that ends in the middle is followed by another.
     """
 
     class Status(models.TextChoices):
@@ -46,6 +46,7 @@ class Report(models.Model):
     requested_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField(default=timezone.now)
+    attempts = models.PositiveSmallIntegerField(default=0)
     finished_at = models.DateTimeField(null=True, blank=True)
     policy_version = models.PositiveBigIntegerField(null=True, blank=True)
     as_of = models.DateTimeField(null=True, blank=True)

@@ -35,21 +35,35 @@ def make(report_id: UUID, *, at_once: int | None = None) -> Report.Status:
     report = runs.claim(report_id, at_once=at_once)
     if report is None:
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
-    folder = runs.folder_of(report_id)
+    attempt = runs.attempt_folder_of(report)
     try:
         with runs.kept_alive(report):
-            _made(report, folder)
+            _made(report, attempt)
     except (_Stopped, JobCancelled):
-        runs.drop_rows(report_id)
+        pass
     except Exception as error:  # noqa: BLE001 - whatever goes wrong in it, the row must not say RUNNING for ever
         said = error.log if isinstance(error, JobFailed) else None
         runs.fail(report, problem=_problem(report, error), log=said)
+    if not runs.is_mine(report):
+        # This worker was taken for gone, and another one makes the report.
+        shutil.rmtree(attempt, ignore_errors=True)
+        return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
     report.refresh_from_db()
-    if report.status != Report.Status.READY:
-        shutil.rmtree(folder, ignore_errors=True)
-    elif not KINDS[report.kind].keeps_snapshot:
-        shutil.rmtree(folder / "input")
+    if report.status == Report.Status.READY:
+        _keep(report, attempt)
+    else:
+        runs.drop_rows(report_id)
+        shutil.rmtree(runs.folder_of(report_id), ignore_errors=True)
     return Report.Status(report.status)
+
+
+def _keep(report: Report, attempt: Path) -> None:
+    """Leave of the files of a run what is read later, and nothing of attempts before."""
+    folder = runs.folder_of(report.pk)
+    for name in ("output", "input") if KINDS[report.kind].keeps_snapshot else ("output",):
+        (attempt / name).rename(folder / name)
+    for old in folder.glob("attempt-*"):
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _made(report: Report, folder: Path) -> None:
@@ -81,7 +95,7 @@ def _loaded(report: Report, kind: Kind, target: Path, said: str) -> None:
     summary = results.summary(target)
     stage = "Loading the results"
     _go_on(runs.tell(report, stage=stage, total=total, log=said))
-    results.load(report, kind, target, told=lambda done: _go_on(runs.tell(report, stage=stage, done=done, total=total)))
+    results.load(report, kind, target, tell=lambda done: _go_on(runs.tell(report, stage=stage, done=done, total=total)))
     with transaction.atomic():
         kind.after_load(report)
         _go_on(runs.ready(report, summary=summary, log=said))

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from django.db import connection
+from django.db import connection, transaction
 
 from catalog.models import Report, ReportRow
 from catalog.models.report import KEY_LENGTH
@@ -53,18 +53,20 @@ def count(kind: Kind, folder: Path) -> int:
     return sum(min(_rows_of(table, folder), table.limit or 2**63) for table in kind.tables)
 
 
-def load(report: Report, kind: Kind, folder: Path, *, told: Callable[[int], object]) -> int:
-    """Store the rows of every table and return how many; `told` takes their number after each batch.
+def load(report: Report, kind: Kind, folder: Path, *, tell: Callable[[int], object]) -> int:
+    """Store the rows of every table and return how many; `tell` takes their number with each batch.
 
-    Raises Unreadable when a file is corrupt, or what the database raises.
+    What `tell` raises takes its batch back, so whoever may not go on any more stores nothing. Raises Unreadable when a
+    file is corrupt, or what the database raises.
     """
     total = 0
     number = Report._meta.pk.get_db_prep_value(report.pk, connection)
     for table in kind.tables:
         for batch in batches(table, folder):
-            rows.store(ReportRow, _COLUMNS, ((number, *row) for row in _stored(table, batch)))
             total += batch.num_rows
-            told(total)
+            with transaction.atomic():
+                tell(total)
+                rows.store(ReportRow, _COLUMNS, ((number, *row) for row in _stored(table, batch)))
     return total
 
 

@@ -144,10 +144,10 @@ def test_reports_wait_their_turn_and_each_end_sends_for_the_next(settings: Any, 
     first, second = (runs.queue(kind=kind, parameters={"wanted": "well"}, by=SYSTEM.urn) for kind in (KIND, other))
     assert first is not None
     assert second is not None
-    assert runs.claim(first.pk, at_once=1) is not None
+    assert (first := runs.claim(first.pk, at_once=1)) is not None
     assert tasks.run_report(str(second.pk)) == Report.Status.QUEUED
     assert sent == []
-    assert runs.claim(second.pk, at_once=2) is not None
+    assert (second := runs.claim(second.pk, at_once=2)) is not None
     assert runs.fail(second, problem="Ended.")
     third = runs.queue(kind=other, parameters={"wanted": "well"}, by=SYSTEM.urn)
     assert third is not None
@@ -173,21 +173,72 @@ def test_every_problem_of_parameters_at_once():
     assert not Report.objects.exists()
 
 
-def test_a_run_whose_worker_is_gone_fails_and_lets_the_next_one_in():
+def lose_worker(report: Report) -> Report:
+    """Let a worker begin a run, load a part of it and end; return the run as that worker knows it."""
+    begun = runs.claim(report.pk)
+    assert begun is not None
+    ReportRow.objects.create(report=begun, table="things", position=0, key="half", values=[])
+    runs.attempt_folder_of(begun).mkdir(parents=True)
+    Report.objects.filter(pk=begun.pk).update(seen_at=timezone.now() - 2 * runs.lease())
+    return begun
+
+
+def test_a_run_whose_worker_is_gone_is_made_again(monkeypatch: pytest.MonkeyPatch):
     good = made()
-    lost = reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
-    assert runs.claim(lost.pk) is not None
-    ReportRow.objects.create(report=lost, table="things", position=0, key="half", values=[])
-    silent = timezone.now() - 2 * runs.SILENT_AT_MOST
-    Report.objects.filter(pk=lost.pk).update(seen_at=silent)
+    queued = reports.request(kind="things", parameters={"wanted": "well"}, by=SYSTEM, is_queued=False)
+    Report.objects.filter(pk=queued.pk).update(requested_at=timezone.now() - 2 * runs.lease())
+    lost = lose_worker(queued)
+    sent: list[tuple[str, ...]] = []
+    monkeypatch.setattr(tasks.run_report, "apply_async", lambda args, **_: sent.append(args))
     assert tasks.watch_reports() == 1
-    lost.refresh_from_db()
-    assert lost.status == FAILED
-    assert lost.problem.startswith("The worker that made this report ended")
-    assert not lost.rows.exists()
-    assert not runs.tell(lost, stage="still here"), "who comes back learns that it is over"
-    assert made().status == READY
+    assert sent == [(str(queued.pk),)]
+    queued.refresh_from_db()
+    assert queued.status == Report.Status.QUEUED
+    assert queued.stage.startswith("The worker that made this report ended")
+    assert not queued.rows.exists()
     assert good.rows.count() == 2
+    assert not runs.tell(lost, stage="still here"), "who comes back learns that it is over"
+    assert not runs.fail(lost, problem="Too late.")
+    assert not runs.is_mine(lost)
+
+    assert making.make(queued.pk) == READY
+    queued.refresh_from_db()
+    assert (queued.attempts, queued.problem, queued.rows.count()) == (2, "", 2)
+    assert [one.name for one in runs.folder_of(queued.pk).iterdir()] == ["output"]
+    assert not runs.ready(lost, summary={}, log="too late")
+    assert not runs.fail(lost, problem="Too late.")
+
+
+def test_a_run_whose_second_worker_is_gone_too_fails_and_lets_the_next_one_in():
+    queued = reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
+    lose_worker(queued)
+    assert runs.expire() == 1
+    lost = lose_worker(queued)
+    assert runs.expire() == 1
+    queued.refresh_from_db()
+    assert queued.status == FAILED
+    assert queued.problem.startswith("The worker that made this report ended before it was finished, and so did")
+    assert not queued.rows.exists()
+    assert not runs.tell(lost, stage="still here")
+    assert made().status == READY
+
+
+def test_a_worker_that_was_taken_for_gone_leaves_alone_what_another_one_makes(monkeypatch: pytest.MonkeyPatch):
+    queued = reports.request(kind="things", parameters={"wanted": "well"}, by=SYSTEM, is_queued=False)
+    load = results.load
+
+    def stall(report: Report, *args: Any, **kwargs: Any) -> int:
+        if report.attempts == 1:
+            Report.objects.filter(pk=report.pk).update(seen_at=timezone.now() - 2 * runs.lease())
+            assert runs.expire() == 1
+            assert making.make(report.pk) == READY
+        return load(report, *args, **kwargs)
+
+    monkeypatch.setattr(results, "load", stall)
+    assert making.make(queued.pk) == READY
+    queued.refresh_from_db()
+    assert (queued.status, queued.attempts, queued.rows.count()) == (READY, 2, 2)
+    assert [one.name for one in runs.folder_of(queued.pk).iterdir()] == ["output"]
 
 
 def test_old_runs_are_forgotten(settings: Any):

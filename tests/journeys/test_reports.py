@@ -43,7 +43,7 @@ def row(person, entities):
 def work_on(found, folder):
     """Do what a worker does with a run that it claimed."""
     finished.write(KINDS[KIND], {TABLE: [row(OTTO, 3), row(DATAHUB, 20)]}, folder)
-    results.load(found, KINDS[KIND], folder, told=lambda _: None)
+    results.load(found, KINDS[KIND], folder, tell=lambda _: None)
     finished.end(found, SUMMARY)
 
 

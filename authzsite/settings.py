@@ -302,6 +302,12 @@ SOCIALACCOUNT_ADAPTER = "policies.web.signing.Adapter"
 # Access: the switches keep the names of their sources, and the doors pass their values to the engine
 
 AUTH_POLICIES_ENABLED = env.flag("AUTH_POLICIES_ENABLED", default=True)
+# Whether `manage.py bootstrap` leaves all users two platform privileges. Only a trial that nobody else can reach begins
+# with the policy of DataHub's guide, which gives them every one.
+IS_TRIAL = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3" and all(
+    is_loopback(host.strip("[]")) for host in (BIND_ADDRESS, *ALLOWED_HOSTS)
+)
+BOOTSTRAP_RESTRICTED = env.flag("BOOTSTRAP_RESTRICTED", default=not IS_TRIAL)
 BOUNDED_DELEGATION = env.flag("BOUNDED_DELEGATION", default=True)
 REST_API_AUTHORIZATION = env.agreed_flag(("REST_API_AUTHORIZATION", "REST_API_AUTHORIZATION_ENABLED"), default=True)
 VIEW_AUTHORIZATION_ENABLED = env.flag("VIEW_AUTHORIZATION_ENABLED", default=False)

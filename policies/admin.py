@@ -189,9 +189,9 @@ class PolicyAdmin(ReadOnly):
         """Switch all that can be changed in one act, and say which cannot."""
         listed = list(rows)
         for row in listed:
-            if not row.is_editable:
+            if row.is_state_fixed:
                 messages.error(request, f"{row}: {row.name} cannot be changed.")
-        urns = [row.urn for row in listed if row.is_editable]
+        urns = [row.urn for row in listed if not row.is_state_fixed]
         if not urns:
             return
         try:

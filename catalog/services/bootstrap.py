@@ -22,7 +22,7 @@ _FIXTURE = Path(__file__).resolve().parents[2] / "policies" / "fixtures" / "owne
 
 
 def ownership_types(*, by: Actor) -> None:
-    """Write the ownership types of this release; what else their documents say stays, and equal ones are not touched.
+    """Write the ownership types of this release; what else their documents say stays, and what people wrote.
 
     A hook of `manage.py bootstrap` (settings.BOOTSTRAP_HOOKS), part of its transaction.
     """
@@ -32,6 +32,9 @@ def ownership_types(*, by: Actor) -> None:
     found: list[Proposal] = []
     for entry in entries:
         aspect = stored.get(entry["urn"], {}).get(INFO)
+        if aspect is not None and aspect.created_by != by.urn:
+            # Somebody here has edited it.
+            continue
         before: dict[str, Any] = {} if aspect is None else aspect.value
         if all(before.get(key) == value for key, value in entry["info"].items()):
             continue

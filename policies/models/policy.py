@@ -15,7 +15,8 @@ class Policy(models.Model):
 
     `document` is the truth; `name`, `description`, `type` and `state` of a DataHub policy are derived from it. A
     Datazone document has neither description nor state, so those stand here. `version` counts this policy's own edits
-    from 1. A system policy cannot be deleted; one that is not editable cannot be changed.
+    from 1. A system policy cannot be deleted. The text of one that is not editable cannot be changed; its state can,
+    unless it is a system policy.
     """
 
     class Family(models.TextChoices):
@@ -68,6 +69,11 @@ class Policy(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_state_fixed(self) -> bool:
+        """Whether nobody may switch the policy on or off."""
+        return self.is_system and not self.is_editable
 
 
 class PolicyFacet(models.Model):

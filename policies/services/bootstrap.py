@@ -1,7 +1,8 @@
 """What every installation starts with: roles, the root user and the policies they need. Running it again is harmless.
 
-Policies that are not editable are rewritten to what this release ships; editable ones are made when absent and then
-left alone (rules/datahub.md b). Policies of root and Admin hold every privilege of the registry, so they grow with it.
+Policies that are not editable are rewritten to what this release ships, but for their state; editable ones are made
+when absent and then left alone (rules/datahub.md b). What people switched off or deleted stays so. Policies of root and
+Admin hold every privilege of the registry, so they grow with it.
 """
 
 import json
@@ -15,7 +16,8 @@ from django.utils.module_loading import import_string
 
 from policies import authority
 from policies.engine.families import vocabulary
-from policies.models import Policy, PolicyVersion, Role, User, documents
+from policies.engine.model import SYSTEM_ACTOR
+from policies.models import Policy, PolicyEvent, PolicyVersion, Role, User, Verb, documents
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.services import aspects, policies, roles
@@ -41,8 +43,8 @@ def run(*, is_restricted: bool = False) -> Done:
     """Bring the installation to its first state, all or nothing, and say what that took.
 
     `is_restricted` leaves everybody, of the platform privileges, the two that DataHub's own code grants: it rewrites
-    the shipped policy for all users as long as nobody has edited it. Hooks of other apps (settings.BOOTSTRAP_HOOKS,
-    dotted paths) are called with `by` and are part of it.
+    the shipped policy for all users as long as nobody but the product has written it. Hooks of other apps
+    (settings.BOOTSTRAP_HOOKS, dotted paths) are called with `by` and are part of it.
     """
     done = Done()
     with transaction.atomic():
@@ -116,19 +118,29 @@ def _write_policy(entry: dict[str, Any], done: Done, *, is_restricted: bool) -> 
     if is_restricted and "restricted_privileges" in entry:
         wanted = document | {"privileges": entry["restricted_privileges"]}
     if stored is None:
-        policies.create(
-            urn=urn,
-            draft=_draft(entry, wanted),
-            is_system=urn in SYSTEM_POLICIES,
-            by=authority.SYSTEM,
-            door=DOOR,
-        )
-        done.created.append(urn)
+        if not _is_deleted_by_people(urn):
+            policies.create(
+                urn=urn,
+                draft=_draft(entry, wanted),
+                is_system=urn in SYSTEM_POLICIES,
+                by=authority.SYSTEM,
+                door=DOOR,
+            )
+            done.created.append(urn)
         return
-    is_ours = not stored.is_editable or (wanted is not document and stored.document == document)
-    if is_ours and stored.document != wanted:
+    if not stored.is_editable and not stored.is_system:
+        # What it says is ours; whether it is in force is for the people here to say.
+        wanted = {**wanted, "state": stored.state}
+    elif stored.is_editable and not (stored.document == document and stored.updated_by == SYSTEM_ACTOR):
+        return
+    if stored.document != wanted and (not stored.is_editable or wanted is not document):
         policies.update(urn=urn, draft=_draft(entry, wanted), by=authority.SYSTEM, door=DOOR)
         done.rewritten.append(urn)
+
+
+def _is_deleted_by_people(urn: str) -> bool:
+    last = PolicyEvent.objects.filter(policy_urn=urn).order_by("-id").first()
+    return last is not None and last.verb == Verb.DELETED and last.by != SYSTEM_ACTOR
 
 
 def _fixture(name: str) -> Any:

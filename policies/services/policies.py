@@ -89,8 +89,9 @@ def update(
 ) -> Written:
     """Replace a policy's document.
 
-    Raises NotFound, Forbidden (also when the policy is not editable), Invalid with every problem, Conflict when nobody
-    could manage policies afterwards, or Stale when `if_version` is given and the policy has another version by now.
+    Raises NotFound, Forbidden (also when more than the state of a policy changes that is not editable), Invalid with
+    every problem, Conflict when nobody could manage policies afterwards, or Stale when `if_version` is given and the
+    policy has another version by now.
     """
     authority.require(by=by, any_of=MANAGE)
     columns = _columns(draft)
@@ -98,7 +99,7 @@ def update(
         policy_version = PolicyVersion.bump()
         _check_bound(draft)
         policy = queries.policy(urn=urn)
-        _check_changing(policy, by=by, if_version=if_version)
+        _check_changing(policy, columns, by=by, if_version=if_version)
         before = {urn: policy_rows.snapshot_of(policy)}
         with lockout.guarded(policy=policy, by=by):
             _change(policy, family=draft.family, columns=columns)
@@ -132,7 +133,7 @@ def write_many(*, writes: Sequence[Write], by: Actor, door: str, verb: Verb = Ve
             elif policy is None:
                 raise NotFound(f"There is no policy {one.urn!r}.")
             else:
-                _check_changing(policy, by=by, if_version=one.version)
+                _check_changing(policy, columns, by=by, if_version=one.version)
                 before[policy.urn] = policy_rows.snapshot_of(policy)
                 _change(policy, family=one.draft.family, columns=columns)
                 changed.append(policy)
@@ -207,14 +208,13 @@ def draft_of_version(event: PolicyEvent) -> Draft:
 def delete(*, urn: str, by: Actor, door: str, if_version: int | None = None) -> int:
     """Remove a policy and return the version of all policies that this made.
 
-    Raises NotFound, Stale, Forbidden (a policy that is not editable, and a system policy, stay), or Conflict when
-    nobody could manage policies afterwards.
+    Raises NotFound, Stale, Forbidden (a system policy stays), or Conflict when nobody could manage policies afterwards.
     """
     authority.require(by=by, any_of=MANAGE)
     with transaction.atomic():
         policy_version = PolicyVersion.bump()
         policy = queries.policy(urn=urn)
-        _check_changing(policy, by=by, if_version=if_version)
+        _check_version(policy, if_version=if_version)
         if policy.is_system:
             raise Forbidden((), f"{policy.name} is a system policy and cannot be deleted.")
         before = {urn: policy_rows.snapshot_of(policy)}
@@ -278,9 +278,25 @@ def put_in_state(policy: Policy, state: str) -> Draft:
     return Draft(policy.family, document, state=state, description=policy.description, keeps_unknown=keeps_unknown)
 
 
-def _check_changing(policy: Policy, *, by: Actor, if_version: int | None) -> None:
-    if not policy.is_editable and by.urn != SYSTEM_ACTOR:
+def is_switched(policy: Policy, columns: Mapping[str, Any]) -> bool:
+    """Whether checked columns are those of the policy but for its state, and the state is one that may be changed.
+
+    The text of a policy that is not editable stays, but nobody makes a grant that nobody can end: only system policies
+    keep their state, too (rules/datahub.md a.12).
+    """
+    if policy.is_state_fixed or columns["state"] not in (Policy.State.ACTIVE, Policy.State.INACTIVE):
+        return False
+    now = {**policy.document, "state": columns["state"]} if "state" in policy.document else policy.document
+    return bool(columns["document"] == now and columns["description"] == policy.description)
+
+
+def _check_changing(policy: Policy, columns: Mapping[str, Any], *, by: Actor, if_version: int | None) -> None:
+    if not policy.is_editable and by.urn != SYSTEM_ACTOR and not is_switched(policy, columns):
         raise Forbidden((), f"{policy.name} cannot be changed.")
+    _check_version(policy, if_version=if_version)
+
+
+def _check_version(policy: Policy, *, if_version: int | None) -> None:
     if if_version is not None and policy.version != if_version:
         raise Stale(f"{policy.name} is at version {policy.version} now, not {if_version}.")
 

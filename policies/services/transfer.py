@@ -273,7 +273,14 @@ class _Reading:
         is_same = _is_alike(stored, draft) and (stored.state, stored.description) == (state, description)
         if stored.family != draft.family:
             self._note(place, [Problem("family.fixed", "/family", "A policy keeps its family.")])
-        elif not is_same and not stored.is_editable and by.urn != SYSTEM_ACTOR:
+        elif (
+            not is_same
+            and not stored.is_editable
+            and by.urn != SYSTEM_ACTOR
+            and not policies.is_switched(
+                stored, {"document": draft.document, "state": state, "description": description}
+            )
+        ):
             self._note(place, [Problem("policy.fixed", "/urn", f"{stored.name} cannot be changed.")])
         beside = Draft(draft.family, draft.document, state, None if "description" in columns else description)
         return Planned(urn, columns["name"], beside, stored.version, is_same=is_same)

@@ -39,7 +39,16 @@ def test_bootstrap_writes_them_and_running_it_again_changes_nothing():
     assert list(Aspect.objects.order_by("pk").values_list("pk", "document", "version")) == before
 
 
-def test_what_somebody_changed_comes_back_and_what_they_added_stays():
+def test_what_somebody_here_wrote_stays(holding):
+    bootstrap.ownership_types(by=authority.SYSTEM)
+    changed = {**info(), "name": "Techie"}
+    proposal = Proposal(URN, "ownershipTypeInfo", json.dumps(changed))
+    proposals.apply(proposals=[proposal], by=holding("EDIT_ENTITY"), door="test")
+    bootstrap.ownership_types(by=authority.SYSTEM)
+    assert info() == changed
+
+
+def test_what_an_earlier_release_wrote_comes_back_and_what_was_added_stays():
     bootstrap.ownership_types(by=authority.SYSTEM)
     first = info()
     changed = {**first, "name": "Techie", "colour": "red"}

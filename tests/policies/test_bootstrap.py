@@ -115,6 +115,53 @@ def test_restricted_does_not_touch_what_somebody_edited():
     assert privileges(EVERYBODY) > SHIPPED_PRIVILEGES
 
 
+def test_restricted_does_not_touch_what_somebody_opened_again(holding):
+    """The text is the shipped one, but it is there because somebody here restored it."""
+    bootstrap.run(is_restricted=True)
+    by = holding("MANAGE_POLICIES")
+    opened = bootstrap.shipped(next(one for one in bootstrap._fixture("boot_policies") if one["urn"] == EVERYBODY))
+    policies.update(urn=EVERYBODY, draft=policies.Draft("datahub", opened), by=by, door="test")
+    assert bootstrap.run(is_restricted=True).rewritten == []
+    assert privileges(EVERYBODY) > SHIPPED_PRIVILEGES
+
+
+def test_what_people_switched_off_or_deleted_stays_so(holding):
+    bootstrap.run()
+    by = holding("MANAGE_POLICIES")
+    prefix = "urn:li:dataHubPolicy:"
+    off, gone = (f"{prefix}editor-metadata-policy", f"{prefix}editor-platform-policy"), f"{prefix}view-entity-page-all"
+    for urn in off:
+        policies.set_state(urn=urn, state="INACTIVE", by=by, door="test")
+    edit(off[0], privileges=[])
+    fixed = f"{prefix}reader-platform-policy"
+    for urn in (gone, fixed):
+        policies.delete(urn=urn, by=by, door="test")
+    done = bootstrap.run(is_restricted=False)
+    assert (done.created, done.rewritten) == ([], [off[0]])
+    assert set(Policy.objects.filter(urn__in=off).values_list("state", flat=True)) == {"INACTIVE"}
+    assert privileges(off[0])
+    assert not Policy.objects.filter(urn__in=[gone, fixed]).exists()
+
+
+@pytest.mark.parametrize(
+    ("is_default", "words", "is_restricted"),
+    [(True, [], True), (False, [], False), (True, ["--open"], False), (False, ["--restricted"], True)],
+)
+def test_the_command_follows_the_installation_unless_it_is_told_otherwise(settings, is_default, words, is_restricted):
+    settings.BOOTSTRAP_RESTRICTED = is_default
+    out = StringIO()
+    call_command("bootstrap", *words, stdout=out)
+    assert (privileges(EVERYBODY) == SHIPPED_PRIVILEGES) is is_restricted
+    assert ("Everybody who can sign in holds every platform privilege" in out.getvalue()) is not is_restricted
+
+
+def test_open_does_not_widen_what_is_restricted(settings):
+    settings.BOOTSTRAP_RESTRICTED = True
+    call_command("bootstrap", stdout=StringIO())
+    call_command("bootstrap", "--open", stdout=StringIO())
+    assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
+
+
 def test_the_password_comes_from_the_setting_while_it_is_the_shipped_one(settings):
     bootstrap.run()
     settings.AUTHZ_ROOT_PASSWORD = "something else entirely"
@@ -135,9 +182,12 @@ def test_the_root_users_own_edits_stay():
 def test_what_nobody_may_do_to_it(holding):
     bootstrap.run()
     by = holding("MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS")
-    for suffix in ("0", "1", "admin-platform-policy"):
+    for suffix in ("0", "1", "datazone-admin"):
         with pytest.raises(Forbidden):
             policies.delete(urn=f"urn:li:dataHubPolicy:{suffix}", by=by, door="test")
+    for suffix in ("0", "1"):
+        with pytest.raises(Forbidden):
+            policies.set_state(urn=f"urn:li:dataHubPolicy:{suffix}", state="INACTIVE", by=by, door="test")
     with pytest.raises((Forbidden, Conflict)):
         roles.delete(urn="urn:li:dataHubRole:Admin", by=by, door="test")
     with pytest.raises(Forbidden):
@@ -154,7 +204,7 @@ def test_hooks_of_other_apps_are_part_of_it(settings):
 def test_the_command_says_what_it_did():
     out = StringIO()
     call_command("bootstrap", "--restricted", stdout=out)
-    call_command("bootstrap", stdout=out)
+    call_command("bootstrap", "--open", stdout=out)
     assert out.getvalue().splitlines() == ["21 made, 0 rewritten.", "0 made, 0 rewritten."]
     assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
 

@@ -80,3 +80,9 @@ def test_the_commands_name_what_there_is() -> None:
     assert settings.WSGI_APPLICATION.replace(".application", ":application") in serving.list_arguments("::", 1, ())
     assert "-A authzsite worker" in SERVICES["worker"]["command"]
     assert "-A authzsite beat" in SERVICES["beat"]["command"]
+
+
+@pytest.mark.parametrize("name", ["setup", *OURS])
+def test_an_installation_is_restricted_unless_it_is_told_otherwise_by_name(name: str) -> None:
+    assert SERVICES[name]["environment"]["BOOTSTRAP_RESTRICTED"] == "${BOOTSTRAP_RESTRICTED:-true}"
+    assert "--open" not in str(SERVICES[name].get("command"))

@@ -85,3 +85,22 @@ def test_the_secret_key_is_made_once_and_kept_from_others(tmp_path):
     assert first == second
     assert len(first.strip()) >= 50
     assert (tmp_path / "secret_key").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_restricted"),
+    [
+        ({}, False),
+        ({"GRANIAN_HOST": "::1", "ALLOWED_HOSTS": "localhost, [::1]"}, False),
+        ({"DATABASE_URL": "postgres://u@127.0.0.1/d"}, True),
+        ({"GRANIAN_HOST": "0.0.0.0"}, True),
+        ({"ALLOWED_HOSTS": "localhost, authz.example"}, True),
+        ({"ALLOWED_HOSTS": "*"}, True),
+        ({"BOOTSTRAP_RESTRICTED": "true"}, True),
+        ({"DATABASE_URL": "postgres://u@127.0.0.1/d", "BOOTSTRAP_RESTRICTED": "false"}, False),
+    ],
+)
+def test_only_a_trial_on_this_machine_begins_with_every_privilege_for_everybody(tmp_path, variables, is_restricted):
+    code = "from django.conf import settings; print(settings.BOOTSTRAP_RESTRICTED)"
+    shown = manage("shell", "-v", "0", "-c", code, folder=tmp_path, **variables)
+    assert shown.stdout.strip().splitlines()[-1] == str(is_restricted), shown.stderr

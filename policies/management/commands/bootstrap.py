@@ -2,25 +2,44 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from policies import queries
 from policies.services import bootstrap
 
 
 class Command(BaseCommand):
-    """Says how much was made and rewritten."""
+    """Says how much was made and rewritten, and whether everybody who can sign in is an administrator."""
 
     help = "Make the roles, the root user and the default policies, and bring those that cannot be edited up to date."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Read --restricted."""
-        parser.add_argument(
+        """Read --restricted and --open."""
+        choice = parser.add_mutually_exclusive_group()
+        choice.add_argument(
             "--restricted",
             action="store_true",
-            help="leave all users two platform privileges instead of every one, while that policy is as shipped",
+            default=None,
+            help="leave all users two platform privileges instead of every one, while that policy is as shipped; "
+            "what happens without a word where BOOTSTRAP_RESTRICTED is true, the database is PostgreSQL, or the site "
+            "answers to other addresses than those of this machine",
+        )
+        choice.add_argument(
+            "--open",
+            action="store_false",
+            dest="restricted",
+            default=None,
+            help="give all users every platform privilege, as the policies guide of DataHub says; what is restricted "
+            "already stays restricted",
         )
 
-    def handle(self, *_: Any, restricted: bool, **__: Any) -> None:
+    def handle(self, *_: Any, restricted: bool | None, **__: Any) -> None:
         """Run the bootstrap."""
-        done = bootstrap.run(is_restricted=restricted)
+        done = bootstrap.run(is_restricted=settings.BOOTSTRAP_RESTRICTED if restricted is None else restricted)
         self.stdout.write(f"{len(done.created)} made, {len(done.rewritten)} rewritten.")
+        if queries.is_open_to_everybody():
+            self.stdout.write(
+                "Everybody who can sign in holds every platform privilege, Manage Policies included: the default for a "
+                "trial on this machine. `manage.py bootstrap --restricted` changes that."
+            )

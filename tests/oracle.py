@@ -101,6 +101,19 @@ def granted_privileges(world, policies, actor, resource=None, resource_type=None
     return granted
 
 
+def obstacles(world, policies, actor, resource=None, resource_type=None):
+    """Why each stored policy does not apply, as "name: reason" in order (a.8); the first reason that is true counts."""
+    found = []
+    for identifier, document in policies:
+        if document.get("state") != "ACTIVE":
+            found.append(f"{identifier}: inactive")
+        elif not resource_matches(world, document, resource, resource_type, actor):
+            found.append(f"{identifier}: resource")
+        elif not actor_matches(world, document, actor, resource):
+            found.append(f"{identifier}: actor")
+    return sorted(found)
+
+
 def who(world, policies, privilege, resource=None, resource_type=None):
     """Whom stored policies name for the privilege on the resource (a.8). Groups and roles are not expanded.
 

@@ -13,6 +13,14 @@ _POLICY = "urn:li:dataHubPolicy:"
 _CALLER = "caller-of-the-tables"
 _PATHS = {"granted": "/api/v1/granted-privileges", "who": "/api/v1/who", "what": "/api/v1/what"}
 
+_DETAILS = """query($input: GetGrantedPrivilegesInput!) {
+    getGrantedPrivileges(input: $input) {privileges evaluationDetails {policyName reason}}}"""
+_OBSTACLES = {
+    "The policy is not active.": "inactive",
+    "The resource does not match.": "resource",
+    "The actor does not match.": "actor",
+}
+
 
 def by_http(world: World, questions: Sequence[Asked], _request: pytest.FixtureRequest) -> list[dict[str, Cell]]:
     """Store the world and ask as a service that may check everybody's access."""
@@ -28,7 +36,8 @@ def _client(world: World) -> Any:
     from tests import stored
 
     caller = f"urn:li:corpuser:{_CALLER}"
-    may_check = document(type="PLATFORM", privileges=["CHECK_ACCESS"], actors={"users": [caller]})
+    privileges = ["CHECK_ACCESS", "MANAGE_POLICIES"]
+    may_check = document(displayName="may-check", type="PLATFORM", privileges=privileges, actors={"users": [caller]})
     guarded = world.having([*world.policies, ("may-check", may_check)])
     guarded.raw = world.raw | {"users": [*world.raw["users"], caller]}
     store.drop()
@@ -41,9 +50,21 @@ def _client(world: World) -> Any:
 
 
 def _ask(client: Any, asked: Asked) -> dict[str, Any]:
+    if asked.kind == "details":
+        return _ask_for_details(client, asked)
     answer = client.post(_PATHS.get(asked.kind, "/api/v1/authorize"), _question(asked), format="json")
     assert answer.status_code == 200, answer.content
     found: dict[str, Any] = answer.json()
+    return found
+
+
+def _ask_for_details(client: Any, asked: Asked) -> dict[str, Any]:
+    """Ask DataHub's own question, which is the only one that is told why policies do not apply."""
+    spec = {"resourceType": "OTHER", "resourceUrn": asked.resource} if asked.resource else None
+    sought = {"actorUrn": asked.actor, "resourceSpec": spec, "includeEvaluationDetails": True}
+    answer = client.post("/api/graphql", {"query": _DETAILS, "variables": {"input": sought}}, format="json").json()
+    assert "errors" not in answer, answer
+    found: dict[str, Any] = answer["data"]["getGrantedPrivileges"]
     return found
 
 
@@ -71,6 +92,9 @@ def _question(asked: Asked) -> dict[str, Any]:
 
 
 def _read(asked: Asked, found: dict[str, Any]) -> dict[str, Cell]:
+    if asked.kind == "details":
+        told = {one["policyName"]: _OBSTACLES[one["reason"]] for one in found["evaluationDetails"]}
+        return {"obstacles": sorted(f"{name}: {reason}" for name, reason in told.items() if name != "may-check")}
     if asked.kind == "granted":
         return {"privileges": found["privileges"]}
     if asked.kind == "who":

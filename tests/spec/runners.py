@@ -51,6 +51,8 @@ def _oracle_answer(world: World, asked: Asked) -> dict[str, Cell]:
         case "granted":
             granted = oracle.granted_privileges(raw, policies, asked.actor, asked.resource, asked.type)
             return {"privileges": granted}
+        case "details":
+            return {"obstacles": oracle.obstacles(raw, policies, asked.actor, asked.resource, asked.type)}
         case "who":
             named = oracle.who(raw, policies, asked.privilege, asked.resource, asked.type)
             return {key.replace("_", " "): value for key, value in named.items()}

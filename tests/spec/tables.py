@@ -25,7 +25,14 @@ from tests.worlds import World, boot_policies, document, urn, urns
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _QUESTION_COLUMNS = {"actor", "privilege", "any of", "operation", "resource", "sub-resources", "related", "type"}
-_LISTS = {"because": None, "privileges": None, "users": "user", "groups": "group", "roles": "role", "entities": "urn"}
+_LISTS = {
+    "because": None,
+    "privileges": None,
+    "users": "user",
+    "groups": "group",
+    "roles": "role",
+    "entities": "urn",
+} | {"obstacles": None}
 _FLAGS = {"all users", "all groups"}
 
 Cell = str | bool | list[str]
@@ -33,7 +40,7 @@ Cell = str | bool | list[str]
 
 @dataclass(frozen=True)
 class Asked:
-    """One question. `kind` is authorize, any_of, operation, granted, who or what."""
+    """One question. `kind` is authorize, any_of, operation, granted, details, who or what."""
 
     kind: str
     actor: str = ""
@@ -181,7 +188,12 @@ def _alternatives(cell: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _kind(row: dict[str, str]) -> str:
-    for column, kind in (("privileges", "granted"), ("entities", "what"), ("all users", "who")):
+    for column, kind in (
+        ("privileges", "granted"),
+        ("entities", "what"),
+        ("all users", "who"),
+        ("obstacles", "details"),
+    ):
         if column in row:
             return kind
     return "any_of" if "any of" in row else "operation" if "operation" in row else "authorize"

@@ -10,9 +10,9 @@ from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
-from policies import authority, holdings, queries, reach
+from policies import applicability, authority, queries, reach
 from policies.authority import Ask, Asked
-from policies.engine.families import datahub, vocabulary
+from policies.engine.families import vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
@@ -61,7 +61,7 @@ _SWITCHES: Mapping[str, str] = {
 def get_granted_privileges(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, Any]:
     """Return the privileges somebody has on a resource, or on the platform.
 
-    About somebody else it needs CHECK_ACCESS or MANAGE_POLICIES; the policies behind them always MANAGE_POLICIES.
+    About somebody else it needs CHECK_ACCESS or MANAGE_POLICIES; which policies do not apply always MANAGE_POLICIES.
     """
     urn, by = checked(input["actorUrn"], "corpuser"), info.context.by
     if urn != by.urn:
@@ -120,13 +120,9 @@ def _asked(spec: Mapping[str, Any] | None) -> Asked | None:
 
 
 def _details(actor: Actor, asked: Asked | None) -> list[dict[str, str]]:
-    """Return each policy that gives the actor something here, with what it gives."""
-    given: dict[tuple[str, str], list[str]] = {}
-    for one in holdings.held(actor=actor, asked=asked).holdings:
-        if one.family == datahub.NAME:
-            for policy in one.policies:
-                given.setdefault(policy, []).append(one.privilege.name)
-    return [{"policyName": name, "reason": f"It gives {', '.join(names)}."} for (_, name), names in given.items()]
+    """Return each stored DataHub policy that does not apply, with the reason (rules/datahub.md a.8)."""
+    found = applicability.list_obstacles(actor=actor, asked=asked)
+    return [{"policyName": name, "reason": obstacle.value} for name, obstacle in found.items()]
 
 
 def _offered(privileges: Iterable[PrivilegeInfo]) -> list[dict[str, str]]:

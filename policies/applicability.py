@@ -1,0 +1,53 @@
+"""Which stored DataHub policies do not apply to an actor and a resource, and why not (rules/datahub.md a.8)."""
+
+from enum import StrEnum
+
+from policies import authority, queries, store
+from policies.authority import Asked
+from policies.engine.families import datahub
+from policies.engine.matching import Resource, resource_tokens
+from policies.engine.model import SYSTEM_ACTOR, Actor, Statement
+from policies.engine.provisos import failing
+
+
+class Obstacle(StrEnum):
+    """Why a policy does not apply, in the order in which DataHub looks; the first that is true is the reason.
+
+    The fourth reason of a.8, a sub-resource that is not allowed, cannot occur here: there are no sub-resources.
+    """
+
+    INACTIVE = "The policy is not active."
+    RESOURCE = "The resource does not match."
+    ACTOR = "The actor does not match."
+
+
+def list_obstacles(*, actor: Actor, asked: Asked | None) -> dict[str, Obstacle]:
+    """Return display name → obstacle of every stored DataHub policy that does not apply, whatever it gives.
+
+    By display name, as DataHub keeps them: of two policies with one name the later URN stays. Nothing stands in the way
+    of the system actor. Raises what `authority.answer` raises.
+    """
+    if actor.urn == SYSTEM_ACTOR:
+        return {}
+    snapshot = store.current()
+    statements = {one.origin.policy: one for one in snapshot.statements}
+    resource = None
+    if asked is not None:
+        privileges = frozenset[str]().union(*(one.privileges for one in statements.values()))
+        resource = authority.resource_for(asked=asked, snapshot=snapshot, privileges=privileges)
+    rows = queries.policies(family=datahub.NAME).values_list("urn", "name")
+    judged = ((name, _obstacle(statements.get(urn), actor, resource)) for urn, name in rows)
+    return {name: obstacle for name, obstacle in judged if obstacle is not None}
+
+
+def _obstacle(statement: Statement | None, actor: Actor, resource: Resource | None) -> Obstacle | None:
+    """Return what keeps a policy from applying; a policy without a statement in the snapshot is not in force."""
+    if statement is None:
+        return Obstacle.INACTIVE
+    lacking = failing(statement, actor, resource)
+    if not statement.resources.covers(resource) or any(one.is_about_resource for one in lacking):
+        return Obstacle.RESOURCE
+    is_named = not statement.actors.tokens.isdisjoint(
+        actor.tokens | resource_tokens(actor.urn, actor.holders, resource)
+    )
+    return Obstacle.ACTOR if lacking or not is_named else None

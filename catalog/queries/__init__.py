@@ -3,8 +3,9 @@
 from catalog.queries.coverage import covered, reached_by_any
 from catalog.queries.documents import StoredAspect, aspect, aspects, deprecated, documents, texts
 from catalog.queries.lists import contents, entities, get, members, parents, search, values_of, within
+from catalog.queries.naming import nameable_among
 from catalog.queries.related_many import related_many
-from catalog.queries.relationships import Related, concealed, related
+from catalog.queries.relationships import Related, related
 from catalog.queries.viewing import hidden, may_view, redacted, viewable
 
 __all__ = [
@@ -12,7 +13,6 @@ __all__ = [
     "StoredAspect",
     "aspect",
     "aspects",
-    "concealed",
     "contents",
     "covered",
     "deprecated",
@@ -22,6 +22,7 @@ __all__ = [
     "hidden",
     "may_view",
     "members",
+    "nameable_among",
     "parents",
     "reached_by_any",
     "redacted",

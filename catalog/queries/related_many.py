@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Collection
 
-from django.db.models import Count, F, Window
-from django.db.models.functions import DenseRank
+from django.db.models import Count, F, Value, Window
+from django.db.models.functions import Concat, DenseRank
 
-from catalog.queries.relationships import Page, Related, bonds, concealed
+from catalog.queries.naming import Nameable
+from catalog.queries.relationships import Page, Related, bonds
 from policies.engine.model import Actor
 from policies.models.fields import storable
 
@@ -20,18 +21,16 @@ def related_many(
     """
     totals: defaultdict[str, int] = defaultdict(int)
     found: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
-    for name, rows, near, far in bonds(urns=storable(urns), is_incoming=is_incoming):
-        if names and name not in names:
-            continue
-        plain = rows.order_by()
-        for urn, number in plain.values_list(near).annotate(number=Count(far, distinct=True)):
+    may_name = Nameable.to(by)
+    for bond in bonds(urns=storable(urns), is_incoming=is_incoming, names=names):
+        plain, near, far = bond.named(may_name), bond.near, bond.far
+        # No name holds a blank, so that each of these texts is one relationship.
+        each = Concat("relationship", Value(" "), far)
+        for urn, number in plain.values_list(near).annotate(number=Count(each, distinct=True)):
             totals[urn] += number
-        ranked = plain.annotate(rank=Window(DenseRank(), partition_by=F(near), order_by=F(far).asc()))
-        for urn, other in ranked.filter(rank__lte=start + count).values_list(near, far):
+        order = [F("relationship").asc(), F(far).asc()]
+        ranked = plain.annotate(rank=Window(DenseRank(), partition_by=F(near), order_by=order))
+        for urn, name, other in ranked.filter(rank__lte=start + count).values_list(near, "relationship", far):
             found[urn].add((name, other))
     pages = {urn: [Related(*one) for one in sorted(found[urn])[start : start + count]] for urn in urns}
-    hidden = concealed(urns={one.urn for page in pages.values() for one in page}, by=by)
-    return {
-        urn: Page(totals[urn], len(page), tuple(one for one in page if one.urn not in hidden))
-        for urn, page in pages.items()
-    }
+    return {urn: Page(totals[urn], tuple(page)) for urn, page in pages.items()}

@@ -94,6 +94,11 @@ def redacted(documents: Mapping[str, Any], *, by: Actor) -> dict[str, Any]:
     return {name: _without(document, concealed) for name, document in documents.items()}
 
 
+def listed_types(*, by: Actor) -> frozenset[str]:
+    """Return CDAP's types of which the caller views only what it could list; none where it may list everything."""
+    return frozenset() if not _listable(by) else (cdap_names.OWN_KINDS | {cdap_names.APPLICATION}) - _LISTED_OTHERWISE
+
+
 def _readable(by: Actor) -> Q | None:
     """Return the condition that an entity is of an open type or may be read; None: all of them may.
 

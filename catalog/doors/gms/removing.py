@@ -16,7 +16,7 @@ from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import PolicyVersion
 
-#: How many mentions are named; their number is always given.
+#: How many mentions are named; all that the caller may view are counted.
 SHOWN = 100
 
 #: What a client calls the link that an aspect makes.
@@ -54,20 +54,19 @@ def delete(request: HttpRequest, by: Actor) -> HttpResponse:
 def delete_references(request: HttpRequest, by: Actor) -> HttpResponse:
     """Take the mention of a URN out of the documents of others; `dryRun` only says which they are.
 
-    All are counted; named are those that the caller may view.
+    Named and counted are those that the caller may view.
     """
     body = bodies.read(request)
     urn = reading.readable(bodies.text(body, "urn"), by)
     dry_run = bodies.flag(body, "dryRun")
     found = deletes.references(urn=urn.text, by=by, door=DOOR, dry_run=dry_run, is_open=is_open(urn.type))
-    shown = found[:SHOWN]
-    hidden = queries.concealed(urns={one.urn for one in shown}, by=by)
+    seen = queries.nameable_among(urns={one.urn for one in found}, by=by)
+    shown = [one for one in found if one.urn in seen]
     related = [
         {"entity": one.urn, "relationship": _RELATIONSHIPS.get(one.aspect, ""), "aspect": one.aspect}
-        for one in shown
-        if one.urn not in hidden
+        for one in shown[:SHOWN]
     ]
-    return answers.value({"total": len(found), "relatedAspects": related})
+    return answers.value({"total": len(shown), "relatedAspects": related})
 
 
 def _delete_aspect(urn: urns.Urn, body: dict[str, object], by: Actor) -> HttpResponse:

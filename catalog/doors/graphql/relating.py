@@ -18,7 +18,7 @@ MOST = 200_000
 
 @interface.field("relationships")
 def relationships(node: Node, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a page of relationships, by name and URN; all are counted, named are those that the caller may view."""
+    """Return a page of relationships, by name and URN: those of what the caller may view."""
     here, direction = info.context, input["direction"]
     start, count = _number(input, "start", 0), min(_number(input, "count", LONGEST), LONGEST)
     names = frozenset(input["types"])
@@ -39,11 +39,11 @@ def relationships(node: Node, info: Info, *, input: Mapping[str, Any]) -> dict[s
         here.note([one.urn for page in found.values() for one in page.shown])
         return found
 
-    page = here.look_up(node.urn, what, load) or Page(0, 0, ())
+    page = here.look_up(node.urn, what, load) or Page(0, ())
     others = nodes.many([one.urn for one in page.shown], info)
     return {
         "start": start,
-        "count": page.rows,
+        "count": len(page.shown),
         "total": page.total,
         "relationships": [
             {"type": one.name, "direction": direction, "entity": other}

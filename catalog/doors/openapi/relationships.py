@@ -16,7 +16,7 @@ _DIRECTIONS = ("INCOMING", "OUTGOING")
 
 
 def relationships(request: HttpRequest, by: Actor) -> HttpResponse:
-    """Answer what an entity is related to. All are counted; named are those that the caller may view."""
+    """Answer what an entity is related to; what the caller may not view is neither named nor counted."""
     urn = readable(request.GET.get("urn", ""), by)
     direction = request.GET.get("direction", "").upper()
     if direction not in _DIRECTIONS:
@@ -33,5 +33,5 @@ def relationships(request: HttpRequest, by: Actor) -> HttpResponse:
     )
     entities = [{"relationshipType": one.name, "urn": one.urn} for one in page.shown]
     return answers.text(
-        answers.encoded({"start": start, "count": page.rows, "total": page.total, "entities": entities})
+        answers.encoded({"start": start, "count": len(page.shown), "total": page.total, "entities": entities})
     )

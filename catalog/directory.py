@@ -69,22 +69,19 @@ class OrmDirectory:
         self,
         *,
         coverage: Coverage,
+        viewer: Actor | None,
         text: str,
         types: Collection[str],
         start: int,
         limit: int,
         most: int,
     ) -> Portion:
-        """Return the entities that a coverage reaches, by name, from the start on, and how many there are up to a most.
-
-        What the viewer may not view is left out by the same statement.
-        """
-        rows = self._seen(queries.entities(coverage=coverage, text=text, types=types))
-        columns = rows.order_by("name", "urn").values_list("urn", "name", "type")[start : start + limit]
-        found = [Named(urn, name, type_) for urn, name, type_ in columns]
-        if len(found) < limit and (found or not start):
-            return Portion(found, start + len(found))
-        return Portion(found, rows.order_by()[:most].count())
+        """Return a part of what a coverage reaches and the viewer may view, and its length, counted up to a most."""
+        found = queries.reachable(coverage=coverage, text=text, types=types, viewer=viewer, most=most)
+        rows = [Named(row.urn, row.name, row.type) for row in found[start : start + limit]]
+        if len(rows) < limit and (rows or not start):
+            return Portion(rows, start + len(rows))
+        return Portion(rows, len(found))
 
     def deepest(self, *, type: str, limit: int) -> Sequence[Deep]:
         """Return the nodes of this type on the lowest levels of its tree, lowest first."""

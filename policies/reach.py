@@ -6,18 +6,30 @@ Both ask the same snapshot and facts as `authority`, so that the three questions
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from django.conf import settings
 
 from policies import authority, queries, store
-from policies.authority import Asked
+from policies.authority import Ask, Asked
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.matching import EVERYONE, IN_ANY_GROUP, ONESELF, Resource, owner_token
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement
+from policies.engine.requirements import alternatives
 from policies.engine.restrictions import RoleAllow, combine
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+
+#: Who may ask about others holds one of these.
+ABOUT_OTHERS = (("CHECK_ACCESS",), ("MANAGE_POLICIES",))
+
+
+class Scope(StrEnum):
+    """What a list of what somebody may use a privilege on leaves out: nothing, or what its reader may not view."""
+
+    ACTOR = "actor"
+    VIEWABLE = "viewable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,12 @@ class Granted:
 
     privileges: tuple[str, ...]
     version: int
+
+
+def scope_of(reader: Actor) -> Scope:
+    """Return the scope of such a list for a reader: whoever may ask about others is told everything."""
+    decision = authority.answer(actor=reader, ask=Ask(alternatives(ABOUT_OTHERS)))
+    return Scope.ACTOR if decision.is_allowed else Scope.VIEWABLE
 
 
 def who(*, privilege: str, asked: Asked | None, at_least: int = 0) -> Holders:

@@ -138,7 +138,7 @@ class OneEntity(Door):
         return Response(status=204)
 
 
-def rows_of(entities: Sequence[Entity]) -> list[dict[str, Any]]:
+def rows_of(entities: Sequence[Entity | queries.ReachedRow]) -> list[dict[str, Any]]:
     """Return entities as lists show them."""
     columns = ("urn", "type", "name", "object_id", "project", "parent")
     return [{column: getattr(entity, column) for column in columns} for entity in entities]

@@ -1,11 +1,12 @@
 """What may somebody use a privilege on? Filtered in the database, never row by row."""
 
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog import queries
 from catalog.api.entities import EntityRow, rows_of
-from policies import authority
+from policies import authority, reach
 from policies import queries as people
 from policies.api import fields
 from policies.api.ask import Asking
@@ -36,11 +37,15 @@ class What(Asking):
         "What may an actor use a privilege on?",
         body=WhatIn,
         query=Paged,
-        answer=page_of(EntityRow, "Reached"),
+        answer=page_of(EntityRow, "Reached", scope=serializers.ChoiceField([one.value for one in reach.Scope])),
         statuses=(503,),
     )
     def post(self, request: Request) -> Response:
-        """Return a page of entities. The page may be named in the query string, as `next` does, or in the body."""
+        """Return a page of entities, users, groups, roles and policies. A query string or the body names the page.
+
+        `scope` says whether it is everything the actor may use the privilege on, which whoever may ask about others is
+        told, or of that what the caller may view.
+        """
         self.asked()
         body = request.data
         in_path = {name: value for name, value in request.query_params.items() if name in ("page", "page_size")}
@@ -48,13 +53,19 @@ class What(Asking):
         who = sent.get("actor") or self.actor.urn
         if who != self.actor.urn:
             self.may_ask_about_others()
+        scope = reach.scope_of(self.actor)
         actor = self.actor if who == self.actor.urn else people.actor(urn=who)
         coverage = authority.visible(
             actor=actor, privilege=sent["privilege"], at_least=sent.get("at_least_version") or 0
         )
-        rows = queries.entities(
-            coverage=coverage, text=sent.get("query") or "", types=[sent["type"]] if sent.get("type") else []
+        found = queries.reachable(
+            coverage=coverage,
+            text=sent.get("query") or "",
+            types=[sent["type"]] if sent.get("type") else [],
+            viewer=None if scope is reach.Scope.ACTOR else self.actor,
+            most=COUNTED,
         )
-        answer = self.page(rows, rows_of, sent, most=COUNTED)
+        answer = self.page(found, rows_of, sent, most=COUNTED)
+        answer.data["scope"] = scope.value
         answer.data["policy_version"] = coverage.version
         return answer

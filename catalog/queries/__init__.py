@@ -4,11 +4,14 @@ from catalog.queries.coverage import covered, reached_by_any
 from catalog.queries.documents import StoredAspect, aspect, aspects, deprecated, documents, texts
 from catalog.queries.lists import contents, entities, get, members, parents, search, values_of, within
 from catalog.queries.naming import nameable_among
+from catalog.queries.reaching import Reachable, ReachedRow, reachable
 from catalog.queries.related_many import related_many
 from catalog.queries.relationships import Related, related
 from catalog.queries.viewing import hidden, may_view, redacted, viewable
 
 __all__ = [
+    "Reachable",
+    "ReachedRow",
     "Related",
     "StoredAspect",
     "aspect",
@@ -24,6 +27,7 @@ __all__ = [
     "members",
     "nameable_among",
     "parents",
+    "reachable",
     "reached_by_any",
     "redacted",
     "related",

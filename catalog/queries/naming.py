@@ -56,11 +56,11 @@ class Nameable:
             return found
         stored = Entity.objects.order_by()
         seen = viewing.viewable(stored, by=self.by)
-        is_open = ~Exists(stored.filter(urn=OuterRef(column))) & ~_of_types(column, self.closed)
-        found &= Exists(seen.filter(urn=OuterRef(column))) | is_open
+        is_open = Q(~Exists(stored.filter(urn=OuterRef(column)))) & ~_of_types(column, self.closed)
+        found &= Q(Exists(seen.filter(urn=OuterRef(column)))) | is_open
         end = StrIndex(OuterRef(column), Value(_END_OF_DATASET))
         dataset = Substr(OuterRef(column), len(_COLUMN) + 1, end - len(_COLUMN))
-        return found & (~_begins(column, [_COLUMN]) | Exists(seen.filter(urn=dataset)))
+        return found & (~_begins(column, [_COLUMN]) | Q(Exists(seen.filter(urn=dataset))))
 
 
 def nameable_among(*, urns: Collection[str], by: Actor) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection
 
-from django.db.models import Count, F, Value, Window
+from django.db.models import Count, F, TextField, Value, Window
 from django.db.models.functions import Concat, DenseRank
 
 from catalog.queries.naming import Nameable
@@ -25,7 +25,7 @@ def related_many(
     for bond in bonds(urns=storable(urns), is_incoming=is_incoming, names=names):
         plain, near, far = bond.named(may_name), bond.near, bond.far
         # No name holds a blank, so that each of these texts is one relationship.
-        each = Concat("relationship", Value(" "), far)
+        each = Concat("relationship", Value(" "), far, output_field=TextField())
         for urn, number in plain.values_list(near).annotate(number=Count(each, distinct=True)):
             totals[urn] += number
         order = [F("relationship").asc(), F(far).asc()]

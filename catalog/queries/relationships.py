@@ -78,7 +78,8 @@ class Bond:
     def named(self, may_name: Nameable) -> QuerySet[Any]:
         """Return the rows, without an order, whose other side may be named; each with its `relationship`."""
         condition = may_name.person(self.far) if self.is_of_people else may_name.condition(self.far)
-        return self.rows.order_by().filter(condition).annotate(relationship=self.name)
+        found: QuerySet[Any] = self.rows.order_by().filter(condition).annotate(relationship=self.name)
+        return found
 
 
 def related(*, urn: str, is_incoming: bool, names: Collection[str], start: int, count: int, by: Actor) -> Page:

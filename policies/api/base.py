@@ -123,8 +123,10 @@ def _count(rows: QuerySet[Any, Row] | Sequence[Row], most: int | None) -> int:
     return rows.count() if most is None else rows.order_by()[: most + 1].count()
 
 
-def page_of(item: type[serializers.Serializer[Any]], name: str) -> serializers.Serializer[Any]:
-    """Return the shape of a page of these items, for the document that describes the API."""
+def page_of(
+    item: type[serializers.Serializer[Any]], name: str, **more: serializers.Field[Any, Any, Any, Any]
+) -> serializers.Serializer[Any]:
+    """Return the shape of a page of these items, and further fields, for the document that describes the API."""
     shape: serializers.Serializer[Any] = type(
         f"{name}Page",
         (serializers.Serializer,),
@@ -133,6 +135,7 @@ def page_of(item: type[serializers.Serializer[Any]], name: str) -> serializers.S
             "next": serializers.URLField(allow_null=True),
             "previous": serializers.URLField(allow_null=True),
             "results": item(many=True),
+            **more,
         },
     )()
     return shape

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.settings import api_settings
 
-from policies import authority, recall
+from policies import authority, reach, recall
 from policies.api import fields, operations
 from policies.api.operations import Needed
 from policies.authority import Ask, Asked
@@ -20,7 +20,7 @@ from policies.errors import Invalid, PolicyAppError
 from policies.models.people import USER_PREFIX
 
 #: What asking about somebody else needs: a privilege of our own for services that enforce, or managing policies.
-OTHERS = (("CHECK_ACCESS",), ("MANAGE_POLICIES",))
+OTHERS = reach.ABOUT_OTHERS
 
 #: Where a problem of a whole object stands.
 WHOLE = api_settings.NON_FIELD_ERRORS_KEY

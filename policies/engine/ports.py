@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from policies.engine.matching import Resource
-from policies.engine.model import Coverage, Statement
+from policies.engine.model import Actor, Coverage, Statement
 
 
 class FacetSource(Protocol):
@@ -132,15 +132,17 @@ class Directory(Protocol):
         self,
         *,
         coverage: Coverage,
+        viewer: Actor | None,
         text: str,
         types: Collection[str],
         start: int,
         limit: int,
         most: int,
     ) -> Portion:
-        """Return the entities that a coverage reaches, by name, from the start on, and how many there are up to a most.
+        """Return what a coverage reaches, people and policies too, from the start on, and how long the list is.
 
-        `text` and `types` narrow them as a search does.
+        It is counted up to `most`, one more standing for all numbers above. `text` and `types` narrow it as a search
+        does; `viewer` (not the directory's own) leaves out what this actor may not view, None leaves out nothing.
         """
 
     def deepest(self, *, type: str, limit: int) -> Sequence[Deep]:

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from policies import authority
+from policies import authority, reach
 from policies.authority import Ask
 from policies.engine import families
 from policies.engine.families import vocabulary
@@ -22,7 +22,7 @@ from policies.web import groups, users
 from policies.web.forms import WhyForm
 
 #: Who may ask about others (api.md section 1).
-ABOUT_OTHERS = (("CHECK_ACCESS",), ("MANAGE_POLICIES",))
+ABOUT_OTHERS = reach.ABOUT_OTHERS
 
 _OTHERS_REFUSED = (
     "To ask about somebody else you need Check Access (CHECK_ACCESS) or Manage Policies (MANAGE_POLICIES)."

@@ -15,6 +15,9 @@ from policies.engine import families
 from policies.engine.model import Code
 from policies.guard import Guard, signed_in
 from policies.holdings import Holding
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.models.policy import POLICY_PREFIX
+from policies.models.roles import ROLE_PREFIX
 from policies.web import asking
 from policies.web.asking import ABOUT_OTHERS, Asker
 from policies.web.forms import WhyForm
@@ -51,7 +54,7 @@ def who(request: HttpRequest) -> HttpResponse:
 @never_cache
 @signed_in
 def what(request: HttpRequest) -> HttpResponse:
-    """Everything in the catalog that somebody may use a privilege on."""
+    """Everything that somebody may use a privilege on: in the catalog, people and policies."""
     form = WhatForm.asked(request.GET)
     return asking.page(request, route="why-what", form=form, template="why/what.html", answer=_what)
 
@@ -124,11 +127,12 @@ def _what(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     start = (number - 1) * _PAGE_SIZE
     found = authority.directory().covered(
         coverage=coverage,
+        viewer=None if asker.may_ask_about_others else asker.actor,
         text=data["q"],
         types=[data["type"]] if data["type"] else (),
         start=start,
         limit=_PAGE_SIZE,
-        most=MOST + 1,
+        most=MOST,
     )
     names = authority.names(urns={urn})
     answer = {
@@ -139,11 +143,21 @@ def _what(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
         "last": start + len(found.rows),
         "previous_url": asking.same(request, page=str(number - 1)) if number > 1 else "",
         "next_url": asking.same(request, page=str(number + 1)) if found.count > start + _PAGE_SIZE else "",
+        "is_everything": asker.may_ask_about_others,
         "is_off": not settings.AUTH_POLICIES_ENABLED,
         "version": coverage.version,
     }
-    rows = [{"named": named, "url": reverse("entity", args=[named.urn])} for named in found.rows]
+    hidden = authority.directory().hidden(urns=[named.urn for named in found.rows])
+    rows = [{"named": named, "url": "" if named.urn in hidden else _page_of(named.urn, asker)} for named in found.rows]
     return {"answer": answer, "rows": rows, "columns": [{"label": "Name"}, {"label": "Type"}]}
+
+
+def _page_of(urn: str, asker: Asker) -> str:
+    """Return the page of what somebody reaches, nothing where the reader may not open it."""
+    if urn.startswith(POLICY_PREFIX):
+        return asker.policy_url(urn)
+    is_holder = urn.startswith((USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX))
+    return asker.holder_url(urn) if is_holder else reverse("entity", args=[urn])
 
 
 def _whole(text: str | None) -> int:

@@ -7,7 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.api import what
-from tests.api.conftest import pointers_of, problem_of
+from policies import authority
+from policies.services import groups, roles
+from tests.api.conftest import DOOR, pointers_of, problem_of
 
 ENTITIES = "/api/v1/entities/"
 OBJECT = "507f1f77bcf86cd799439011"
@@ -122,7 +124,7 @@ def test_what_is_counted_so_far_and_paged_through_to_its_end(librarian, monkeypa
     """One more than the limit stands for every number above; nothing is left out of the pages."""
     register(librarian, "a", "b", "c", "d", "e")
     monkeypatch.setattr(what, "COUNTED", 2)
-    body = {"privilege": "EDIT_ENTITY", "page_size": 2}
+    body = {"privilege": "EDIT_ENTITY", "type": "dataset", "page_size": 2}
     found, address, counts = [], "/api/v1/what", set()
     while address:
         page = librarian.post(address, body).json()
@@ -138,12 +140,14 @@ def test_what(librarian, client_of, stored):
     register(librarian, "orders", "bills", "returns")
     body = {"privilege": "EDIT_ENTITY", "type": "dataset", "query": "bill"}
     assert [one["name"] for one in librarian.post("/api/v1/what", body).json()["results"]] == ["bills"]
-    pages = librarian.post("/api/v1/what", {"privilege": "EDIT_ENTITY", "page_size": 2}).json()
+    asked = {"privilege": "EDIT_ENTITY", "type": "dataset", "page_size": 2}
+    pages = librarian.post("/api/v1/what", asked).json()
     assert (pages["count"], len(pages["results"])) == (3, 2)
-    more = librarian.post(pages["next"], {"privilege": "EDIT_ENTITY", "page_size": 2}).json()
+    more = librarian.post(pages["next"], asked).json()
     assert (len(more["results"]), more["next"]) == (1, None)
-    assert client_of("jo").post("/api/v1/what", {"privilege": "EDIT_ENTITY"}).json()["count"] == 0
-    asked = {"privilege": "EDIT_ENTITY", "actor": "urn:li:corpuser:librarian"}
+    own = client_of("jo").post("/api/v1/what", {"privilege": "EDIT_ENTITY"}).json()
+    assert [one["urn"] for one in own["results"]] == ["urn:li:corpuser:jo"], "everybody edits itself (rules a.1)"
+    asked = {"privilege": "EDIT_ENTITY", "type": "dataset", "actor": "urn:li:corpuser:librarian"}
     problem_of(client_of("nosy").post("/api/v1/what", asked), 403)
     assert client_of("service", "CHECK_ACCESS").post("/api/v1/what", asked).json()["count"] == 3
     assert pointers_of(librarian.post("/api/v1/what", {"privilege": 1, "page": 0, "x": 1})) == {
@@ -151,6 +155,64 @@ def test_what(librarian, client_of, stored):
         ("min_value", "/page"),
         ("field.unknown", "/x"),
     }
+
+
+@pytest.mark.parametrize("kind", ["corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"])
+def test_what_has_people_and_policies(librarian, client_of, stored, kind):
+    """As the single question about each of them answers."""
+    groups.create(identifier="crew", name="Crew", by=authority.SYSTEM, door=DOOR)
+    roles.create(identifier="chief", name="Chief", by=authority.SYSTEM, door=DOOR)
+    service = client_of("service", "CHECK_ACCESS")
+    asked = {"privilege": "EDIT_ENTITY", "type": kind, "actor": "urn:li:corpuser:librarian"}
+    found = [one["urn"] for one in service.post("/api/v1/what", asked).json()["results"]]
+    assert found
+    assert all(urn.startswith(f"urn:li:{kind}:") for urn in found)
+    for urn in found:
+        question = {"actor": asked["actor"], "privilege": "EDIT_ENTITY", "resource": {"urn": urn}}
+        assert service.post("/api/v1/authorize", question).json()["decision"] == "ALLOW"
+    nobody = {**asked, "actor": "urn:li:corpuser:service", "privilege": "EDIT_ENTITY_TAGS"}
+    assert service.post("/api/v1/what", nobody).json()["count"] == 0
+
+
+def test_what_leaves_out_what_the_caller_may_not_view_unless_it_may_ask_about_others(
+    librarian, client_of, stored, settings
+):
+    first, _ = register(librarian, "orders", "bills")
+    jo, ada = client_of("jo"), client_of("ada", "CHECK_ACCESS")
+    everybody = {"allUsers": True}
+    stored("tags", privileges=["EDIT_ENTITY_TAGS"], actors=everybody)
+    shown = {"filter": {"criteria": [{"field": "URN", "values": [first]}]}}
+    stored("views", privileges=["VIEW_ENTITY_PAGE"], actors=everybody, resources=shown)
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    asked = {"privilege": "EDIT_ENTITY_TAGS", "type": "dataset"}
+    mine, theirs = jo.post("/api/v1/what", asked).json(), ada.post("/api/v1/what", asked).json()
+    assert (mine["scope"], mine["count"], [one["urn"] for one in mine["results"]]) == ("viewable", 1, [first])
+    assert (theirs["scope"], theirs["count"]) == ("actor", 2)
+    about = {"subject": {"type": "user", "id": "jo"}, "action": {"name": "EDIT_ENTITY_TAGS"}}
+    search = {**about, "resource": {"type": "dataset", "id": "-"}}
+    found = jo.post("/access/v1/search/resource", search, format="json").json()
+    assert (found["context"], found["page"]["total"], len(found["results"])) == ({"scope": "viewable"}, 1, 1)
+    found = ada.post("/access/v1/search/resource", search, format="json").json()
+    assert (found["context"], found["page"]["total"], len(found["results"])) == ({"scope": "actor"}, 2, 2)
+    people = {**asked, "type": "dataHubPolicy"}
+    assert jo.post("/api/v1/what", people).json()["count"] == 0, "policies are named to who may read policies"
+    assert ada.post("/api/v1/what", people).json()["count"] > 0
+
+
+@pytest.mark.parametrize("kind", ["corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"])
+def test_authzen_finds_people_and_policies(client_of, stored, kind):
+    groups.create(identifier="crew", name="Crew", by=authority.SYSTEM, door=DOOR)
+    roles.create(identifier="chief", name="Chief", by=authority.SYSTEM, door=DOOR)
+    stored("tags", privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True})
+    service = client_of("service", "CHECK_ACCESS")
+    about = {"subject": {"type": "user", "id": "service"}, "action": {"name": "EDIT_ENTITY_TAGS"}}
+    found = service.post("/access/v1/search/resource", {**about, "resource": {"type": kind}}, format="json").json()
+    assert found["results"]
+    assert found["page"]["total"] == len(found["results"])
+    for resource in found["results"]:
+        assert not resource["id"].startswith("urn:"), "the short id"
+        asked = {**about, "resource": resource}
+        assert service.post("/access/v1/evaluation", asked, format="json").json()["decision"] is True
 
 
 def test_a_type_that_is_not_the_entitys(librarian):

@@ -118,7 +118,10 @@ def test_under_view_authorization_nothing_hidden_is_listed_or_counted(browse, la
     hidden = browse("outsider").get("/why/what", question)
     assert (hidden.context["rows"], hidden.context["answer"]["count"]) == ([], "0")
     asking = browse("steward").get("/why/what", question)
-    assert asking.context["answer"]["count"] == "0", "asking about others is not viewing"
+    assert asking.context["answer"]["count"] == "42", "whoever may ask about others is told about the actor"
+    assert b"You may ask about others, so the list is complete" in asking.content
+    assert {row["url"] for row in asking.context["rows"]} == {""}, "pages that would be 404 are not linked"
+    assert b"only what you may view yourself" in hidden.content
     assert browse("root").get("/why/what", question).context["answer"]["count"] == "42"
 
 

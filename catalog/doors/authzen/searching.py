@@ -40,7 +40,10 @@ Find = Callable[[str, int], Sequence[str]]
 
 
 def resources(reader: Reader, by: Actor) -> Answer:
-    """Return the entities of a type on which the subject may do this. Raises Malformed and Forbidden."""
+    """Return the entities of a type on which the subject may do this. Raises Malformed and Forbidden.
+
+    `context.scope` says whether they are all of these, or of them what the caller may view.
+    """
     subject, action, resource = reader.subject(), reader.action(), reader.resource(is_sought=True)
     page = _checked(reader)
     urn = naming.actor(subject)
@@ -49,14 +52,12 @@ def resources(reader: Reader, by: Actor) -> Answer:
     actor = provisos.overridden(_actor(urn, by), {**subject.properties, **action.properties})
     kind = naming.type_of(resource)
     coverage = authority.visible(actor=actor, privilege=naming.privilege(action))
-    rows = queries.entities(coverage=coverage, types=[kind]).order_by("urn")
-
-    def find(after: str, count: int) -> Sequence[str]:
-        return list(rows.filter(urn__gt=after).values_list("urn", flat=True)[:count])
-
-    found, following = _found(find, page, reader.members)
+    scope = reach.scope_of(by)
+    viewer = None if scope is reach.Scope.ACTOR else by
+    rows = queries.reachable(coverage=coverage, types=[kind], viewer=viewer, most=_PAGE)
+    found, following = _found(rows.urns_after, page, reader.members)
     results = [{"type": resource.type, "id": naming.identifier(urn, kind)} for urn in found]
-    return _page(results, following, total=rows.count())
+    return {**_page(results, following, total=rows.total()), "context": {"scope": scope.value}}
 
 
 def subjects(reader: Reader, by: Actor) -> Answer:

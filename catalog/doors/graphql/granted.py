@@ -22,7 +22,7 @@ query = QueryType()
 authenticated = ObjectType("AuthenticatedUser")
 
 #: Who may ask about others, one of these; what policies say about everybody only the second may know.
-_OTHERS = (("CHECK_ACCESS",), ("MANAGE_POLICIES",))
+_OTHERS = reach.ABOUT_OTHERS
 _MANAGE = _OTHERS[1:]
 
 #: Switch of the pages → the platform privilege that opens what it shows.

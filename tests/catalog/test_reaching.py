@@ -1,0 +1,83 @@
+"""What somebody may use a privilege on holds a thing exactly when the single question about it allows.
+
+Entities of the catalog, users, groups, roles and policies alike, filtered in the database.
+"""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from catalog import queries
+from catalog.facets import OrmFacetSource
+from catalog.models import Entity
+from policies import authority
+from policies.engine.evaluate import decide
+from policies.engine.model import Question
+from policies.models import GroupProfile, Policy, Role, User
+from policies.services import policies, roles
+from tests.catalog.conftest import DOOR, undone
+from tests.catalog.generated import store
+from tests.strategies import ACTORS, GROUPS, PRIVILEGES, worlds
+from tests.worlds import document
+
+pytestmark = pytest.mark.django_db
+
+FIELDS = {
+    *("OWNER", "DOMAIN", "CONTAINER", "GLOSSARY", "TAG", "DATA_PLATFORM_INSTANCE", "GROUP_MEMBERSHIP", "ID"),
+    *("PROJECT", "PROPERTY.a", "PROPERTY.b"),
+}
+#: Conditions that reach people and policies by every column that their tables have.
+ABOUT_PEOPLE = [
+    [("TYPE", "EQUALS", ["corpGroup", "dataHubRole"])],
+    [("TYPE", "NOT_EQUALS", ["dataset", "corpuser"])],
+    [("TYPE", "STARTS_WITH", ["dataHub"])],
+    [("GROUP_MEMBERSHIP", "EQUALS", GROUPS[:1])],
+    [("GROUP_MEMBERSHIP", "NOT_EQUALS", GROUPS[:1]), ("TYPE", "EQUALS", ["corpuser"])],
+    [("URN", "STARTS_WITH", ["urn:li:dataHubPolicy:", "urn:li:corpGroup:"])],
+    [("TAG", "NOT_EQUALS", ["urn:li:tag:a"]), ("OWNER", "STARTS_WITH", ["urn:li:corp"])],
+    [],
+]
+
+
+def filtered(criteria):
+    return {
+        "filter": {"criteria": [{"field": one, "condition": how, "values": values} for one, how, values in criteria]}
+    }
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(worlds(), st.sampled_from(PRIVILEGES), st.lists(st.sampled_from(ABOUT_PEOPLE), max_size=2), st.data())
+def test_what_has_it_exactly_when_the_single_question_allows(world, privilege, about, data):
+    extra = [
+        (f"about-{place}", document(privileges=[privilege], actors={"allUsers": True}, resources=filtered(criteria)))
+        for place, criteria in enumerate(about)
+    ]
+    snapshot = world.having([*world.policies, *extra]).snapshot()
+    with undone():
+        store(world)
+        _add_roles_and_policies()
+        tables = (Entity, User, GroupProfile, Role, Policy)
+        known = {urn for table in tables for urn in table.objects.order_by().values_list("urn", flat=True)}
+        loaded = OrmFacetSource().load(urns=known, fields=FIELDS)
+        for who in ACTORS:
+            actor = world.actor(who)
+            found = queries.reachable(coverage=snapshot.coverage(actor, privilege), most=1000)
+            rows = found[0:1000]
+            allowed = {urn for urn in known if decide(snapshot, Question(actor, privilege, loaded[urn])).is_allowed}
+            assert sorted(row.urn for row in rows) == sorted(allowed)
+            assert len(found) == found.total() == len(allowed)
+            assert all(row.urn.startswith(f"urn:li:{row.type}:") for row in rows)
+            start, size = data.draw(st.integers(0, len(allowed) + 2)), data.draw(st.integers(1, 4))
+            assert found[start : start + size] == rows[start : start + size]
+            assert found.urns_after("urn:li:corpuser:", 1000) == sorted(
+                one for one in allowed if one > "urn:li:corpuser:"
+            )
+
+
+def _add_roles_and_policies() -> None:
+    for name in ("a", "b"):
+        roles.create(name=name, identifier=f"made-{name}", by=authority.SYSTEM, door=DOOR)
+    draft = policies.Draft("datahub", document(displayName="Stored", privileges=["EDIT_ENTITY"], actors={}))
+    policies.create(draft=draft, by=authority.SYSTEM, door=DOOR)

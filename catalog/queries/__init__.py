@@ -2,7 +2,7 @@
 
 from catalog.queries.coverage import covered, reached_by_any
 from catalog.queries.documents import StoredAspect, aspect, aspects, deprecated, documents, texts
-from catalog.queries.lists import contents, entities, get, members, parents, search, values_of, within
+from catalog.queries.lists import contents, entities, get, members, parents, search, stored, values_of, within
 from catalog.queries.naming import nameable_among
 from catalog.queries.reaching import Reachable, ReachedRow, reachable
 from catalog.queries.related_many import related_many
@@ -33,6 +33,7 @@ __all__ = [
     "related",
     "related_many",
     "search",
+    "stored",
     "texts",
     "values_of",
     "viewable",

@@ -74,6 +74,12 @@ def below(*, type: str, under: str, by: Actor) -> QuerySet[Entity]:
     return nodes.filter(Q(parent__isnull=True) | ~Q(parent__in=nodes.order_by().values("urn")))
 
 
+def without_parent(*, type: str, by: Actor) -> QuerySet[Entity]:
+    """Return the entities of a type that lie in nothing, by name."""
+    rows = Entity.objects.filter(type=type, is_removed=False, parent__isnull=True)
+    return viewable(rows, by=by).order_by("name", "urn")
+
+
 def trail(*, entity: Entity, by: Actor) -> list[Entity]:
     """Return what an entity lies in, outermost first, as far up as it may be viewed; two queries, and those of view."""
     if entity.parent is None:

@@ -2,7 +2,8 @@
 
 Every edit names what goes and what comes, so that entries the editor may not see, and fields nobody here knows, stay
 as they are. `seen` is the mark (`mark_of`) of the document that the editor had before their eyes: when it has moved on,
-nothing is written. Everything goes through `proposals`, like the writes of every other door.
+nothing is written. Programs have seen nothing (None): what they name goes and comes whatever else is there. Everything
+goes through `proposals`, like the writes of every other door.
 """
 
 import hashlib
@@ -15,12 +16,14 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from catalog import queries, urns
+from catalog import queries
+from catalog import urns as urns_room
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP, OwnerEntry
 from catalog.queries import StoredAspect
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
 from catalog.services.stamps import stamp
+from policies import queries as people
 from policies.engine.model import Actor
 from policies.errors import NotFound, Stale
 from policies.models import PolicyVersion
@@ -62,26 +65,34 @@ class Link:
 
 def mark_of(aspect: StoredAspect | None) -> str:
     """Return a mark that changes whenever the document does, '' for one that is not there."""
-    return "" if aspect is None else hashlib.sha256(aspect.document.encode()).hexdigest()[:32]
+    return _mark(None if aspect is None else aspect.document)
 
 
-def edit_tags(*, urn: str, add: Sequence[str], remove: Collection[str], seen: str, by: Actor, door: str) -> None:
+def edit_tags(
+    *, urns: Sequence[str], add: Sequence[str], remove: Collection[str], seen: str | None, by: Actor, door: str
+) -> None:
     """Add and remove tags. Raises NotFound, Stale, Invalid and Forbidden, as do all edits here."""
-    _edit_list(urn, "globalTags", ("tags", "tag"), add, remove, seen=seen, by=by, door=door)
+    _edit_list(urns, "globalTags", ("tags", "tag"), add, remove, seen=seen, by=by, door=door)
 
 
-def edit_terms(*, urn: str, add: Sequence[str], remove: Collection[str], seen: str, by: Actor, door: str) -> None:
+def edit_terms(
+    *, urns: Sequence[str], add: Sequence[str], remove: Collection[str], seen: str | None, by: Actor, door: str
+) -> None:
     """Apply and take back glossary terms."""
-    _edit_list(urn, "glossaryTerms", ("terms", "urn"), add, remove, seen=seen, by=by, door=door)
+    _edit_list(urns, "glossaryTerms", ("terms", "urn"), add, remove, seen=seen, by=by, door=door)
 
 
-def edit_roles(*, urn: str, add: Sequence[str], remove: Collection[str], seen: str, by: Actor, door: str) -> None:
+def edit_roles(
+    *, urns: Sequence[str], add: Sequence[str], remove: Collection[str], seen: str | None, by: Actor, door: str
+) -> None:
     """Name external roles through which the entity can be reached, and take them off."""
-    _edit_list(urn, "access", ("roles", "urn"), add, remove, seen=seen, by=by, door=door)
+    _edit_list(urns, "access", ("roles", "urn"), add, remove, seen=seen, by=by, door=door)
 
 
-def edit_domains(*, urn: str, add: Sequence[str], remove: Collection[str], seen: str, by: Actor, door: str) -> None:
-    """Put the entity into domains and take it out of them."""
+def edit_domains(
+    *, urns: Sequence[str], add: Sequence[str], remove: Collection[str], seen: str | None, by: Actor, door: str
+) -> None:
+    """Put the entities into domains and take them out of them."""
 
     def change(document: Document, _now: Document) -> None:
         associations = document.get("domainAssociations")
@@ -92,16 +103,50 @@ def edit_domains(*, urn: str, add: Sequence[str], remove: Collection[str], seen:
                 associations, lambda entry: entry["domain"], lambda one: {"domain": one}, add, remove
             )
 
-    _edit(urn, "domains", change, seen=seen, by=by, door=door)
+    _edit(urns, "domains", change, seen=seen, by=by, door=door)
 
 
-def edit_owners(*, urn: str, add: Sequence[Owner], remove: Collection[Owner], seen: str, by: Actor, door: str) -> None:
+def set_domain(*, urns: Sequence[str], domain: str | None, by: Actor, door: str) -> None:
+    """Put the entities into one domain and out of every other; None takes them out of all."""
+
+    def change(document: Document, _now: Document) -> None:
+        document["domains"] = [] if domain is None else [domain]
+        if "domainAssociations" in document:
+            kept = [entry for entry in document["domainAssociations"] or () if entry["domain"] == domain]
+            document["domainAssociations"] = kept or [{"domain": one} for one in document["domains"]]
+
+    _edit(urns, "domains", change, seen=None, by=by, door=door)
+
+
+def edit_owners(
+    *, urns: Sequence[str], add: Sequence[Owner], remove: Collection[Owner], seen: str | None, by: Actor, door: str
+) -> None:
     """Add and remove owners, each with the URN of its ownership type ('' for none)."""
 
     def change(document: Document, _now: Document) -> None:
         document["owners"] = _changed(document.get("owners") or [], owner_of, _owner_entry, add, remove)
 
-    _edit(urn, "ownership", change, seen=seen, by=by, door=door)
+    _edit(urns, "ownership", change, seen=seen, by=by, door=door)
+
+
+def set_owners(*, urn: str, owners: Sequence[Owner], by: Actor, door: str) -> None:
+    """Make these the owners of an entity; of those that stay, nothing that is said of them is lost."""
+
+    def change(document: Document, _now: Document) -> None:
+        entries = document.get("owners") or []
+        gone = [owner_of(entry) for entry in entries if owner_of(entry) not in owners]
+        document["owners"] = _changed(entries, owner_of, _owner_entry, owners, gone)
+
+    _edit([urn], "ownership", change, seen=None, by=by, door=door)
+
+
+def remove_owners(*, urns: Sequence[str], owners: Collection[str], by: Actor, door: str) -> None:
+    """Take owners off, whatever they own the entities as."""
+
+    def change(document: Document, _now: Document) -> None:
+        document["owners"] = [entry for entry in document.get("owners") or () if entry["owner"] not in owners]
+
+    _edit(urns, "ownership", change, seen=None, by=by, door=door)
 
 
 def owner_of(entry: Mapping[str, Any]) -> Owner:
@@ -110,9 +155,9 @@ def owner_of(entry: Mapping[str, Any]) -> Owner:
     return str(parsed.owner), parsed.ownership_type
 
 
-def describe(*, urn: str, text: str, seen: str, by: Actor, door: str) -> None:
+def describe(*, urn: str, text: str, seen: str | None, by: Actor, door: str) -> None:
     """Set the description of an entity whose type keeps one (`DESCRIPTIONS`)."""
-    type_ = urns.type_of(urn)
+    type_ = urns_room.type_of(urn)
     if type_ not in DESCRIPTIONS:
         raise NotFound(f"A {type_} keeps no description of its own.")
     aspect, field = DESCRIPTIONS[type_]
@@ -123,7 +168,7 @@ def describe(*, urn: str, text: str, seen: str, by: Actor, door: str) -> None:
             document.setdefault("created", now)
             document["lastModified"] = now
 
-    _edit(urn, aspect, change, seen=seen, by=by, door=door)
+    _edit([urn], aspect, change, seen=seen, by=by, door=door)
 
 
 def link(*, urn: str, links: Sequence[Link], seen: str, by: Actor, door: str) -> None:
@@ -135,13 +180,40 @@ def link(*, urn: str, links: Sequence[Link], seen: str, by: Actor, door: str) ->
             {"createStamp": now, **known.get(one.url, {}), "url": one.url, "description": one.label} for one in links
         ]
 
-    _edit(urn, "institutionalMemory", change, seen=seen, by=by, door=door)
+    _edit([urn], "institutionalMemory", change, seen=seen, by=by, door=door)
+
+
+def edit_link(
+    *, urn: str, known: str | None, link: Link | None, label: str | None = None, by: Actor, door: str
+) -> None:
+    """Add a link (`known` None), or change or remove (`link` None) the one with a known address and label, if given.
+
+    Raises NotFound where there is no such link.
+    """
+
+    def change(document: Document, now: Document) -> None:
+        entries = document.get("elements") or []
+        meant = [one for one in entries if one["url"] == known and label in (None, one.get("description") or "")]
+        if known is not None and not meant:
+            raise NotFound(f"{urn} has no such link.")
+        made = [] if link is None else [{"url": link.url, "description": link.label}]
+        changed = [{"createStamp": now, **(meant[0] if meant else {}), **one} for one in made]
+        document["elements"] = [one for one in entries if one not in meant] + changed
+
+    _edit([urn], "institutionalMemory", change, seen=None, by=by, door=door)
 
 
 def deprecate(
-    *, urn: str, is_deprecated: bool, note: str, leaves_at: datetime | None, seen: str, by: Actor, door: str
+    *,
+    urns: Sequence[str],
+    is_deprecated: bool,
+    note: str,
+    leaves_at: datetime | None,
+    seen: str | None,
+    by: Actor,
+    door: str,
 ) -> None:
-    """Say whether the entity should still be used, why not, and when it will be gone."""
+    """Say whether the entities should still be used, why not, and when they will be gone."""
 
     def change(document: Document, now: Document) -> None:
         document.update(deprecated=is_deprecated, note=note, actor=now["actor"])
@@ -149,17 +221,35 @@ def deprecate(
         if leaves_at is not None:
             document["decommissionTime"] = int(leaves_at.timestamp() * 1000)
 
-    _edit(urn, "deprecation", change, seen=seen, by=by, door=door)
+    _edit(urns, "deprecation", change, seen=seen, by=by, door=door)
+
+
+def set_removed(*, urns: Sequence[str], is_removed: bool, by: Actor, door: str) -> None:
+    """Delete the entities softly, or take that back."""
+
+    def change(document: Document, _now: Document) -> None:
+        document["removed"] = is_removed
+
+    _edit(urns, "status", change, seen=None, by=by, door=door)
+
+
+def relate_terms(*, urn: str, kind: str, add: Sequence[str], remove: Collection[str], by: Actor, door: str) -> None:
+    """Relate a glossary term to others, and end that; `kind` is the list of `glossaryRelatedTerms` that names them."""
+
+    def change(document: Document, _now: Document) -> None:
+        document[kind] = _changed(document.get(kind) or [], lambda one: one, lambda one: one, add, remove)
+
+    _edit([urn], "glossaryRelatedTerms", change, seen=None, by=by, door=door)
 
 
 def _edit_list(
-    urn: str,
+    urns: Sequence[str],
     aspect: str,
     keys: tuple[str, str],
     add: Sequence[str],
     remove: Collection[str],
     *,
-    seen: str,
+    seen: str | None,
     by: Actor,
     door: str,
 ) -> None:
@@ -170,7 +260,7 @@ def _edit_list(
         entries = document.get(outer) or []
         document[outer] = _changed(entries, lambda entry: entry[inner], lambda one: {inner: one}, add, remove)
 
-    _edit(urn, aspect, change, seen=seen, by=by, door=door)
+    _edit(urns, aspect, change, seen=seen, by=by, door=door)
 
 
 def _changed(
@@ -191,19 +281,43 @@ def _owner_entry(owner: Owner) -> Document:
 
 
 def _edit(
-    urn: str, aspect: str, change: Callable[[Document, Document], None], *, seen: str, by: Actor, door: str
+    urns: Sequence[str],
+    aspect: str,
+    change: Callable[[Document, Document], None],
+    *,
+    seen: str | None,
+    by: Actor,
+    door: str,
 ) -> None:
+    wanted = list(dict.fromkeys(urns))
     with transaction.atomic():
         # First, so that two editors queue here and the second sees what the first wrote.
         PolicyVersion.advance()
-        queries.get(urn=urn)
-        stored = queries.aspect(urn=urn, name=aspect)
-        if mark_of(stored) != seen:
-            raise Stale("Somebody else changed this meanwhile.")
+        _require_stored(wanted)
+        stored = queries.texts(keys={(urn, aspect) for urn in wanted})
         now = stamp(by=by, at=timezone.now())
-        document: Document = {} if stored is None else stored.value
-        change(document, now)
-        if aspect in _STAMPED:
-            document[_STAMPED[aspect]] = now
-        proposal = Proposal(urn, aspect, json.dumps(document, ensure_ascii=False), keeps_unknown=True)
-        proposals.apply(proposals=[proposal], by=by, door=door)
+        proposed = []
+        for urn in wanted:
+            text = stored.get((urn, aspect))
+            if seen is not None and _mark(text) != seen:
+                raise Stale("Somebody else changed this meanwhile.")
+            document: Document = {} if text is None else json.loads(text)
+            change(document, now)
+            if aspect in _STAMPED:
+                document[_STAMPED[aspect]] = now
+            text = json.dumps(document, ensure_ascii=False)
+            proposed.append(Proposal(urn, aspect, text, keeps_unknown=True))
+        proposals.apply(proposals=proposed, by=by, door=door)
+
+
+def _require_stored(wanted: Sequence[str]) -> None:
+    """Raise NotFound for the first that is neither in the catalog nor a user or group."""
+    known = queries.stored(urns=wanted)
+    people_known = people.names(urns=[urn for urn in wanted if urns_room.type_of(urn) in urns_room.PEOPLE_TYPES])
+    for urn in wanted:
+        if urn not in known and urn not in people_known:
+            raise NotFound(f"There is no entity {urn}.")
+
+
+def _mark(text: str | None) -> str:
+    return "" if text is None else hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -54,6 +54,30 @@ _OWN_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "upstreamLineage": _LINEAGE,
 }
 
+#: Type → the platform privileges that also suffice to make one, and those that suffice to change what it is called and
+#: means, and to delete it (the policies guide: who manages tags, domains, glossaries and ownership types).
+_MAKERS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "domain": (("CREATE_DOMAINS",), ("MANAGE_DOMAINS",)),
+    "glossaryNode": (("MANAGE_GLOSSARIES",),),
+    "glossaryTerm": (("MANAGE_GLOSSARIES",),),
+    "ownershipType": (("MANAGE_GLOBAL_OWNERSHIP_TYPES",),),
+    "tag": (("CREATE_TAGS",), ("MANAGE_TAGS",)),
+}
+_MANAGERS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    type_: tuple(one for one in lists if one[0].startswith("MANAGE_")) for type_, lists in _MAKERS.items()
+}
+#: The aspects that say what such an entity is called and means.
+_MANAGED = frozenset(
+    {
+        "domainProperties",
+        "glossaryNodeInfo",
+        "glossaryRelatedTerms",
+        "glossaryTermInfo",
+        "ownershipTypeInfo",
+        "tagProperties",
+    }
+)
+
 #: Aspects whose tags are checked against constraints, and what changing their tags needs (a.5).
 _TAGGING: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "globalTags": (("EDIT_ENTITY",), ("EDIT_ENTITY_TAGS",)),
@@ -115,14 +139,15 @@ def _registration(urn: Urn, proposed: "_Proposed", *, is_known: bool) -> Ask:
             return Ask(families.requirement("data_product.create"), _itself(urn), relatives={"domains": domains})
         return Ask(_either(_edit(urn, ""), families.requirement("data_product.update").any_of), _itself(urn))
     if not is_known:
-        return _creation(urn)
+        return creation(urn)
     return _in_parent(Ask(_edit(urn, ""), _itself(urn)))
 
 
 def removal(urn: Urn) -> list[Ask]:
     """Return what deleting an entity of the catalog needs."""
     derived = _DELETES.get(urn.type)
-    requirement = families.requirement(derived) if derived else _either(_group(urn, "delete"), ())
+    managers = alternatives(_MANAGERS.get(urn.type, ())).any_of
+    requirement = families.requirement(derived) if derived else _either(_group(urn, "delete"), managers)
     return [Ask(requirement, _itself(urn))]
 
 
@@ -153,7 +178,7 @@ def _aspect(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool) 
         return _product(item, ledger, proposed, is_known=is_known)
     if item.is_removal_of_entity:
         return removal(item.urn)
-    return [Ask(_edit(item.urn, item.aspect), _itself(item.urn)) if is_known else _creation(item.urn)]
+    return [Ask(_edit(item.urn, item.aspect), _itself(item.urn)) if is_known else creation(item.urn)]
 
 
 def _logical_parent(item: Item) -> Ask:
@@ -215,8 +240,10 @@ def _constrained(item: Item, ledger: Ledger) -> list[Ask]:
     return [Ask(alternatives(_TAGGING[item.aspect]), _itself(item.urn), tags)]
 
 
-def _creation(urn: Urn) -> Ask:
-    return _in_parent(Ask(_either(_group(urn, "create"), ()), _itself(urn)))
+def creation(urn: Urn) -> Ask:
+    """Return what making an entity of the catalog needs."""
+    makers = alternatives(_MAKERS.get(urn.type, ())).any_of
+    return _in_parent(Ask(_either(_group(urn, "create"), makers), _itself(urn)))
 
 
 def _in_parent(ask: Ask) -> Ask:
@@ -228,7 +255,8 @@ def _in_parent(ask: Ask) -> Ask:
 
 
 def _edit(urn: Urn, aspect: str) -> Requirement:
-    own = _EDIT + _OWN_PRIVILEGES.get(aspect, ())
+    managers = _MANAGERS.get(urn.type, ()) if aspect in _MANAGED else ()
+    own = _EDIT + _OWN_PRIVILEGES.get(aspect, ()) + managers
     return _either(_group(urn, "update"), alternatives(own).any_of)
 
 

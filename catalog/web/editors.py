@@ -85,7 +85,7 @@ class ListEditor:
         """Write what was added and removed; what the editor may not view stays."""
         picker, subject = self._picker, self._subject
         self._listed.write(
-            urn=subject.entity.urn, add=picker.added, remove=picker.removed, seen=seen, by=subject.by, door=DOOR
+            urns=[subject.entity.urn], add=picker.added, remove=picker.removed, seen=seen, by=subject.by, door=DOOR
         )
 
     def lines(self) -> list[str]:
@@ -152,7 +152,7 @@ class OwnersEditor:
         add = [(urn, self.chosen_type) for urn in self._picker.added]
         remove = [owner for owner in self._before if owner not in self._kept]
         subject = self._subject
-        annotations.edit_owners(urn=subject.entity.urn, add=add, remove=remove, seen=seen, by=subject.by, door=DOOR)
+        annotations.edit_owners(urns=[subject.entity.urn], add=add, remove=remove, seen=seen, by=subject.by, door=DOOR)
 
     def lines(self) -> list[str]:
         """Return the owners that are stored."""
@@ -221,7 +221,7 @@ class DeprecationEditor:
         """Write it."""
         data, subject = self.form.cleaned_data, self._subject
         annotations.deprecate(
-            urn=subject.entity.urn,
+            urns=[subject.entity.urn],
             is_deprecated=data["is_deprecated"],
             note=data["note"],
             leaves_at=self.form.leaves_at,

@@ -9,6 +9,7 @@ from graphql import GraphQLSchema
 from catalog.doors.graphql import (
     access,
     annotations,
+    attachments,
     catalogue,
     corp,
     entities,
@@ -25,6 +26,7 @@ from catalog.doors.graphql import (
     searching,
     tokens,
     tokens_services,
+    vocabulary,
 )
 
 #: Rooms of the door; each has BINDABLES.
@@ -45,6 +47,8 @@ _ROOMS = (
     access,
     platforms,
     annotations,
+    vocabulary,
+    attachments,
     searching,
     relating,
 )

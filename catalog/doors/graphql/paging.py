@@ -23,17 +23,23 @@ def part(
 
     Two queries, and those of what is prefetched. Raises Invalid for numbers out of range.
     """
+    start, count = bounds(asked)
+    found = list(rows[start : start + count])
+    return {"start": start, "count": len(found), "total": rows.count(), member: show(found)}
+
+
+def bounds(asked: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the start and the count that are asked for. Raises Invalid for numbers out of range."""
     start, count = _number(asked, "start", 0), _number(asked, "count", USUAL)
-    bounds = (("start", start, 2**31 - 1), ("count", count, MOST))
+    limits = (("start", start, 2**31 - 1), ("count", count, MOST))
     problems = [
         Problem("range", f"/input/{name}", f"This is a whole number from 0 to {most}.")
-        for name, value, most in bounds
+        for name, value, most in limits
         if not 0 <= value <= most
     ]
     if problems:
         raise Invalid(problems)
-    found = list(rows[start : start + count])
-    return {"start": start, "count": len(found), "total": rows.count(), member: show(found)}
+    return start, count
 
 
 def words(asked: Mapping[str, Any]) -> str:

@@ -9,12 +9,12 @@ from catalog.doors.graphql import nodes, paging
 from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
-from catalog.services import deletes
+from catalog.services import deletes, vocabulary
 from policies import authority, queries
 from policies.errors import Invalid
 from policies.models import User, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.services import aspects, groups
+from policies.services import aspects, groups, people
 from policies.services.aspect_shapes import GROUP, USER
 
 #: Most members that one call puts in or takes out.
@@ -77,10 +77,21 @@ def create_group(_root: None, info: Info, *, input: Mapping[str, Any]) -> str:
 
 @mutation.field("updateName")
 def update_name(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
-    """Give a group another name; other entities are named by their own aspects."""
-    _check(input["urn"], "/urn", GROUP_PREFIX)
-    groups.update(urn=input["urn"], name=input["name"], by=info.context.by, door=DOOR)
+    """Give a group, domain, term, term group, data product, tag or ownership type another name."""
+    urn, name, by = input["urn"], input["name"], info.context.by
+    if urn.startswith(GROUP_PREFIX):
+        groups.update(urn=urn, name=name, by=by, door=DOOR)
+    else:
+        vocabulary.rename(urn=urn, name=name, by=by, door=DOOR)
     return True
+
+
+@mutation.field("updateUserStatus")
+def update_user_status(_root: None, info: Info, *, urn: str, status: str) -> str:
+    """Let a user act, or not, and return the state."""
+    _check(urn, "/urn", USER_PREFIX)
+    found = people.update(urn=urn, state=status, by=info.context.by, door=DOOR)
+    return str(found.state)
 
 
 @mutation.field("addGroupMembers")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ariadne import QueryType
 
-from catalog.doors.graphql import nodes, paging, segments
+from catalog.doors.graphql import facets, nodes, paging, segments
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.filters import Column
 from catalog.doors.graphql.segments import Rows, Search, Segment
@@ -52,6 +52,31 @@ def search(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, An
     return paging.part(
         rows, {"count": _USUAL, **_numbers(input)}, "searchResults", lambda found: _results(_told(found, extras), info)
     )
+
+
+@query.field("searchAcrossEntities")
+def search_across_entities(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a page of the entities of several types, one list after the other, best first in each."""
+    if input.get("viewUrn"):
+        raise Invalid.one(code="view", pointer="/input/viewUrn", detail="There are no saved views of searches.")
+    start, count = paging.bounds({"count": _USUAL, **_numbers(input)})
+    lists = segments.of(_sought(input, input.get("types") or (), info))
+    found: list[Mapping[str, str]] = []
+    total = 0
+    for segment, rows in lists:
+        size = rows.count()
+        first, wanted = max(start - total, 0), count - len(found)
+        if wanted > 0 and first < size:
+            found += _told(list(rows[first : first + wanted]), _extras(segment, input))
+        total += size
+    return {
+        "start": start,
+        "count": len(found),
+        "total": total,
+        "searchResults": _results(found, info),
+        # Called where the query asks for it.
+        "facets": lambda field: facets.count_values(lists, input.get("searchFlags") or {}, field),
+    }
 
 
 @query.field("scrollAcrossEntities")

@@ -1,0 +1,230 @@
+"""What people attach to entities: tags, terms, owners, domains, descriptions, links, deprecation and soft deletion.
+
+Each is one write of all the entities named, all or none.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from ariadne import MutationType
+
+from catalog import queries, urns
+from catalog.aspects.annotations import SYSTEM_OWNERSHIP
+from catalog.doors.graphql.callers import DOOR
+from catalog.doors.graphql.context import Info
+from catalog.doors.graphql.entities import checked
+from catalog.services import annotations, vocabulary
+from catalog.services.annotations import Link, Owner
+from policies import queries as people
+from policies.engine.errors import Problem
+from policies.errors import Invalid
+
+mutation = MutationType()
+
+#: Most entries of each list of an input: entities, tags, terms, owners.
+MAX_ENTRIES = 100
+#: Latest time that a deprecation can name, in milliseconds: the end of the year 9999.
+_MAX_MILLISECONDS = 253_402_300_799_000
+
+Entry = TypeVar("Entry")
+
+
+@mutation.field("addTag")
+@mutation.field("addTags")
+@mutation.field("batchAddTags")
+@mutation.field("removeTag")
+@mutation.field("batchRemoveTags")
+def tag(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Add tags to entities, or take them off."""
+    tags, is_added = _named(input, "tag"), _is_added(info)
+    annotations.edit_tags(
+        urns=_resources(input),
+        add=tags if is_added else (),
+        remove=() if is_added else tags,
+        seen=None,
+        by=info.context.by,
+        door=DOOR,
+    )
+    return True
+
+
+@mutation.field("addTerm")
+@mutation.field("addTerms")
+@mutation.field("batchAddTerms")
+@mutation.field("removeTerm")
+@mutation.field("batchRemoveTerms")
+def term(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Apply glossary terms to entities, or take them back."""
+    terms, is_added = _named(input, "term"), _is_added(info)
+    annotations.edit_terms(
+        urns=_resources(input),
+        add=terms if is_added else (),
+        remove=() if is_added else terms,
+        seen=None,
+        by=info.context.by,
+        door=DOOR,
+    )
+    return True
+
+
+@mutation.field("addOwner")
+@mutation.field("addOwners")
+@mutation.field("batchAddOwners")
+def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Add owners to entities; they and their ownership types have to be there."""
+    entries = bounded(input.get("owners", [input]), "/owners")
+    pairs = owner_pairs(entries, default=input.get("ownershipTypeUrn"))
+    _check_stored([one for pair in pairs for one in pair if one])
+    annotations.edit_owners(urns=_resources(input), add=pairs, remove=(), seen=None, by=info.context.by, door=DOOR)
+    return True
+
+
+@mutation.field("removeOwner")
+@mutation.field("batchRemoveOwners")
+def remove_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Take owners off entities, as owners of one type or of every."""
+    owners = bounded(input.get("ownerUrns") or [input["ownerUrn"]], "/ownerUrns")
+    named, by, type_ = _resources(input), info.context.by, input.get("ownershipTypeUrn")
+    if type_ is None:
+        annotations.remove_owners(urns=named, owners=owners, by=by, door=DOOR)
+    else:
+        pairs = [(owner, type_) for owner in owners]
+        annotations.edit_owners(urns=named, add=(), remove=pairs, seen=None, by=by, door=DOOR)
+    return True
+
+
+@mutation.field("setDomain")
+@mutation.field("unsetDomain")
+def set_domain(
+    _root: None,
+    info: Info,
+    *,
+    entityUrn: str,  # noqa: N803  # the schema's
+    domainUrn: str | None = None,  # noqa: N803  # the schema's
+) -> bool:
+    """Put an entity into one domain, or into none."""
+    _set_domain([entityUrn], domainUrn, info)
+    return True
+
+
+@mutation.field("batchSetDomain")
+def set_domains(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Put entities into one domain, or into none."""
+    _set_domain(_resources(input), input.get("domainUrn"), info)
+    return True
+
+
+@mutation.field("addLink")
+@mutation.field("updateLink")
+@mutation.field("removeLink")
+def link(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Add a link to a page about an entity, change it or take it away."""
+    verb = info.field_name.removesuffix("Link")
+    known = {"add": None, "update": input.get("currentUrl"), "remove": input["linkUrl"]}[verb]
+    label = input.get("currentLabel") if verb == "update" else input.get("label") if verb == "remove" else None
+    annotations.edit_link(
+        urn=checked(input["resourceUrn"]),
+        known=known,
+        label=label,
+        link=None if verb == "remove" else Link(input["linkUrl"], input["label"]),
+        by=info.context.by,
+        door=DOOR,
+    )
+    return True
+
+
+@mutation.field("updateDescription")
+def describe(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Set the description of an entity."""
+    (urn,) = _resources(input)
+    by, text = info.context.by, input["description"]
+    if urns.type_of(urn) in vocabulary.KINDS:
+        vocabulary.describe(urn=urn, description=text, by=by, door=DOOR)
+    else:
+        annotations.describe(urn=urn, text=text, seen=None, by=by, door=DOOR)
+    return True
+
+
+@mutation.field("updateDeprecation")
+@mutation.field("batchUpdateDeprecation")
+def deprecate(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Say whether entities should still be used."""
+    moment = input.get("decommissionTime")
+    if moment is not None and not 0 <= moment <= _MAX_MILLISECONDS:
+        raise Invalid.one(code="range", pointer="/decommissionTime", detail="This is no time in milliseconds.")
+    annotations.deprecate(
+        urns=_resources(input),
+        is_deprecated=input["deprecated"],
+        note=input.get("note") or "",
+        leaves_at=None if moment is None else datetime.fromtimestamp(moment / 1000, UTC),
+        seen=None,
+        by=info.context.by,
+        door=DOOR,
+    )
+    return True
+
+
+@mutation.field("batchUpdateSoftDeleted")
+def set_removed(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Delete entities softly, or take that back."""
+    named = [checked(urn) for urn in bounded(input["urns"], "/urns")]
+    annotations.set_removed(urns=named, is_removed=input["deleted"], by=info.context.by, door=DOOR)
+    return True
+
+
+def bounded(entries: Sequence[Entry], pointer: str) -> Sequence[Entry]:
+    """Return the entries of a list; raises Invalid for one that is too long."""
+    if len(entries) > MAX_ENTRIES:
+        raise Invalid.one(code="list.long", pointer=pointer, detail=f"This list has at most {MAX_ENTRIES} entries.")
+    return entries
+
+
+def owner_pairs(
+    entries: Iterable[Mapping[str, Any]], *, key: str = "ownerUrn", default: str | None = None
+) -> list[Owner]:
+    """Return the owners of an input with their ownership types; the older `type` names one that DataHub brings."""
+    found = []
+    for one in entries:
+        named = one.get("ownershipTypeUrn") or default
+        legacy = f"{SYSTEM_OWNERSHIP}{(one.get('type') or 'NONE').lower()}"
+        found.append((checked(one[key], "corpuser", "corpGroup"), checked(named or legacy, "ownershipType")))
+    return found
+
+
+def _resources(input: Mapping[str, Any]) -> list[str]:
+    """Return the entities that an input names. Raises Invalid for parts of them."""
+    entries = [one for one in bounded(input.get("resources", [input]), "/resources") if one is not None]
+    if any(one.get("subResource") or one.get("subResourceType") for one in entries):
+        detail = "Columns are described by ingestion, as editableSchemaMetadata of their dataset."
+        raise Invalid.one(code="subresource", pointer="/subResource", detail=detail)
+    return [checked(one["resourceUrn"] if "resourceUrn" in one else one["urn"]) for one in entries]
+
+
+def _named(input: Mapping[str, Any], what: str) -> Sequence[str]:
+    return bounded(input.get(f"{what}Urns") or [input[f"{what}Urn"]], f"/{what}Urns") if _has(input, what) else ()
+
+
+def _has(input: Mapping[str, Any], what: str) -> bool:
+    return bool(input.get(f"{what}Urns")) or f"{what}Urn" in input
+
+
+def _is_added(info: Info) -> bool:
+    return info.field_name.startswith(("add", "batchAdd"))
+
+
+def _set_domain(named: Sequence[str], domain: str | None, info: Info) -> None:
+    if domain is not None:
+        _check_stored([checked(domain, "domain")])
+    annotations.set_domain(urns=[checked(urn) for urn in named], domain=domain, by=info.context.by, door=DOOR)
+
+
+def _check_stored(named: Sequence[str]) -> None:
+    """Raise Invalid naming those that nothing is stored of; who is named as an owner has to be there."""
+    known = queries.stored(urns=named) | people.names(urns=named).keys()
+    problems = [Problem("unknown", "", f"There is no {urns.type_of(urn)} {urn}.") for urn in named if urn not in known]
+    if problems:
+        raise Invalid(problems)
+
+
+BINDABLES = (mutation,)

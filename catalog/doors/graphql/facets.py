@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
-from catalog import queries
 from catalog.aspects.base import PLATFORM
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.segments import Rows, Segment
 from catalog.models import Facet
+from catalog.queries.naming import Nameable
 from policies.engine import matching
 from policies.errors import Invalid
 
@@ -39,8 +39,11 @@ def count_values(lists: Sequence[tuple[Segment, Rows]], flags: Mapping[str, Any]
         detail = f"This is a whole number from 0 to {MAX_VALUES}."
         raise Invalid.one(code="range", pointer="/input/searchFlags/maxAggValues", detail=detail)
     found = [_types(lists, most, info)]
+    # In the statement that counts, so that what may not be named is not counted among the most frequent, either.
+    is_nameable = Nameable.to(info.context.by).condition("value")
     for field, (display, facet) in _FIELDS.items():
-        counted = [pair for segment, rows in lists if not segment.kinds for pair in _counted(rows, facet, most)]
+        catalog = [rows for segment, rows in lists if not segment.kinds]
+        counted = [pair for rows in catalog for pair in _counted(rows, facet, is_nameable, most)]
         if counted:
             found.append(_shown(field, display, counted, info))
     return found
@@ -61,18 +64,16 @@ def _types(lists: Sequence[tuple[Segment, Rows]], most: int, info: Info) -> dict
     return {"field": _TYPE, "displayName": "Type", "entity": None, "aggregations": aggregations}
 
 
-def _counted(rows: Rows, facet: str, most: int) -> Iterable[tuple[str, int]]:
-    of = Facet.objects.filter(field=facet, entity__in=rows.order_by().values("pk")).order_by()
+def _counted(rows: Rows, facet: str, is_nameable: Q, most: int) -> Iterable[tuple[str, int]]:
+    of = Facet.objects.filter(is_nameable, field=facet, entity__in=rows.order_by().values("pk")).order_by()
     counts = of.values_list("value").annotate(number=Count("entity", distinct=True))
     return counts.order_by("-number", "value")[:most]
 
 
 def _shown(field: str, display: str, counted: Sequence[tuple[str, int]], info: Info) -> dict[str, Any]:
-    named = queries.nameable_among(urns=[value for value, _ in counted], by=info.context.by)
-    listed = [(value, number) for value, number in counted if value in named]
-    entities = nodes.many([value for value, _ in listed], info)
+    entities = nodes.many([value for value, _ in counted], info)
     aggregations = [
         {"value": value, "count": number, "entity": entity, "displayName": None}
-        for (value, number), entity in zip(listed, entities, strict=True)
+        for (value, number), entity in zip(counted, entities, strict=True)
     ]
     return {"field": field, "displayName": display, "entity": None, "aggregations": aggregations}

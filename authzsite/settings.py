@@ -472,6 +472,7 @@ CELERY_BEAT_SCHEDULE |= {
         "schedule": WATCH_REPORTS_EVERY_SECONDS,
         "options": {"expires": WATCH_REPORTS_EVERY_SECONDS},
     },
+    "reopen-findings": {"task": "catalog.reopen_findings", "schedule": 600, "options": {"expires": 600}},
     "nightly-reports": {
         "task": "catalog.run_nightly_reports",
         "schedule": crontab(hour=REPORTS_NIGHTLY_HOUR % 24, minute=0),

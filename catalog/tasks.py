@@ -6,9 +6,10 @@ from uuid import UUID
 from celery import shared_task
 from celery.signals import worker_shutting_down
 from django.conf import settings
+from django.utils import timezone
 
 from catalog.models import Report
-from catalog.reporting import launcher, making, runs
+from catalog.reporting import findings, launcher, making, runs
 from catalog.reporting.kinds import KINDS
 from policies.authority import SYSTEM
 
@@ -44,6 +45,12 @@ def watch_reports(**_: Any) -> int:
     for report_id in runs.waiting():
         run_report.apply_async((str(report_id),), expires=REPEATED_SECONDS)
     return gone
+
+
+@shared_task(name="catalog.reopen_findings", ignore_result=True)
+def reopen_findings(**_: Any) -> int:
+    """Open the findings whose acceptance is over, and return how many there were."""
+    return findings.reopen_ended(timezone.now())
 
 
 @shared_task(name="catalog.run_nightly_reports", ignore_result=True)

@@ -8,15 +8,16 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.models import Finding
+from catalog.models import Finding, FindingEvent
 from catalog.queries import findings as reading
 from catalog.services import findings as service
 from catalog.services import reports
+from policies import authority
 from policies.api import fields
 from policies.api.base import Door, Paged, page_of
 from policies.api.described import described
 from policies.engine.model import Actor
-from policies.guard import needs
+from policies.guard import needs, signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 
 TAG = "reports"
@@ -47,6 +48,30 @@ class ReportFindingOut(serializers.Serializer[Any]):
     first_seen_at = serializers.DateTimeField()
     last_seen = serializers.UUIDField(allow_null=True)
     last_seen_at = serializers.DateTimeField()
+    accepted_until = serializers.DateField(
+        allow_null=True, help_text="The last day (UTC) of an acceptance; the finding is open again after it."
+    )
+    subject = serializers.CharField(
+        allow_null=True, help_text="The URN that it is about first; findings of a type about the same one are alike."
+    )
+
+
+class FindingEventOut(serializers.Serializer[Any]):
+    """One decision about a finding."""
+
+    at = serializers.DateTimeField()
+    by = serializers.CharField(allow_null=True, help_text="Null: a run, or the end of an acceptance.")
+    state = serializers.ChoiceField(Finding.State.choices)
+    assignee = serializers.CharField(allow_null=True)
+    note = serializers.CharField(allow_blank=True)
+    accepted_until = serializers.DateField(allow_null=True)
+    report = serializers.UUIDField(allow_null=True, help_text="The run that did it, while it is kept.")
+
+
+class OneReportFindingOut(ReportFindingOut):
+    """A finding with what was decided about it."""
+
+    trail = FindingEventOut(many=True, help_text=f"The newest first; at most {reading.TRAIL_LENGTH}.")
 
 
 class FindingFilters(Paged):
@@ -58,14 +83,18 @@ class FindingFilters(Paged):
     severity = serializers.ChoiceField(Finding.Severity.choices, required=False)
     state = serializers.ChoiceField(Finding.State.choices, required=False)
     assignee = fields.Urn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
+    subject = fields.Urn(required=False)
 
 
 class DecisionIn(fields.Strict):
-    """What becomes of a finding. ACCEPTED needs a note, ASSIGNED an assignee."""
+    """What becomes of a finding. ACCEPTED needs a note and may end with a day, ASSIGNED needs an assignee."""
 
     state = serializers.ChoiceField(Finding.State.choices)
     note = fields.Text(required=False, max_length=4000)
     assignee = fields.Urn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
+    until = serializers.DateField(
+        required=False, help_text="The last day (UTC) of an acceptance; without it the acceptance does not end."
+    )
 
     def contradictions(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Say what a state lacks, and what it has no use for."""
@@ -75,6 +104,8 @@ class DecisionIn(fields.Strict):
             found["assignee"] = [ErrorDetail("Say to whom.", "required")]
         if state != Finding.State.ASSIGNED and "assignee" in given:
             found["assignee"] = [ErrorDetail("Only what is ASSIGNED has an assignee.", "field.unused")]
+        if state != Finding.State.ACCEPTED and "until" in given:
+            found["until"] = [ErrorDetail("Only what is ACCEPTED ends on a day.", "field.unused")]
         if state == Finding.State.OPEN and "note" in given:
             found["note"] = [ErrorDetail("What is opened again keeps its note.", "field.unused")]
         return found
@@ -113,7 +144,7 @@ class Findings(_Findings):
     def get(self, _request: Request) -> Response:
         """Return a page of findings, the worst first."""
         asked = self.asked(FindingFilters)
-        wanted = {name: asked[name] for name in ("kind", "type", "severity", "assignee") if name in asked}
+        wanted = {name: asked[name] for name in ("kind", "type", "severity", "assignee", "subject") if name in asked}
         states = [asked["state"]] if "state" in asked else []
         return self.page(reading.findings(text=asked.get("q", ""), states=states, **wanted), self.shown, asked)
 
@@ -124,29 +155,36 @@ class Findings(_Findings):
         return Response({"changed": _decided(sent.pop("ids"), sent, self.actor)})
 
 
-@SEES
+@signed_in
 class OneFinding(_Findings):
-    """One finding."""
+    """One finding; whom it is assigned to may read it too."""
 
-    @described("reports_finding", "Get a finding", answer=ReportFindingOut, tag=TAG)
+    @described("reports_finding", "Get a finding", answer=OneReportFindingOut, tag=TAG)
     def get(self, _request: Request, number: str) -> Response:
         """Return the finding."""
-        return Response(self.shown([reading.finding(id=int(number))])[0])
+        return Response(self._tell(service.read(id=int(number), by=self.actor)))
 
-    @described("reports_finding_change", "Decide about a finding", body=DecisionIn, answer=ReportFindingOut, tag=TAG)
+    @described("reports_finding_change", "Decide about a finding", body=DecisionIn, answer=OneReportFindingOut, tag=TAG)
     def patch(self, request: Request, number: str) -> Response:
         """Accept it, assign it, close it or open it again."""
+        authority.require(by=self.actor, any_of=[[reports.NEEDED]])
         sent = fields.checked(DecisionIn, request.data)
         found = reading.finding(id=int(number))
         _decided([found.pk], sent, self.actor)
-        return Response(self.shown([reading.finding(id=found.pk)])[0])
+        return Response(self._tell(reading.finding(id=found.pk)))
+
+    def _tell(self, found: Finding) -> dict[str, Any]:
+        is_concealed = found.pk in reading.concealed(findings=[found], by=self.actor)
+        trail = [_event(one) for one in reading.list_trail(finding=found)]
+        told: dict[str, Any] = OneReportFindingOut({**_finding(found, is_concealed=is_concealed), "trail": trail}).data
+        return told
 
 
 def _decided(ids: Collection[int], sent: Mapping[str, Any], by: Actor) -> int:
     note = sent.get("note")
     match Finding.State(sent["state"]):
         case Finding.State.ACCEPTED:
-            return service.accept(ids=ids, note=note or "", by=by)
+            return service.accept(ids=ids, note=note or "", until=sent.get("until"), by=by)
         case Finding.State.ASSIGNED:
             return service.assign(ids=ids, assignee=sent["assignee"], note=note, by=by)
         case Finding.State.CLOSED:
@@ -156,15 +194,40 @@ def _decided(ids: Collection[int], sent: Mapping[str, Any], by: Actor) -> int:
 
 
 def _finding(found: Finding, *, is_concealed: bool) -> dict[str, Any]:
-    columns = ("id", "kind", "type", "severity", "state", "note", "decided_at", "first_seen_at", "last_seen_at")
-    naming = ("key", "sentence", "repair")
+    columns = (
+        "id",
+        "kind",
+        "type",
+        "severity",
+        "state",
+        "note",
+        "decided_at",
+        "first_seen_at",
+        "last_seen_at",
+        "accepted_until",
+    )
+    naming = ("key", "sentence", "repair", "subject")
     return {
         **{column: getattr(found, column) for column in columns},
-        **{column: None if is_concealed else getattr(found, column) for column in naming},
+        **{column: None if is_concealed else _naming(found, column) for column in naming},
         "assignee": found.assignee or None,
         "decided_by": found.decided_by or None,
         "values": {} if is_concealed else found.values,
         "is_concealed": is_concealed,
         "first_seen": found.first_seen_id,
         "last_seen": found.last_seen_id,
+    }
+
+
+def _naming(found: Finding, column: str) -> str | None:
+    value: str = getattr(found, column)
+    return value or None if column == "subject" else value
+
+
+def _event(one: FindingEvent) -> dict[str, Any]:
+    return {
+        **{name: getattr(one, name) for name in ("at", "state", "note", "accepted_until")},
+        "by": one.by or None,
+        "assignee": one.assignee or None,
+        "report": one.report_id,
     }

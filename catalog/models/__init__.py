@@ -2,7 +2,7 @@
 
 from catalog.models.assertions import AssertionText
 from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet
-from catalog.models.finding import Finding
+from catalog.models.finding import Finding, FindingEvent
 from catalog.models.grant import EntityGroupGrant, EntityUserGrant, WildcardGrant
 from catalog.models.lookups import Among, list_parameter, prefix_range
 from catalog.models.report import Report, ReportRow
@@ -18,6 +18,7 @@ __all__ = [
     "EntityUserGrant",
     "Facet",
     "Finding",
+    "FindingEvent",
     "Report",
     "ReportRow",
     "WildcardGrant",

@@ -15,9 +15,11 @@ class Finding(models.Model):
     """One thing that a kind of report found, the same in every run by its key.
 
     `kind` is the kind of the report, `type` what is wrong, `sentence` that in words, `values` the columns of its row by
-    name and `repair` the statement that would end it: all of these as the newest run says. `state`, `assignee` and
-    `note` are what people say, and no run changes them but to close what is gone and to open again what is back.
-    `decided_by` is '' when a run did that. Reports are forgotten in time, so the moments stand beside them.
+    name, `subject` the URN that it is about first and `repair` the statement that would end it: all of these as the
+    newest run says. `state`, `assignee` and `note` are what people say, and no run changes them but to close what is
+    gone and to open again what is back. An acceptance holds through the day `accepted_until` (UTC), where one is given,
+    and the finding is open after it. `decided_by` is '' when no person decided. Reports are forgotten in time, so the
+    moments stand beside them. Every decision is kept as a `FindingEvent`.
     """
 
     class Severity(models.TextChoices):
@@ -45,6 +47,8 @@ class Finding(models.Model):
     note = models.TextField(blank=True, default="")
     decided_by = UrnField(blank=True, default="")
     decided_at = models.DateTimeField(null=True, blank=True)
+    accepted_until = models.DateField(null=True, blank=True)
+    subject = UrnField(blank=True, default="")
     sentence = models.TextField(blank=True, default="")
     repair = models.TextField(blank=True, default="")
     values = JsonTextField(default=dict)
@@ -67,8 +71,36 @@ class Finding(models.Model):
                 condition=Q(state="ASSIGNED", assignee__gt="") | (~Q(state="ASSIGNED") & Q(assignee="")),
                 name="finding_assignee_when_assigned",
             ),
+            models.CheckConstraint(
+                condition=Q(accepted_until=None) | Q(state="ACCEPTED"), name="finding_until_when_accepted"
+            ),
         ]
-        indexes = [models.Index(fields=["state", "severity", "kind"], name="finding_by_state")]
+        indexes = [
+            models.Index(fields=["state", "severity", "kind"], name="finding_by_state"),
+            models.Index(fields=["accepted_until"], name="finding_by_end", condition=Q(accepted_until__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.type}: {self.sentence}"
+
+
+class FindingEvent(models.Model):
+    """One change of the state of a finding: who made it, when, and with which note. These are never changed.
+
+    `by` is '' when a run did it, which is `report` while it is kept, or when an acceptance ended.
+    """
+
+    finding = models.ForeignKey(Finding, on_delete=models.CASCADE, related_name="trail")
+    at = models.DateTimeField(default=timezone.now)
+    by = UrnField(blank=True, default="")
+    state = models.CharField(max_length=16, choices=Finding.State.choices)
+    assignee = UrnField(blank=True, default="")
+    note = models.TextField(blank=True, default="")
+    accepted_until = models.DateField(null=True, blank=True)
+    report = models.ForeignKey(Report, on_delete=models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        ordering = ("finding", "pk")
+
+    def __str__(self) -> str:
+        return f"{self.finding_id}: {self.state} by {self.by or 'a run'}"

@@ -1,14 +1,19 @@
 """What people do about findings: accept, assign, close, open again. All of it needs MANAGE_POLICIES, as reports do.
 
-Each takes any number of findings at once and returns how many there were; those that are gone are passed over.
+Each takes any number of findings at once and returns how many there were; those that are gone are passed over. Every
+decision stays in the trail of its finding. Whom a finding is assigned to may read it, and no other.
 """
 
 from collections.abc import Collection
+from datetime import date
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 
 from catalog.models import Finding
+from catalog.queries import findings as reading
+from catalog.reporting import findings as recording
 from catalog.services.reports import NEEDED
 from policies import authority
 from policies import queries as people
@@ -18,11 +23,28 @@ from policies.errors import Invalid
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 
 
-def accept(*, ids: Collection[int], note: str, by: Actor) -> int:
-    """Say that it is meant to be so, and why. Raises Forbidden, and Invalid without a reason."""
-    if not note.strip():
-        raise Invalid([Problem("required", "/note", "Say why this is meant to be so.")])
-    return _decide(ids, by, state=Finding.State.ACCEPTED, assignee="", note=note.strip())
+def read(*, id: int, by: Actor) -> Finding:
+    """Return a finding to somebody who may see reports, or to whom it is assigned, also as a member of a group.
+
+    Raises Forbidden, also to those others for a finding that is not there, and NotFound.
+    """
+    found = Finding.objects.filter(pk=id).values_list("assignee", flat=True).first()
+    if not (found and by.is_active and found in by.holders):
+        authority.require(by=by, any_of=[[NEEDED]])
+    return reading.finding(id=id)
+
+
+def accept(*, ids: Collection[int], note: str, by: Actor, until: date | None = None) -> int:
+    """Say that it is meant to be so, and why, through the day `until` (UTC) or for good.
+
+    Raises Forbidden, and Invalid without a reason and for a day that is over.
+    """
+    problems = [] if note.strip() else [Problem("required", "/note", "Say why this is meant to be so.")]
+    if until is not None and until < timezone.now().date():
+        problems.append(Problem("date.past", "/until", "This day is over; give today or a later one."))
+    if problems:
+        raise Invalid(problems)
+    return _decide(ids, by, state=Finding.State.ACCEPTED, assignee="", note=note.strip(), accepted_until=until)
 
 
 def assign(*, ids: Collection[int], assignee: str, by: Actor, note: str | None = None) -> int:
@@ -45,6 +67,13 @@ def reopen(*, ids: Collection[int], by: Actor) -> int:
     return _decide(ids, by, state=Finding.State.OPEN, assignee="")
 
 
-def _decide(ids: Collection[int], by: Actor, **said: Any) -> int:
+def _decide(ids: Collection[int], by: Actor, *, state: str, assignee: str, **said: Any) -> int:
     authority.require(by=by, any_of=[[NEEDED]])
-    return Finding.objects.filter(pk__among=ids).update(decided_by=by.urn, decided_at=timezone.now(), **said)
+    now = timezone.now()
+    decided = {"state": state, "assignee": assignee, "accepted_until": None, **said}
+    with transaction.atomic():
+        found = Finding.objects.filter(pk__among=ids)
+        known = list(found.values_list("pk", flat=True))
+        found.update(decided_by=by.urn, decided_at=now, **decided)
+        recording.record_events(known, by=by.urn, at=now, **decided)
+    return len(known)

@@ -51,6 +51,40 @@ def test_one_is_decided_about(manager, found):
     assert manager.patch(place, {"state": "OPEN"}, format="json").json()["state"] == "OPEN"
 
 
+def test_an_acceptance_can_end_and_everything_decided_is_told(manager, found):
+    place = f"{BASE}{found[0].pk}/"
+    manager.patch(place, {"state": "ASSIGNED", "assignee": MANAGER, "note": "Look."}, format="json")
+    sent = {"state": "ACCEPTED", "note": "For now.", "until": "2099-12-31"}
+    body = manager.patch(place, sent, format="json").json()
+    assert body["accepted_until"] == "2099-12-31"
+    told = [(one["state"], one["by"], one["assignee"], one["note"], one["accepted_until"]) for one in body["trail"]]
+    assert told == [
+        ("ACCEPTED", MANAGER, None, "For now.", "2099-12-31"),
+        ("ASSIGNED", MANAGER, MANAGER, "Look.", None),
+    ]
+    assert manager.get(place).json() == body
+    assert "trail" not in manager.get(BASE).json()["results"][0]
+    refused = manager.patch(place, {**sent, "until": "2001-01-01"}, format="json")
+    assert pointers_of(refused) == {("date.past", "/until")}
+    refused = manager.patch(place, {"state": "CLOSED", "until": "2099-01-01"}, format="json")
+    assert pointers_of(refused) == {("field.unused", "/until")}
+
+
+def test_findings_about_one_subject(manager, found):
+    Finding.objects.filter(pk=found[0].pk).update(subject="urn:li:role:reader")
+    (only,) = manager.get(f"{BASE}?subject=urn:li:role:reader").json()["results"]
+    assert (only["key"], only["subject"]) == ("a", "urn:li:role:reader")
+
+
+def test_whom_it_is_assigned_to_reads_it_and_no_other(manager, client_of, found):
+    jo = client_of("jo")
+    manager.patch(f"{BASE}{found[0].pk}/", {"state": "ASSIGNED", "assignee": "urn:li:corpuser:jo"}, format="json")
+    assert jo.get(f"{BASE}{found[0].pk}/").json()["trail"][0]["state"] == "ASSIGNED"
+    for place in (f"{BASE}{found[1].pk}/", f"{BASE}99999/", BASE):
+        problem_of(jo.get(place), 403)
+    problem_of(jo.patch(f"{BASE}{found[0].pk}/", {"state": "CLOSED"}, format="json"), 403)
+
+
 def test_many_are_decided_about_in_one_act(manager, found):
     ids = [one.pk for one in found]
     answer = manager.patch(BASE, {"ids": [*ids, 2**40], "state": "CLOSED", "note": "Done."}, format="json")

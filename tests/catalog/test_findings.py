@@ -1,18 +1,22 @@
 """Findings outlive the runs that found them: what people decided stays, what is gone closes, what is back opens."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from catalog.models import Finding, Report, ReportRow
+from catalog import tasks
+from catalog.models import Finding, FindingEvent, Report, ReportRow
 from catalog.reporting import findings as merging
+from catalog.reporting.kinds import policy_hygiene
 from catalog.reporting.kinds.role_mapping_check import KIND
 from catalog.services import findings
 from policies import authority
 from policies.engine.model import Actor
-from policies.errors import Forbidden, Invalid
-from policies.services import people
+from policies.errors import Forbidden, Invalid, NotFound
+from policies.services import groups, people, policies
+from tests.web.conftest import document_of
 
 pytestmark = pytest.mark.django_db
 
@@ -132,3 +136,92 @@ def test_accepting_needs_a_reason_and_assigning_somebody() -> None:
     for stranger in ("urn:li:corpuser:ghost", "urn:li:dataHubRole:Admin", ""):
         with pytest.raises(Invalid):
             findings.assign(ids=[pk("a")], assignee=stranger, by=authority.SYSTEM)
+
+
+def trail(key: str) -> list[tuple[str, str, str]]:
+    return list(FindingEvent.objects.filter(finding__key=key).values_list("state", "by", "note"))
+
+
+def test_every_decision_stays_in_the_trail(jo: str) -> None:
+    loaded("a", "b")
+    system = authority.SYSTEM.urn
+    findings.assign(ids=[pk("a"), pk("b")], assignee=jo, note="Please look", by=authority.SYSTEM)
+    findings.accept(ids=[pk("a")], note="As agreed", by=authority.SYSTEM)
+    findings.reopen(ids=[pk("a")], by=authority.SYSTEM)
+    last = loaded("b")
+    assert trail("a") == [
+        (STATE.ASSIGNED, system, "Please look"),
+        (STATE.ACCEPTED, system, "As agreed"),
+        (STATE.OPEN, system, ""),
+        (STATE.CLOSED, "", ""),
+    ]
+    assert trail("b") == [(STATE.ASSIGNED, system, "Please look")]
+    assert FindingEvent.objects.filter(finding__key="a").latest("pk").report == last
+    assert Finding.objects.get(key="a").note == "As agreed", "the last note stays where it was"
+
+
+def test_an_acceptance_ends_by_itself(jo: str) -> None:
+    loaded("a", "b", "c")
+    today = timezone.now().date()
+    findings.accept(ids=[pk("a")], note="For now", until=today, by=authority.SYSTEM)
+    findings.accept(ids=[pk("b")], note="For long", until=today + timedelta(days=1), by=authority.SYSTEM)
+    findings.accept(ids=[pk("c")], note="For good", by=authority.SYSTEM)
+    assert tasks.reopen_findings() == 0, "the day itself is still accepted"
+    later = datetime.combine(today, datetime.min.time(), UTC) + timedelta(days=1)
+    assert merging.reopen_ended(later) == 1
+    assert states() == {"a": STATE.OPEN, "b": STATE.ACCEPTED, "c": STATE.ACCEPTED}
+    ended = Finding.objects.get(key="a")
+    assert (ended.accepted_until, ended.decided_by, ended.note) == (None, "", "For now")
+    assert trail("a")[-1] == (STATE.OPEN, "", "")
+    findings.assign(ids=[pk("b")], assignee=jo, by=authority.SYSTEM)
+    assert Finding.objects.get(key="b").accepted_until is None
+
+
+def test_an_acceptance_cannot_have_ended_before_it_began() -> None:
+    loaded("a")
+    yesterday = timezone.now().date() - timedelta(days=1)
+    with pytest.raises(Invalid) as raised:
+        findings.accept(ids=[pk("a")], note="", until=yesterday, by=authority.SYSTEM)
+    assert [one.pointer for one in raised.value.problems] == ["/note", "/until"]
+
+
+def test_sentences_about_policies_name_the_policy_and_whom_they_speak_of(jo: str) -> None:
+    draft = policies.Draft("datahub", document_of(displayName="Stewards tag"))
+    policy = policies.create(draft=draft, by=authority.SYSTEM, door="test").policy.urn
+    columns = next(one for one in policy_hygiene.KIND.tables if one.name == "findings").columns
+    rows = [{"policy": policy, "person": jo}, {"policy": policy, "person": "urn:li:corpuser:ghost"}, {"policy": policy}]
+    run = loaded()
+    Report.objects.filter(pk=run.pk).update(kind=policy_hygiene.KIND.name)
+    said = {"severity": "HIGH", "type": "ROLE_BESIDE_ISOLATION", "sentence": "It keeps somebody away.", "repair": ""}
+    ReportRow.objects.bulk_create(
+        ReportRow(
+            report=run,
+            table="findings",
+            position=place,
+            key=str(place),
+            values=[{**said, **row, "key": str(place)}.get(column.name) for column in columns],
+        )
+        for place, row in enumerate(rows)
+    )
+    merging.merge(run, policy_hygiene.KIND)
+    assert list(Finding.objects.order_by("key").values_list("sentence", flat=True)) == [
+        "“Stewards tag” (jo): It keeps somebody away.",
+        "“Stewards tag” (urn:li:corpuser:ghost): It keeps somebody away.",
+        "“Stewards tag”: It keeps somebody away.",
+    ]
+    assert set(Finding.objects.values_list("subject", flat=True)) == {policy}
+
+
+def test_whom_it_is_assigned_to_reads_it_and_no_other(jo: str) -> None:
+    loaded("a", "b", "c")
+    findings.assign(ids=[pk("a")], assignee=jo, by=authority.SYSTEM)
+    findings.assign(
+        ids=[pk("b")], assignee=groups.create(name="crew", by=authority.SYSTEM, door="test").urn, by=authority.SYSTEM
+    )
+    reader = Actor(jo, frozenset({Finding.objects.get(key="b").assignee}))
+    assert [findings.read(id=pk(key), by=reader).key for key in "ab"] == ["a", "b"]
+    for number, by in ((pk("c"), reader), (0, reader), (pk("a"), Actor(jo, is_active=False))):
+        with pytest.raises(Forbidden):
+            findings.read(id=number, by=by)
+    with pytest.raises(NotFound):
+        findings.read(id=0, by=authority.SYSTEM)

@@ -41,7 +41,7 @@ _FAULTS = """() => {
 def root(live_server, settings, opened) -> Page:
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    page = opened()
+    page: Page = opened()
     sign_in(page, f"{live_server.url}/why", "datahub", "datahub")
     return page
 

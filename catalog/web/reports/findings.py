@@ -4,28 +4,33 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from catalog.models import Finding, Report
+from catalog.models import Finding, FindingEvent, Report
 from catalog.queries import findings as reading
 from catalog.reporting.finding_labels import name_finding_type
 from catalog.reporting.kind import Column, ColumnKind
 from catalog.reporting.kinds import KINDS
 from catalog.reporting.reading import Shown
 from catalog.services import findings as service
+from catalog.services import reports
 from catalog.web.reports import cells, frame
 from catalog.web.reports.charts import CONCEALED
 from catalog.web.reports.frame import SEES
+from policies import authority
+from policies.engine import requirements
 from policies.engine.model import Actor
 from policies.errors import Invalid
-from policies.guard import actor_of
+from policies.guard import actor_of, signed_in
 from policies.models.people import USER_PREFIX
 from policies.web import pages
 from policies.web.asking import Asker
@@ -41,6 +46,9 @@ _COLUMNS = (
 
 #: What stands in columns of their own beside the others of a finding.
 _APART = ("severity", "type", "sentence", "repair", "key")
+
+#: How many findings of a group are shown without leaving the list.
+_MEMBERS_SHOWN = 5
 
 _SEVERITIES = {"CRITICAL": "danger", "HIGH": "danger", "MEDIUM": "warning", "LOW": "info"}
 _STATES = {"OPEN": "warning", "ASSIGNED": "info", "ACCEPTED": "neutral", "CLOSED": "success"}
@@ -66,6 +74,7 @@ class FindingFilters(forms.Form):
         max_length=512,
         widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "URN or user name"}),
     )
+    subject = forms.CharField(required=False, max_length=512, widget=forms.HiddenInput)
 
     def __init__(self, data: Any) -> None:
         super().__init__(data)
@@ -114,6 +123,13 @@ class DecisionForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
+    until = forms.DateField(
+        label="Accepted until",
+        required=False,
+        help_text="The last day (UTC) of an acceptance; the finding is open again after it. Empty: it does not end.",
+        widget=forms.DateInput(attrs={"type": "date"}),
+    )
+
     def decide(self, ids: Collection[int], by: Actor) -> int | None:
         """Do it and return to how many; None when something is wrong, which then stands beside its field."""
         if not self.is_valid():
@@ -125,7 +141,7 @@ class DecisionForm(forms.Form):
         try:
             match self.cleaned_data["what"]:
                 case "accept":
-                    return service.accept(ids=ids, note=note, by=by)
+                    return service.accept(ids=ids, note=note, until=self.cleaned_data["until"], by=by)
                 case "assign":
                     return service.assign(ids=ids, assignee=assignee, note=note or None, by=by)
                 case "close":
@@ -143,23 +159,30 @@ class DecisionForm(forms.Form):
 @SEES
 def inbox(request: HttpRequest) -> HttpResponse:
     """The findings, the worst first, and what to do with the chosen ones; an htmx request gets the list alone."""
-    form = FindingFilters(request.GET)
+    form, by = FindingFilters(request.GET), actor_of(request)
     decision = DecisionForm(pages.posted(request))
-    chosen = {int(one) for one in request.POST.getlist("finding") if one.isdecimal() and len(one) < 19}
+    found = reading.findings(**form.narrowing)
+    chosen, groups = _numbers(request, "finding"), _numbers(request, "group")
     status = HTTPStatus.OK
     if request.method == "POST":
-        count = decision.decide(chosen, actor_of(request))
+        listed = [*chosen, *reading.list_group_ids(found, firsts=groups)] if groups else chosen
+        count = decision.decide(listed, by)
         if count is not None:
             messages.success(request, "1 finding was changed." if count == 1 else f"{count:,} findings were changed.")
             return redirect(request.get_full_path())
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-    page = pages.page_of(request, reading.findings(**form.narrowing))
+    is_grouped = not form.narrowing.get("subject")
+    page = pages.page_of(request, reading.group_findings(found) if is_grouped else found)
+    listed_rows = list(page)
     context: dict[str, Any] = {
         "page": page,
-        "rows": _rows(list(page), chosen, actor_of(request)),
+        "rows": _group_rows(listed_rows, found, chosen | groups, by) if is_grouped else _rows(listed_rows, chosen, by),
+        "noun": "groups of equal findings" if is_grouped else "findings",
+        "total": found.count() if is_grouped else page.paginator.count,
         "columns": _COLUMNS,
         "change_form": decision,
         "back": request.get_full_path(),
+        "all_url": "" if is_grouped else reverse("findings"),
         "is_filtered": any(form.cleaned_data.values()),
     }
     if not pages.wants_fragment(request):
@@ -172,21 +195,24 @@ def inbox(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-@SEES
+@signed_in
 def finding(request: HttpRequest, id: int) -> HttpResponse:
-    """One finding: what it is about, what would mend it, and deciding what becomes of it."""
-    found = reading.finding(id=id)
+    """One finding: what it is about, what would mend it, what was decided about it, and deciding anew."""
     by = actor_of(request)
+    found = service.read(id=id, by=by)
     decision = DecisionForm(pages.posted(request))
     status = HTTPStatus.OK
     if request.method == "POST":
+        authority.require(by=by, any_of=[[reports.NEEDED]])
         if decision.decide([id], by) is not None:
             messages.success(request, "The finding was changed.")
             return redirect("finding", id=id)
         status = HTTPStatus.UNPROCESSABLE_ENTITY
+    may_decide = pages.may(request, decide=(requirements.one(reports.NEEDED), None))["decide"]
     is_concealed = bool(reading.concealed(findings=[found], by=by))
-    asker = Asker.of(by)
-    people = frame.people({one for one in (found.assignee, found.decided_by) if one}, asker)
+    trail, title = reading.list_trail(finding=found), name_finding_type(found.type)
+    named = {found.assignee, found.decided_by}.union(*({event.assignee, event.by} for event in trail))
+    people = frame.people({urn for urn in named if urn}, Asker.of(by))
     context = {
         "finding": found,
         "sentence": CONCEALED if is_concealed else found.sentence,
@@ -196,13 +222,45 @@ def finding(request: HttpRequest, id: int) -> HttpResponse:
         "about": [] if is_concealed else _about(found, by),
         "assignee": people.get(found.assignee),
         "decided_by": people.get(found.decided_by),
-        "first_seen": _seen(found.first_seen, found.first_seen_at),
-        "last_seen": _seen(found.last_seen, found.last_seen_at),
-        "change_form": decision,
-        "breadcrumbs": frame.crumbs(("Findings", reverse("findings")), (name_finding_type(found.type), "")),
-        "title": name_finding_type(found.type),
+        "first_seen": _seen(found.first_seen, found.first_seen_at, is_linked=may_decide),
+        "last_seen": _seen(found.last_seen, found.last_seen_at, is_linked=may_decide),
+        "trail": [_event(event, people, is_linked=may_decide) for event in trail],
+        "change_form": decision if may_decide else None,
+        "breadcrumbs": frame.crumbs(("Findings", reverse("findings")), (title, "")) if may_decide else [],
+        "title": title,
     }
     return render(request, "reports/finding.html", context, status=status)
+
+
+def _numbers(request: HttpRequest, name: str) -> set[int]:
+    return {int(one) for one in request.POST.getlist(name) if one.isdecimal() and len(one) < 19}
+
+
+def _group_rows(
+    groups: Sequence[Mapping[str, Any]], found: QuerySet[Finding], chosen: Collection[int], by: Actor
+) -> list[dict[str, Any]]:
+    """Return groups of equal findings as rows; one that is equal to no other is a row like those of `_rows`."""
+    members = reading.list_members(found, groups, limit=_MEMBERS_SHOWN)
+    rows = {row["finding"].pk: row for row in _rows([one for some in members.values() for one in some], chosen, by)}
+    names = authority.names(urns={one.subject for some in members.values() for one in some if one.subject})
+    return [_group_row(group, [rows[one.pk] for one in members[group["first"]]], names) for group in groups]
+
+
+def _group_row(group: Mapping[str, Any], members: list[dict[str, Any]], names: Mapping[str, str]) -> dict[str, Any]:
+    first = members[0]
+    if group["count"] == 1:
+        return first
+    subject = first["finding"].subject
+    asked = {name: group[name] for name in ("severity", "kind", "type", "state", "assignee") if group[name]}
+    title = f"{names.get(subject, subject)}: {first['about']}"
+    return {
+        **first,
+        "title": CONCEALED if first["title"] == CONCEALED else title,
+        "url": f"{reverse('findings')}?{urlencode({**asked, 'subject': subject})}",
+        "count": group["count"],
+        "members": members,
+        "since": frame.ago(group["since"]),
+    }
 
 
 def _rows(found: Sequence[Finding], chosen: Collection[int], by: Actor) -> list[dict[str, Any]]:
@@ -217,6 +275,7 @@ def _rows(found: Sequence[Finding], chosen: Collection[int], by: Actor) -> list[
             "severity": _badge(one.get_severity_display(), _SEVERITIES[one.severity]),
             "state": _badge(one.get_state_display(), _STATES[one.state]),
             "assignee": people.get(one.assignee),
+            "until": one.accepted_until,
             "since": frame.ago(one.first_seen_at),
             "is_chosen": one.pk in chosen,
         }
@@ -241,9 +300,19 @@ def _badge(label: str, kind: str) -> dict[str, str]:
     return {"label": label, "kind": kind}
 
 
-def _seen(run: Report | None, at: datetime) -> dict[str, Any]:
-    """Return when a run saw a finding, and the run while it is kept."""
-    return {"at": at, "url": reverse("report", args=[run.pk]) if run else ""}
+def _seen(run: Report | None, at: datetime, *, is_linked: bool) -> dict[str, Any]:
+    """Return when a run saw a finding, and the run while it is kept, for a reader who may see it."""
+    return {"at": at, "url": reverse("report", args=[run.pk]) if run and is_linked else ""}
+
+
+def _event(event: FindingEvent, people: Mapping[str, Any], *, is_linked: bool) -> dict[str, Any]:
+    return {
+        "event": event,
+        "state": _badge(event.get_state_display(), _STATES[event.state]),
+        "by": people.get(event.by),
+        "assignee": people.get(event.assignee),
+        "report_url": reverse("report", args=[event.report_id]) if event.report_id and is_linked else "",
+    }
 
 
 def _person(word: str) -> str:

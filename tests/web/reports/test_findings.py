@@ -116,6 +116,93 @@ def test_a_list_costs_as_many_queries_for_many_as_for_one(browse, world, setting
     assert seen[0] == seen[1]
 
 
+SUBJECT = "urn:li:dataHubPolicy:7"
+
+
+def alike(count, **changes):
+    """Return findings that are equal but for the person whom they name."""
+    return [find(f"like-{number:03}", subject=SUBJECT, **changes) for number in range(count)]
+
+
+def test_equal_findings_are_one_row_that_counts_them(browse, world):
+    admin = browse("admin")
+    equal = alike(7)
+    others = [find("assigned", subject=SUBJECT, state="ASSIGNED", assignee=ADA), find("apart"), find("apart too")]
+    page = admin.get(INBOX)
+    rows = page.context["rows"]
+    assert [row.get("count", 1) for row in rows] == [1, 1, 1, 7]
+    group = next(row for row in rows if row.get("count") == 7)
+    assert [member["finding"].pk for member in group["members"]] == [one.pk for one in equal[:5]]
+    assert (page.context["total"], page.context["page"].paginator.count) == (10, 4)
+    assert "10 findings." in words(page)
+    inside = admin.get(group["url"])
+    assert {row["finding"].pk for row in inside.context["rows"]} == {one.pk for one in equal}
+    assert inside.context["total"] == 7
+    assert admin.get(f"{INBOX}?assignee=ada").context["total"] == 1
+    assert admin.get(f"{INBOX}?q=like-003").context["total"] == 1
+    assert admin.get(f"{INBOX}?size=10&page=2").context["page"].number == 1
+    check(page)
+    assert others
+
+
+def test_groups_are_paged_and_cost_the_same_however_many(browse, world):
+    admin = browse("admin")
+    costs, page = [], admin.get(INBOX)
+    for kinds in (2, 30):
+        for number in range(kinds):
+            for place in range(3):
+                find(f"{kinds}-{number}-{place}", subject=f"urn:li:dataHubPolicy:{kinds}-{number}")
+        admin.get(f"{INBOX}?size=50")
+        with CaptureQueriesContext(connection) as asked:
+            page = admin.get(f"{INBOX}?size=50")
+        costs.append(len(asked))
+    assert page.context["page"].paginator.count == 32
+    assert page.context["total"] == 96
+    assert costs[0] == costs[1]
+
+
+def test_a_group_is_decided_about_as_a_whole_and_as_it_was_listed(browse, world):
+    admin = browse("admin")
+    equal = alike(7)
+    apart = find("apart")
+    Finding.objects.filter(pk=equal[6].pk).update(severity="LOW")
+    chosen = {"group": [equal[0].pk], "what": "accept", "note": "All of them."}
+    answer = admin.post(INBOX, {**chosen, "note": ""})
+    assert answer.status_code == 422
+    assert [row["is_chosen"] for row in answer.context["rows"]] == [False, True, False]
+    admin.post(INBOX, {**chosen, "finding": [apart.pk]})
+    assert "7 findings were changed." in words(admin.get(INBOX))
+    assert set(Finding.objects.exclude(state="ACCEPTED").values_list("pk", flat=True)) == {equal[6].pk}
+    admin.post(INBOX, {"group": [equal[0].pk], "what": "close"})
+    assert not Finding.objects.filter(state="CLOSED").exists(), "it is not on this list any more"
+
+
+def test_what_was_decided_stays_on_the_page(browse, found):
+    admin, address = browse("admin"), page_of(found[1])
+    admin.post(address, {"what": "assign", "assignee": "otto", "note": "Otto knows."})
+    admin.post(address, {"what": "accept", "note": "He says so.", "until": "2099-12-31"})
+    admin.post(address, {"what": "reopen"})
+    text = words(admin.get(address))
+    for said in ("Assigned to Otto Outsider by Ada Admin at", "Otto knows.", "He says so.", "until 2099-12-31"):
+        assert said in text
+    answer = admin.post(address, {"what": "accept", "note": "x", "until": "2001-01-01"})
+    assert answer.status_code == 422
+    assert list(answer.context["change_form"].errors) == ["until"]
+
+
+def test_whom_it_is_assigned_to_reads_it_and_decides_nothing(browse, found):
+    browse("admin").post(page_of(found[1]), {"what": "assign", "assignee": "otto", "note": "Otto knows."})
+    otto = browse("outsider")
+    page = otto.get(page_of(found[1]))
+    assert page.status_code == 200
+    assert "Otto knows." in words(page)
+    assert page.context["change_form"] is None
+    assert otto.post(page_of(found[1]), {"what": "close"}).status_code == 403
+    for other in (page_of(found[0]), f"{INBOX}/999999", INBOX):
+        assert otto.get(other).status_code == 403
+    assert Finding.objects.get(pk=found[1].pk).state == "ASSIGNED"
+
+
 def test_what_the_reader_may_not_view_is_not_named(shelves, write, settings):
     settings.VIEW_AUTHORIZATION_ENABLED = True
     hide()

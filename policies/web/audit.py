@@ -107,11 +107,15 @@ def policy_changes(request: HttpRequest) -> HttpResponse:
     page = pages.page_of(request, queries.policy_events(**wanted))
     events: Sequence[PolicyEvent] = list(page)
     who = _Named({event.by for event in events}, Asker.of(actor_of(request)))
-    rows = [
-        {"event": event, "by": who(event.by), "url": reverse("policy-version", args=[event.version, event.policy_urn])}
-        for event in events
-    ]
+    rows = [{"event": event, "by": who(event.by), "url": _version_url(event)} for event in events]
     return _changes(request, "audit-policies", form, page, rows)
+
+
+def _version_url(event: PolicyEvent) -> str:
+    """Return the page of a version; there is none while policies are switched off."""
+    if not settings.AUTH_POLICIES_ENABLED:
+        return ""
+    return reverse("policy-version", args=[event.version, event.policy_urn])
 
 
 @require_GET

@@ -15,18 +15,15 @@ from policies.web import (
     user_states,
     users,
 )
+from policies.web.availability import require_policies
 
 _ROLES = "settings/permissions/roles"
 _USERS = "settings/identities/users"
 _GROUPS = "settings/identities/groups"
 _SERVICES = "settings/identities/service-accounts"
 
-urlpatterns = [
-    path("signup", entrance.sign_up, name="sign-up"),
-    path("reset", entrance.reset, name="reset"),
-    path("profile", profile.profile, name="profile"),
-    path("profile/edit", profile.profile_edit, name="profile-edit"),
-    path("profile/password", profile.own_password, name="own-password"),
+#: Roles have no power but by policies; they go with them.
+_OF_ROLES = [
     path(_ROLES, roles.role_list, name="roles"),
     path(f"{_ROLES}/new", roles.role_new, name="role-new"),
     path(f"{_ROLES}/edit/<path:urn>", roles.role_edit, name="role-edit"),
@@ -34,6 +31,15 @@ urlpatterns = [
     path(f"{_ROLES}/assign/<path:urn>", roles.role_assign, name="role-assign"),
     path(f"{_ROLES}/take/<path:urn>", roles.role_take, name="role-take"),
     path(f"{_ROLES}/<path:urn>", roles.role_detail, name="role"),
+]
+
+urlpatterns = [
+    path("signup", entrance.sign_up, name="sign-up"),
+    path("reset", entrance.reset, name="reset"),
+    path("profile", profile.profile, name="profile"),
+    path("profile/edit", profile.profile_edit, name="profile-edit"),
+    path("profile/password", profile.own_password, name="own-password"),
+    *require_policies(_OF_ROLES),
     path("settings/identities/options", picking.options, name="people-options"),
     path(_USERS, users.user_list, name="users"),
     path(f"{_USERS}/new", users.user_new, name="user-new"),

@@ -49,7 +49,6 @@ def policy_list(request: HttpRequest) -> HttpResponse:
             {"label": "Actions", "is_hidden_label": True},
         ],
         "order": order,
-        "is_filtered": bool(filters),
         "export_url": f"{reverse('policies-export')}?{urlencode(filters)}",
         "meant": [_meant(name, request) for name in privileges.suggest(filters.get("privilege", ""))],
         "breadcrumbs": crumbs(),

@@ -13,10 +13,11 @@ from policies.web import (
     statement_editor,
     transfer,
 )
+from policies.web.availability import require_policies
 
 BASE = "settings/permissions/policies"
 
-urlpatterns = [
+_ADDRESSES = [
     path(BASE, policies.policy_list, name="policies"),
     path(f"{BASE}/export", transfer.export_many, name="policies-export"),
     path(f"{BASE}/import", transfer.import_policies, name="policies-import"),
@@ -37,3 +38,6 @@ urlpatterns = [
     path(f"{BASE}/restore/<int:number>/<path:urn>", history.restore, name="policy-restore"),
     path(f"{BASE}/<path:urn>", policies.policy_detail, name="policy"),
 ]
+
+#: None of them is there while policies are switched off.
+urlpatterns = require_policies(_ADDRESSES)

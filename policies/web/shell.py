@@ -98,6 +98,7 @@ def around(request: HttpRequest) -> dict[str, Any]:
             "sign_out_url": reverse("sign-out"),
         },
         "banners": [{"kind": "danger", "text": text} for name, text in _WEAKENED if not getattr(settings, name)],
+        "has_policy_pages": settings.AUTH_POLICIES_ENABLED,
         "shows_external_roles": settings.SHOW_ACCESS_MANAGEMENT,
     }
 

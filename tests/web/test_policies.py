@@ -6,10 +6,11 @@ from urllib.parse import quote
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.urls import URLPattern, reverse
 
-from policies import authority
-from policies.models import Policy
+from policies import authority, queries
 from policies.services import policies
+from policies.web.urls import urlpatterns
 from tests.web.conftest import DOOR, document_of
 
 LIST = "/settings/permissions/policies"
@@ -166,11 +167,31 @@ def test_the_banner_stands_while_everybody_manages_policies(browse, world, write
     assert "Everybody who can sign in may manage policies" not in client.get(LIST).content.decode()
 
 
-def test_an_empty_installation_says_what_to_do(browse, world, settings):
-    client = browse("root")
-    Policy.objects.all().delete()
+def test_while_policies_are_switched_off_their_pages_are_not_there(browse, world, write, settings):
+    """Every address below Permissions, whatever it is asked with; nothing is written, and nothing links there."""
+    policy, client = write("one", displayName="One"), browse("root")
+    words = {"urn": policy.urn, "number": 1, "field": "users"}
+    routes = [
+        one
+        for one in urlpatterns
+        if isinstance(one, URLPattern) and str(one.pattern).startswith("settings/permissions/")
+    ]
+    assert len(routes) > 20
     settings.AUTH_POLICIES_ENABLED = False
-    assert "Run manage.py bootstrap" in client.get(LIST).content.decode()
+    for route in routes:
+        named = {name: words[name] for name in route.pattern.converters}
+        address = reverse(route.name or "", kwargs=named)
+        assert client.get(address).status_code == 404, address
+        assert client.post(address, {"state": "INACTIVE"}).status_code == 404, address
+    assert queries.policy(urn=policy.urn).state == "ACTIVE"
+    for page in ("users/urn:li:corpuser:ada", "groups", "users"):
+        text = client.get(f"/settings/identities/{page}").content.decode()
+        assert "/settings/permissions/" not in text
+    text = client.get("/settings/audit/policies").content.decode()
+    assert "One" in text
+    assert "/settings/permissions/" not in text
+    settings.AUTH_POLICIES_ENABLED = True
+    assert client.get(LIST).status_code == 200
 
 
 @pytest.mark.parametrize(

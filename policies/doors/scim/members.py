@@ -3,6 +3,7 @@
 Groups are large, and providers add and remove a few members at a time.
 """
 
+import json
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from scim2_models import InvalidValueException, PatchOp, PatchOperation
 from scim2_models.path import CompareOperator, Comparison, FilterNode
 
 from policies.doors.scim.filters import identified
+from policies.engine.errors import quote
 
 #: Most members of a group that one request changes.
 MOST = 20_000
@@ -42,6 +44,31 @@ class Delta:
     def empty(self) -> None:
         """Take everybody out."""
         self.added, self.removed, self.is_whole = {}, set(), True
+
+
+#: What a member may say (RFC 7643, 4.2). Another field might limit the membership, so it is not passed over (ADR 19).
+_FIELDS = frozenset({"value", "type", "display", "$ref"})
+
+
+def check_body(body: bytes) -> None:
+    """Raise InvalidValueException when a member of the group in a body has a field that nobody evaluates.
+
+    What is no group at all is refused by whoever reads it next.
+    """
+    try:
+        group = json.loads(body)
+    except ValueError:
+        return
+    for name, entries in group.items() if isinstance(group, dict) else ():
+        if name.lower() == "members" and isinstance(entries, list):
+            _check_fields(entry for entry in entries if isinstance(entry, dict))
+
+
+def _check_fields(entries: Iterable[dict[str, Any]]) -> None:
+    for entry in entries:
+        for name in entry:
+            if name.lower() not in _FIELDS:
+                raise InvalidValueException(detail=f"A member has no field {quote(name)}.")
 
 
 def whole(members: Iterable[Any] | None) -> Delta:
@@ -97,6 +124,7 @@ def _apply(delta: Delta, op: Op, value: Any) -> None:
     if op == Op.remove and value is not None:
         delta.take(key for entry in entries if (key := identified(entry.get("value"))) is not None)
         return
+    _check_fields(entries)
     if op != Op.add:
         delta.empty()
     delta.put(_id_of(entry.get("value"), entry.get("type")) for entry in entries)

@@ -22,6 +22,7 @@ from scim2_server.responses import ScimResponse
 
 from policies import authority
 from policies.doors.bearer import Unauthenticated, caller
+from policies.doors.scim import members
 from policies.doors.scim.handling import Handler
 from policies.doors.scim.protocol import SERVICE
 from policies.doors.scim.store import PeopleStore
@@ -43,6 +44,8 @@ def door(request: HttpRequest, path: str = "") -> HttpResponse:
         by = caller(request)
         authority.require(by=by, any_of=_NEEDED)
         asked = _asked(request, path)
+        if asked.method in ("POST", "PUT") and path.strip("/").lower().startswith("groups"):
+            members.check_body(request.body)
         return _sent(Handler(PeopleStore(by=by, is_writing=_is_writing(asked))).handle(asked))
     except (SCIMException, PolicyAppError, SuspiciousOperation, RecursionError) as error:
         response = _sent(SERVICE.error_response(_refusal(error, request.method or "")))

@@ -151,3 +151,22 @@ def test_names_of_all_kinds(connector, name):
 def test_names_that_are_none(connector, name):
     body = {"schemas": [GROUP], "displayName": name}
     assert connector.refused("POST", "/Groups", body)[0] == 400
+
+
+def test_a_member_has_no_field_that_nobody_evaluates(connector, three):
+    """A date after which somebody is a member no more must not be taken for a membership without an end."""
+    member = {"value": connector.make("eve@example.com"), "validTo": "2030-01-01"}
+    path = f"/Groups/{connector.make_group('Crew')}"
+    group = {"schemas": [GROUP], "displayName": "Crew", "members": [member]}
+    assert connector.refused("POST", "/Groups", group | {"displayName": "Others"}) == (400, "invalidValue")
+    assert connector.refused("PUT", path, group) == (400, "invalidValue")
+    for operation in (
+        {"op": "add", "path": "members", "value": [member]},
+        {"op": "replace", "value": {"members": [member]}},
+    ):
+        body = {"schemas": [PATCH], "Operations": [operation]}
+        assert connector.refused("PATCH", path, body) == (400, "invalidValue")
+    assert "members" not in connector.told("GET", path)
+    whole = {"value": member["value"], "type": "User", "display": "Eve", "$ref": "x"}
+    connector.patch(path, {"op": "add", "path": "members", "value": [whole]}, status=204)
+    assert connector.told("PUT", path, group | {"members": [whole]})["members"][0]["value"] == member["value"]

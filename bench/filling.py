@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 from django.contrib.auth.models import Group
-from django.db import transaction
 
 from bench.worlds import DATABASES, DOMAINS, GROUPS, SCHEMAS, Company, Thing, closed, parent_of
 from catalog.aspects.base import PLATFORM, WORD
@@ -16,7 +15,7 @@ from catalog.models import Ancestry, Entity, Facet
 from policies import authority
 from policies.engine import families
 from policies.engine.matching import CONTAINER, DOMAIN, OWNER, TAG
-from policies.models import GroupProfile, Membership, Policy, PolicyFacet, PolicyVersion, User
+from policies.models import Gate, GroupProfile, Membership, Policy, PolicyFacet, User, open_write
 from policies.models.people import django_group_name
 from policies.models.words import words
 from policies.services import wording
@@ -27,7 +26,7 @@ _BY = authority.SYSTEM.urn
 
 def fill(company: Company, things: Callable[[Company], None] | None = None) -> None:
     """Store everybody, everything (by `things`, if given) and every policy."""
-    with transaction.atomic():
+    with open_write(Gate.CATALOG, Gate.PEOPLE):
         _people(company)
         _nodes()
         (things or _things)(company)
@@ -111,7 +110,12 @@ def _facts(thing: Thing) -> Iterator[tuple[str, str, str]]:
 
 def store_policies(company: Company) -> None:
     """Store every policy, as one new version of them."""
-    PolicyVersion.bump()
+    with open_write(Gate.PEOPLE) as write:
+        write.bump()
+        _store_policies(company)
+
+
+def _store_policies(company: Company) -> None:
     family = families.get("datahub")
     rows = []
     for number, (urn, document) in enumerate(company.documents):

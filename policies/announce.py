@@ -5,13 +5,12 @@ import logging
 from django.conf import settings
 from django.core.cache import cache
 from django.db import Error as DatabaseError
-from django.db import transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from policies import bells, store, tasks
 from policies.bells import AWAY
-from policies.models import PolicyVersion
+from policies.models import PolicyVersion, open_write
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +42,8 @@ def reload() -> int:
 
     Every process forgets the facts it keeps, since the number of the last change moves and nobody says what changed.
     """
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write():
+        PolicyVersion.touch_everything()
     store.drop()
     version = store.refresh()
     policies_changed()

@@ -193,7 +193,7 @@ def _written_since(held: Held, version: int) -> tuple[int, frozenset[str]] | Non
     """Return the number of the last event and the policies written since, as the events tell.
 
     None when they are too many, or do not tell of every version in between: then the policies have to be compared.
-    Writers queue (`PolicyVersion.bump`), so events have the order of their versions.
+    Writers of policies queue (`policies.models.writes`), so events have the order of their versions.
     """
     later = PolicyEvent.objects.filter(id__gt=held.event).order_by("id")
     events = list(later.values_list("id", "policy_version", "policy_urn")[:_CHUNK])

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone
 
 from catalog import queries
@@ -26,7 +25,7 @@ from catalog.services.stamps import stamp
 from policies import queries as people
 from policies.engine.model import Actor
 from policies.errors import NotFound, Stale
-from policies.models import PolicyVersion
+from policies.models import Gate, open_write
 
 #: Where the description of each type is kept: aspect and field. What is not listed has none that can be edited.
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
@@ -290,9 +289,8 @@ def _edit(
     door: str,
 ) -> None:
     wanted = list(dict.fromkeys(urns))
-    with transaction.atomic():
-        # First, so that two editors queue here and the second sees what the first wrote.
-        PolicyVersion.advance()
+    # Two editors queue at the gate, and the second sees what the first wrote.
+    with open_write(Gate.CATALOG):
         _require_stored(wanted)
         stored = queries.texts(keys={(urn, aspect) for urn in wanted})
         now = stamp(by=by, at=timezone.now())

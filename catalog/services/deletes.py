@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -26,7 +25,7 @@ from policies.authority import SYSTEM
 from policies.engine.families.cdap_names import INSTANCE_URN
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
-from policies.models import PolicyVersion
+from policies.models import Gate, PolicyVersion, open_write, retry_deadlock
 from policies.queries import relations
 from policies.services import aspects as people_aspects
 
@@ -49,6 +48,7 @@ class Mention:
     aspect: str
 
 
+@retry_deadlock
 def delete(*, urn: str, by: Actor, door: str, is_open: bool = False) -> Removed:
     """Remove an entity for good: its documents, facets and grants. An entity nobody knows is no problem.
 
@@ -60,8 +60,7 @@ def delete(*, urn: str, by: Actor, door: str, is_open: bool = False) -> Removed:
     if problem is not None:
         raise Invalid([problem])
     parsed = urn_room.parse(urn)
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(*_gates_of(parsed)):
         if parsed.type in urn_room.PEOPLE_TYPES and people.aspects_of(urn=urn) is not None:
             people_aspects.remove(urn=urn, by=by, door=door)
         elif parsed.type in urn_room.PEOPLE_TYPES or not is_open:
@@ -79,6 +78,12 @@ def forget(*, urns: Sequence[str], by: str, door: str) -> frozenset[str]:
     """
     if INSTANCE_URN in urns:
         raise Conflict("The CDAP instance stays.")
+    # Grants are given behind the gate PEOPLE: none must be given on what goes.
+    with open_write(Gate.PEOPLE):
+        return _forget(urns, by=by, door=door)
+
+
+def _forget(urns: Sequence[str], *, by: str, door: str) -> frozenset[str]:
     doomed = list(dict.fromkeys((*urns, *queries.within(urns=urns))))
     rows = list(Entity.objects.filter(urn__among=doomed).order_by())
     projects = [row.object_id for row in rows if row.type == "project" and row.object_id is not None]
@@ -106,15 +111,25 @@ def references(*, urn: str, by: Actor, door: str, dry_run: bool, is_open: bool =
     parsed = urn_room.parse(urn)
     if not dry_run and not (is_open and parsed.type not in urn_room.PEOPLE_TYPES):
         _require_removal(parsed, by=by)
-    with transaction.atomic():
-        if not dry_run:
-            # First, so that nobody changes what is read now before it is written.
-            PolicyVersion.advance()
+    if dry_run:
+        return _listed(_mentions(urn), _memberships(urn))
+    # Behind the gates, so that nobody changes what is read now before it is written.
+    with open_write(Gate.CATALOG, Gate.PEOPLE):
         found, memberships = _mentions(urn), _memberships(urn)
-        if not dry_run:
-            _rewrite({key: without(document, urn) for key, document in found.items()}, by=by.urn, door=door)
-            _leave(memberships, urn, by=by, door=door)
-    return [Mention(*key) for key in sorted({**found, **memberships})]
+        _rewrite({key: without(document, urn) for key, document in found.items()}, by=by.urn, door=door)
+        _leave(memberships, urn, by=by, door=door)
+    return _listed(found, memberships)
+
+
+def _listed(*found: Mapping[tuple[str, str], Any]) -> list[Mention]:
+    return [Mention(*key) for key in sorted({key for some in found for key in some})]
+
+
+def _gates_of(urn: Urn) -> tuple[Gate, ...]:
+    """Return the gates of a deletion: somebody of whom the catalog has nothing goes without waiting for its writers."""
+    if urn.type in urn_room.PEOPLE_TYPES and not Entity.objects.filter(urn=urn.text).exists():
+        return (Gate.PEOPLE,)
+    return (Gate.CATALOG, Gate.PEOPLE)
 
 
 def without(document: Any, urn: str) -> Any:

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
-from django.db import transaction
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
@@ -23,6 +22,7 @@ from policies.engine.errors import Problem
 from policies.engine.families import cdap_names
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
+from policies.models import Gate, open_write
 from policies.models.fields import is_storable
 
 #: Longest list that one call may register.
@@ -91,7 +91,7 @@ def create(*, bodies: Sequence[Any], by: Actor, door: str) -> list[Entity]:
     if len(bodies) > MOST:
         raise Invalid.one(code="list.too_long", pointer="", detail=f"At most {MOST} entities may be sent at once.")
     drafts = _drafts(bodies)
-    with transaction.atomic():
+    with open_write(Gate.CATALOG):
         named = _named(drafts)
         _check_projects(drafts)
         found: list[Proposal] = []
@@ -112,7 +112,7 @@ def update(*, urn: str, body: Any, by: Actor, door: str) -> Entity:
     Raises NotFound, Invalid (places are `/<field>`) and Forbidden.
     """
     change, problems = _read(_Change, body, "")
-    with transaction.atomic():
+    with open_write(Gate.CATALOG):
         queries.get(urn=urn)
         if change is None or problems:
             raise Invalid(problems)
@@ -124,7 +124,7 @@ def update(*, urn: str, body: Any, by: Actor, door: str) -> Entity:
 
 def delete(*, urn: str, by: Actor, door: str) -> None:
     """Remove an entity with its grants. Children stay and lose their parent. Raises NotFound and Forbidden."""
-    with transaction.atomic():
+    with open_write(Gate.CATALOG):
         queries.get(urn=urn)
         deletes.delete(urn=urn, by=by, door=door)
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone
 
 from catalog import queries, urns
@@ -26,7 +25,7 @@ from policies.authority import SYSTEM, Asked
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
-from policies.models import PolicyVersion
+from policies.models import Gate, open_write
 
 URL_INVALID = "url.invalid"
 UNKNOWN = "unknown"
@@ -54,8 +53,7 @@ def create(*, draft: Draft, urn: str | None = None, by: Actor, door: str) -> Ent
     problem = urns.problem(named, "/urn", (reading.TYPE,))
     if problem is not None:
         raise Invalid([problem])
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(Gate.CATALOG):
         if Entity.objects.filter(urn=named).exists():
             raise Conflict(f"There is already an external role {named}.")
         return _write(named, draft, by=by, door=door)
@@ -66,16 +64,14 @@ def update(*, urn: str, draft: Draft, by: Actor, door: str) -> Entity:
 
     Of `datasets` only those that the caller may view count. Raises NotFound, Invalid and Forbidden.
     """
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(Gate.CATALOG):
         reading.external_role(urn=urn)
         return _write(urn, draft, by=by, door=door)
 
 
 def delete(*, urn: str, by: Actor, door: str) -> None:
     """Remove an external role, and the mention of it on datasets. Needs EDIT_ENTITY or DELETE_ENTITY on the role."""
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(Gate.CATALOG):
         reading.external_role(urn=urn)
         authority.require(by=by, any_of=[["EDIT_ENTITY"], ["DELETE_ENTITY"]], resource=Asked(urn, reading.TYPE))
         # The system takes the mention off: what is gone needs nobody's privilege on each dataset.

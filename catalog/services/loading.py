@@ -1,18 +1,26 @@
-"""Loads whole files of proposals: each file is stored completely or not at all."""
+"""Loads files of proposals: each is checked as a whole, and then stored in pieces, each completely or not at all."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import IO
+from itertools import islice
+from typing import IO, TypeVar
 
-from django.db import transaction
+from django.db import connection
 
 from catalog.services import files, intake, proposals
 from catalog.services.intake import Proposal
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
-from policies.errors import Invalid
+from policies.errors import Invalid, PolicyAppError
 
-_BATCH = 1000
+Entry = TypeVar("Entry")
+
+#: How many proposals one transaction stores. Other writers of documents wait for one at most.
+MAX_PROPOSALS_PER_WRITE = 1000
+
+#: How long the loader leaves SQLite to other writers after each piece: they look again that often.
+_SQLITE_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,57 +31,66 @@ class Loaded:
     entities: int
 
 
-def load(*, stream: IO[bytes], by: Actor, door: str, progress: Callable[[int], None] = lambda _: None) -> Loaded:
-    """Store every proposal of a file, in one transaction.
+class Interrupted(PolicyAppError):
+    """A file was stored up to a proposal that was refused; `stored` is how many went in before its piece."""
 
-    `progress` hears the number read so far, now and then. Raises Invalid with every problem of every proposal, placed
-    at its index in the list; then nothing of the file is stored. Raises Forbidden like `proposals.apply`.
+    def __init__(self, stored: int, error: PolicyAppError) -> None:
+        self.stored = stored
+        self.error = error
+        super().__init__(str(error))
+
+
+def load(*, stream: IO[bytes], by: Actor, door: str, progress: Callable[[int], None] = lambda _: None) -> Loaded:
+    """Store every proposal of a file, MAX_PROPOSALS_PER_WRITE in one transaction; `stream` is read twice.
+
+    `progress` hears the number stored so far. The file is checked first: raises Invalid with every problem that needs
+    no database to be seen, placed at its index in the list, and then nothing of the file is stored. What only the
+    database can refuse (a CREATE of what is there, a missing privilege) raises Interrupted, and what was stored before
+    stays: loading the file again stores nothing twice.
     """
-    writing = _Writing(by, door)
-    with transaction.atomic():
-        for proposal, problems in files.read(stream):
-            writing.take(proposal, problems)
-            if writing.count % _BATCH == 0:
-                progress(writing.count)
-        writing.flush()
-        if writing.problems:
-            raise Invalid(sorted(writing.problems, key=_position))
-    progress(writing.count)
-    return Loaded(writing.count, len(writing.touched))
+    _check(stream)
+    stream.seek(0)
+    count, touched = 0, set[str]()
+    for piece in _cut(_proposals(stream)):
+        if count:
+            _let_others_write()
+        try:
+            touched |= proposals.apply(proposals=piece, by=by, door=door).touched
+        except PolicyAppError as error:
+            raise Interrupted(count, error) from error
+        count += len(piece)
+        progress(count)
+    return Loaded(count, len(touched))
+
+
+def _check(stream: IO[bytes]) -> None:
+    found: list[Problem] = []
+    for piece in _cut(files.read(stream)):
+        found += (problem for _, problems in piece for problem in problems)
+        try:
+            intake.check([proposal for proposal, _ in piece if proposal is not None])
+        except Invalid as error:
+            found += error.problems
+    if found:
+        raise Invalid(sorted(found, key=_position))
+
+
+def _proposals(stream: IO[bytes]) -> Iterator[Proposal]:
+    return (proposal for proposal, _ in files.read(stream) if proposal is not None)
+
+
+def _cut(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    left = iter(entries)
+    while piece := list(islice(left, MAX_PROPOSALS_PER_WRITE)):
+        yield piece
 
 
 def _position(problem: Problem) -> int:
-    """Return the index of the entry that a problem is about: entries are checked before the batch they are in."""
+    """Return the index of the entry that a problem is about: entries are checked before the piece they are in."""
     return int(problem.pointer.split("/")[1])
 
 
-class _Writing:
-    """Batches on their way in. After the first problem the rest is only checked, to name what else is wrong."""
-
-    def __init__(self, by: Actor, door: str) -> None:
-        self._by = by
-        self._door = door
-        self._batch: list[Proposal] = []
-        self.count = 0
-        self.problems: list[Problem] = []
-        self.touched: set[str] = set()
-
-    def take(self, proposal: Proposal | None, problems: list[Problem]) -> None:
-        """Take in one entry of the file."""
-        self.count += 1
-        self.problems += problems
-        if proposal is not None:
-            self._batch.append(proposal)
-        if len(self._batch) == _BATCH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write or check what has gathered."""
-        batch, self._batch = self._batch, []
-        try:
-            if self.problems:
-                intake.check(batch)
-            elif batch:
-                self.touched |= proposals.apply(proposals=batch, by=self._by, door=self._door).touched
-        except Invalid as error:
-            self.problems += error.problems
+def _let_others_write() -> None:
+    """Give way: SQLite keeps no queue of writers, so one that begins again at once may leave nobody else a turn."""
+    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+        time.sleep(_SQLITE_PAUSE_SECONDS)

@@ -25,12 +25,14 @@ from policies.engine.families.cdap_questions import Read, Said
 from policies.engine.model import Actor, Decision, Missing
 from policies.engine.requirements import Requirement
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
-from policies.models import Verb
+from policies.models import Gate, Verb
 from policies.models.people import NAME_LENGTH
 from policies.services.changes import change
 
 #: What acting for somebody else needs.
 _FOR_OTHERS = (("MANAGE_POLICIES",),)
+#: Entities and the grants on them change together.
+_GATES = (Gate.CATALOG, Gate.PEOPLE)
 #: How many entities are judged at once.
 _CHUNK = 1000
 _STAYS = "The CDAP instance is there from the start and stays."
@@ -129,7 +131,7 @@ def _create(read: Read, entity: CdapName, actor: Actor, *, by: Actor, door: str)
     """Register what is made and give everything on it to who made it (CD-15, CD-16)."""
     if entity.urn == INSTANCE_URN:
         raise Conflict(_STAYS)
-    with change(by=by, door=door) as doing:
+    with change(by=by, door=door, gates=_GATES) as doing:
         decision = _decide(read, entity, actor)
         if not decision.is_allowed:
             raise authority.refusal_of(decision)
@@ -162,7 +164,7 @@ def _check_named(read: Read, entity: CdapName) -> None:
 
 def _delete(read: Read, entity: CdapName, actor: Actor, *, by: Actor, door: str) -> Done:
     """Remove the entity, what lies in it, and every grant on them (CD-17)."""
-    with change(by=by, door=door):
+    with change(by=by, door=door, gates=_GATES):
         decision = _allowed(read, entity, actor)
         deletes.forget(urns=[entity.urn], by=by.urn, door=door)
     return Done(decision)

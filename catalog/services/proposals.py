@@ -1,7 +1,7 @@
 """The one way into the catalog: every door, and the loader of files, hands proposals to `apply`.
 
-All are checked, then all are authorized, then all are written, in one transaction; or nothing is. What has its home in
-`policies` (users, groups, roles, policies) goes to its services and is never stored as a document.
+All of a call is checked, authorized and written in one transaction, or nothing is. What has its home in `policies`
+(users, groups, roles, policies) goes to its services, after the documents, and is never stored as one.
 """
 
 import json
@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from django.conf import settings
-from django.db import transaction
 from django.utils import timezone
 
 from catalog import queries
@@ -23,7 +22,7 @@ from policies.authority import Ask
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid
-from policies.models import PolicyVersion
+from policies.models import Gate, open_write, retry_deadlock
 from policies.services import aspects as people_aspects
 
 __all__ = ["Applied", "ChangeType", "Ids", "Proposal", "apply"]
@@ -50,6 +49,7 @@ class Applied:
     lints: tuple[Problem, ...] = ()
 
 
+@retry_deadlock
 def apply(
     *,
     proposals: Sequence[Proposal],
@@ -68,33 +68,43 @@ def apply(
         raise Forbidden((), f"{by.urn} is suspended.")
     items = intake.check(proposals)
     noted = registered or {}
-    with transaction.atomic():
-        # First, so that writers queue here and nowhere else.
-        PolicyVersion.advance()
-        now = timezone.now()
-        items = patching.settled(items, by=by, now=now, is_open=is_open)
-        theirs = [item for item in items if _is_of_people(item)]
-        ours = [item for item in items if not _is_of_people(item)]
-        ledger = Ledger(
-            wanted=[*{item.urn.text for item in ours}, *noted],
-            aspects={item.aspect for item in ours} | needs.COMPARED,
-            by=by.urn,
-            door=door,
-            now=now,
-        )
-        refused = _find_refusal(ours, ledger, noted, by=by, is_open=is_open)
-        theirs, problems = _creations(theirs)
-        lacking, lints = _write_people(theirs, by=by, door=door)
+    theirs = [item for item in items if _is_of_people(item)]
+    ours = [item for item in items if not _is_of_people(item)]
+    # Who writes only people does not wait for whoever stores documents.
+    with open_write(Gate.PEOPLE if theirs and not ours and not noted else Gate.CATALOG):
+        refused, touched = _apply_to_catalog(ours, noted, by=by, door=door, is_open=is_open)
+        lacking, problems, lints = _apply_to_people(theirs, by=by, door=door, is_open=is_open)
         refusals = [one for one in (refused, lacking) if one is not None]
         if refusals:
             raise Forbidden.join(refusals)
         if problems:
             raise Invalid(problems)
-        touched = _write(ours, ledger, noted)
-        removed = [item.urn.text for item in ours if item.is_removal_of_entity]
-        if removed:
-            touched |= deletes.forget(urns=removed, by=by.urn, door=door)
     return Applied(tuple(item.urn.text for item in items), touched, lints)
+
+
+def _apply_to_catalog(
+    items: Sequence[Item], noted: Mapping[str, Ids], *, by: Actor, door: str, is_open: bool
+) -> tuple[Forbidden | None, frozenset[str]]:
+    """Write documents and entities and return the URNs that were touched, or what the actor lacks."""
+    if not items and not noted:
+        return None, frozenset()
+    now = timezone.now()
+    items = patching.settled(items, by=by, now=now, is_open=is_open)
+    ledger = Ledger(
+        wanted=[*{item.urn.text for item in items}, *noted],
+        aspects={item.aspect for item in items} | needs.COMPARED,
+        by=by.urn,
+        door=door,
+        now=now,
+    )
+    refused = _find_refusal(items, ledger, noted, by=by, is_open=is_open)
+    if refused is not None:
+        return refused, frozenset()
+    touched = _write(items, ledger, noted)
+    removed = [item.urn.text for item in items if item.is_removal_of_entity]
+    if removed:
+        touched |= deletes.forget(urns=removed, by=by.urn, door=door)
+    return None, touched
 
 
 def _is_of_people(item: Item) -> bool:
@@ -157,10 +167,20 @@ def _creations(items: Sequence[Item]) -> tuple[list[Item], list[Problem]]:
 _MAKING = (ChangeType.CREATE, ChangeType.CREATE_ENTITY)
 
 
-def _write_people(items: Sequence[Item], *, by: Actor, door: str) -> tuple[Forbidden | None, tuple[Problem, ...]]:
-    """Hand over what belongs to `policies`; return the refusal that names what the actor lacks, if any, and lints."""
+def _apply_to_people(
+    items: Sequence[Item], *, by: Actor, door: str, is_open: bool
+) -> tuple[Forbidden | None, list[Problem], tuple[Problem, ...]]:
+    """Hand over what belongs to `policies`; return what the actor lacks, what cannot be made, and lints."""
     if not items:
-        return None, ()
+        return None, [], ()
+    with open_write(Gate.PEOPLE):
+        found, problems = _creations(patching.settled(items, by=by, now=timezone.now(), is_open=is_open))
+        lacking, lints = _write_people(found, by=by, door=door)
+    return lacking, problems, lints
+
+
+def _write_people(items: Sequence[Item], *, by: Actor, door: str) -> tuple[Forbidden | None, tuple[Problem, ...]]:
+    """Write users, groups, roles and policies; return what the actor lacks, if anything, and lints."""
     changes = [
         people_aspects.AspectChange(
             urn=item.urn.text,

@@ -3,13 +3,11 @@
 from collections import defaultdict
 from collections.abc import Callable
 
-from django.db import transaction
-
 from catalog.aspects.register import PROJECTING
 from catalog.models import Aspect, Entity, Facet
 from catalog.services import closure
 from catalog.services.ledger import project_entity, write_facets
-from policies.models import PolicyVersion
+from policies.models import Gate, PolicyVersion, open_write
 
 _CHUNK = 1000
 
@@ -19,8 +17,8 @@ def rebuild(*, progress: Callable[[int], None] = lambda _: None) -> int:
 
     `progress` hears the number done so far, now and then.
     """
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(Gate.CATALOG):
+        PolicyVersion.touch_everything()
         Facet.objects.all().delete()
         done, last = 0, 0
         while rows := list(Entity.objects.filter(pk__gt=last).order_by("pk")[:_CHUNK]):

@@ -11,13 +11,11 @@ from datetime import datetime
 
 from catalog.aspects.base import NAME_LENGTH
 from catalog.models import Entity
-from policies.models import ChangeEvent, PolicyVersion, Verb
+from policies.models import ChangeEvent, Verb, open_write
 from policies.models.fields import JsonText
 
 #: Longest document that is kept in full, in characters.
 KEPT = 4096
-
-_BATCH = 500
 
 
 class Record:
@@ -48,10 +46,8 @@ class Record:
         """Store what was noted, inside the transaction of the write."""
         if not self._events:
             return
-        number = PolicyVersion.last_change()
-        for event in self._events:
-            event.change_seq = number
-        ChangeEvent.objects.bulk_create(self._events, batch_size=_BATCH)
+        with open_write() as write:
+            write.record(self._events)
         self._events = []
 
     def _note(self, urn: str, name: str, verb: Verb, before: JsonText | None, after: JsonText | None) -> None:

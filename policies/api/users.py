@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import transaction
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +14,7 @@ from policies.api.described import described
 from policies.api.one import Replaceable, described_one
 from policies.errors import Invalid
 from policies.guard import signed_in
-from policies.models import User
+from policies.models import Gate, User, open_write
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.services import people
@@ -111,7 +110,7 @@ class OneUser(Replaceable):
     def save(self, urn: str, changes: dict[str, Any]) -> None:
         """Store names and state, and a password if one is given; all or none."""
         password = changes.pop("password", None)
-        with transaction.atomic():
+        with open_write(Gate.PEOPLE):
             if changes:
                 people.update(urn=urn, by=self.actor, door=DOOR, **changes)
             if password is not None:

@@ -9,10 +9,12 @@ from policies.models.roles import Role, RoleAssignment
 from policies.models.tokens import AccessToken
 from policies.models.version import PolicyVersion
 from policies.models.words import NameWord
+from policies.models.writes import Gate, open_write, retry_deadlock
 
 __all__ = [
     "AccessToken",
     "ChangeEvent",
+    "Gate",
     "GroupProfile",
     "InviteToken",
     "LoggedDecision",
@@ -27,4 +29,6 @@ __all__ = [
     "RoleAssignment",
     "User",
     "Verb",
+    "open_write",
+    "retry_deadlock",
 ]

@@ -1,6 +1,7 @@
 """The one row that orders all changes.
 
-Both counters move under this row's lock, so that writers queue here and a number that was seen is never reused.
+Both counters move under this row's lock, which a write takes last (`policies.models.writes`): a number that was seen is
+never reused, and what has a number is committed before the next one is given.
 """
 
 from collections.abc import Collection
@@ -15,7 +16,7 @@ from django.db.models import F, Q
 from policies import word
 from policies.kept import Word
 
-#: On which connection the version was advanced last, and in which open block.
+#: On which connection policies were written last, and in which open block.
 _moved_in: WeakKeyDictionary[BaseDatabaseWrapper, Any] = WeakKeyDictionary()
 
 
@@ -29,7 +30,7 @@ class _Touched:
         self.is_everything = False
 
     def word(self, number: int) -> Word:
-        """Return the word about one advance of the number; what was touched is said with the first of them."""
+        """Return the word about the write with this number; nothing is left to say about a second one."""
         urns = None if self.is_everything or self.urns is None else frozenset(self.urns)
         found = Word(number - 1, number, urns, frozenset(self.through))
         self.urns, self.through, self.is_everything = set(), set(), False
@@ -55,26 +56,29 @@ class PolicyVersion(models.Model):
         return f"version {self.version}, change {self.change_seq}"
 
     @classmethod
-    def bump(cls) -> int:
-        """Advance version and change number, and return the new version; policies are no facts, so it touches none.
+    def take_number(cls, *, versions: int = 0) -> int:
+        """Advance the change number, and the version by so many, and return the number.
 
-        Must be the first statement of a writing transaction: the lock it takes is what makes writers queue.
-        Raises TransactionManagementError outside a transaction.
+        The last statement of a write (`policies.models.writes`): until the commit every other one waits for this row,
+        so numbers have the order of the commits. Once it is committed every process forgets what the write touched
+        (`touch`); everything, if nothing of it said what that is. Raises TransactionManagementError outside of a
+        transaction.
         """
-        version, _ = cls._advance(version=F("version") + 1, change_seq=F("change_seq") + 1)
-        cls.touch()
-        connection = transaction.get_connection()
-        _moved_in[connection] = _outermost(connection)
-        return version
+        if not transaction.get_connection().in_atomic_block:
+            raise transaction.TransactionManagementError("A number is taken inside the transaction that writes.")
+        counters = {"version": F("version") + versions, "change_seq": F("change_seq") + 1}
+        if cls.objects.filter(pk=cls.ROW).update(**counters) != 1:
+            raise cls.DoesNotExist("The row of the policy version is gone; run the migrations.")
+        number = cls.last_change()
+        transaction.on_commit(partial(_spread, _of_transaction(), number), robust=True)
+        return number
 
     @classmethod
-    def advance(cls) -> int:
-        """Advance the change number alone (people and facts), and return it. The rules of `bump` apply.
-
-        Once the transaction is committed every process forgets what it touched (`touch`); everything, if none of it
-        said what that is.
-        """
-        return cls._advance(change_seq=F("change_seq") + 1)[1]
+    def mark_moving(cls) -> None:
+        """Note that the open transaction writes policies; policies are no facts, so that touches none."""
+        cls.touch()
+        connection = transaction.get_connection()
+        _moved_in[connection] = outermost_block(connection)
 
     @classmethod
     def touch(cls, urns: Collection[str] = (), through: Collection[str] = ()) -> None:
@@ -101,7 +105,7 @@ class PolicyVersion(models.Model):
 
     @classmethod
     def is_moving(cls) -> bool:
-        """Whether the transaction that is open on this connection has advanced the version itself.
+        """Whether the transaction that is open on this connection writes policies itself.
 
         What it reads then may be rolled back, so nobody else may be answered from it.
         """
@@ -113,28 +117,17 @@ class PolicyVersion(models.Model):
         """Return the number of the last change."""
         return cls.numbers()[1]
 
-    @classmethod
-    def _advance(cls, **counters: object) -> tuple[int, int]:
-        if not transaction.get_connection().in_atomic_block:
-            raise transaction.TransactionManagementError("A version is advanced inside the transaction that writes.")
-        if cls.objects.filter(pk=cls.ROW).update(**counters) != 1:
-            raise cls.DoesNotExist("The row of the policy version is gone; run the migrations.")
-        version, number = cls.numbers()
-        # One word for each advance: a savepoint that is taken back takes its word along with its number.
-        transaction.on_commit(partial(_spread, _of_transaction(), number), robust=True)
-        return version, number
-
 
 def _of_transaction() -> _Touched:
     connection = transaction.get_connection()
-    block = _outermost(connection)
+    block = outermost_block(connection)
     found = _touched.get(connection)
     if found is None or found.block is not block:
         found = _touched[connection] = _Touched(block)
     return found
 
 
-def _outermost(connection: BaseDatabaseWrapper) -> Any:
+def outermost_block(connection: BaseDatabaseWrapper) -> Any:
     """Return the outermost block, which is the one that commits; a block around each test does not count."""
     blocks: list[Any] = connection.atomic_blocks
     return next((block for block in blocks if not block._from_testcase), None)

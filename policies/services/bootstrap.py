@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 from django.utils.module_loading import import_string
 
 from policies import authority
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
-from policies.models import Policy, PolicyEvent, PolicyVersion, Role, User, Verb, documents
+from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, Role, User, Verb, documents, open_write
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.services import aspects, policies, roles
@@ -47,8 +46,7 @@ def run(*, is_restricted: bool = False) -> Done:
     (settings.BOOTSTRAP_HOOKS, dotted paths) are called with `by` and are part of it.
     """
     done = Done()
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(Gate.CATALOG, Gate.PEOPLE):
         PolicyVersion.touch_everything()
         _write_roles(done)
         _write_root(done)

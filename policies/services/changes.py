@@ -1,19 +1,18 @@
-"""One write to people, roles or tokens: its transaction, its number in the order of all changes, and its record."""
+"""One write to people, roles, tokens or grants: its transaction and its record."""
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 from django.utils.module_loading import import_string
 
 from policies.engine.model import Actor
 from policies.errors import Stale
-from policies.models import ChangeEvent, PolicyVersion, Verb
+from policies.models import ChangeEvent, Gate, PolicyVersion, Verb, open_write
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.services import lockout
 from policies.services.delegation import Delegation
@@ -40,7 +39,6 @@ class Change:
     whom else it reaches. `delegation` compares what people hold before and after.
     """
 
-    number: int
     by: Actor
     door: str
     delegation: Delegation
@@ -92,7 +90,6 @@ class Change:
                 door=self.door,
                 before=before,
                 after=after,
-                change_seq=self.number,
             )
         )
 
@@ -103,22 +100,24 @@ class Change:
 
 
 @contextmanager
-def change(*, by: Actor, door: str, author: Actor | None = None) -> Iterator[Change]:
-    """Open the transaction of one write, behind all writes that came before it.
+def change(
+    *, by: Actor, door: str, author: Actor | None = None, gates: Sequence[Gate] = (Gate.PEOPLE,)
+) -> Iterator[Change]:
+    """Open the transaction of one write, behind all writes at these gates that came before it.
 
     `author` answers for what the write gives to people, where that is somebody else than who makes it. Raises Conflict,
     and stores nothing, when what it `takes` leaves nobody who can manage policies, and Forbidden when somebody gains a
     platform privilege that the author may not give.
     """
-    with transaction.atomic():
-        doing = Change(PolicyVersion.advance(), by, door, Delegation(author or by))
+    with open_write(*gates) as write:
+        doing = Change(by, door, Delegation(author or by))
         with doing.hooks:
             yield doing
         doing.delegation.refuse_gain()
         if doing.losing:
             lockout.refuse_loss(of=doing.losing)
         PolicyVersion.touch(doing.touched, doing.touched)
-        ChangeEvent.objects.bulk_create(doing.events)
+        write.record(doing.events)
 
 
 def fingerprint(facts: Mapping[str, Any]) -> str:

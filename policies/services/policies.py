@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 
 from policies import authority, queries
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy, Problem, UnknownFamily
 from policies.engine.model import SYSTEM_ACTOR, Actor, Origin
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.models import Policy, PolicyEvent, PolicyVersion, Verb
+from policies.models import Gate, Policy, PolicyEvent, Verb, open_write
 from policies.models.fields import is_storable
 from policies.models.policy import POLICY_PREFIX
 from policies.services import bindings, lockout, policy_rows
@@ -73,8 +72,8 @@ def create(*, draft: Draft, by: Actor, door: str, urn: str | None = None, is_sys
     authority.require(by=by, any_of=MANAGE)
     urn = new_urn() if urn is None else checked_urn(urn)
     columns = _columns(draft)
-    with transaction.atomic():
-        policy_version = PolicyVersion.bump()
+    with open_write(Gate.PEOPLE) as write:
+        policy_version = write.bump()
         _check_bound(draft)
         if Policy.objects.filter(urn=urn).exists():
             raise Conflict(f"There is a policy {urn} already.")
@@ -95,8 +94,8 @@ def update(
     """
     authority.require(by=by, any_of=MANAGE)
     columns = _columns(draft)
-    with transaction.atomic():
-        policy_version = PolicyVersion.bump()
+    with open_write(Gate.PEOPLE) as write:
+        policy_version = write.bump()
         _check_bound(draft)
         policy = queries.policy(urn=urn)
         _check_changing(policy, columns, by=by, if_version=if_version)
@@ -116,8 +115,8 @@ def write_many(*, writes: Sequence[Write], by: Actor, door: str, verb: Verb = Ve
     together, so that one may take that power while another gives it.
     """
     authority.require(by=by, any_of=MANAGE)
-    with transaction.atomic():
-        policy_version = PolicyVersion.bump()
+    with open_write(Gate.PEOPLE) as write:
+        policy_version = write.bump()
         known = bound_by(one.draft for one in writes)
         stored = {policy.urn: policy for policy in queries.policies_among(urns=[one.urn for one in writes])}
         new: list[Policy] = []
@@ -150,9 +149,8 @@ def put_many(*, drafts: Mapping[str, Draft], by: Actor, door: str) -> int:
     """Replace the policies with these URNs, or create those that are not there, as `write_many` does (and raises)."""
     for urn in drafts:
         checked_urn(urn)
-    with transaction.atomic():
-        # First, so that nobody changes what is looked up here.
-        PolicyVersion.advance()
+    # Behind the gate, so that nobody changes what is looked up here.
+    with open_write(Gate.PEOPLE):
         stored = {policy.urn: policy.version for policy in queries.policies_among(urns=list(drafts))}
         writes = [Write(urn, draft, stored.get(urn)) for urn, draft in drafts.items()]
         return write_many(writes=writes, by=by, door=door)
@@ -174,8 +172,7 @@ def set_states(*, urns: Collection[str], state: str, by: Actor, door: str) -> in
     """
     authority.require(by=by, any_of=MANAGE)
     verb = _verb_of(state)
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(Gate.PEOPLE):
         found = {policy.urn: policy for policy in queries.policies_among(urns=urns)}
         if unknown := sorted(set(urns) - found.keys()):
             raise NotFound(f"There is no policy {unknown[0]!r}.")
@@ -211,8 +208,8 @@ def delete(*, urn: str, by: Actor, door: str, if_version: int | None = None) -> 
     Raises NotFound, Stale, Forbidden (a system policy stays), or Conflict when nobody could manage policies afterwards.
     """
     authority.require(by=by, any_of=MANAGE)
-    with transaction.atomic():
-        policy_version = PolicyVersion.bump()
+    with open_write(Gate.PEOPLE) as write:
+        policy_version = write.bump()
         policy = queries.policy(urn=urn)
         _check_version(policy, if_version=if_version)
         if policy.is_system:

@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
-
 from policies import queries
 from policies.engine.families import datahub
 from policies.engine.model import Actor
-from policies.models import Policy, PolicyVersion, Role
+from policies.models import Gate, Policy, Role, open_write
 from policies.services import needs, policies, roles
 from policies.services.checks import Checks
 from policies.services.policies import Draft, Write
@@ -20,9 +18,8 @@ def create(*, name: str, description: str, policies_of: Sequence[str], by: Actor
     Raises what `roles.create` and `policies.write_many` raise, and Invalid naming every policy nobody knows.
     """
     needs.require(by=by, requirement=needs.MANAGE_POLICIES)
-    with transaction.atomic():
-        # First, so that nobody changes what is looked up here.
-        PolicyVersion.advance()
+    # Behind the gate, so that nobody changes what is looked up here.
+    with open_write(Gate.PEOPLE):
         role = roles.create(name=name, description=description, by=by, door=door)
         stored = {policy.urn: policy for policy in queries.policies_among(urns=policies_of)}
         checks = Checks()

@@ -10,15 +10,13 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db import transaction
-
 from policies import authority, queries
 from policies.engine import families
 from policies.engine.errors import Problem, UnknownFamily
 from policies.engine.families.document import escape
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Invalid, Stale
-from policies.models import Policy, PolicyVersion
+from policies.models import Gate, Policy, PolicyVersion, open_write
 from policies.models.policy import POLICY_PREFIX
 from policies.services import changes, json_text, policies
 from policies.services.policies import MANAGE, Draft, Write
@@ -143,8 +141,7 @@ def store(*, body: bytes, seen: str, by: Actor, door: str) -> tuple[Plan, int]:
     afterwards. Read behind every write that came before, so nothing changes between looking and writing.
     """
     authority.require(by=by, any_of=MANAGE)
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(Gate.PEOPLE):
         plan = planned(body=body, by=by)
         if seen != plan.fingerprint:
             raise Stale("Somebody changed these policies meanwhile. Look again at what will be done.")

@@ -9,6 +9,7 @@ from django.db import IntegrityError, connection, transaction
 from policies.models import (
     AccessToken,
     ChangeEvent,
+    Gate,
     GroupProfile,
     Membership,
     Policy,
@@ -16,6 +17,7 @@ from policies.models import (
     Role,
     RoleAssignment,
     User,
+    open_write,
 )
 from policies.models.fields import is_storable, storable
 from policies.models.people import django_group_name
@@ -138,9 +140,13 @@ def test_a_document_cannot_hold_what_json_does_not_have():
 def test_there_is_one_version_row_and_it_counts():
     assert PolicyVersion.objects.count() == 1
     version, seq = PolicyVersion.current(), PolicyVersion.last_change()
-    assert PolicyVersion.bump() == version + 1
-    assert PolicyVersion.advance() == seq + 2
-    assert PolicyVersion.current() == version + 1
+    with open_write(Gate.PEOPLE) as write:
+        assert (write.bump(), write.bump()) == (version + 1, version + 2)
+        assert PolicyVersion.numbers() == (version, seq)
+    assert PolicyVersion.numbers() == (version + 2, seq + 1)
+    with open_write():
+        pass
+    assert PolicyVersion.numbers() == (version + 2, seq + 2)
     with pytest.raises(IntegrityError, match="policy_version_is_one_row"), transaction.atomic():
         PolicyVersion.objects.create(pk=2)
 
@@ -148,14 +154,14 @@ def test_there_is_one_version_row_and_it_counts():
 @pytest.mark.django_db(transaction=True)
 def test_a_version_moves_only_inside_a_transaction():
     with pytest.raises(transaction.TransactionManagementError):
-        PolicyVersion.bump()
+        PolicyVersion.take_number()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_the_version_is_moving_until_the_outermost_block_ends():
     with transaction.atomic():
-        with transaction.atomic():
-            PolicyVersion.bump()
+        with open_write(Gate.PEOPLE) as write:
+            write.bump()
         assert PolicyVersion.is_moving()
     assert not PolicyVersion.is_moving()
 

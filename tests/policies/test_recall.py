@@ -9,7 +9,7 @@ from django.db import OperationalError, connection, transaction
 
 from policies import authority, queries, recall
 from policies.kept import memory
-from policies.models import Membership, PolicyVersion, User
+from policies.models import Membership, PolicyVersion, User, open_write
 from policies.models.people import USER_PREFIX
 from policies.services import aspects, groups, people, roles, tokens
 from policies.services.aspect_shapes import AspectChange
@@ -122,8 +122,7 @@ def test_a_savepoint_that_is_taken_back_leaves_no_gap(company, django_assert_num
 
 def test_a_write_that_says_nothing_makes_everything_be_forgotten(company):
     recall.actor(urn=JO)
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write():
         Membership.objects.filter(user__urn=JO).delete()
     assert recall.actor(urn=JO).groups == frozenset()
 

@@ -1,8 +1,10 @@
 """`manage.py load_catalog FILE…`: store the proposals that `datahub ingest`'s file sink wrote."""
 
+import shutil
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
+from tempfile import TemporaryFile
 from time import monotonic
 from typing import IO, Any
 
@@ -10,11 +12,11 @@ from django.core.management.base import BaseCommand, CommandError
 
 from catalog.services import loading
 from policies.authority import SYSTEM
-from policies.errors import Invalid, PolicyAppError
+from policies.errors import Invalid
 
 
 class Command(BaseCommand):
-    """Acts as the system; each file is stored completely or not at all."""
+    """Acts as the system; a file with a problem that can be seen beforehand stores nothing."""
 
     help = "Load metadata proposals from files in the form of DataHub's file sink (JSON list, perhaps gzipped)."
 
@@ -35,7 +37,11 @@ class Command(BaseCommand):
     def _load(self, name: str) -> loading.Loaded:
         try:
             if name == "-":
-                return self._read(sys.stdin.buffer)
+                with TemporaryFile() as copy:
+                    # A file is read twice, and a pipe can be read once.
+                    shutil.copyfileobj(sys.stdin.buffer, copy)
+                    copy.seek(0)
+                    return self._read(copy)
             with Path(name).open("rb") as stream:
                 return self._read(stream)
         except OSError as error:
@@ -48,8 +54,11 @@ class Command(BaseCommand):
                 f"{name}: {count} problem{'' if count == 1 else 's'}; nothing of it was stored."
             ) from error
 
-        except PolicyAppError as error:
-            raise CommandError(f"{name}: {error}; nothing of it was stored.") from error
+        except loading.Interrupted as error:
+            for problem in error.error.problems if isinstance(error.error, Invalid) else ():
+                self.stderr.write(f"{name} {problem.pointer or '/'}: {problem.detail} [{problem.code}]")
+            kept = f"its first {error.stored} proposals are stored" if error.stored else "nothing of it was stored"
+            raise CommandError(f"{name}: {error}; {kept}.") from error
 
     def _read(self, stream: IO[bytes]) -> loading.Loaded:
         try:

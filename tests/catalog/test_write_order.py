@@ -1,0 +1,186 @@
+"""Who takes access away does not wait for who stores documents; numbers have the order of the commits."""
+
+import io
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection, transaction
+
+from catalog.models import Entity
+from catalog.services import loading
+from policies import authority, queries
+from policies.models import ChangeEvent, Gate, PolicyVersion, open_write
+from policies.services import groups, people, policies, roles, tokens
+from tests.catalog.conftest import DOOR, said, tags, tell
+
+DATASET, OTHER = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "lines"))
+BY = {"by": authority.SYSTEM, "door": DOOR}
+on_postgresql = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time.")
+
+
+def running(work: Callable[[], object]) -> threading.Thread:
+    """Start work with a connection of its own."""
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+@contextmanager
+def paused_ingest() -> Iterator[None]:
+    """Have somebody store documents who has written everything and waits before the end."""
+    has_written, may_end = threading.Event(), threading.Event()
+
+    def ingest() -> None:
+        with open_write(Gate.CATALOG):
+            tell(*[said(f"urn:li:tag:{number}", "status", {"removed": False}) for number in range(20)])
+            tell(said(DATASET, "globalTags", tags("a")))
+            has_written.set()
+            assert may_end.wait(60)
+
+    thread = running(ingest)
+    try:
+        assert has_written.wait(60)
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '10s'")
+        yield
+    finally:
+        may_end.set()
+        thread.join()
+
+
+@on_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_revoke_goes_through_while_an_ingest_is_open() -> None:
+    user = people.create(username="jo", **BY)
+    group = groups.create(name="Ops", members=[user.urn], **BY)
+    role = roles.create(name="Steward", **BY)
+    roles.give(urn=role.urn, actors=[user.urn], **BY)
+    token = tokens.create(owner=user.urn, name="t", **BY)
+    document = {"displayName": "P", "type": "METADATA", "privileges": ["EDIT_ENTITY"], "actors": {"users": [user.urn]}}
+    policy = policies.create(
+        draft=policies.Draft("datahub", {"description": "", "state": "ACTIVE", **document}), **BY
+    ).policy
+    number = PolicyVersion.last_change()
+    with paused_ingest():
+        groups.remove_members(urn=group.urn, members=[user.urn], **BY)
+        roles.take(urn=role.urn, actors=[user.urn], **BY)
+        tokens.revoke(token_id=token.token.pk, **BY)
+        policies.set_state(urn=policy.urn, state="INACTIVE", **BY)
+        tell(said(user.urn, "nativeGroupMembership", {"nativeGroups": []}))
+        people.suspend(urn=user.urn, **BY)
+        assert PolicyVersion.last_change() == number + 6
+        assert not Entity.objects.filter(urn=DATASET).exists()
+        assert queries.actor(urn=user.urn).roles == queries.actor(urn=user.urn).groups == frozenset()
+    assert PolicyVersion.last_change() == number + 7
+    later = ChangeEvent.objects.filter(change_seq=number + 7).values_list("object_urn", flat=True)
+    assert len(later) == 21
+    assert DATASET in later
+    assert not ChangeEvent.objects.filter(change_seq=0).exists()
+
+
+@on_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_documents_wait_for_documents() -> None:
+    """The second writer reads what the first one wrote, so no version of a document is lost."""
+    with paused_ingest():
+        second = running(lambda: tell(said(DATASET, "globalTags", tags("b"))))
+        wait_for_a_waiter()
+    second.join()
+    versions = Entity.objects.get(urn=DATASET).aspects.order_by("version").values_list("version", "document")
+    assert list(versions) == [(0, json.dumps(tags("b"))), (1, json.dumps(tags("a")))]
+
+
+def wait_for_a_waiter() -> None:
+    """Return once a connection waits at a gate."""
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    count = 0
+    while not count:
+        with connection.cursor() as cursor:
+            cursor.execute(waiting)
+            ((count,),) = cursor.fetchall()
+
+
+@pytest.mark.django_db
+def test_gates_have_one_order() -> None:
+    with open_write(Gate.PEOPLE), pytest.raises(transaction.TransactionManagementError, match="CATALOG is passed"):
+        tell(said(DATASET, "status", {"removed": False}))
+    with transaction.atomic():
+        with open_write(Gate.PEOPLE):
+            pass
+        with open_write(Gate.PEOPLE):
+            pass
+        with pytest.raises(transaction.TransactionManagementError), open_write(Gate.CATALOG):
+            pass
+    with open_write(Gate.CATALOG), pytest.raises(transaction.TransactionManagementError), open_write() as write:
+        write.bump()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_file_is_stored_in_pieces_and_others_write_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "MAX_PROPOSALS_PER_WRITE", 2)
+    entries = [
+        {"entityUrn": f"urn:li:tag:{number}", "changeType": "UPSERT", "aspectName": "status", "aspect": {"json": {}}}
+        for number in range(5)
+    ]
+    seen: list[int] = []
+
+    def between(stored: int) -> None:
+        thread = running(lambda: people.create(username=f"jo-{stored}", **BY))
+        thread.join()
+        seen.append(Entity.objects.filter(type="tag").count())
+
+    loaded = loading.load(stream=io.BytesIO(json.dumps(entries).encode()), progress=between, **BY)
+    assert (loaded.proposals, seen) == (5, [2, 4, 5])
+    assert queries.names(urns=[f"urn:li:corpuser:jo-{stored}" for stored in (2, 4, 5)]).keys() == {
+        f"urn:li:corpuser:jo-{stored}" for stored in (2, 4, 5)
+    }
+
+
+@on_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_write_that_lost_a_deadlock_is_made_once_more() -> None:
+    """Somebody past the services holds the version row and wants an entity that the write has changed."""
+    tell(said(DATASET, "status", {"removed": False}))
+    holds_row, may_go_on = threading.Event(), threading.Event()
+
+    def rival() -> None:
+        with transaction.atomic():
+            PolicyVersion.objects.filter(pk=PolicyVersion.ROW).update(version=7)
+            holds_row.set()
+            assert may_go_on.wait(60)
+            with connection.cursor() as cursor:
+                # The writer looks for a ring first, and is the one that is ended.
+                cursor.execute("SET LOCAL deadlock_timeout = '60s'")
+            Entity.objects.filter(urn=DATASET).update(name="taken")
+
+    thread = running(rival)
+    assert holds_row.wait(60)
+
+    def write() -> None:
+        with connection.cursor() as cursor:
+            # Long enough for the rival to be waiting when this one looks for a ring.
+            cursor.execute("SET deadlock_timeout = '2s'")
+        tell(said(DATASET, "status", {"removed": True}))
+
+    writer = running(write)
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
+    count = 0
+    while not count:
+        with connection.cursor() as cursor:
+            cursor.execute(waiting)
+            ((count,),) = cursor.fetchall()
+    may_go_on.set()
+    thread.join()
+    writer.join()
+    assert Entity.objects.get(urn=DATASET).is_removed
+    assert PolicyVersion.current() == 7

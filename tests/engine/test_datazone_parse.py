@@ -12,6 +12,7 @@ from policies.engine.families.datazone_patterns import (
     Pattern,
     actions,
     expand,
+    parse_action,
     parse_pattern,
     types,
     unversioned,
@@ -154,7 +155,11 @@ VALID = [
 
 INVALID = [
     ("", "resource.format"),
-    ("Dataset:*", "resource.format"),
+    ("Dataset:*", "resource.unknown_type"),
+    ("DATASET", "resource.unknown_type"),
+    (f"Dataset:{ID}", "resource.unknown_type"),
+    (f"project:{ID}:Dataset:*", "resource.unknown_type"),
+    ("dataset:INVALID", "resource.invalid_id"),
     ("dataset: *", "resource.format"),
     (" dataset:*", "resource.format"),
     ("datasets:*", "resource.unknown_type"),
@@ -167,9 +172,10 @@ INVALID = [
     (f"dataset:{ID}0", "resource.invalid_id"),
     (f"dataset:{ID[:-1]}g", "resource.invalid_id"),
     ("dataset:\uff15\uff10\uff17f1f77bcf86cd799439011", "resource.invalid_id"),
-    (f"project:*:{ID}", "resource.invalid_id"),
+    (f"project:*:{ID}", "resource.format"),
+    (f"dataset:*:{ID}", "resource.format"),
     ("project::dataset:*", "resource.format"),
-    ("project:*:dataset:*", "resource.invalid_id"),
+    ("project:*:dataset:*", "resource.format"),
     (f"project:{ID}:dataset", "resource.format"),
     (f"project:{ID}:project:*", "resource.bad_parent"),
     (f"project:{ID}:project:{OTHER}", "resource.bad_parent"),
@@ -347,6 +353,7 @@ def test_dz_45_one_dataset_or_view_by_id() -> None:
     assert restricted(SOME_ROWS, "dataset:*") == wrong
     assert restricted({COLUMNS: ["id"]}, "*") == wrong
     assert restricted(SOME_ROWS, "dataset") == wrong
+    assert restricted(SOME_ROWS, "view", ["view:read"]) == wrong
     assert restricted(SOME_ROWS, f"notebook:{ID}", ["notebook:read"]) == wrong | {
         ("constraint.action_not_read", "/actions/0")
     }
@@ -445,3 +452,21 @@ def test_what_a_policy_binds_and_mentions() -> None:
     assert datazone.bound(document) == (("/roles/0", ROLE),)
     assert datazone.bound(["x"]) == datazone.bound({"roles": "x"}) == ()
     assert [set(found) for found in datazone.mentioned(document)] == [{"dataset:read"}, {"dataset:*", f"dataset:{ID}"}]
+
+
+@pytest.mark.parametrize(
+    ("resource", "action", "hint"),
+    [
+        ("dataset:*", "read", "dataset:read"),
+        (f"project:{ID}:notebook:*", "Execute", "notebook:execute"),
+        ("*", "read", "*:read"),
+        ("dataset:*", "Dataset:Write", "dataset:write"),
+        ("endpoint:*", "invok", "endpoint:invoke"),
+    ],
+)
+def test_an_action_without_a_type_is_taken_for_one_of_the_statement(resource: str, action: str, hint: str) -> None:
+    pattern = parse_pattern(resource, "")
+    assert isinstance(pattern, Pattern)
+    problem = parse_action(action, pattern, "")
+    assert problem is not None
+    assert (problem.code, problem.detail.rpartition("did you mean ")[2]) == ("action.format", f"{hint}?")

@@ -111,13 +111,10 @@ def parse_pattern(text: str, pointer: str) -> Pattern | Problem:
 
 
 def _is_well_formed(segments: list[str]) -> bool:
-    """Whether no segment is empty, holds a blank or a capital (but in an id), and none but the last is a wildcard."""
-    if "" in segments or segments[0] == ANY or ANY in segments[2:-1]:
+    """Whether no segment is empty or holds a blank, and none but the last is a wildcard; capitals: unknown types."""
+    if "" in segments or ANY in segments[:-1]:
         return False
-    return all(
-        not any(c.isspace() for c in segment) and (segment == segment.lower() or is_object_id(segment))
-        for segment in segments
-    )
+    return not any(c.isspace() for segment in segments for c in segment)
 
 
 def _typed(segments: list[str], pointer: str) -> Pattern | Problem:
@@ -139,8 +136,8 @@ def parse_action(text: str, pattern: Pattern | None, pointer: str) -> Problem | 
     """Return what is wrong with an action beside a pattern (None when that is not known), or None."""
     found = _ACTION.match(text)
     if found is None:
-        close = difflib.get_close_matches(text.strip().lower().replace(" ", "_").replace(".", ":"), actions(), n=1)
-        hint = f"; did you mean {close[0]}?" if close else "."
+        close = _nearest_action(text.strip().lower().replace(" ", "_").replace(".", ":"), pattern)
+        hint = f"; did you mean {close}?" if close else "."
         return Problem("action.format", pointer, f"{_quoted(text)} is not resource:action in lower case{hint}")
     kind, verb = found.groups()
     if kind not in (ANY, *types()):
@@ -153,6 +150,16 @@ def parse_action(text: str, pattern: Pattern | None, pointer: str) -> Problem | 
         known = ", ".join(verbs(kind))
         return Problem("action.unknown_action", pointer, f"{kind} has no action {verb}; it has {known}.{hint}")
     return _mismatch(kind, text, pattern, pointer) if pattern is not None else None
+
+
+def _nearest_action(text: str, pattern: Pattern | None) -> str | None:
+    """Return the action that is most like a text; one that names no type is of the statement's own."""
+    kind, _, verb = text.rpartition(":")
+    if not kind:
+        own = pattern.type if pattern is not None and pattern.type else ANY
+        verbs_like = difflib.get_close_matches(verb, verbs(own), n=1)
+        return f"{own}:{verbs_like[0]}" if verbs_like else None
+    return next(iter(difflib.get_close_matches(text, actions(), n=1)), None)
 
 
 def expand(listed: Iterable[str]) -> frozenset[str]:
@@ -257,7 +264,7 @@ def _bad_id(text: str, pointer: str) -> Problem | None:
 
 
 def _unknown_type(kind: str, pointer: str) -> Problem:
-    close = difflib.get_close_matches(kind, types(), n=1)
+    close = difflib.get_close_matches(kind.lower(), types(), n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     detail = f"There is no resource type {_quoted(kind)}; types are {', '.join(types())}.{hint}"
     return Problem("resource.unknown_type", pointer, detail)

@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -17,7 +18,7 @@ from policies.services import groups, people, policies, roles, tokens
 from tests.catalog.conftest import DOOR, said, tags, tell
 
 DATASET, OTHER = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "lines"))
-BY = {"by": authority.SYSTEM, "door": DOOR}
+BY: dict[str, Any] = {"by": authority.SYSTEM, "door": DOOR}
 on_postgresql = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time.")
 
 

@@ -104,8 +104,13 @@ class Client:
         except Refused as refusal:
             if refusal.status != 409:
                 raise
-            self.call("PUT", self.path_of(urn), body)
+            # With the version that is replaced: an edit of somebody else meanwhile is refused (412), not overwritten.
+            self.call("PUT", self.path_of(urn), body, **{"If-Match": self.version_of(urn)})
         return urn
+
+    def version_of(self, urn: str) -> str:
+        """Return the version of a policy as If-Match wants it."""
+        return f'"{self.call("GET", self.path_of(urn))["version"]}"'
 
     def path_of(self, urn: str) -> str:
         """Return the path of a policy."""
@@ -132,7 +137,7 @@ def main() -> None:
     urn = client.put_policy("example-client", document)
     print("with the policy:", client.decide("EDIT_ENTITY_TAGS", dashboard, actor=jenny)["decision"])
     print("who may:", jenny in client.who("EDIT_ENTITY_TAGS", dashboard)["users"])
-    client.call("DELETE", client.path_of(urn))
+    client.call("DELETE", client.path_of(urn), **{"If-Match": client.version_of(urn)})
     print("after:", client.decide("EDIT_ENTITY_TAGS", dashboard, actor=jenny)["decision"])
     print("users:", sum(1 for _ in client.listed("api/v1/users/?page_size=200")))
 

@@ -55,8 +55,17 @@ class PolicyDetailOut(PolicyOut):
     lints = NoteOut(many=True)
 
 
+class PolicyReplacedOut(PolicyDetailOut):
+    """A policy as it was written, and the version it had before: without If-Match that may not be the one you read."""
+
+    replaced_version = serializers.IntegerField(min_value=1)
+
+
 class PolicyIn(fields.Strict):
-    """A policy to be stored. What stands beside the document must agree with it; `lints` of an answer are not read."""
+    """A policy to be stored. What stands beside the document must agree with it.
+
+    `lints` and `replaced_version` of an answer are not read.
+    """
 
     urn = fields.Urn(required=False)
     family = fields.Text(max_length=16)
@@ -67,6 +76,7 @@ class PolicyIn(fields.Strict):
     editable = fields.Flag(required=False)
     version = fields.Whole(required=False, min_value=1)
     lints = fields.Json(required=False)
+    replaced_version = fields.Whole(required=False, min_value=1)
 
 
 class StateIn(fields.Strict):
@@ -154,7 +164,7 @@ class OnePolicy(Door):
         "policies_replace",
         "Replace a policy",
         body=PolicyIn,
-        answer=PolicyDetailOut,
+        answer=PolicyReplacedOut,
         is_versioned=True,
         moves_version=True,
         tag=TAG,
@@ -171,7 +181,7 @@ class OnePolicy(Door):
         "policies_set_state",
         "Activate or deactivate a policy",
         body=StateIn,
-        answer=PolicyDetailOut,
+        answer=PolicyReplacedOut,
         is_versioned=True,
         moves_version=True,
         tag=TAG,
@@ -231,7 +241,7 @@ class Restore(Door):
     @described(
         "policies_restore",
         "Store an earlier version again",
-        answer=PolicyDetailOut,
+        answer=PolicyReplacedOut,
         is_versioned=True,
         moves_version=True,
         tag=TAG,
@@ -289,7 +299,8 @@ def agreeing(sent: Mapping[str, Any], *, version: int | None, urn: str | None = 
 def answered(written: Written, status: int = 200) -> Response:
     """Answer with a policy that was written, and the version that the write made."""
     headers = {"Policy-Version": str(written.policy_version), "ETag": f'"{written.policy.version}"'}
-    return Response(_detail(written.policy), status=status, headers=headers)
+    replaced = {} if written.replaced_version is None else {"replaced_version": written.replaced_version}
+    return Response(_detail(written.policy) | replaced, status=status, headers=headers)
 
 
 def _detail(policy: Policy) -> dict[str, Any]:

@@ -57,10 +57,11 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A stored policy and the version of all policies that its write made."""
+    """A stored policy, the version of all policies that its write made, and its own before (None: it is new)."""
 
     policy: Policy
     policy_version: int
+    replaced_version: int | None = None
 
 
 def create(*, draft: Draft, by: Actor, door: str, urn: str | None = None, is_system: bool = False) -> Written:
@@ -99,12 +100,13 @@ def update(
         _check_bound(draft)
         policy = queries.policy(urn=urn)
         _check_changing(policy, columns, by=by, if_version=if_version)
+        replaced = policy.version
         before = {urn: policy_rows.snapshot_of(policy)}
         with lockout.guarded(policy=policy, by=by):
             _change(policy, family=draft.family, columns=columns)
             policy_rows.store(changed=[policy], by=by)
         policy_rows.record({verb: [policy]}, policy_version, before=before, by=by, door=door)
-    return Written(policy, policy_version)
+    return Written(policy, policy_version, replaced)
 
 
 def write_many(*, writes: Sequence[Write], by: Actor, door: str, verb: Verb = Verb.UPDATED) -> int:

@@ -76,6 +76,22 @@ def test_an_object_can_be_sent_back_as_it_was(manager, made):
     assert pointers_of(manager.put(place(policy["urn"]), other)) == {("urn.disagrees", "/urn")}
 
 
+def test_a_write_says_which_version_it_replaced(manager, made):
+    """Without If-Match the last writer wins, and can see what was lost."""
+    urn, body = made.json()["urn"], {"family": "datahub", "document": made.json()["document"]}
+    assert "replaced_version" not in made.json()
+    other = manager.put(place(urn), {**body, "document": {**body["document"], "description": "Somebody else's"}})
+    assert other.json()["replaced_version"] == 1
+    mine = manager.put(place(urn), {**body, "document": {**body["document"], "description": "Mine"}})
+    assert mine.json()["replaced_version"] == 2
+    lost = manager.get(f"{place(urn)}versions/{mine.json()['replaced_version']}/").json()
+    assert lost["document"]["description"] == "Somebody else's"
+    assert manager.patch(place(urn), {"state": "INACTIVE"}).json()["replaced_version"] == 3
+    restored = manager.post(f"{place(urn)}versions/1/restore/")
+    assert restored.json()["replaced_version"] == 4
+    assert manager.put(place(urn), restored.json(), HTTP_IF_MATCH='"5"').json()["replaced_version"] == 5
+
+
 def test_if_match(manager, made):
     urn = made.json()["urn"]
     body = {"family": "datahub", "document": document_of(displayName="New")}

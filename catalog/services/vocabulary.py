@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone
 
 from catalog import errors, queries, urns
@@ -23,7 +22,7 @@ from catalog.services.stamps import stamp
 from policies import authority
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
-from policies.models import PolicyVersion
+from policies.models import Gate, open_write
 
 #: Longest description, in characters.
 MAX_DESCRIPTION_LENGTH = 100_000
@@ -75,8 +74,7 @@ def create(
         document[of.description] = _checked_description(description)
     if kind == "glossaryTerm":
         document["termSource"] = "INTERNAL"
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(Gate.CATALOG):
         if parent is not None:
             document[of.parent] = _known(parent, of.parent_type, f"/{of.parent}")
         now = stamp(by=by, at=timezone.now())
@@ -104,7 +102,7 @@ def create_product(*, identifier: str | None, name: str, description: str, domai
         _proposal(urn, KINDS["dataProduct"].aspect, document, ChangeType.CREATE_ENTITY),
         _proposal(urn, "domains", {"domains": [domain]}),
     ]
-    with transaction.atomic():
+    with open_write(Gate.CATALOG):
         _make(proposed, {urn: Ids()}, by=by, door=door)
         # Afterwards, so that only who may make a product there learns whether there is such a domain.
         _known(domain, "domain", "/domainUrn")
@@ -139,8 +137,7 @@ def move(*, urn: str, parent: str | None, by: Actor, door: str) -> None:
         raise Invalid.one(
             code="urn.type", pointer="/resourceUrn", detail="Only domains, terms and groups have a parent."
         )
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(Gate.CATALOG):
         if parent is not None:
             _known(parent, of.parent_type, f"/{of.parent}")
             if parent == urn or Ancestry.objects.filter(node=parent, ancestor=urn).exists():
@@ -165,8 +162,7 @@ def delete(*, urn: str, by: Actor, door: str) -> None:
     Raises Conflict for a domain that has domains in it, and for the ownership types that every installation has.
     """
     _kind(urn)
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(Gate.CATALOG):
         children = Entity.objects.filter(type="domain", parent=urn, is_removed=False)
         is_parent = urns.type_of(urn) == "domain" and children.exists()
         deletes.delete(urn=urn, by=by, door=door)
@@ -180,8 +176,7 @@ def delete(*, urn: str, by: Actor, door: str) -> None:
 def _change(urn: str, changes: Mapping[str, Any], *, by: Actor, door: str) -> None:
     """Set keys of the aspect that names an entity; None takes a key away."""
     of = _kind(urn)
-    with transaction.atomic():
-        PolicyVersion.advance()
+    with open_write(Gate.CATALOG):
         if not Entity.objects.filter(urn=urn).exists():
             raise NotFound(f"There is no entity {urn}.")
         stored = queries.texts(keys={(urn, of.aspect)}).get((urn, of.aspect))

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ariadne import MutationType, QueryType
-from django.db import transaction
 
 from catalog import queries
 from catalog.doors.graphql import nodes, paging
@@ -15,6 +14,7 @@ from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
 from catalog.queries import browsing
 from catalog.services import annotations, deletes, vocabulary
+from policies.models import Gate, open_write
 
 query = QueryType()
 mutation = MutationType()
@@ -97,7 +97,7 @@ def delete(_root: None, info: Info, *, urn: str) -> bool:
 def update_tag(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
     """Set name, description and owners of a tag, and return it."""
     by = info.context.by
-    with transaction.atomic():
+    with open_write(Gate.CATALOG):
         vocabulary.update(
             urn=checked(urn, "tag"), name=input["name"], description=input.get("description"), by=by, door=DOOR
         )
@@ -187,7 +187,7 @@ def delete_ownership_type(
     """Delete an ownership type, and where asked the mention of it by owners."""
     by = info.context.by
     checked(urn, "ownershipType")
-    with transaction.atomic():
+    with open_write(Gate.CATALOG, Gate.PEOPLE):
         if deleteReferences:
             deletes.references(urn=urn, by=by, door=DOOR, dry_run=False)
         vocabulary.delete(urn=urn, by=by, door=DOOR)

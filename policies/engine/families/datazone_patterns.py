@@ -136,8 +136,8 @@ def parse_action(text: str, pattern: Pattern | None, pointer: str) -> Problem | 
     """Return what is wrong with an action beside a pattern (None when that is not known), or None."""
     found = _ACTION.match(text)
     if found is None:
-        close = _nearest_action(text.strip().lower().replace(" ", "_").replace(".", ":"), pattern)
-        hint = f"; did you mean {close}?" if close else "."
+        nearest = _nearest_action(text.strip().lower().replace(" ", "_").replace(".", ":"), pattern)
+        hint = f"; did you mean {nearest}?" if nearest else "."
         return Problem("action.format", pointer, f"{_quoted(text)} is not resource:action in lower case{hint}")
     kind, verb = found.groups()
     if kind not in (ANY, *types()):

@@ -11,6 +11,7 @@ from catalog.doors.graphql import (
     annotations,
     attachments,
     catalogue,
+    contents,
     corp,
     entities,
     granted,
@@ -49,6 +50,7 @@ _ROOMS = (
     annotations,
     vocabulary,
     attachments,
+    contents,
     searching,
     relating,
 )

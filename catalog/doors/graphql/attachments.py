@@ -24,6 +24,8 @@ mutation = MutationType()
 
 #: Most entries of each list of an input: entities, tags, terms, owners.
 MAX_ENTRIES = 100
+#: Most pairs of an entity and what is attached to it, in one call; each is an entry of a document that is written.
+MAX_PAIRS = 2_000
 #: Latest time that a deprecation can name, in milliseconds: the end of the year 9999.
 _MAX_MILLISECONDS = 253_402_300_799_000
 
@@ -39,7 +41,7 @@ def tag(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Add tags to entities, or take them off."""
     tags, is_added = _named(input, "tag"), _is_added(info)
     annotations.edit_tags(
-        urns=_resources(input),
+        urns=_resources(input, tags),
         add=tags if is_added else (),
         remove=() if is_added else tags,
         seen=None,
@@ -58,7 +60,7 @@ def term(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Apply glossary terms to entities, or take them back."""
     terms, is_added = _named(input, "term"), _is_added(info)
     annotations.edit_terms(
-        urns=_resources(input),
+        urns=_resources(input, terms),
         add=terms if is_added else (),
         remove=() if is_added else terms,
         seen=None,
@@ -76,7 +78,9 @@ def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     entries = bounded(input.get("owners", [input]), "/owners")
     pairs = owner_pairs(entries, default=input.get("ownershipTypeUrn"))
     _check_stored([one for pair in pairs for one in pair if one])
-    annotations.edit_owners(urns=_resources(input), add=pairs, remove=(), seen=None, by=info.context.by, door=DOOR)
+    annotations.edit_owners(
+        urns=_resources(input, pairs), add=pairs, remove=(), seen=None, by=info.context.by, door=DOOR
+    )
     return True
 
 
@@ -85,7 +89,7 @@ def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 def remove_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Take owners off entities, as owners of one type or of every."""
     owners = bounded(input.get("ownerUrns") or [input["ownerUrn"]], "/ownerUrns")
-    named, by, type_ = _resources(input), info.context.by, input.get("ownershipTypeUrn")
+    named, by, type_ = _resources(input, owners), info.context.by, input.get("ownershipTypeUrn")
     if type_ is None:
         annotations.remove_owners(urns=named, owners=owners, by=by, door=DOOR)
     else:
@@ -192,12 +196,15 @@ def owner_pairs(
     return found
 
 
-def _resources(input: Mapping[str, Any]) -> list[str]:
-    """Return the entities that an input names. Raises Invalid for parts of them."""
+def _resources(input: Mapping[str, Any], attached: Sequence[object] = ()) -> list[str]:
+    """Return the entities that an input names. Raises Invalid for parts of them, and where too much is attached."""
     entries = [one for one in bounded(input.get("resources", [input]), "/resources") if one is not None]
     if any(one.get("subResource") or one.get("subResourceType") for one in entries):
         detail = "Columns are described by ingestion, as editableSchemaMetadata of their dataset."
         raise Invalid.one(code="subresource", pointer="/subResource", detail=detail)
+    if len(entries) * len(attached) > MAX_PAIRS:
+        detail = f"One call attaches at most {MAX_PAIRS} times: name fewer entities, or fewer things to attach."
+        raise Invalid.one(code="list.long", pointer="/resources", detail=detail)
     return [checked(one["resourceUrn"] if "resourceUrn" in one else one["urn"]) for one in entries]
 
 

@@ -98,6 +98,7 @@ VARIABLES: dict[str, Any] = {
     "deletePolicy": {"urn": POLICY},
     "getAllGroupMembers": {"urn": CREW, **PAGE},
     "getDomainChildrenCount": {"urn": SALES},
+    "getEntityCounts": {"input": {"types": ["DATASET", "CORP_USER"]}},
     "getExternalRole": {"urn": ROLE},
     "getGrantedPrivileges": {
         "input": {"actorUrn": ADA, "resourceSpec": {"resourceType": "DATASET", "resourceUrn": DATASET}}

@@ -226,6 +226,8 @@ def test_a_batch_is_all_or_nothing(dataset, person):
     assert said(DATASET, "globalTags") is None
     many = [{"resourceUrn": DATASET}] * 101
     assert steward.refused(add, input={**given, "resources": many})[0] == 400
+    tags = [f"urn:li:tag:{number}" for number in range(21)]
+    assert steward.refused(add, input={"tagUrns": tags, "resources": many[:100]})[0] == 400
     column = [{"resourceUrn": DATASET, "subResourceType": "DATASET_FIELD", "subResource": "id"}]
     assert steward.refused(add, input={**given, "resources": column})[0] == 400
     assert dataset.refused(add, input={**given, "resources": [{"resourceUrn": "urn:li:tag:none"}]})[0] == 404
@@ -310,6 +312,40 @@ def test_a_search_across_types(dataset):
     assert dataset.refused(SEARCH, input={"query": "*", "viewUrn": "urn:li:dataHubView:mine"})[0] == 400
     assert dataset.refused(SEARCH, input={"query": "*", "searchFlags": {"maxAggValues": 101}})[0] == 400
     assert dataset.refused(SEARCH, input={"query": "*", "count": 10_001})[0] == 400
+
+
+def test_what_is_in_domains_and_products(dataset, django_assert_max_num_queries):
+    product = "urn:li:dataProduct:orders"
+    write(
+        proposal(DATASET, "domains", {"domains": [SALES]}),
+        proposal(product, "dataProductProperties", {"name": "Orders", "assets": [{"destinationUrn": DATASET}]}),
+        proposal(product, "domains", {"domains": [SALES]}),
+    )
+    found = dataset.ask(
+        """query q($d: String!, $p: String!) {
+          domain(urn: $d) {
+            entities(input: {start: 0, count: 5}) {total searchResults {entity {urn}}}
+            products: entities(input: {count: 0, filters: [{field: "_entityType", value: "DATA_PRODUCT"}]}) {total}}
+          dataProduct(urn: $p) {entities(input: {query: "*", count: 5}) {total searchResults {entity {urn}}}}}""",
+        d=SALES,
+        p=product,
+    )
+    urns = sorted(one["entity"]["urn"] for one in found["domain"]["entities"]["searchResults"])
+    assert (urns, found["domain"]["entities"]["total"]) == (sorted([product, DATASET]), 2)
+    assert found["domain"]["products"] == {"total": 1}
+    assert found["dataProduct"]["entities"] == {"total": 1, "searchResults": [{"entity": {"urn": DATASET}}]}
+    listed = """query l($count: Int) {listDomains(input: {count: $count}) {
+        domains {entities(input: {start: 0, count: 0}) {total}}}}"""
+    with django_assert_max_num_queries(60) as short:
+        assert len(dataset.ask(listed, count=1)["listDomains"]["domains"]) == 1
+    with django_assert_max_num_queries(len(short)):
+        totals = [one["entities"]["total"] for one in dataset.ask(listed, count=2)["listDomains"]["domains"]]
+    assert sorted(totals) == [0, 2]
+    counted = dataset.ask("{getEntityCounts(input: {types: [DATASET, CORP_USER]}) {counts {entityType count}}}")
+    assert counted["getEntityCounts"]["counts"] == [
+        {"entityType": "DATASET", "count": 1},
+        {"entityType": "CORP_USER", "count": 1},
+    ]
 
 
 def test_a_search_counts_nothing_that_is_not_viewed(dataset, person, settings):

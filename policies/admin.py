@@ -171,9 +171,10 @@ class PolicyAdmin(ReadOnly):
             self._move(request, rows, state)
             return None
         listed = [row for row in rows.order_by("name", "pk") if row.is_editable]
+        verb = "Activate" if state == Policy.State.ACTIVE else "Deactivate"
         context = {
             **self.admin_site.each_context(request),
-            "title": f"{'Activate' if state == Policy.State.ACTIVE else 'Deactivate'} {len(listed):,} policies?",
+            "title": f"{verb} {len(listed):,} {'policy' if len(listed) == 1 else 'policies'}?",
             "opts": self.opts,
             "action": request.POST["action"],
             "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),

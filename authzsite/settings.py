@@ -339,6 +339,11 @@ PUBLIC_URL = env.origin("PUBLIC_URL")
 # Refusals are always logged; of what is allowed, this share.
 DECISION_LOG_SAMPLE = env.share("DECISION_LOG_SAMPLE", default=0.01)
 DECISION_LOG_DAYS = env.whole("DECISION_LOG_DAYS", default=30, minimum=1)
+# For how many days the record of changes is kept, and the history of policies; 0 keeps everything.
+CHANGE_LOG_DAYS = env.whole("CHANGE_LOG_DAYS", default=0)
+POLICY_HISTORY_DAYS = env.whole("POLICY_HISTORY_DAYS", default=0)
+# How many replaced versions of each aspect are kept beside the one in force; 0 keeps all.
+ASPECT_VERSIONS_KEPT = env.whole("ASPECT_VERSIONS_KEPT", default=0)
 INHERIT_PRIVILEGES = env.flag("INHERIT_PRIVILEGES", default=False)
 POLICY_PORTS = {
     "FacetSource": "catalog.facets.OrmFacetSource",
@@ -440,10 +445,14 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         # A worker that was away finds one waiting refresh, not a heap of them.
         "options": {"expires": POLICY_CACHE_REFRESH_INTERVAL_SECONDS},
     },
-    "forget-decisions": {
-        "task": "policies.forget_decisions",
-        "schedule": FORGET_EVERY_SECONDS,
-        "options": {"expires": FORGET_EVERY_SECONDS},
+    **{
+        name: {"task": task, "schedule": FORGET_EVERY_SECONDS, "options": {"expires": FORGET_EVERY_SECONDS}}
+        for name, task in (
+            ("forget-decisions", "policies.forget_decisions"),
+            ("forget-sessions", "policies.forget_sessions"),
+            ("forget-changes", "policies.forget_changes"),
+            ("forget-aspect-versions", "catalog.forget_aspect_versions"),
+        )
     },
 }
 

@@ -1,6 +1,8 @@
 """Work that goes on behind the requests."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from celery import shared_task
@@ -16,7 +18,7 @@ from policies import queries, store
 QUEUED = "policies:refresh-queued"
 QUEUED_SECONDS = 10
 
-#: How many rows of the decision log one statement deletes.
+#: How many rows one statement deletes.
 FORGOTTEN_AT_ONCE = 1_000
 
 
@@ -35,8 +37,37 @@ def refresh_policy_cache(**_: Any) -> int:
 @shared_task(name="policies.forget_decisions", ignore_result=True)
 def forget_decisions(**_: Any) -> int:
     """Delete what has been in the decision log too long (DECISION_LOG_DAYS), in batches; return how many."""
-    before, total = timezone.now() - timedelta(days=settings.DECISION_LOG_DAYS), 0
-    while deleted := queries.forget_decisions(before=before, batch=FORGOTTEN_AT_ONCE):
+    before = timezone.now() - timedelta(days=settings.DECISION_LOG_DAYS)
+    return delete_all(lambda: queries.forget_decisions(before=before, batch=FORGOTTEN_AT_ONCE))
+
+
+@shared_task(name="policies.forget_sessions", ignore_result=True)
+def forget_sessions(**_: Any) -> int:
+    """Delete the sessions that have run out, in batches; return how many."""
+    now = timezone.now()
+    return delete_all(lambda: queries.delete_expired_sessions(now=now, batch=FORGOTTEN_AT_ONCE))
+
+
+@shared_task(name="policies.forget_changes", ignore_result=True)
+def forget_changes(**_: Any) -> int:
+    """Delete what has been in the record of changes too long, in batches; return how many.
+
+    CHANGE_LOG_DAYS and POLICY_HISTORY_DAYS say how long that is; 0 keeps everything.
+    """
+    total = 0
+    for days, delete in (
+        (settings.CHANGE_LOG_DAYS, queries.delete_changes),
+        (settings.POLICY_HISTORY_DAYS, queries.delete_policy_changes),
+    ):
+        if days:
+            total += delete_all(partial(delete, before=timezone.now() - timedelta(days=days), batch=FORGOTTEN_AT_ONCE))
+    return total
+
+
+def delete_all(delete: Callable[[], int]) -> int:
+    """Delete batch after batch until one of them finds nothing; return how many rows were deleted."""
+    total = 0
+    while deleted := delete():
         total += deleted
     return total
 

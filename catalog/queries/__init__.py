@@ -7,6 +7,7 @@ from catalog.queries.naming import nameable_among
 from catalog.queries.reaching import Reachable, ReachedRow, reachable
 from catalog.queries.related_many import related_many
 from catalog.queries.relationships import Related, related
+from catalog.queries.retention import delete_old_versions
 from catalog.queries.viewing import hidden, may_view, redacted, viewable
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "aspects",
     "contents",
     "covered",
+    "delete_old_versions",
     "deprecated",
     "documents",
     "entities",

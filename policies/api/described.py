@@ -88,11 +88,12 @@ REASONS = {
     413: "The body is too large.",
     415: "The body is not application/json.",
     429: "The caller asked too often; `Retry-After` says after how many seconds to go on.",
-    503: "The facts for an answer cannot be had now; nothing is allowed meanwhile.",
+    503: "The facts for an answer cannot be had now; nothing is allowed meanwhile. `Retry-After` says when to ask again.",
+    507: "There is no room left on the disk, so nothing was stored.",
 }
 
 _WITH_BODY = (413, 415)
-_ALWAYS = (400, 401, 403, 404, 405, 406, 429, 503)
+_ALWAYS = (400, 401, 403, 404, 405, 406, 429, 503, 507)
 
 IF_MATCH = OpenApiParameter(
     "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description='The version that is to be changed, as in "3".'

@@ -51,6 +51,7 @@ from policies.queries.policies import (
     versions,
 )
 from policies.queries.reached import reached
+from policies.queries.retention import delete_changes, delete_expired_sessions, delete_policy_changes
 
 __all__ = [
     "Crowd",
@@ -66,6 +67,9 @@ __all__ = [
     "decisions_at",
     "decisions_began",
     "decisions_counted",
+    "delete_changes",
+    "delete_expired_sessions",
+    "delete_policy_changes",
     "forget_decisions",
     "group",
     "groups",

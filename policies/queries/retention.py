@@ -1,0 +1,34 @@
+"""Deletes what was kept long enough, a batch at a time: each call is one short statement that holds up nobody."""
+
+from datetime import datetime
+
+from django.contrib.sessions.models import Session
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+
+from policies.models import ChangeEvent, Policy, PolicyEvent
+
+
+def delete_expired_sessions(*, now: datetime, batch: int) -> int:
+    """Delete up to `batch` sessions that have run out; return how many were deleted."""
+    return _delete(Session.objects.filter(expire_date__lt=now).order_by("expire_date"), batch)
+
+
+def delete_changes(*, before: datetime, batch: int) -> int:
+    """Delete up to `batch` records of changes to people, tokens, grants and the catalog made before this time."""
+    return _delete(ChangeEvent.objects.filter(at__lt=before).order_by("id"), batch)
+
+
+def delete_policy_changes(*, before: datetime, batch: int) -> int:
+    """Delete up to `batch` records of changes to policies made before this time; return how many were deleted.
+
+    The newest one of a policy that is there stays, since it says who wrote the text that is in force.
+    """
+    later = PolicyEvent.objects.filter(policy_urn=OuterRef("policy_urn"), id__gt=OuterRef("id"))
+    is_there = Policy.objects.filter(urn=OuterRef("policy_urn"))
+    old = PolicyEvent.objects.filter(Q(Exists(later)) | ~Q(Exists(is_there)), at__lt=before)
+    return _delete(old.order_by("id"), batch)
+
+
+def _delete(rows: QuerySet[Model], batch: int) -> int:
+    deleted, _ = rows.model._default_manager.filter(pk__in=list(rows.values_list("pk", flat=True)[:batch])).delete()
+    return deleted

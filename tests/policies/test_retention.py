@@ -1,0 +1,75 @@
+"""What was kept long enough is deleted, in batches, and nothing else."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+
+from policies import queries, tasks
+from policies.authority import SYSTEM
+from policies.models import ChangeEvent, PolicyEvent
+from policies.services import people, policies
+from policies.services.policies import Draft
+from tests.worlds import document
+
+pytestmark = pytest.mark.django_db
+
+GOING, STAYING = "urn:li:dataHubPolicy:going", "urn:li:dataHubPolicy:staying"
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "FORGOTTEN_AT_ONCE", 2)
+
+
+def test_sessions_that_ran_out_are_deleted() -> None:
+    now = timezone.now()
+    for number in range(5):
+        Session.objects.create(session_key=f"old-{number}", session_data="", expire_date=now - timedelta(hours=1))
+    Session.objects.create(session_key="new", session_data="", expire_date=now + timedelta(hours=1))
+    assert tasks.forget_sessions() == 5
+    assert [one.session_key for one in Session.objects.all()] == ["new"]
+    assert tasks.forget_sessions() == 0
+
+
+def write_history() -> None:
+    """Write a policy that is still there three times, and one that is gone; all of it forty days ago."""
+    for urn in (STAYING, GOING):
+        policies.create(urn=urn, draft=Draft("datahub", document(displayName="0")), by=SYSTEM, door="test")
+    for number in (1, 2):
+        draft = Draft("datahub", document(displayName=f"{number}"))
+        policies.update(urn=STAYING, draft=draft, by=SYSTEM, door="test")
+    policies.delete(urn=GOING, by=SYSTEM, door="test")
+    for number in range(5):
+        people.create(username=f"jo-{number}", by=SYSTEM, door="test")
+    long_ago = timezone.now() - timedelta(days=40)
+    PolicyEvent.objects.update(at=long_ago)
+    ChangeEvent.objects.update(at=long_ago)
+
+
+def test_by_default_every_change_is_kept() -> None:
+    write_history()
+    assert tasks.forget_changes() == 0
+
+
+def test_of_a_policy_that_is_there_the_newest_change_stays(settings: Any) -> None:
+    settings.POLICY_HISTORY_DAYS = 30
+    write_history()
+    count = ChangeEvent.objects.count()
+    assert tasks.forget_changes() == 4
+    (left,) = PolicyEvent.objects.filter(policy_urn__in=(GOING, STAYING))
+    assert (left.policy_urn, left.after["document"]["displayName"]) == (STAYING, "2")
+    assert [event.version for event in queries.versions(urn=STAYING)] == [left.version]
+    assert ChangeEvent.objects.count() == count
+    assert tasks.forget_changes() == 0
+
+
+def test_changes_of_people_go_by_their_own_setting(settings: Any) -> None:
+    settings.CHANGE_LOG_DAYS = 30
+    write_history()
+    people.create(username="new", by=SYSTEM, door="test")
+    assert tasks.forget_changes() == 5
+    assert [event.object_urn for event in ChangeEvent.objects.all()] == ["urn:li:corpuser:new"]
+    assert PolicyEvent.objects.filter(policy_urn__in=(GOING, STAYING)).count() == 5

@@ -88,7 +88,7 @@ REASONS = {
     413: "The body is too large.",
     415: "The body is not application/json.",
     429: "The caller asked too often; `Retry-After` says after how many seconds to go on.",
-    503: "The facts for an answer cannot be had now; nothing is allowed meanwhile. `Retry-After` says when to ask again.",
+    503: "The facts for an answer cannot be had now; nothing is allowed meanwhile. `Retry-After` says how long.",
     507: "There is no room left on the disk, so nothing was stored.",
 }
 

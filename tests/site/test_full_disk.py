@@ -1,0 +1,231 @@
+"""A disk without room: every door says so, nothing is half stored, and reads go on."""
+
+import errno
+import json
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client
+
+from policies import authority, store
+from policies.models import Policy, User
+from policies.models.people import USER_PREFIX
+from policies.outages import STORAGE_FULL, UNAVAILABLE, find_outage
+from policies.services import bootstrap, tokens
+
+ROOT = f"{USER_PREFIX}datahub"
+#: The tables that every write of the doors below adds a row to.
+RECORDS = ("policies_policyevent", "policies_changeevent")
+SENTENCE = "There is no room left on the disk"
+#: More than find room in pages that were begun.
+MOST_USERS = 200
+
+#: Long, and so that it cannot be packed.
+TEXT = secrets.token_hex(10_000)
+POLICY = {
+    "displayName": "Large",
+    "description": TEXT,
+    "type": "PLATFORM",
+    "state": "ACTIVE",
+    "privileges": ["MANAGE_TAGS"],
+    "actors": {"allUsers": True},
+}
+TAGS = {
+    "entityType": "tag",
+    "entityUrn": "urn:li:tag:large",
+    "changeType": "UPSERT",
+    "aspectName": "tagProperties",
+    "aspect": {"contentType": "application/json", "value": json.dumps({"name": "Large", "description": TEXT})},
+}
+CREATE_TAG_POLICY = """
+    mutation create($input: PolicyUpdateInput!) { createPolicy(input: $input) }
+"""
+
+
+@contextmanager
+def full_sqlite() -> Iterator[None]:
+    """A file that may not grow, without free pages in it."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA freelist_count")
+        (free,) = cursor.fetchone()
+        cursor.execute("CREATE TABLE filler (content BLOB)")
+        cursor.execute("INSERT INTO filler VALUES (zeroblob(%s))", [free * 4096])
+        cursor.execute("PRAGMA page_count")
+        (count,) = cursor.fetchone()
+        cursor.execute(f"PRAGMA max_page_count = {count}")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA max_page_count = 1073741823")
+            cursor.execute("DROP TABLE filler")
+
+
+@contextmanager
+def full_postgresql(folder: Path) -> Iterator[None]:
+    """The tables of records on a file system of their own, which is full."""
+    if os.geteuid() != 0 or not shutil.which("mount"):
+        pytest.skip("Only root mounts a small file system.")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", folder], check=False).returncode:
+        pytest.skip("This machine lets nobody mount.")
+    with connection.cursor() as cursor, ExitStack() as stack:
+        stack.callback(subprocess.run, ["umount", folder], check=True)
+        owner, space = pwd.getpwnam("postgres"), folder.name.replace("-", "_")
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+        cursor.execute(f"CREATE TABLESPACE {space} LOCATION '{folder}'")
+        stack.callback(cursor.execute, f"DROP TABLESPACE {space}")
+        for table in RECORDS:
+            cursor.execute(f"ALTER TABLE {table} SET TABLESPACE {space}")
+            stack.callback(cursor.execute, f"ALTER TABLE {table} SET TABLESPACE pg_default")
+        for table in RECORDS:
+            for count in (100, 1):
+                with suppress(OperationalError):
+                    while True:
+                        cursor.execute(_filling(table), [count])
+        yield
+
+
+def _filling(table: str) -> str:
+    """Return the statement that adds so many rows to a table of records."""
+    own = {
+        "policies_policyevent": ("policy_urn, family, version, policy_version", "'', '', 1, 1"),
+        "policies_changeevent": ("object_urn, change_seq", "'', 1"),
+    }
+    names, values = own[table]
+    return (
+        f"INSERT INTO {table} (name, verb, by, at, door, {names}) "
+        f"SELECT '', 'CREATED', '', now(), '', {values} FROM generate_series(1, %s)"
+    )
+
+
+@pytest.fixture
+def full_disk(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An installation whose database has no room left."""
+    bootstrap.run()
+    store.drop()
+    folder = Path("/tmp") / f"authzsite-full-{secrets.token_hex(4)}"
+    if connection.vendor != "postgresql":
+        with full_sqlite():
+            yield
+        return
+    # Where PostgreSQL's own user gets to, whoever runs the tests.
+    folder.mkdir()
+    try:
+        with full_postgresql(folder):
+            yield
+    finally:
+        folder.rmdir()
+
+
+@pytest.fixture
+def token(transactional_db: None) -> str:
+    """A token of root."""
+    bootstrap.run()
+    return tokens.create(owner=ROOT, name="full", by=authority.SYSTEM, door="test").text
+
+
+def caller(token: str) -> Client:
+    return Client(headers={"Authorization": f"Bearer {token}"}, raise_request_exception=False)
+
+
+Send = Callable[[Client], Any]
+
+
+def send_policy(client: Client) -> Any:
+    return client.post("/api/v1/policies/", {"family": "datahub", "document": POLICY}, "application/json")
+
+
+def send_proposal(client: Client) -> Any:
+    return client.post("/aspects?action=ingestProposal", {"proposal": TAGS}, "application/json")
+
+
+def send_mutation(client: Client) -> Any:
+    given = {**POLICY, "name": POLICY["displayName"], "actors": {"allUsers": True, "allGroups": False}}
+    given["actors"] |= {"resourceOwners": False}
+    del given["displayName"]
+    body = {"query": CREATE_TAG_POLICY, "variables": {"input": given}}
+    return client.post("/api/graphql", body, "application/json")
+
+
+def send_user(client: Client) -> Any:
+    """Create users until one is refused: each is small, and the last pages have room for some."""
+    for number in range(MOST_USERS):
+        name = f"large-{number}"
+        body = {"schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"], "userName": name}
+        answer = client.post("/scim/v2/Users", json.dumps(body), "application/scim+json")
+        if answer.status_code != 201:
+            assert not User.objects.filter(username=name).exists()
+            break
+    return answer
+
+
+def is_in_a_problem(answer: Any) -> bool:
+    return bool(answer.json()["code"] == "storage_full" and SENTENCE in answer.json()["detail"])
+
+
+def is_in_a_message(answer: Any) -> bool:
+    return SENTENCE in answer.json()["message"]
+
+
+def is_in_errors(answer: Any) -> bool:
+    (error,) = answer.json()["errors"]
+    return SENTENCE in error["message"] and error["extensions"]["code"] == 507
+
+
+def is_in_a_scim_error(answer: Any) -> bool:
+    return bool(answer.json()["status"] == "507" and SENTENCE in answer.json()["detail"])
+
+
+@pytest.mark.parametrize(
+    ("send", "status", "says"),
+    [
+        (send_policy, 507, is_in_a_problem),
+        (send_proposal, 507, is_in_a_message),
+        (send_mutation, 200, is_in_errors),
+        (send_user, 507, is_in_a_scim_error),
+    ],
+)
+def test_every_door_says_that_there_is_no_room(
+    token: str, full_disk: None, send: Send, status: int, says: Callable[[Any], bool]
+) -> None:
+    client = caller(token)
+    policies = Policy.objects.count()
+    answer = send(client)
+    assert answer.status_code == status, answer.content
+    assert says(answer)
+    # Nothing is stored, and whoever reads is answered.
+    assert Policy.objects.count() == policies
+    asked = client.post("/api/v1/authorize", {"privilege": "MANAGE_POLICIES"}, "application/json")
+    assert asked.json()["decision"] == "ALLOW"
+
+
+def test_a_page_says_that_there_is_no_room(token: str, full_disk: None) -> None:
+    client = caller(token)
+    client.force_login(User.objects.get(urn=ROOT))
+    for number in range(MOST_USERS):
+        group = {"name": "Large", "identifier": f"large-{number}", "description": TEXT}
+        answer = client.post("/settings/identities/groups/new", group)
+        if answer.status_code != 302:
+            break
+    assert answer.status_code == 507, answer.content
+    assert SENTENCE in answer.content.decode()
+
+
+def test_a_failure_is_known_by_its_cause() -> None:
+    full = OperationalError("could not extend file")
+    full.__cause__ = psycopg.errors.DiskFull("could not extend file")
+    assert find_outage(full) == STORAGE_FULL
+    assert find_outage(OSError(errno.ENOSPC, "No space left on device")) == STORAGE_FULL
+    assert find_outage(OSError(errno.EPIPE, "Broken pipe")) is None
+    assert find_outage(OperationalError("database is locked")) == UNAVAILABLE
+    assert find_outage(ValueError()) is None

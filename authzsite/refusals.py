@@ -1,4 +1,4 @@
-"""What is refused before any view sees it, in the form of the door it came to."""
+"""Refusals that no view makes, in the form of the door that was called: too large, too often, nothing at this path."""
 
 import json
 import sys
@@ -10,17 +10,17 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 from policies.api import problems
+from policies.engine.errors import MAX_DETAIL
 from policies.outages import find_outage
 
 #: Where DataHub's REST clients call.
 GMS = ("/aspects", "/auth/signUp", "/entities", "/logIn", "/openapi/", "/runs", "/signUp")
 
+#: Where the doors for programs begin; whatever else there is, people look at.
+DOORS = ("/access/", "/api/", "/scim/", *GMS)
+
 _EXCEPTION = "com.linkedin.restli.server.RestLiServiceException"
 _SCIM_ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
-
-
-#: Where programs call; everything else is a page.
-_PROGRAMS = ("/access/", "/api/", "/scim/", *GMS)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -30,10 +30,12 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """
     error = sys.exc_info()[1]
     outage = None if error is None else find_outage(error)
+    if outage is not None and request.path.startswith(DOORS):
+        return refusal(request, outage.status, outage.detail)
+    if outage is None and _has_own_form(request):
+        return refusal(request, HTTPStatus.INTERNAL_SERVER_ERROR, "This went wrong on our side and is in the log.")
     if outage is None:
         return problems.server_error(request)
-    if request.path.startswith(_PROGRAMS):
-        return refusal(request, outage.status, outage.detail)
     # What is around every other page asks the very facts that are missing.
     return HttpResponse(render_to_string("503.html", {"outage": outage}), status=outage.status)
 
@@ -59,3 +61,29 @@ def refusal(
         code = status.name.lower()
         body = {"type": "about:blank", "title": title, "status": int(status), "code": code, "detail": detail}
     return HttpResponse(json.dumps(body), status=status, content_type=kind, headers=headers)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer a request that Django itself cannot read."""
+    if not _has_own_form(request):
+        return problems.bad_request(request, exception)
+    return refusal(request, HTTPStatus.BAD_REQUEST, "The request cannot be read.")
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer a refusal that no view answered."""
+    if not _has_own_form(request):
+        return problems.forbidden(request, exception)
+    return refusal(request, HTTPStatus.FORBIDDEN, str(exception)[:MAX_DETAIL] or "This is not allowed.")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer a path that nothing is at."""
+    if not _has_own_form(request):
+        return problems.not_found(request, exception)
+    return refusal(request, HTTPStatus.NOT_FOUND, "There is nothing at this path.")
+
+
+def _has_own_form(request: HttpRequest) -> bool:
+    """Whether the path is that of a door with another form of refusals than the API and the pages."""
+    return request.path.startswith(DOORS) and not request.path.startswith("/api/v1/")

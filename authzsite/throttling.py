@@ -23,10 +23,8 @@ from django.http import HttpRequest, HttpResponseBase
 from redis.exceptions import RedisError
 
 from authzsite.middleware import Handler, drain
-from authzsite.refusals import GMS, refusal
+from authzsite.refusals import DOORS, refusal
 
-#: Where the doors for programs begin; pages are for people, who are slow.
-DOORS = ("/access/", "/api/", "/scim/", *GMS)
 #: Where somebody sends a name and a password, or a secret instead of them.
 SIGN_INS = frozenset(
     {"/login", "/logIn", "/logIn/", "/reset", "/signup", "/signUp", "/signUp/", "/auth/signUp", "/auth/signUp/"}

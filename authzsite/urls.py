@@ -27,8 +27,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("catalog.web.urls")),
 ]
 
-# Under /api/ these answer in JSON, elsewhere with a page.
-handler400 = "policies.api.problems.bad_request"
-handler403 = "policies.api.problems.forbidden"
-handler404 = "policies.api.problems.not_found"
+# The doors for programs answer in their own form, everything else with a page.
+handler400 = "authzsite.refusals.bad_request"
+handler403 = "authzsite.refusals.forbidden"
+handler404 = "authzsite.refusals.not_found"
 handler500 = "authzsite.refusals.server_error"

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from itertools import islice
 from types import MappingProxyType
@@ -13,8 +12,9 @@ from pydantic import ValidationError
 from catalog import errors
 from catalog.aspects import access, annotations, assets, structure
 from catalog.aspects.base import Aspect
-from policies.engine.errors import MAX_PROBLEMS, Problem, quote
+from policies.engine.errors import MAX_PROBLEMS, MORE_PROBLEMS, Problem, quote
 from policies.models.fields import is_storable
+from policies.services import json_text
 
 #: The name under which `/api/v1/entities` keeps the name it was given; no client of DataHub writes it.
 REGISTRATION = "registration"
@@ -66,10 +66,13 @@ BEARERS: Mapping[str, tuple[str, ...]] = MappingProxyType({"access": ("container
 
 #: Deepest nesting of a document.
 _DEEPEST = 100
-#: Texts, and everything else that opens or closes nothing.
-_NO_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[^][{}"]+', re.DOTALL)
 
-_INNERMOST = re.compile(r"\[\]|{}")
+#: Most members of one list of a document that we own; no schema has more columns, no product more assets.
+MAX_MEMBERS = 50_000
+#: Most commas and opening brackets of a document that we own: checking it takes as long as these are many.
+MAX_SIGNS = 300_000
+#: Most problems of a document that are told apart.
+_MAX_ERRORS = 1_000
 
 #: The owned aspects that say something about facets, name, parent or state.
 PROJECTING = frozenset(name for name, shape in OWNED.items() if shape.facts is not Aspect.facts)
@@ -86,7 +89,11 @@ def read(name: str, text: object, *, keeps_unknown: bool = False) -> tuple[dict[
         return None, problems
     if not isinstance(document, dict):
         return None, [Problem(errors.DOCUMENT_SHAPE, "", "An aspect is a JSON object.")]
-    problems = check(name, document) or ([] if keeps_unknown else list_unknown(name, document))
+    problems = (
+        _check_size(name, text, document)
+        or check(name, document)
+        or ([] if keeps_unknown else list_unknown(name, document))
+    )
     return (None, problems) if problems else (document, [])
 
 
@@ -96,13 +103,17 @@ def parse(text: object) -> tuple[Any, list[Problem]]:
         return None, [Problem(errors.DOCUMENT_TEXT, "", "The document must be JSON as text.")]
     if not is_storable(text):
         return None, [Problem(errors.DOCUMENT_TEXT, "", "The text holds NUL or half of a surrogate pair.")]
-    if _is_deeper(text, _DEEPEST):
-        return None, [Problem(errors.DOCUMENT_JSON, "", f"The document is nested more than {_DEEPEST} levels deep.")]
     try:
         document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-        is_clean = "\\u" not in text or _is_storable_within(document)
+        # What reads it later walks it recursively, on stacks deeper than this one.
+        is_deep = json_text.is_deeper(document, _DEEPEST - 1)
+        is_clean = is_deep or "\\u" not in text or _is_storable_within(document)
+    except RecursionError:
+        is_deep, is_clean, document = True, True, None
     except ValueError as error:
         return None, [Problem(errors.DOCUMENT_JSON, "", f"This is not JSON: {error}")]
+    if is_deep:
+        return None, [Problem(errors.DOCUMENT_JSON, "", f"The document is nested more than {_DEEPEST} levels deep.")]
     if not is_clean:
         return None, [
             Problem(errors.DOCUMENT_TEXT, "", "A text in the document holds NUL or half of a surrogate pair.")
@@ -118,6 +129,9 @@ def check(name: str, document: Mapping[str, Any]) -> list[Problem]:
     try:
         shape.model_validate(document)
     except ValidationError as error:
+        if error.error_count() > _MAX_ERRORS:
+            detail = f"The document has {error.error_count()} problems, too many to name."
+            return [Problem(MORE_PROBLEMS, "", detail)]
         return [
             Problem(f"aspect.{found['type']}", errors.pointer(found["loc"]), found["msg"])
             for found in error.errors(include_url=False, include_context=False, include_input=False)
@@ -136,16 +150,15 @@ def list_unknown(name: str, document: Mapping[str, Any]) -> list[Problem]:
     ]
 
 
-def _is_deeper(text: str, levels: int) -> bool:
-    """Whether JSON nests deeper than this. What reads it later walks it recursively, on stacks deeper than this one."""
-    if text.count("[") + text.count("{") <= levels:
-        return False
-    brackets = _NO_BRACKET.sub("", text)
-    for _ in range(levels):
-        if not brackets:
-            return False
-        brackets = _INNERMOST.sub("", brackets)
-    return bool(brackets)
+def _check_size(name: str, text: object, document: Mapping[str, Any]) -> list[Problem]:
+    """Return what is wrong with the size of a document of an aspect we own, before anything in it is looked at."""
+    if name not in OWNED or not isinstance(text, str) or len(text) <= MAX_MEMBERS:
+        return []
+    if text.count(",") + text.count("[") + text.count("{") > MAX_SIGNS:
+        return [Problem("aspect.too_long", "", f"The document has more than {MAX_SIGNS} commas and brackets.")]
+    if json_text.has_longer_list(document, MAX_MEMBERS):
+        return [Problem("list.too_long", "", f"A list in the document has more than {MAX_MEMBERS} members.")]
+    return []
 
 
 def _is_storable_within(value: Any) -> bool:

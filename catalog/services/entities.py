@@ -18,7 +18,7 @@ from catalog.aspects.register import REGISTRATION
 from catalog.models import Entity
 from catalog.services import deletes, proposals
 from catalog.services.proposals import Ids, Proposal
-from policies.engine.errors import Problem
+from policies.engine.errors import MAX_PROBLEMS, Problem
 from policies.engine.families import cdap_names
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
@@ -137,6 +137,8 @@ def _drafts(bodies: Sequence[Any]) -> list[_Draft]:
         problems += found or ([] if draft is None else _check_identity(draft, f"/{index}"))
         if draft is not None:
             drafts.append(draft)
+        if len(problems) > MAX_PROBLEMS:
+            break
     if problems:
         raise Invalid(problems)
     return drafts

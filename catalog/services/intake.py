@@ -11,7 +11,7 @@ from catalog.aspects import register
 from catalog.services import patches
 from catalog.services.patches import Patch
 from catalog.urns import PEOPLE_TYPES, Urn
-from policies.engine.errors import Problem
+from policies.engine.errors import MAX_PROBLEMS, Problem
 from policies.errors import Invalid
 
 _ASPECT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
@@ -108,6 +108,8 @@ def check(proposals: Sequence[Proposal]) -> list[Item]:
             else:
                 items.append(Item(proposal, place, urn, change, content))
         problems += found
+        if len(problems) > MAX_PROBLEMS:
+            break
     if problems:
         raise Invalid(problems)
     return items
@@ -165,7 +167,7 @@ def _check_content(
     proposal: Proposal, change: ChangeType | None, place: str
 ) -> tuple[Mapping[str, Any] | Patch | None, list[Problem]]:
     inside = f"{place}/aspect" if proposal.document_place is None else proposal.document_place
-    if change is ChangeType.DELETE:
+    if change is ChangeType.DELETE or not isinstance(proposal.aspect, str):
         return None, []
     if change is ChangeType.PATCH:
         patch, problems = patches.read(proposal.aspect, proposal.document)

@@ -32,6 +32,8 @@ _OTHER_NAMES = {"corpuser": "user", "dataHubRole": "role"}
 BATCH = 10_000
 #: Most URNs of one list.
 LISTED = 1_000
+#: Most alternatives of one question, and most privileges of one alternative.
+MAX_ALTERNATIVES = 50
 #: Most URNs beside the resources (sub-resources, related entities) and most members of any lists, in all questions of
 #: one call together.
 MAX_BESIDE = 10_000
@@ -98,10 +100,10 @@ class QuestionIn(VersionIn):
     actor = ActorIn(required=False, allow_null=True, help_text="Left out: the caller.")
     privilege = fields.Text(required=False, allow_null=True, max_length=255)
     any_of = fields.List(
-        child=fields.List(child=fields.Text(max_length=255), max_length=LISTED),
+        child=fields.List(child=fields.Text(max_length=255), max_length=MAX_ALTERNATIVES),
         required=False,
         allow_null=True,
-        max_length=LISTED,
+        max_length=MAX_ALTERNATIVES,
         help_text="Any list suffices, all of that list are needed.",
     )
     operation = fields.Text(required=False, allow_null=True, max_length=255)

@@ -23,6 +23,8 @@ from policies.services.policies import MANAGE, Draft, Write
 
 #: How many policies one file may hold.
 MOST = 10_000
+#: How many commas and opening brackets one file may hold: a hundred for each policy.
+MAX_SIGNS = 1_000_000
 
 _ENTRY_FIELDS = ("urn", "family", "name", "description", "state", "editable", "version", "document")
 _BOOT_FIELDS = ("urn", "info")
@@ -99,7 +101,7 @@ def planned(*, body: bytes, by: Actor) -> Plan:
     queries for any number of policies.
     """
     authority.require(by=by, any_of=MANAGE)
-    entries, place = _entries(json_text.loads(body, what="The file"))
+    entries, place = _entries(json_text.loads(body, what="The file", most=MAX_SIGNS))
     if not entries:
         raise Invalid.one(code="import.empty", pointer="", detail="There are no policies in this file.")
     if len(entries) > MOST:

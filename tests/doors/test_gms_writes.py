@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.doors.gms import bodies, writing
+from catalog.doors.gms import writing
 from catalog.models import Entity
 from policies.models import PolicyVersion
 from tests.doors.conftest import DATASET, ROOT, proposal, written
@@ -252,7 +252,7 @@ def test_older_versions_are_read_by_number(root):
 def test_bodies_up_to_sixteen_mebibytes(root):
     text = json.dumps({"text": "x" * (15 * 1024 * 1024)})
     assert root.write(proposal(DATASET, "madeUp", text)).status_code == 200
-    too_large = b" " * (bodies.LARGEST + 1)
+    too_large = b" " * (16 * 1024 * 1024 + 1)
     answer = root.post("/aspects?action=ingestProposal", too_large)
     assert (answer.status_code, answer.json()["status"]) == (413, 413)
     assert "16777216 bytes" in answer.json()["message"]

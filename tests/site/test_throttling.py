@@ -228,3 +228,26 @@ def test_a_body_of_unknown_length_is_refused_instead_of_read_as_empty(path):
         "POST", path, b"", content_type="application/json", CONTENT_LENGTH="", HTTP_TRANSFER_ENCODING="chunked"
     )
     assert answer.status_code == 411
+
+
+FORMS = {
+    "/api/v1/nothing": ("application/problem+json", {"type", "title", "status", "detail", "code"}),
+    "/api/graphql/nothing": ("application/json", {"errors"}),
+    "/aspects/nothing": ("application/json", {"status", "message", "exceptionClass"}),
+    "/openapi/v3/nothing": ("application/json", {"status", "message", "exceptionClass"}),
+    "/runs/nothing": ("application/json", {"status", "message", "exceptionClass"}),
+    "/access/v1/nothing": ("text/plain", set()),
+    "/scim/v2/Nothing": ("application/scim+json", {"schemas", "status", "detail"}),
+    "/scim/v3": ("application/scim+json", {"schemas", "status", "detail"}),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", FORMS)
+def test_a_path_that_nothing_is_at_is_refused_in_the_form_of_its_door(path):
+    answer = Client().get(path)
+    kind, members = FORMS[path]
+    assert answer.status_code in (401, 404)
+    assert answer["Content-Type"].startswith(kind)
+    if members:
+        assert answer.json().keys() >= members

@@ -14,14 +14,15 @@ from django.http import HttpRequest
 
 from catalog import urns
 from policies.engine import properties
-from policies.errors import PolicyAppError
+from policies.errors import Invalid, PolicyAppError
 from policies.models.fields import is_storable
+from policies.services import json_text
 
 #: Most evaluations of one call, and most results of one page.
 MOST = 1_000
 
-#: Longest body, in bytes.
-LARGEST = 2 * 1024 * 1024
+#: Most commas and opening brackets of a body.
+MAX_SIGNS = 100_000
 
 _JSON = "application/json"
 
@@ -199,10 +200,11 @@ def read(request: HttpRequest) -> Reader:
     if request.content_type != _JSON:
         raise Malformed(f"The body must be {_JSON}.")
     raw = request.body
-    if len(raw) > LARGEST:
-        raise Malformed(f"The body may have {LARGEST} bytes.")
     try:
+        json_text.check_signs(raw, most=MAX_SIGNS)
         found = json.loads(raw.decode(), parse_constant=_refuse_constant)
+    except Invalid as error:
+        raise Malformed(error.problems[0].detail) from None
     except UnicodeDecodeError:
         raise Malformed("The body is not UTF-8.") from None
     except RecursionError:

@@ -1,16 +1,17 @@
 """What arrives in a body: JSON objects, whatever their headers say, and their members."""
 
 import json
-from collections.abc import Collection
 from typing import Any, NoReturn
 
 from django.http import HttpRequest
 
 from catalog import urns
-from policies.errors import Invalid, PolicyAppError
+from policies.errors import Invalid
+from policies.services import json_text
 
-#: Largest body, in bytes; clients fill a batch up to 15 MiB.
-LARGEST = 16 * 1024 * 1024
+#: Most commas and opening brackets of a body, those in documents that are sent as text among them: a batch that clients
+#: fill up to 15 MiB has one in twenty bytes.
+MAX_SIGNS = 1_200_000
 
 #: Most levels of lists and objects inside one another: a document of 100, and what it is sent in.
 DEEPEST = 150
@@ -18,15 +19,8 @@ DEEPEST = 150
 _BIGGEST = 2**31 - 1
 
 
-class TooLarge(PolicyAppError):
-    """The body is larger than anything a client sends."""
-
-    code = "body.large"
-    status = 413
-
-
 def read(request: HttpRequest) -> dict[str, Any]:
-    """Return the JSON object in the body. Raises Invalid and TooLarge."""
+    """Return the JSON object in the body. Raises Invalid."""
     found = _read(request)
     if not isinstance(found, dict):
         raise _wrong("body.shape", "", "The body must be a JSON object.")
@@ -34,7 +28,7 @@ def read(request: HttpRequest) -> dict[str, Any]:
 
 
 def read_list(request: HttpRequest, *, most: int) -> list[Any]:
-    """Return the JSON list in the body, of at most so many entries. Raises Invalid and TooLarge."""
+    """Return the JSON list in the body, of at most so many entries. Raises Invalid."""
     found = _read(request)
     if not isinstance(found, list):
         raise _wrong("body.shape", "", "The body must be a JSON list.")
@@ -45,8 +39,7 @@ def read_list(request: HttpRequest, *, most: int) -> list[Any]:
 
 def _read(request: HttpRequest) -> Any:
     raw = request.body
-    if len(raw) > LARGEST:
-        raise TooLarge(f"The body is larger than {LARGEST} bytes.")
+    json_text.check_signs(raw, most=MAX_SIGNS)
     try:
         found = json.loads(raw.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
@@ -56,22 +49,9 @@ def _read(request: HttpRequest) -> Any:
     except ValueError as error:
         raise _wrong("body.json", "", f"The body is not JSON: {error}") from None
     # What reads it later walks it recursively, on stacks deeper than this one.
-    if raw.count(b"[") + raw.count(b"{") > DEEPEST and _is_deeper(found, DEEPEST):
+    if raw.count(b"[") + raw.count(b"{") > DEEPEST and json_text.is_deeper(found, DEEPEST):
         raise _wrong("body.json", "", f"The body is nested more than {DEEPEST} levels deep.")
     return found
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    level = [value]
-    for _ in range(levels + 1):
-        level = [inner for one in level for inner in _inside(one) if isinstance(inner, dict | list)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(value: Any) -> Collection[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 def text(body: dict[str, Any], name: str, default: str | None = None) -> str:

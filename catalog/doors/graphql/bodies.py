@@ -10,6 +10,9 @@ from policies.services import json_text
 
 #: Longest text of a query, in characters.
 LONGEST_QUERY = 100_000
+#: Most commas and opening brackets of a body, and most members of one list in variables.
+MAX_SIGNS = 100_000
+MAX_MEMBERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,7 @@ class Unread(Invalid):
 def read(request: HttpRequest) -> Call:
     """Return what the body asks, whatever its headers say. Raises Unread, and Invalid for members of other types."""
     try:
+        json_text.check_signs(request.body, most=MAX_SIGNS)
         body = json_text.loads(request.body)
     except Invalid as error:
         raise Unread(error.problems) from None
@@ -40,6 +44,10 @@ def read(request: HttpRequest) -> Call:
         raise _wrong("query", f"A query has at most {LONGEST_QUERY} characters.")
     if not isinstance(variables, dict | None):
         raise _wrong("variables", "This must be a JSON object.")
+    if json_text.has_longer_list(variables, MAX_MEMBERS):
+        raise Invalid.one(
+            code="list.long", pointer="/variables", detail=f"A list in variables has at most {MAX_MEMBERS} members."
+        )
     if not isinstance(operation, str | None):
         raise _wrong("operationName", "This must be text.")
     return Call(query, variables or {}, operation or None)

@@ -38,7 +38,7 @@ def _result(call: Call, here: Context) -> ExecutionResult:
     except GraphQLError as error:
         return ExecutionResult(None, [error])
     limits.check(document)
-    if errors := unserved.find_refusals(document) or validate(schema, document):
+    if errors := unserved.find_refusals(document) or validate(schema, document, max_errors=limits.ERRORS):
         return ExecutionResult(None, errors)
     _check_operation(document, call.operation)
     try:

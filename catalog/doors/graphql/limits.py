@@ -14,7 +14,9 @@ from graphql import (
     FragmentDefinitionNode,
     FragmentSpreadNode,
     InlineFragmentNode,
+    ListValueNode,
     Node,
+    ObjectValueNode,
     OperationDefinitionNode,
     SelectionSetNode,
     StringValueNode,
@@ -35,6 +37,10 @@ ROOT_FIELDS = 100
 SCHEMAS = 5
 #: How often one answer may be asked for in the same place; every two of them are compared.
 REPEATED = 50
+#: Most values in lists and objects that stand in the text of a query; longer ones are sent as variables.
+LITERALS = 1_000
+#: Most errors of a document that are named; the last entry says that there are more.
+ERRORS = 50
 #: Most fields that are answered, lists written out.
 ANSWERS = 200_000
 
@@ -128,8 +134,13 @@ class _Walk:
 
 def _check_texts(document: DocumentNode) -> None:
     waiting: list[tuple[Node, int]] = [(document, 0)]
+    literals = 0
     while waiting:
         node, depth = waiting.pop()
+        if isinstance(node, ListValueNode | ObjectValueNode):
+            literals += len(node.values if isinstance(node, ListValueNode) else node.fields)
+            if literals > LITERALS:
+                raise _too_much(f"Lists and objects in a query have at most {LITERALS} values; send them as variables.")
         if depth > 4 * DEPTH:
             raise _too_much("The query is nested too deeply.")
         if isinstance(node, StringValueNode) and not is_storable(node.value):

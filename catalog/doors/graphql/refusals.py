@@ -7,6 +7,7 @@ from typing import Any
 from django.db import DatabaseError
 from graphql import GraphQLError, GraphQLSyntaxError
 
+from policies.engine.errors import MAX_DETAIL
 from policies.errors import Invalid, PolicyAppError
 from policies.outages import UNAVAILABLE, Outage, find_outage
 
@@ -32,7 +33,7 @@ def formatted(error: GraphQLError, *, request_id: str) -> dict[str, Any]:
     cause = error.original_error
     while isinstance(cause, GraphQLError):
         cause = cause.original_error
-    shown: dict[str, Any] = {"message": error.message}
+    shown: dict[str, Any] = {"message": error.message[:MAX_DETAIL]}
     if error.locations:
         shown["locations"] = [location.formatted for location in error.locations]
     if error.path is not None:

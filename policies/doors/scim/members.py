@@ -133,5 +133,5 @@ def _apply(delta: Delta, op: Op, value: Any) -> None:
 def _id_of(value: Any, type_: Any) -> uuid.UUID:
     found = identified(value)
     if found is None or str(type_ or "User").lower() != "user":
-        raise InvalidValueException(detail=f"A member is the id of a user, and {value!r} is none.")
+        raise InvalidValueException(detail=f"A member is the id of a user, and {quote(value)} is none.")
     return found

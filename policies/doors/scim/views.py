@@ -22,7 +22,7 @@ from scim2_server.responses import ScimResponse
 
 from policies import authority
 from policies.doors.bearer import Unauthenticated, caller
-from policies.doors.scim import members
+from policies.doors.scim import bodies, members
 from policies.doors.scim.handling import Handler
 from policies.doors.scim.protocol import SERVICE
 from policies.doors.scim.store import PeopleStore
@@ -31,6 +31,9 @@ from policies.outages import find_outage
 
 #: Where the door is.
 ROOT = "/scim/v2"
+
+#: What the library reads; it refuses every other type of body.
+_JSON = ("application/scim+json", "application/json")
 
 _NEEDED = (("MANAGE_USERS_AND_GROUPS",),)
 
@@ -43,6 +46,8 @@ def door(request: HttpRequest, path: str = "") -> HttpResponse:
     try:
         by = caller(request)
         authority.require(by=by, any_of=_NEEDED)
+        if request.content_type in _JSON:
+            bodies.check_size(request.body)
         asked = _asked(request, path)
         if asked.method in ("POST", "PUT") and path.strip("/").lower().startswith("groups"):
             members.check_body(request.body)

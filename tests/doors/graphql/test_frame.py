@@ -173,6 +173,8 @@ BOMBS = {
     "long": "{me{corpUser{urn}}}" + " " * 200_000,
     "many words": "{me{corpUser{" + "urn " * 11_000 + "}}}",
     "inline fragments": "{me{corpUser{" + "... on CorpUser {" * 400 + "urn" + "}" * 400 + "}}}",
+    "values": "{entityExists(urn: [" + "1 " * 9_000 + "])}",
+    "fields of a value": "{entityExists(urn: {" + "a: 1 " * 3_000 + "})}",
     "lists": "{entity(urn: " + "[" * 2000 + "]" * 2000 + "){urn}}",
     "directives": "{me" + " @include(if: true)" * 2500 + "{corpUser{urn}}}",
     "introspection": "{__schema" + "{types{fields{type" * 8 + "{name}" + "}}}" * 8 + "}",
@@ -187,6 +189,20 @@ def test_a_bomb_is_answered(root, name):
     assert "data" not in answer.json()
     assert {error["extensions"]["code"] for error in answer.json()["errors"]} == {400}
     assert len(answer.content) < 200_000
+
+
+@pytest.mark.parametrize(
+    "variables", [{"urn": ["x"] * 10_001}, {"urn": {"a": [1] * 10_001}}, {"urn": [[1] * 1_000] * 101}]
+)
+def test_lists_in_variables_have_a_bound(root, variables):
+    answer = root.send("query($urn: String!) {entityExists(urn: $urn)}", variables)
+    assert {error["extensions"]["code"] for error in answer.json()["errors"]} == {400}
+    assert len(answer.content) < 1_000
+
+
+def test_a_message_repeats_no_more_than_anybody_reads(root):
+    answer = root.send("{entityExists(urn: [" + '"x" ' * 900 + "])}")
+    assert len(answer.content) < 2_000
 
 
 def test_what_nobody_anticipated_is_masked(caplog):

@@ -7,7 +7,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.doors.gms import bodies
 from catalog.models import Aspect, Entity
 from policies import queries
 from policies.models import User
@@ -248,7 +247,7 @@ def test_nesting_is_refused_whatever_the_depth(root, depth):
 def test_bodies_up_to_sixteen_mebibytes(root):
     long = "x" * (15 * 1024 * 1024)
     assert post(root, "tag", entity(TAG, madeUp={"text": long})).status_code == 200
-    too_large = root.post("/openapi/v3/entity/tag", b" " * (bodies.LARGEST + 1))
+    too_large = root.post("/openapi/v3/entity/tag", b" " * (16 * 1024 * 1024 + 1))
     assert (too_large.status_code, too_large.json()["status"]) == (413, 413)
 
 

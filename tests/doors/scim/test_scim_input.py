@@ -238,6 +238,38 @@ def test_paths_and_methods(connector, method, path, status):
         assert answer["Allow"]
 
 
+MANY = {"value": "x"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/Users", {"schemas": [USER], "userName": "x", "emails": [{}] * 101}),
+        ("/Users", {"schemas": [USER], "userName": "x", "phoneNumbers": [MANY] * 101}),
+        ("/Users", {"schemas": [USER] * 101, "userName": "x"}),
+        ("/Users", {"schemas": [USER], "userName": "x", "name": {"a": [1] * 101}}),
+        ("/Groups", {"schemas": [GROUP], "displayName": "x", "members": [MANY] * 20_001}),
+        ("/Groups", {"schemas": [GROUP], "displayName": "x", "a": [[], []] * 80_000}),
+    ],
+)
+def test_lists_that_are_too_long(connector, path, body):
+    assert connector.refused("POST", path, body) == (400, "invalidValue")
+    assert connector.names("/Users") == []
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        [{"op": "add", "path": "title", "value": "x"}] * 1_001,
+        [{"op": "add", "path": "emails", "value": [MANY] * 101}],
+        [{"op": "add", "value": {"emails": [MANY] * 101}}],
+    ],
+)
+def test_patches_that_are_too_long(connector, five, operations):
+    body = {"schemas": [PATCH], "Operations": operations}
+    assert connector.refused("PATCH", f"/Users/{five['ada']}", body) == (400, "invalidValue")
+
+
 def test_a_slash_at_the_end_and_plain_json_are_taken(connector):
     answer = connector.client.post(
         "/scim/v2/Users/", json.dumps({"schemas": [USER], "userName": "ada"}), content_type="application/json"

@@ -54,7 +54,7 @@ class BackRoom(admin.AdminSite):
     """Django's admin behind our own sign-in and our own guard."""
 
     site_title = site_header = "authzsite"
-    index_title = "Back room"
+    index_title = "Admin site"
 
     def get_urls(self) -> list[Any]:
         """Return the addresses of the admin, each asking for the privilege first."""
@@ -65,7 +65,7 @@ class BackRoom(admin.AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         """Return True, or raise Forbidden for who may manage policies and has no staff account."""
         if not getattr(request.user, "is_staff", False):
-            raise Forbidden((), "The back room is open to staff accounts only.")
+            raise Forbidden((), "The admin site is open to staff accounts only.")
         return True
 
 

@@ -94,7 +94,7 @@ class Stale(PolicyAppError):
 
 
 class Unavailable(PolicyAppError):
-    """The facts for an answer cannot be had now; nothing is allowed meanwhile."""
+    """The facts for an answer cannot be loaded now; nothing is allowed in the meantime."""
 
     code = "unavailable"
     status = 503

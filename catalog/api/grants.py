@@ -102,13 +102,13 @@ class Grants(Door):
         rows = granting.listed(entity=asked.get("entity", ""), principal=asked.get("principal", ""), by=self.actor)
         return self.page(rows, shown, asked)
 
-    @described("grants_give", "Give privileges", body=GrantsIn, answer=GrantsOut, status=201, tag=TAG)
+    @described("grants_give", "Grant privileges", body=GrantsIn, answer=GrantsOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
         """Add to what principals hold: one grant, or a list of up to 1,000, all or nothing."""
         given = self._each(request.data, GrantIn, granting.give)
         return Response(given if isinstance(request.data, list) else given[0], status=201)
 
-    @described("grants_take", "Take privileges away", body=TakenGrantsIn, status=204, statuses=(409,), tag=TAG)
+    @described("grants_take", "Revoke privileges", body=TakenGrantsIn, status=204, statuses=(409,), tag=TAG)
     def delete(self, request: Request) -> Response:
         """Take away the privileges named, or all: of one grant, or of a list, all or nothing."""
         self._each(request.data, TakenIn, granting.take)

@@ -37,7 +37,7 @@ class OperationIn(fields.Strict):
     operation = fields.Text(max_length=255, help_text="`dataset.create`, `program.start` …")
     entity = fields.Urn(required=False, allow_null=True)
     parent = fields.Urn(  # type: ignore[assignment]  # the base has one
-        required=False, allow_null=True, help_text="What the entity lies in, as its name says."
+        required=False, allow_null=True, help_text="The entity that contains it, as its name says."
     )
     related = DeployedIn(required=False, allow_null=True)
 

@@ -77,7 +77,7 @@ def _made(report: Report, folder: Path) -> None:
 
 
 def _snapshot(report: Report, kind: Kind, source: Path) -> None:
-    _go_on(runs.tell(report, stage="Writing down what the catalog and the policies say"))
+    _go_on(runs.tell(report, stage="Taking a snapshot of the catalog and the policies"))
     as_of = timezone.now()
     source.parent.mkdir(parents=True, exist_ok=True)
     manifest = export.write(folder=source, as_of=as_of, unread=kind.unread)
@@ -118,5 +118,5 @@ def _problem(report: Report, error: Exception) -> str:
         case _:
             log.error("report_broken", extra={"report": str(report.pk)}, exc_info=error)
             if isinstance(error, DatabaseError):
-                return "The database refused; what it said stands in the log of the worker."
-            return "This report met an error that nobody expected; it stands in the log of the worker."
+                return "The database refused; the details are in the log of the worker."
+            return "This report failed with an unexpected error; the details are in the log of the worker."

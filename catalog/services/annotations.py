@@ -298,7 +298,7 @@ def _edit(
         for urn in wanted:
             text = stored.get((urn, aspect))
             if seen is not None and _mark(text) != seen:
-                raise Stale("Somebody else changed this meanwhile.")
+                raise Stale("Somebody else changed this in the meantime.")
             document: Document = {} if text is None else json.loads(text)
             change(document, now)
             if aspect in _STAMPED:

@@ -117,7 +117,7 @@ def _read_operation(entry: Any, place: str) -> Operation | Problem:
     if len(steps) > _LONGEST_PATH:
         return Problem(errors.PATCH, f"{place}/path", f"A path has at most {_LONGEST_PATH} steps.")
     if name != "remove" and "value" not in entry:
-        return Problem(errors.PATCH, f"{place}/value", "This is needed.")
+        return Problem(errors.PATCH, f"{place}/value", "This field is required.")
     return Operation(name, steps, entry.get("value"))
 
 

@@ -236,7 +236,7 @@ def _known(urn: str, type_: str, pointer: str) -> str:
 
 def _checked_name(name: str) -> str:
     if not name.strip():
-        raise Invalid.one(code="required", pointer="/name", detail="This is needed.")
+        raise Invalid.one(code="required", pointer="/name", detail="This field is required.")
     return name
 
 

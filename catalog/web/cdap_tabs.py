@@ -37,7 +37,7 @@ def name_of(subject: Subject) -> CdapName:
     """Return what the entity is to CDAP. Raises NotFound for an entity of another platform."""
     name = cdap_names.read(subject.entity.urn)
     if name is None:
-        raise NotFound("Grants and operations are for CDAP's entities; this is none.")
+        raise NotFound("Grants and operations are for CDAP's entities; this is not one.")
     return name
 
 

@@ -30,7 +30,7 @@ def edit(request: HttpRequest, what: str, urn: str) -> HttpResponse:
     """The form, and what becomes of it."""
     subject = Subject.of(request, urn)
     if not controls.is_possible(what, subject.entity.type):
-        raise NotFound("This cannot be edited on such an entity.")
+        raise NotFound("This cannot be edited on this type of entity.")
     if refusal := controls.find_refusal(subject, what):
         raise refusal
     editor = editor_of(what, subject)
@@ -43,7 +43,9 @@ def edit(request: HttpRequest, what: str, urn: str) -> HttpResponse:
     try:
         editor.save(seen)
     except Stale:
-        sentence = "Somebody else changed this meanwhile. What is stored now stands below; saving again replaces it."
+        sentence = (
+            "Somebody else changed this in the meantime. What is stored now is shown below; saving again replaces it."
+        )
         return _refused(request, subject, what, editor, [sentence], HTTPStatus.CONFLICT)
     except Forbidden as error:
         return _refused(request, subject, what, editor, _lacking(error), HTTPStatus.FORBIDDEN)

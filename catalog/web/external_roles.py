@@ -183,10 +183,10 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
     opens = reading.counts(urns=[urn], by=by).get(urn, 0)
     context = {
         "title": f"Delete {role.name}?",
-        "text": "The role itself lives on in its source system; what is said of it here goes.",
+        "text": "The role itself stays in its source system; only its description here is deleted.",
         "losses": [
-            f"{len(role.users)} users and {len(role.groups)} groups are no longer noted as holding it.",
-            f"It is taken off the Access tab of {opens} entities.",
+            f"{len(role.users)} users and {len(role.groups)} groups are no longer recorded as holding it.",
+            f"It is removed from the Access tab of {opens} entities.",
         ],
         "action": reverse("external-role-delete", args=[urn]),
         "label": "Delete external role",

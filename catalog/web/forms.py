@@ -68,7 +68,7 @@ class DeprecationForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
     )
     leaves_on = forms.DateField(
-        label="Will be gone on",
+        label="Will be removed on",
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         input_formats=["%Y-%m-%d"],
@@ -129,7 +129,7 @@ class RoleForm(forms.Form):
         label="URN",
         required=False,
         max_length=LONGEST,
-        help_text="urn:li:role: and an id. Left empty, one is made.",
+        help_text="urn:li:role: and an id. If empty, one is generated.",
         widget=forms.TextInput(attrs={"placeholder": "urn:li:role:snowflake_reader"}),
     )
     name = forms.CharField(label="Name", max_length=255)
@@ -170,7 +170,7 @@ class PatternForm(GrantForm):
         label="Whose names begin with",
         required=False,
         max_length=200,
-        help_text="Left empty: all of them. Those made later count, too.",
+        help_text="If empty: all of them, including those created later.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 

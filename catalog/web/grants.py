@@ -70,7 +70,7 @@ def grants(request: HttpRequest, urn: str) -> HttpResponse:
     form = GrantForm(request.POST)
     picker.read(request.POST)
     if not picker.chosen and not picker.errors:
-        picker.errors.append("Choose whom to give it to.")
+        picker.errors.append("Choose who gets it.")
     if not form.is_valid() or picker.errors:
         return _page(request, subject, listed, form, picker, HTTPStatus.UNPROCESSABLE_ENTITY)
     privileges = tuple(form.cleaned_data["privileges"])
@@ -197,7 +197,7 @@ def _question(
     on = f"{name} itself" if pattern is None else f"all of {pattern.urn}"
     context: dict[str, Any] = {
         "title": f"Revoke {', '.join(losing)} from {named[principal].name}?",
-        "text": f"It ends what was given on {on}. What reaches it through groups, roles or other patterns stays.",
+        "text": f"It removes what was granted on {on}. Access through groups, roles or other patterns stays.",
         "losses": [],
         "action": request.get_full_path(),
         "label": "Revoke",

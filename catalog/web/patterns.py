@@ -22,7 +22,9 @@ from policies.guard import signed_in
 
 DOOR = "pages"
 
-_NO_START = "This is no beginning of such a name: it holds no blank, bracket, comma, colon, * or further dot."
+_NO_START = (
+    "This cannot be the beginning of such a name: names contain no blank, bracket, comma, colon, * or further dot."
+)
 
 
 @require_http_methods(["GET", "POST"])
@@ -48,7 +50,7 @@ def give(request: HttpRequest, urn: str) -> HttpResponse:
     if is_preview:
         form.fields["privileges"].required = False
     elif not picker.chosen and not picker.errors:
-        picker.errors.append("Choose whom to give it to.")
+        picker.errors.append("Choose who gets it.")
     pattern = _pattern(form, place)
     if pattern is None or not form.is_valid() or (picker.errors and not is_preview):
         return _page(request, subject, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -64,7 +66,7 @@ def give(request: HttpRequest, urn: str) -> HttpResponse:
     except Invalid as error:
         picker.errors += dict.fromkeys(problem.detail for problem in error.problems)
         return _page(request, subject, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    messages.success(request, f"{', '.join(cdap.expand(privileges))} given on all of {pattern.urn}.")
+    messages.success(request, f"{', '.join(cdap.expand(privileges))} granted on all of {pattern.urn}.")
     return redirect(cdap_tabs.address(cdap_tabs.GRANTS, subject))
 
 

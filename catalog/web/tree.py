@@ -41,7 +41,7 @@ def tree(request: HttpRequest, urn: str) -> HttpResponse:
     subject = Subject.of(request, urn)
     place = cdap_tabs.name_of(subject)
     if place.kind not in cdap_names.PLACES:
-        raise NotFound("Nothing lies in such an entity.")
+        raise NotFound("This type of entity contains nothing.")
     found = _viewed({kind: _listed(kind, place, subject) for kind in _kinds(place)}, subject)
     kind = request.GET.get("kind", "")
     kind = kind if kind in found else next((one for one in found if found[one].returned), next(iter(found)))

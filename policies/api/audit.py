@@ -78,7 +78,7 @@ class LoggedOut(serializers.Serializer[Any]):
 class PlaceIn(fields.Text):
     """A place in the decision log, as `next` and `previous` name it."""
 
-    default_error_messages = {"place.invalid": "This is no place in the log; follow `next` and `previous`."}
+    default_error_messages = {"place.invalid": "This is not a position in the log; follow `next` and `previous`."}
 
     def to_internal_value(self, data: Any) -> Any:
         """Return the place; any other text is invalid."""

@@ -14,7 +14,7 @@ _REALM = 'Bearer realm="authzsite"'
 class InvalidToken(AuthenticationFailed):
     """A token that is invented, expired, revoked, or of a user who may not act: which of them is nobody's business."""
 
-    default_detail = "This token opens nothing: it is unknown, expired or revoked, or its user may not act."
+    default_detail = "This token is not valid: it is unknown, expired or revoked, or its user may not act."
     default_code = "invalid_token"
 
 

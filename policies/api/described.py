@@ -78,17 +78,17 @@ class ProblemOut(serializers.Serializer[Any]):
 
 REASONS = {
     400: "What was sent is wrong; `errors` names every problem.",
-    401: "Nobody is signed in, or the token is no good.",
+    401: "Nobody is signed in, or the token is not valid.",
     403: "The caller may not do this; `missing` and `missing_any` name the privileges.",
     404: "There is no such object.",
-    405: "The path does not know this method.",
-    406: "The answer cannot be had in a media type that the caller accepts.",
+    405: "The path does not support this method.",
+    406: "The answer is not available in a media type that the caller accepts.",
     409: "What is stored contradicts this: a name that is taken, or something still in use.",
     412: "The object has moved on since the version in If-Match.",
     413: "The body is too large.",
     415: "The body is not application/json.",
     429: "The caller asked too often; `Retry-After` says after how many seconds to go on.",
-    503: "The facts for an answer cannot be had now; nothing is allowed meanwhile. `Retry-After` says how long.",
+    503: "The facts for an answer cannot be loaded now; nothing is allowed. `Retry-After` says how long.",
     507: "There is no room left on the disk, so nothing was stored.",
 }
 

@@ -87,7 +87,7 @@ class Groups(Door):
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
         return self.page(queries.groups(**filters), lambda rows: GroupRow(rows, many=True).data, asked)
 
-    @described("groups_create", "Make a group", body=GroupIn, answer=GroupOut, status=201, statuses=(409,), tag=TAG)
+    @described("groups_create", "Create a group", body=GroupIn, answer=GroupOut, status=201, statuses=(409,), tag=TAG)
     def post(self, request: Request) -> Response:
         """Make a group."""
         sent = fields.checked(GroupIn, request.data)
@@ -145,7 +145,7 @@ class Members(Door):
         return Response(sent, status=201)
 
     @described(
-        "groups_remove_members", "Take members out of a group", body=MembersIn, status=204, statuses=(409,), tag=TAG
+        "groups_remove_members", "Remove members from a group", body=MembersIn, status=204, statuses=(409,), tag=TAG
     )
     def delete(self, request: Request, urn: str) -> Response:
         """Take users out; those that are not in the group are no problem."""

@@ -74,9 +74,9 @@ class Invites(Door):
         """Return a page of links that have not ended, newest first."""
         return self.page(queries.invites(), _shown, self.asked())
 
-    @described("invite_tokens_create", "Make an invitation", body=InviteIn, answer=NewInviteOut, status=201, tag=TAG)
+    @described("invite_tokens_create", "Create an invitation", body=InviteIn, answer=NewInviteOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
-        """Make the link for a role, end the one before, and show its text this once."""
+        """Create the link for a role, end the one before, and show its text this once."""
         sent = fields.checked(InviteIn, request.data)
         made = invites.create(role=sent.get("role"), duration=sent["duration"], by=self.actor, door=DOOR)
         body = {
@@ -93,7 +93,7 @@ class Invites(Door):
 class OneInvite(Door):
     """One link."""
 
-    @described("invite_tokens_revoke", "End an invitation", status=204, tag=TAG)
+    @described("invite_tokens_revoke", "Revoke an invitation", status=204, tag=TAG)
     def delete(self, _request: Request, invite_id: uuid.UUID) -> Response:
         """End a link at once; who signed up with it keeps what they have."""
         invites.revoke(invite_id=invite_id, by=self.actor, door=DOOR)

@@ -127,7 +127,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Answer what nobody anticipated; the log has the rest."""
     if not _is_api(request):
         return defaults.server_error(request)
-    return _plain(body_of(HTTPStatus.INTERNAL_SERVER_ERROR, "This went wrong on our side and is in the log."))
+    return _plain(body_of(HTTPStatus.INTERNAL_SERVER_ERROR, "An error occurred on our side; it is in the log."))
 
 
 def _is_api(request: HttpRequest) -> bool:

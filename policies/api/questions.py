@@ -113,7 +113,7 @@ class QuestionIn(VersionIn):
         required=False,
         allow_null=True,
         max_length=LISTED,
-        help_text="What the action also touches.",
+        help_text="Further entities that the action affects.",
     )
     related = RelatedIn(required=False, allow_null=True)
     explain = fields.Flag(required=False, default=False)

@@ -97,7 +97,7 @@ class Roles(Door):
         asked = self.asked(RoleFilters)
         return self.page(queries.roles(q=asked.get("q", "")), shown, asked)
 
-    @described("roles_create", "Make a role", body=RoleIn, answer=RoleOut, status=201, statuses=(409,), tag=TAG)
+    @described("roles_create", "Create a role", body=RoleIn, answer=RoleOut, status=201, statuses=(409,), tag=TAG)
     def post(self, request: Request) -> Response:
         """Make a role; policies give it power by naming it."""
         sent = fields.checked(RoleIn, request.data)
@@ -141,7 +141,7 @@ class Holders(Door):
         """Return a page of users and groups, users first, by URN."""
         return self.page(queries.holders(role=queries.role(urn=urn)), _holders, self.asked())
 
-    @described("roles_give", "Give a role", body=HoldersIn, answer=HoldersIn, status=201, tag=TAG)
+    @described("roles_give", "Assign a role", body=HoldersIn, answer=HoldersIn, status=201, tag=TAG)
     def post(self, request: Request, urn: str) -> Response:
         """Give the role to users and groups beside what they hold."""
         sent = fields.checked(HoldersIn, request.data)
@@ -153,9 +153,9 @@ class Holders(Door):
 class OneHolder(Door):
     """One user or group as holder of a role."""
 
-    @described("roles_take", "Take a role away", status=204, tag=TAG)
+    @described("roles_take", "Unassign a role", status=204, tag=TAG)
     def delete(self, _request: Request, urn: str, actor: str) -> Response:
-        """Take the role away; an actor that does not hold it is no problem."""
+        """Remove the role; an actor that does not hold it is no problem."""
         roles.take(urn=urn, actors=[actor], by=self.actor, door=DOOR)
         if actor not in queries.names(urns=[actor]):
             raise NotFound(f"There is no user or group {actor!r}.")
@@ -166,7 +166,9 @@ class OneHolder(Door):
 class Assign(Door):
     """DataHub's assignment: one role replaces all."""
 
-    @described("roles_assign", "Make a role the only one of these actors", body=AssignIn, answer=AssignedOut, tag=TAG)
+    @described(
+        "roles_assign", "Assign one role to actors, replacing theirs", body=AssignIn, answer=AssignedOut, tag=TAG
+    )
     def post(self, request: Request) -> Response:
         """Replace all roles of the actors by this one; null clears them."""
         sent = fields.checked(AssignIn, request.data)

@@ -87,7 +87,7 @@ class ServiceAccounts(Door):
         return self.page(rows, lambda shown: ServiceOut(shown, many=True).data, asked)
 
     @described(
-        "service_accounts_create", "Make a service account", body=ServiceIn, answer=ServiceOut, status=201, tag=TAG
+        "service_accounts_create", "Create a service account", body=ServiceIn, answer=ServiceOut, status=201, tag=TAG
     )
     def post(self, request: Request) -> Response:
         """Make a service account; tokens are made for it next."""
@@ -138,7 +138,7 @@ class ServiceTokens(Door):
 
     @described(
         "service_accounts_tokens_create",
-        "Make a token for a service account",
+        "Create a token for a service account",
         body=ServiceTokenIn,
         answer=tokens.NewTokenOut,
         status=201,

@@ -68,7 +68,7 @@ class StatusOut(serializers.Serializer[Any]):
 class Status(Door):
     """The state of the installation."""
 
-    @described("status_get", "How is this installation doing?", answer=StatusOut, statuses=(503,), tag="status")
+    @described("status_get", "Get the status of the installation", answer=StatusOut, statuses=(503,), tag="status")
     def get(self, _request: Request) -> Response:
         """Ask the database, the web processes, the broker and the workers."""
         queue = processes.queue()

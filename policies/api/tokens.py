@@ -76,7 +76,7 @@ class Tokens(Door):
             authority.require(by=self.actor, any_of=[["MANAGE_ACCESS_TOKENS"]])
         return self.page(queries.tokens(owner=owner), shown, asked)
 
-    @described("tokens_create", "Make a token", body=TokenIn, answer=NewTokenOut, status=201, tag=TAG)
+    @described("tokens_create", "Create a token", body=TokenIn, answer=NewTokenOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
         """Make a token and show its text this once."""
         sent = fields.checked(TokenIn, request.data)

@@ -81,7 +81,7 @@ class Users(Door):
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
         return self.page(queries.users(**filters), lambda rows: UserOut(rows, many=True).data, asked)
 
-    @described("users_create", "Make a user", body=UserIn, answer=UserOut, status=201, statuses=(409,), tag=TAG)
+    @described("users_create", "Create a user", body=UserIn, answer=UserOut, status=201, statuses=(409,), tag=TAG)
     def post(self, request: Request) -> Response:
         """Make a user."""
         sent = fields.checked(UserIn, request.data)

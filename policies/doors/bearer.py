@@ -19,7 +19,7 @@ class Unauthenticated(PolicyAppError):
     def __init__(self, *, is_sent: bool) -> None:
         self.challenge = f'{_REALM}, error="invalid_token"' if is_sent else _REALM
         super().__init__(
-            "This token opens nothing: it is unknown, expired or revoked, or its user may not act."
+            "This token is not valid: it is unknown, expired or revoked, or its user may not act."
             if is_sent
             else "Send Authorization: Bearer with a token."
         )

@@ -174,7 +174,7 @@ def _check_names(checks: Checks, shape: Shape, document: Mapping[str, Any]) -> N
 def _check_fields(checks: Checks, shape: Shape, document: Mapping[str, Any]) -> None:
     for name in sorted(shape.needed):
         if document.get(name) is None:
-            checks.add("required", f"/{name}", "This is needed.")
+            checks.add("required", f"/{name}", "This field is required.")
     for name, value in document.items():
         if value is not None:
             _check_field(checks, shape, name, value)
@@ -184,18 +184,18 @@ def _check_field(checks: Checks, shape: Shape, name: str, value: Any) -> None:
     if name in shape.texts:
         checks.text(value, f"/{name}", limit=shape.texts[name])
     elif name in shape.flags and not isinstance(value, bool):
-        checks.add("type", f"/{name}", "This is true or false.")
+        checks.add("type", f"/{name}", "This must be true or false.")
     elif name in shape.choices:
         checks.choice(value, f"/{name}", shape.choices[name])
     elif name in shape.lists:
         _check_list(checks, value, f"/{name}", shape.lists[name])
     elif name in shape.words and not (isinstance(value, list) and all(isinstance(word, str) for word in value)):
-        checks.add("type", f"/{name}", "This is a list of texts.")
+        checks.add("type", f"/{name}", "This must be a list of texts.")
 
 
 def _check_list(checks: Checks, value: Any, pointer: str, prefix: str) -> None:
     if not isinstance(value, list):
-        checks.add("type", pointer, "This is a list of URNs.")
+        checks.add("type", pointer, "This must be a list of URNs.")
         return
     for position, urn in enumerate(value):
         place = f"{pointer}/{position}"

@@ -128,4 +128,4 @@ def fingerprint(facts: Mapping[str, Any]) -> str:
 def refuse_stale(*, seen: str, facts: Mapping[str, Any]) -> None:
     """Raise Stale when somebody saw other facts than these; one who does not say what was seen saw these."""
     if seen and seen != fingerprint(facts):
-        raise Stale("Somebody else changed this meanwhile.")
+        raise Stale("Somebody else changed this in the meantime.")

@@ -41,13 +41,13 @@ class Checks:
     def text(self, value: Any, pointer: str, *, limit: int = TEXT_LENGTH, is_required: bool = False) -> None:
         """Check a text that a column is to hold."""
         if not isinstance(value, str):
-            self.add("type", pointer, "This is a text.")
+            self.add("type", pointer, "This must be a text.")
         elif not is_storable(value):
             self.add("text.unstorable", pointer, "A text holds no NUL and no half of a surrogate pair.")
         elif len(value) > limit:
             self.add("text.long", pointer, f"This has up to {limit} characters.")
         elif is_required and not value.strip():
-            self.add("required", pointer, "This is needed.")
+            self.add("required", pointer, "This field is required.")
 
     def identifier(self, value: Any, pointer: str) -> None:
         """Check the name that a user, group or role has in its URN.

@@ -84,7 +84,7 @@ def _username(claims: Mapping[str, Any]) -> str:
     if checks.problems:
         raise _refused(f"says a name that nobody can have here (claim {claim}): {checks.problems[0].detail}")
     if username.casefold() in {ROOT_USERNAME, SYSTEM_USERNAME}:
-        raise Forbidden((), f"Nobody signs in as {username} this way.")
+        raise Forbidden((), f"Nobody can sign in as {username} this way.")
     return username
 
 

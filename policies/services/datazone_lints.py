@@ -63,7 +63,7 @@ def lints(*, document: Mapping[str, Any], urn: str | None) -> Iterator[Problem]:
         for said in _read(policy.name, policy.document)
     ]
     if not document.get("roles"):
-        yield Problem("roles.none", "/roles", "Without roles this policy speaks to nobody.")
+        yield Problem("roles.none", "/roles", "Without roles this policy applies to nobody.")
     for said in own:
         yield from _alone(said)
         yield from _beside(said, [one for one in own if one is not said] + others)

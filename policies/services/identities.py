@@ -106,9 +106,9 @@ def _made(arrival: Arrival, doing: Change, *, may_sign_up: bool) -> User:
 
 def _refuse(user: User) -> None:
     if user.is_root:
-        raise Forbidden((), f"Nobody signs in as {user.username} this way.")
+        raise Forbidden((), f"Nobody can sign in as {user.username} this way.")
     if user.kind != User.Kind.PERSON:
-        raise Forbidden((), f"{user.username} is a service account, and services do not sign in.")
+        raise Forbidden((), f"{user.username} is a service account; service accounts do not sign in.")
     if not user.is_active:
         raise Forbidden((), "This account is suspended. Ask somebody who manages users and groups.")
 

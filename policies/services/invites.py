@@ -30,7 +30,7 @@ from policies.services.tokens import DURATIONS
 LIFETIMES = {name: length for name, length in DURATIONS.items() if length is not None}
 
 _PREFIX = "azi_"
-_DEAD = "This invitation is not valid any more. Ask whoever sent it for a new one."
+_DEAD = "This invitation is no longer valid. Ask the sender for a new one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Invited:
 
 
 def create(*, role: str | None, by: Actor, door: str, duration: str = "ONE_WEEK") -> Invited:
-    """Make the link for a role (its URN) or for none, and end the one before.
+    """Create the link for a role (its URN) or for none, and end the one before.
 
     Raises Forbidden (also for a role that gives platform privileges which the caller does not hold), Invalid with every
     problem: an unknown role, a duration nobody knows.

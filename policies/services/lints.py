@@ -53,7 +53,7 @@ def _datahub(document: Json, _urn: str | None) -> Iterator[Problem]:
 
 def _of_actors(document: Json, compiled: Iterable[Statement]) -> Iterator[Problem]:
     if any(not statement.actors.tokens for statement in compiled):
-        yield Problem("actors.nobody", "/actors", "This policy speaks to nobody.")
+        yield Problem("actors.nobody", "/actors", "This policy applies to nobody.")
     actors = document.get("actors") or {}
     if document["type"] == datahub.PLATFORM and actors.get("resourceOwners"):
         yield Problem("actors.owners", "/actors/resourceOwners", "A platform policy has no resource and so no owners.")

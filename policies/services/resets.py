@@ -16,7 +16,7 @@ from policies.services.changes import change
 LIFETIME = timedelta(hours=24)
 
 _PREFIX = "azr_"
-_DEAD = "This link is not valid any more: it works once and for a day. Ask for a new one."
+_DEAD = "This link is no longer valid: it works once, for one day. Ask for a new one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Reset:
 
 
 def create(*, urn: str, by: Actor, door: str) -> Reset:
-    """Make a link for a user and end the one before. The password stays what it is until the link is used.
+    """Create a link for a user and end the one before. The password stays what it is until the link is used.
 
     Raises Forbidden (also for somebody who holds platform privileges that the caller does not hold), NotFound, Conflict
     for a service (which has no password) and for somebody suspended or removed.

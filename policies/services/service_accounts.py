@@ -57,4 +57,4 @@ def update(
 
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or not name.strip():
-        raise Invalid.one(code="required", pointer="/display_name", detail="This is needed.")
+        raise Invalid.one(code="required", pointer="/display_name", detail="This field is required.")

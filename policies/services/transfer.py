@@ -146,7 +146,7 @@ def store(*, body: bytes, seen: str, by: Actor, door: str) -> tuple[Plan, int]:
     with open_write(Gate.PEOPLE):
         plan = planned(body=body, by=by)
         if seen != plan.fingerprint:
-            raise Stale("Somebody changed these policies meanwhile. Look again at what will be done.")
+            raise Stale("Somebody changed these policies meanwhile. Check again what will be done.")
         writes = [
             Write(one.urn or policies.new_urn(), one.draft, one.version) for one in plan.planned if not one.is_same
         ]
@@ -288,7 +288,7 @@ class _Reading:
         first: dict[str, str] = {}
         for one in self._entries:
             if one.urn is not None and (at := first.setdefault(one.urn, one.place)) != one.place:
-                detail = f"{one.urn} stands in this file already, at {at}."
+                detail = f"{one.urn} is in this file already, at {at}."
                 self._note(one.place, [Problem("urn.twice", "/urn", detail)])
 
     def _note(self, place: str, problems: Iterable[Problem]) -> None:

@@ -134,7 +134,7 @@ def _depth() -> Check:
     level = nodes[0].level if nodes else 1
     deep = tuple(Finding(one.urn, one.name, f"level {one.level}") for one in nodes if one.level > _DEEP)
     sentence = f"The domain tree has {level} level{'s' * (level > 1)}."
-    return Check("domain_depth", "Depth of domains", not deep, sentence, "Flatten it.", deep, level)
+    return Check("domain_depth", "Depth of domains", not deep, sentence, "Make it flatter.", deep, level)
 
 
 def _crowds() -> Check:

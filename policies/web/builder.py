@@ -56,7 +56,9 @@ def _go_on(request: HttpRequest, urn: str | None, stored: Policy | None) -> Http
     """Take over what was posted and do what the pressed button says."""
     draft = drafts.Draft.signed(request.POST.get("draft", ""))
     if draft is None:
-        raise Invalid.one(code="draft.unreadable", pointer="", detail="This form was not made here, or it is damaged.")
+        raise Invalid.one(
+            code="draft.unreadable", pointer="", detail="This form was not created by this site, or it is damaged."
+        )
     version = seen(request.POST.get("version"))
     work = Work(request=request, urn=urn, stored=stored, version=version, draft=draft)
     draft.take(request.POST)

@@ -31,7 +31,7 @@ _SCOPES = (
 _TAG_SCOPES = (("any", "Any"), ("some", "Only tags that meet all conditions below"))
 _KINDS = (
     (datahub.METADATA, "Metadata", "Privileges on entities of the catalog, or on some of them."),
-    (datahub.PLATFORM, "Platform", "Privileges on the platform itself; it is about no resource."),
+    (datahub.PLATFORM, "Platform", "Privileges on the platform itself; it applies to no resource."),
 )
 
 

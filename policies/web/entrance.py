@@ -75,11 +75,11 @@ def reset(request: HttpRequest) -> HttpResponse:
 def _accept(request: HttpRequest, invite: InviteToken, text: str) -> HttpResponse:
     if request.method == "POST":
         role = invites.accept(text=text, by=actor_of(request), door=DOOR)
-        messages.success(request, f"You are {role.name} now." if role else "You hold no role of your own now.")
+        messages.success(request, f"You are {role.name} now." if role else "You now hold no role of your own.")
         return redirect("home")
     held = queries.user(urn=actor_of(request).urn).role_names
     context = {
-        "title": f"Take the role {invite.role.name}?" if invite.role else "Take this invitation?",
+        "title": f"Take the role {invite.role.name}?" if invite.role else "Accept this invitation?",
         "text": _consequence(invite.role.name if invite.role else "", held),
         "action": request.get_full_path(),
         "label": "Accept",
@@ -91,9 +91,9 @@ def _accept(request: HttpRequest, invite: InviteToken, text: str) -> HttpRespons
 
 def _consequence(role: str, held: list[str]) -> str:
     if not held:
-        return "You hold no role of your own yet." if role else "It carries no role, so nothing changes for you."
+        return "You hold no role of your own yet." if role else "It has no role, so nothing changes for you."
     named = ", ".join(held)
-    return f"It replaces what you hold now: {named}." if role else f"It carries no role and takes away: {named}."
+    return f"It replaces the roles you hold now: {named}." if role else f"It has no role and removes these: {named}."
 
 
 def _make(typed: dict[str, Any], text: str) -> Any:

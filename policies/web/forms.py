@@ -24,7 +24,7 @@ class SignInForm(AuthenticationForm):
             return forms.ValidationError(
                 "This account is suspended. Ask somebody who manages users and groups.", code="suspended"
             )
-        return forms.ValidationError("That user name and password do not belong together.", code="invalid_login")
+        return forms.ValidationError("The user name or the password is wrong.", code="invalid_login")
 
 
 class PolicyFilters(forms.Form):
@@ -79,7 +79,7 @@ class WhyForm(forms.Form):
         label="Who",
         required=False,
         max_length=512,
-        help_text="User name or URN. Left empty: yourself.",
+        help_text="User name or URN. If empty: yourself.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     privilege = forms.CharField(
@@ -93,7 +93,7 @@ class WhyForm(forms.Form):
         label="On",
         required=False,
         max_length=512,
-        help_text="URN or name of an entity. Left empty: the platform itself.",
+        help_text="URN or name of an entity. If empty: the platform itself.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     sub_resources = forms.CharField(

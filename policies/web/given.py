@@ -38,7 +38,9 @@ def user_roles(request: HttpRequest, urn: str) -> HttpResponse:
 def user_groups(request: HttpRequest, urn: str) -> HttpResponse:
     """Put a user into further groups."""
     user = queries.user(urn=urn)
-    picker = Picker("groups", "Groups", "group", help="Groups whose members come from a source cannot be chosen.")
+    picker = Picker(
+        "groups", "Groups", "group", help="Groups whose members come from an identity source cannot be chosen."
+    )
     page = FormPage(
         title=f"Add {user.name} to groups",
         label="Add",
@@ -61,7 +63,7 @@ def choose_roles(
 ) -> HttpResponse:
     """Answer the page on which the roles of a user or group are chosen, and make the choice."""
     back = reverse("group" if urn.startswith("urn:li:corpGroup:") else "user", args=[urn])
-    picker = Picker("roles", "Roles", "role", help="Several roles add up. Untick one to take it away.")
+    picker = Picker("roles", "Roles", "role", help="Several roles add up. Clear a box to remove the role.")
     page = FormPage(
         title=f"Roles of {name}",
         label="Save roles",

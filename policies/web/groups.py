@@ -151,7 +151,7 @@ def group_remove(request: HttpRequest, urn: str) -> HttpResponse:
     naming = len(queries.policies_naming(actors=[urn])[urn])
     losses = [f"{members} member{'' if members == 1 else 's'} lose what the group is given"]
     losses += [f"Its roles: {', '.join(group.role_names)}"] if group.role_names else []
-    losses += [f"Policies that name it ({naming}) stay, and speak for nobody of that name."] if naming else []
+    losses += [f"Policies that name it ({naming}) stay, and apply to nobody of that name."] if naming else []
     return pages.ask(
         request,
         title=f"Delete {group.name}?",
@@ -195,7 +195,7 @@ def group_take(request: HttpRequest, urn: str) -> HttpResponse:
     member = request.POST.get("member", "")
     removed = groups.remove_members(urn=urn, members=[member], by=actor_of(request), door=DOOR)
     name = member.removeprefix(USER_PREFIX)
-    messages.success(request, f"{name} is out of the group." if removed else f"{name} was not in it by hand.")
+    messages.success(request, f"{name} was removed from the group." if removed else f"{name} was not added to it here.")
     return redirect("group", urn=urn)
 
 

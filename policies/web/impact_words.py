@@ -10,7 +10,7 @@ from policies.services.impact import MOST, Count, Impact, PrivilegeChange
 from policies.services.policies import Draft
 
 #: What stands beside every count: it is about one policy, and people may have several.
-OTHER_POLICIES = "Other policies are not considered: whoever another policy allows the same has it now and keeps it."
+OTHER_POLICIES = "Other policies are not considered: people who have this access through another policy keep it."
 
 #: How many privileges a row or a sentence names.
 _NAMED = 5

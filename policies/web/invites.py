@@ -65,17 +65,17 @@ def invite_revoke(request: HttpRequest, invite_id: uuid.UUID) -> HttpResponse:
     """Ask, then end a link."""
     if request.method == "POST":
         invites.revoke(invite_id=invite_id, by=actor_of(request), door=DOOR)
-        messages.success(request, "The invitation has ended.")
+        messages.success(request, "The invitation was revoked.")
         return redirect("invite")
     found = queries.invites().filter(pk=invite_id).first()
     if found is None:
-        raise NotFound("There is no such invitation: it was replaced, or it has ended.")
+        raise NotFound("There is no such invitation: it was replaced, revoked or has expired.")
     role = "without a role" if found.role is None else f"as {found.role.name}"
     return pages.ask(
         request,
-        title=f"End the invitation {role}?",
-        text="Whoever has the link cannot sign up with it any more. People who did keep what they have.",
-        label="End the invitation",
+        title=f"Revoke the invitation {role}?",
+        text="Nobody can sign up with the link any more. People who did so keep what they have.",
+        label="Revoke the invitation",
         cancel_url=reverse("invite"),
     )
 
@@ -85,7 +85,7 @@ def _shown(request: HttpRequest, made: invites.Invited) -> HttpResponse:
     gains = "No role comes with it." if role is None else f"It gives the role {role.name}."
     context = {
         "title": "Invitation" if role is None else f"Invitation as {role.name}",
-        "text": f"Whoever opens the link may sign up. {gains} The link made before for the same role has ended.",
+        "text": f"Anyone who opens the link can sign up. {gains} The previous link for the same role no longer works.",
         "secret": pages.link_to(request, "sign-up", invite_token=made.text),
         "secret_label": "Invitation link",
         "expires_at": made.invite.expires_at,

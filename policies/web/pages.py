@@ -174,8 +174,8 @@ class FormPage:
         elif isinstance(refusal, Stale | NotFound):
             self.status = refusal.status
             is_stale = isinstance(refusal, Stale)
-            ending = "Saving again replaces what they wrote." if is_stale else "It was removed meanwhile."
-            self.form.add_error(None, f"{refusal.detail} {ending} What you typed stands below.")
+            ending = "Saving again replaces what they wrote." if is_stale else "It was removed in the meantime."
+            self.form.add_error(None, f"{refusal.detail} {ending} What you typed is shown below.")
         else:
             raise refusal
 

@@ -41,7 +41,7 @@ def _text(label: str, length: int, *, is_required: bool = False, help_text: str 
         max_length=length,
         help_text=help_text,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        error_messages={"required": "This is needed."},
+        error_messages={"required": "This field is required."},
     )
 
 
@@ -59,7 +59,7 @@ def _secret(label: str, autocomplete: str, *, is_required: bool = True, help_tex
         max_length=_PASSWORD_LENGTH,
         help_text=help_text,
         widget=forms.PasswordInput(attrs={"autocomplete": autocomplete}),
-        error_messages={"required": "This is needed."},
+        error_messages={"required": "This field is required."},
     )
 
 
@@ -114,7 +114,7 @@ class NewUserForm(forms.Form):
     email = _text("Email", EMAIL_LENGTH)
     title = _text("Title", NAME_LENGTH)
     password = _secret(
-        "Password", "new-password", is_required=False, help_text="Left empty, the person gets in by a reset link."
+        "Password", "new-password", is_required=False, help_text="If empty, the person signs in with a reset link."
     )
 
 
@@ -145,7 +145,7 @@ class NewGroupForm(forms.Form):
 
     name = _text("Name", NAME_LENGTH, is_required=True)
     description = _long("Description")
-    identifier = _text("Id", IDENTIFIER_LENGTH, help_text=f"Left empty, one is made. {_IDENTIFIER}")
+    identifier = _text("Id", IDENTIFIER_LENGTH, help_text=f"If empty, one is generated. {_IDENTIFIER}")
 
 
 class RoleForm(SeenForm):
@@ -160,7 +160,7 @@ class NewRoleForm(forms.Form):
 
     name = _text("Name", NAME_LENGTH, is_required=True)
     description = _long("Description")
-    identifier = _text("Id", IDENTIFIER_LENGTH, help_text=f"Left empty, one is made. {_IDENTIFIER}")
+    identifier = _text("Id", IDENTIFIER_LENGTH, help_text=f"If empty, one is generated. {_IDENTIFIER}")
 
 
 class NewServiceForm(forms.Form):
@@ -184,7 +184,7 @@ class ChoiceForm(forms.Form):
 class TokenForm(forms.Form):
     """A token to be made."""
 
-    name = _text("Name", NAME_LENGTH, is_required=True, help_text="What it is for.")
+    name = _text("Name", NAME_LENGTH, is_required=True, help_text="The purpose of the token.")
     description = _long("Description")
     duration = _choice("Valid for", [(name, _LENGTHS[name]) for name in DURATIONS], initial="ONE_MONTH")
 
@@ -196,7 +196,7 @@ class InviteForm(forms.Form):
         "Role",
         [],
         required=False,
-        help_text="Whoever signs up with the link gets this role; who has an account exchanges the own roles for it.",
+        help_text="Whoever signs up with the link gets this role. It replaces the roles of an existing account.",
     )
     duration = _choice("Valid for", [(name, _LENGTHS[name]) for name in LIFETIMES], initial="ONE_WEEK")
 
@@ -236,7 +236,7 @@ class OwnPasswordForm(NewPasswordForm):
 
     field_order = ("old", "password", "again")
 
-    old = _secret("Present password", "current-password")
+    old = _secret("Current password", "current-password")
 
 
 def same_password(form: forms.Form) -> str:

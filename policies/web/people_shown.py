@@ -75,5 +75,5 @@ def losses_of(user: User) -> list[str]:
     found = [f"{count} {one if count == 1 else many}" for count, one, many in counted if count]
     naming = len(queries.policies_naming(actors=[user.urn])[user.urn])
     if naming:
-        found.append(f"Policies that name this user ({naming}) stay, and speak for nobody of that name.")
+        found.append(f"Policies that name this user ({naming}) stay, and apply to nobody of that name.")
     return ["Every session, at once", *found, "Grants of single entities"]

@@ -73,7 +73,7 @@ def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
     document = presenters.of(policy.family).copied(policy.document)
     draft = service.Draft(policy.family, document, state=Policy.State.INACTIVE)
     written = service.create(draft=draft, by=actor_of(request), door=pages.DOOR)
-    messages.success(request, "This is the copy; it is not active.")
+    messages.success(request, "This is the copy. It is not active.")
     return redirect("policy", written.policy.urn)
 
 

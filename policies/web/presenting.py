@@ -43,7 +43,7 @@ FIELDS = {
 }
 
 #: The category of privileges that the settings name, and what they are for.
-OWN, OWN_USE = "Of this installation", "Programs that ask here know what it is for."
+OWN, OWN_USE = "Of this installation", "It is a custom privilege of this installation."
 
 #: How many names of one kind a page shows at once, and how many more it can unfold; the document has the rest.
 _AT_ONCE = 12
@@ -113,7 +113,7 @@ def criteria(document: Document) -> dict[str, Any]:
     """Return what a policy covers: a sentence, and the criteria that must all hold."""
     block = document.get("resources")
     if document.get("type") == datahub.PLATFORM:
-        return {"sentence": "A platform policy: it is not about resources.", "rows": []}
+        return {"sentence": "A platform policy applies to no resource.", "rows": []}
     if block is None:
         return {"sentence": "Every resource, and questions without a resource.", "rows": []}
     rows = _rows_of(criteria_of(document))

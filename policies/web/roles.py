@@ -70,7 +70,7 @@ def role_detail(request: HttpRequest, urn: str) -> HttpResponse:
     context = {
         "role": role,
         "facts": [
-            {"label": "Can be changed", "value": "Yes" if role.is_editable else "No: it comes with the product"},
+            {"label": "Can be changed", "value": "Yes" if role.is_editable else "No: it is built in"},
             {"label": "URN", "template": "policies/_urn.html", "urn": role.urn},
             {
                 "label": "Made",
@@ -96,7 +96,7 @@ def role_new(request: HttpRequest) -> HttpResponse:
     """Make a role; policies give it power by naming it."""
     page = FormPage(
         title="New role",
-        subtitle="A role has the power that policies naming it give.",
+        subtitle="A role has the privileges that policies give to it.",
         label="Create role",
         cancel_url=reverse("roles"),
         breadcrumbs=_crumbs("New role"),
@@ -107,7 +107,7 @@ def role_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         made = page.try_to(lambda typed: _create(typed, request))
         if made is not None:
-            messages.success(request, f"{made.name} is there. Policies give it power by naming it.")
+            messages.success(request, f"{made.name} was created. Policies give it privileges by naming it.")
             return redirect("role", urn=made.urn)
     return page.draw(request)
 
@@ -144,7 +144,7 @@ def role_remove(request: HttpRequest, urn: str) -> HttpResponse:
     losses = [f"Users who hold it: {users}", f"Groups that hold it: {groups}", "Grants given to it"]
     if naming := queries.named_policies(actor=urn):
         named = ", ".join(policy.name for policy in naming[:5])
-        losses.append(f"Nothing will happen while policies name it: {named}. Take it out of them first.")
+        losses.append(f"It cannot be deleted while policies name it: {named}. Remove it from them first.")
     return pages.ask(
         request,
         title=f"Delete {role.name}?",
@@ -162,7 +162,7 @@ def role_assign(request: HttpRequest, urn: str) -> HttpResponse:
     """Choose users and groups, and give them the role beside what they hold."""
     role = queries.role(urn=urn) if request.method == "GET" else queries.stored_role(urn=urn)
     name = urn if role is None else role.name
-    picker = Picker("actors", "Users and groups", "holder", help="They keep the roles they have: several add up.")
+    picker = Picker("actors", "Users and groups", "holder", help="They keep the roles they have.")
     page = FormPage(
         title=f"Assign {name}",
         label="Assign",
@@ -189,7 +189,7 @@ def role_take(request: HttpRequest, urn: str) -> HttpResponse:
     actor = request.POST.get("actor", "")
     taken = roles.take(urn=urn, actors=[actor], by=actor_of(request), door=DOOR)
     name = queries.names(urns=[actor]).get(actor, actor)
-    messages.success(request, f"{name} does not hold it any more." if taken else f"{name} did not hold it.")
+    messages.success(request, f"{name} no longer holds it." if taken else f"{name} did not hold it.")
     return redirect("role", urn=urn)
 
 
@@ -201,7 +201,7 @@ def _create(typed: dict[str, Any], request: HttpRequest) -> Role:
 def _changeable(urn: str) -> Role:
     role = queries.role(urn=urn)
     if not role.is_editable:
-        raise Forbidden((), f"The role {role.name} comes with the product and cannot be changed or deleted.")
+        raise Forbidden((), f"The role {role.name} is built in and cannot be changed or deleted.")
     return role
 
 

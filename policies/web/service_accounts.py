@@ -90,7 +90,7 @@ def service_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         made = page.try_to(lambda typed: service_accounts.create(**typed, by=actor_of(request), door=DOOR))
         if made is not None:
-            messages.success(request, f"{made.name} is there. Make a token for it next.")
+            messages.success(request, f"{made.name} was created. Create a token for it next.")
             return redirect("service-account", urn=made.urn)
     return page.draw(request)
 

@@ -71,7 +71,7 @@ NAVIGATION = (
 #: Switches that weaken the installation when they are off, and what every page says then.
 _WEAKENED = (
     ("AUTH_POLICIES_ENABLED", "Policies are switched off: everybody may do everything."),
-    ("REST_API_AUTHORIZATION", "DataHub's REST doors do not check entity reads and writes."),
+    ("REST_API_AUTHORIZATION", "DataHub's REST APIs do not check entity reads and writes."),
     ("METADATA_SERVICE_AUTH_ENABLED", "Calls without a token act as the root user."),
     ("BOUNDED_DELEGATION", "People may give others platform privileges that they do not hold themselves."),
     ("MCP_VALIDATION_PRIVILEGE_CONSTRAINTS", "Constraints on tags are not checked for ingested metadata."),

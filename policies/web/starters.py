@@ -57,7 +57,7 @@ STARTERS: Mapping[str, Starter] = MappingProxyType(
             Starter(
                 "ownership",
                 "Isolation by ownership",
-                "Each team sees and edits what it owns, and nothing else. The cheapest way to keep teams apart.",
+                "Each team views and edits what it owns, and nothing else. The simplest way to keep teams apart.",
                 _document(
                     displayName="Owners work on what they own",
                     description="Teams view and edit their own assets, by ownership.",
@@ -75,10 +75,10 @@ STARTERS: Mapping[str, Starter] = MappingProxyType(
             Starter(
                 "domains",
                 "Domain visibility only",
-                "A team finds its way through the tree of domains without reaching what is in them. Choose its group.",
+                "A team navigates the tree of domains without access to what is in them. Choose its group.",
                 _document(
                     displayName="See the domains",
-                    description="Navigate domains; gives nothing on what lies in them.",
+                    description="Navigate domains; gives no access to what they contain.",
                     privileges=["VIEW_ENTITY_PAGE"],
                     resources=_about("domain"),
                 ),

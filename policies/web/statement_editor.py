@@ -104,7 +104,9 @@ def _go_on(request: HttpRequest, urn: str | None, stored: Policy | None) -> Http
     verb, _, rest = request.POST.get("go", "").partition(":")
     writing = Writing.posted(request.POST, wants=verb)
     if writing is None:
-        raise Invalid.one(code="draft.unreadable", pointer="", detail="This form was not made here, or it is damaged.")
+        raise Invalid.one(
+            code="draft.unreadable", pointer="", detail="This form was not created by this site, or it is damaged."
+        )
     version = seen(request.POST.get("version"))
     work = Work(request=request, urn=urn, stored=stored, version=version, writing=writing)
     work.is_tried = request.POST.get("tried") == "1" or verb == "apply"
@@ -162,7 +164,7 @@ def _page(work: Work) -> HttpResponse:
 
 def _roles(writing: Writing, notes: Notes) -> dict[str, Any]:
     found = notes.at("/roles")
-    picker = Picker("roles", "Roles", "role", help="Whoever holds one of them, directly or through a group.")
+    picker = Picker("roles", "Roles", "role", help="Anyone who holds one of them, directly or through a group.")
     picker.chosen = tuple(dict.fromkeys(writing.document.get("roles") or ()))
     picker.errors = found["errors"]
     return {**picker.drawn(), "lints": found["lints"]}

@@ -15,12 +15,12 @@ from policies.web.statements import LISTS, SHOWN, TYPED, Row, Writing, lines_of
 _FOUND = 12
 
 SCOPES: Sequence[tuple[str, str]] = (
-    (Scope.EVERYTHING, "Everything, and making anything"),
+    (Scope.EVERYTHING, "Everything, and creating anything"),
     (Scope.INSTANCES, "Everything of one type that exists"),
-    (Scope.CREATION, "Making new ones of one type"),
+    (Scope.CREATION, "Creating new ones of one type"),
     (Scope.ONE, "One thing"),
-    (Scope.CHILDREN, "Everything in one project, and making it there"),
-    (Scope.TYPED_CHILDREN, "One type in one project, and making it there"),
+    (Scope.CHILDREN, "Everything in one project, and creating in it"),
+    (Scope.TYPED_CHILDREN, "One type in one project, and creating it there"),
     (Scope.ONE_CHILD, "One thing, while it is in one project"),
     (TYPED, "A pattern that I type"),
 )

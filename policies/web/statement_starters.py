@@ -30,7 +30,7 @@ STARTERS: Mapping[str, Starter] = MappingProxyType(
             Starter(
                 "dataset-admin",
                 "Dataset admin",
-                "Its holders make datasets and do everything with those that exist.",
+                "Its holders create datasets and do everything with those that exist.",
                 _document(
                     "Dataset Admin",
                     ("allow", "dataset", ["dataset:create"]),
@@ -40,7 +40,7 @@ STARTERS: Mapping[str, Starter] = MappingProxyType(
             Starter(
                 "project-admin",
                 "Project admin",
-                "Its holders do everything with one project and with what lies in it. Choose the project.",
+                "Its holders do everything with one project and what it contains. Choose the project.",
                 _document("Project Admin", ("allow", "project:", ["project:*"]), ("allow", "project::*", ["*:*"])),
             ),
             Starter(
@@ -65,7 +65,7 @@ STARTERS: Mapping[str, Starter] = MappingProxyType(
             Starter(
                 "data-analyst",
                 "Data analyst",
-                "Its holders read datasets and views, and make notebooks of their own.",
+                "Its holders read datasets and views, and create notebooks of their own.",
                 _document(
                     "Data Analyst",
                     ("allow", "dataset:*", ["dataset:read"]),

@@ -8,12 +8,12 @@ from policies.engine.matching import MAIN_BRANCH
 from policies.web.statement_fields import names_of
 
 _WHERE: Mapping[str, str] = {
-    Scope.EVERYTHING: "on everything, and on making anything",
-    Scope.CREATION: "on making a new {type}",
+    Scope.EVERYTHING: "on everything, and on creating anything",
+    Scope.CREATION: "on creating a new {type}",
     Scope.INSTANCES: "on every {type}",
     Scope.ONE: "on the {type} {id}",
-    Scope.CHILDREN: "on everything in the project {project}, and on making it there",
-    Scope.TYPED_CHILDREN: "on every {type} in the project {project}, and on making one there",
+    Scope.CHILDREN: "on everything in the project {project}, and on creating in it",
+    Scope.TYPED_CHILDREN: "on every {type} in the project {project}, and on creating one there",
     Scope.ONE_CHILD: "on the {type} {id} while it is in the project {project}",
 }
 

@@ -74,7 +74,7 @@ def token_new(request: HttpRequest) -> HttpResponse:
     back = reverse("tokens") if urn == actor.urn else account_url(owner)
     page = FormPage(
         title="New access token" if urn == actor.urn else f"New access token of {owner.name}",
-        subtitle="Whoever has the token can do what its account can do.",
+        subtitle="Anyone who has the token can do what its account can do.",
         label="Create token",
         cancel_url=back,
         breadcrumbs=pages.crumbs("", ("Access tokens", reverse("tokens")), ("New token", "")),
@@ -103,8 +103,8 @@ def token_revoke(request: HttpRequest, token_id: uuid.UUID) -> HttpResponse:
     return pages.ask(
         request,
         title=f"Revoke {token.name}?",
-        text="Programs that carry it are refused from now on. A token cannot be brought back.",
-        losses=[f"It speaks for {token.user.name}.", _last_use(token)],
+        text="Programs that use it are refused from now on. A revoked token cannot be restored.",
+        losses=[f"It acts as {token.user.name}.", _last_use(token)],
         label="Revoke token",
         cancel_url=back,
     )
@@ -118,7 +118,7 @@ def _visible(request: HttpRequest, token_id: uuid.UUID) -> AccessToken:
         requirement = wanted.TOKENS_OF_SERVICES if is_service else wanted.TOKENS_OF_OTHERS
         authority.require(by=actor, requirement=requirement)
     if token is None:
-        raise NotFound("There is no such token: it was revoked, or it has ended.")
+        raise NotFound("There is no such token: it was revoked or has expired.")
     return token
 
 

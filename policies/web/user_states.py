@@ -32,8 +32,8 @@ def user_suspend(request: HttpRequest, urn: str) -> HttpResponse:
     return pages.ask(
         request,
         title=f"Suspend {user.name}?",
-        text="Nobody can sign in as a suspended user. Groups and roles stay, and activating gives everything back.",
-        losses=["Every session ends at once.", "Tokens answer nothing until the account is activated."]
+        text="A suspended user cannot sign in. Groups and roles are kept, and activating restores everything.",
+        losses=["Every session ends at once.", "Tokens are refused until the account is activated."]
         + (["This is your own account: you will be signed out."] if is_own else [])
         + leaving.losses(urn=urn),
         label="Suspend user",
@@ -80,7 +80,7 @@ def user_reset(request: HttpRequest, urn: str) -> HttpResponse:
         made = resets.create(urn=urn, by=actor_of(request), door=DOOR)
         context = {
             "title": f"Reset link of {user.name}",
-            "text": "Send it to that person by a way you trust: whoever opens it sets the password. It works once.",
+            "text": "Send it to that person in a way you trust: whoever opens it sets the password. It works once.",
             "secret": pages.link_to(request, "reset", reset_token=made.text),
             "secret_label": "Reset link",
             "expires_at": made.reset.expires_at,
@@ -91,8 +91,8 @@ def user_reset(request: HttpRequest, urn: str) -> HttpResponse:
     return pages.ask(
         request,
         title=f"Make a reset link for {user.name}?",
-        text="With the link that person sets a new password. It works once and for 24 hours; one made before ends now.",
-        label="Make the link",
+        text="That person sets a new password with the link. It works once, for 24 hours; earlier links stop working.",
+        label="Create the link",
         kind="primary",
         cancel_url=reverse("user", args=[urn]),
     )

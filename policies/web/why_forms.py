@@ -44,7 +44,7 @@ class WhatForm(_Turned):
         label="Of the type",
         required=False,
         max_length=64,
-        help_text="Such as dataset. Left empty: any.",
+        help_text="Such as dataset. If empty: any.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     q = forms.CharField(

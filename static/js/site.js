@@ -133,8 +133,8 @@
   const REFUSALS = {
     403: "You may not do this.",
     404: "It is no longer there.",
-    409: "Somebody else changed this meanwhile. Reload the page.",
-    412: "Somebody else changed this meanwhile. Reload the page.",
+    409: "Somebody else changed this in the meantime. Reload the page.",
+    412: "Somebody else changed this in the meantime. Reload the page.",
     429: "Too many requests. Wait a moment.",
   };
 

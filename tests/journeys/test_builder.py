@@ -131,7 +131,7 @@ def test_the_second_editor_is_told_and_leaving_with_changes_asks(site, opened):
     expect(told).to_contain_text("Somebody else saved version 2 meanwhile")
     expect(told).to_contain_text("Theirs")
     assert barriers(root) == []
-    root.get_by_role("button", name="Save mine over version 2").click()
+    root.get_by_role("button", name="Save my version over version 2").click()
     expect(root.locator("#toasts")).to_contain_text("Decisions follow it")
     policy.refresh_from_db()
     assert (policy.name, policy.description, policy.version) == ("See the domains", "Mine", 3)

@@ -51,7 +51,7 @@ def test_invited_signed_up_given_a_role_and_suspended(site, opened):
     root.get_by_role("link", name="Invite users").click()
     dialog = root.get_by_role("dialog")
     dialog.get_by_label("Role").select_option(label="Data Steward")
-    dialog.get_by_role("button", name="Make the link").click()
+    dialog.get_by_role("button", name="Create the link").click()
     link = root.get_by_label("Invitation link").input_value()
     root.goto(f"{site}{USERS}/invite")
     assert link not in root.content()
@@ -171,7 +171,7 @@ def test_what_only_many_people_or_a_link_show_has_no_barrier(site, opened):
 def test_what_a_role_would_reach_is_said_while_people_are_chosen(site, opened):
     root = opened()
     sign_in(root, f"{site}{ROLES}/assign/urn:li:dataHubRole:steward", *ROOT)
-    meaning = root.get_by_role("region", name="What saving means")
+    meaning = root.get_by_role("region", name="Effect of saving")
     expect(meaning).to_contain_text("reaches 1, as many as now")
     root.get_by_label("Search users and groups").fill("reader 07")
     root.get_by_role("checkbox", name=re.compile("Reader 07")).check()
@@ -185,8 +185,8 @@ def test_what_a_role_would_reach_is_said_while_people_are_chosen(site, opened):
     sign_in(plain, f"{site}{ROLES}/assign/urn:li:dataHubRole:steward", *ROOT)
     plain.get_by_text("Paste URNs").click()
     plain.get_by_label("Users and groups: URNs, one a line").fill("urn:li:corpuser:reader08")
-    plain.get_by_role("button", name="Show what saving means").click()
-    expect(plain.get_by_role("region", name="What saving means")).to_contain_text("now 2, then 3")
+    plain.get_by_role("button", name="Show the effect of saving").click()
+    expect(plain.get_by_role("region", name="Effect of saving")).to_contain_text("now 2, then 3")
     expect(plain.get_by_label("Users and groups: URNs, one a line")).to_have_value("urn:li:corpuser:reader08")
 
 

@@ -277,7 +277,7 @@ def test_the_page_of_a_policy_says_everything_it_holds(browse, world, write):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"type": "PLATFORM", "privileges": ["MANAGE_TAGS"]}, "A platform policy: it is not about resources."),
+        ({"type": "PLATFORM", "privileges": ["MANAGE_TAGS"]}, "A platform policy applies to no resource."),
         ({}, "Every resource, and questions without a resource."),
         ({"resources": {"filter": {"criteria": []}}}, "Every resource."),
         ({"resources": {"type": "dataset", "allResources": True}}, "Resources that meet all of these."),
@@ -310,7 +310,7 @@ def test_history_shows_the_newest_changes_and_says_so(browse, world, write):
         policies.update(urn=policy.urn, draft=draft, by=authority.SYSTEM, door=DOOR)
     page = browse("root").get(f"{LIST}/{policy.urn}")
     assert [row["event"].version for row in page.context["history"]] == list(range(26, 21, -1))
-    assert "Every change, and what each changed" in page.content.decode()
+    assert "All changes in detail" in page.content.decode()
 
 
 def test_a_policy_that_was_deleted_meanwhile_is_not_found(browse, world, write):

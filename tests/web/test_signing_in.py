@@ -10,7 +10,7 @@ from policies.services import people
 from tests.web.conftest import DOOR, PASSWORD
 
 SUSPENDED = "This account is suspended"
-WRONG = "That user name and password do not belong together."
+WRONG = "The user name or the password is wrong."
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def _criterion(found: Any, place: str) -> tuple[str, Q]:
     values = found.get("values")
     wanted = _list([found.get("value")] if values is None else values, f"{place}/values")
     if not all(isinstance(value, str) for value in wanted):
-        raise _wrong(f"{place}/values", "This is a list of texts.")
+        raise _wrong(f"{place}/values", "This must be a list of texts.")
     holds = _condition(field, storable(wanted))
     if holds is None:
         known = ", ".join(sorted({_REMOVED, *_COLUMNS, *_FACETS}))

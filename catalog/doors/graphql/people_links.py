@@ -36,7 +36,7 @@ def accept(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 
 @mutation.field("createNativeUserResetToken")
 def reset(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
-    """Make a link with which a user sets a new password."""
+    """Create a link with which a user sets a new password."""
     made = resets.create(urn=input["userUrn"], by=info.context.by, door=DOOR)
     return {"resetToken": made.text}
 

@@ -62,7 +62,7 @@ def delete_role(_root: None, info: Info, *, urn: str) -> bool:
 
 @mutation.field("batchAssignRole")
 def batch_assign_role(_root: None, info: Info, *, input: dict[str, Any]) -> bool:
-    """Make a role the only one of these actors, or take all they have; an unknown actor is skipped."""
+    """Assign one role to actors, replacing theirs, or take all they have; an unknown actor is skipped."""
     actors = _bounded(input["actors"], "/actors")
     wanted = input.get("roleUrn")
     wanted = None if wanted is None else checked(wanted, roles.TYPE)

@@ -54,7 +54,7 @@ def flag(request: HttpRequest, name: str, *, default: bool) -> bool:
     """Return a switch of the query. Raises Invalid for what is neither true nor false."""
     text = request.GET.get(name, "").lower()
     if text not in ("", "true", "false"):
-        raise Invalid.one(code="type", pointer=f"/{name}", detail="This is true or false.")
+        raise Invalid.one(code="type", pointer=f"/{name}", detail="This must be true or false.")
     return default if text == "" else text == "true"
 
 

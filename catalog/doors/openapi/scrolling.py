@@ -142,7 +142,7 @@ def _narrowed(found: Any, *, is_with_removed: bool) -> Filter | None:
 def _texts(body: dict[str, Any], name: str) -> list[str]:
     found = [] if body.get(name) is None else body[name]
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise Invalid.one(code="type", pointer=f"/{name}", detail="This is a list of texts.")
+        raise Invalid.one(code="type", pointer=f"/{name}", detail="This must be a list of texts.")
     if len(found) > _MOST_TYPES:
         raise Invalid.one(code="list.long", pointer=f"/{name}", detail=f"The list has at most {_MOST_TYPES} entries.")
     return found

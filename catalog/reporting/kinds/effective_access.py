@@ -40,7 +40,7 @@ def say_settings(_: Report, folder: Path) -> None:
 _PRIVILEGE = Column("privilege", "Privilege", ColumnKind.PRIVILEGE)
 _PEOPLE = Column("people", "People", ColumnKind.NUMBER)
 _ENTITIES = Column("entities", "Entities", ColumnKind.NUMBER)
-_ACCESSES = Column("accesses", "Pairs of both", ColumnKind.NUMBER)
+_ACCESSES = Column("accesses", "Person and entity pairs", ColumnKind.NUMBER)
 
 
 def _places(kind: str, title: str) -> ResultTable:

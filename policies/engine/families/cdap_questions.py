@@ -109,12 +109,16 @@ class _Reader:
         known = cdap_names.read(entity.parent) if entity is not None and entity.parent else known
         if said.parent is None:
             if known is None and said.entity is None and not self._operation.is_about_many and not self.problems:
-                self._note("required", "parent", "Say in what it is to be made.")
+                self._note("required", "parent", "Say in which entity it is to be created.")
             return known
         found = cdap_names.read(said.parent)
         wanted = {NAMESPACE: INSTANCE, PROGRAM: APPLICATION}.get(kind, NAMESPACE)
         if found is None or (found != known if known is not None else found.kind != wanted):
-            detail = f"It lies in {known.urn}." if known is not None else f"A {kind} lies in a CDAP {wanted}."
+            detail = (
+                f"It is contained in {known.urn}."
+                if known is not None
+                else f"A {kind} is contained in a CDAP {wanted}."
+            )
             self._note("parent.mismatch", "parent", detail)
         return found
 

@@ -246,7 +246,7 @@ def _child(rest: list[str], parent: str, pointer: str) -> Pattern | Problem:
     if kind not in types():
         return _unknown_type(kind, pointer)
     if kind == PROJECT_TYPE:
-        return Problem("resource.bad_parent", pointer, "A project lies in no other project.")
+        return Problem("resource.bad_parent", pointer, "A project is not contained in another project.")
     match rest[1:]:
         case ["*"]:
             return Pattern(Scope.TYPED_CHILDREN, type=kind, project=parent)
@@ -279,7 +279,7 @@ def _format(text: str, pointer: str) -> Problem:
 def _mismatch(kind: str, text: str, pattern: Pattern, pointer: str) -> Problem | None:
     """Say whether an action is for another type than the pattern (DZ-28 to DZ-30)."""
     if pattern.scope is Scope.CHILDREN and kind == PROJECT_TYPE:
-        detail = f"{text} is for project, but the statement is about what lies in a project."
+        detail = f"{text} is for project, but the statement is about what a project contains."
         return Problem("action.resource_mismatch", pointer, detail)
     if kind == ANY or not pattern.type or kind == pattern.type:
         return None

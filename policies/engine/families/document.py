@@ -54,7 +54,7 @@ class Reader:
         if value is None and not is_required:
             return ""
         if not isinstance(value, str):
-            problem = "This is needed." if value is None else f"This must be a text, not {kind(value)}."
+            problem = "This field is required." if value is None else f"This must be a text, not {kind(value)}."
             self.note("required" if value is None else "type.text", pointer, problem)
             return ""
         if is_required and not value.strip():

@@ -163,7 +163,7 @@ def test_nobody_becomes_root_or_the_system(installed, client, configured, name):
     installed.knows("0666", preferred_username=name)
     refused = sign_in(client, "0666")
     assert (refused.status_code, is_in(client)) == (403, False)
-    assert reason(refused) == f"Nobody signs in as {name} this way."
+    assert reason(refused) == f"Nobody can sign in as {name} this way."
 
 
 def test_a_link_to_root_that_got_into_the_table_opens_nothing(installed, client):

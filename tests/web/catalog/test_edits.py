@@ -181,7 +181,7 @@ def test_who_comes_second_is_told_and_sees_what_is_stored(shelves):
     store({(ORDERS, "globalTags"): {"tags": []}})
     answer = client.post(address, {"seen": seen, "tags": [PII, GOLD]})
     assert answer.status_code == 409
-    assert "Somebody else changed this meanwhile." in answer.content.decode()
+    assert "Somebody else changed this in the meantime." in answer.content.decode()
     assert answer.context["stored"] == []
     assert {chip["urn"] for chip in answer.context["editor"].picker["chosen"]} == {PII, GOLD}
     assert said("globalTags") == {"tags": []}

@@ -28,7 +28,7 @@ ROOT = f"{USER_PREFIX}datahub"
 
 
 def give(*grants: tuple[str, str, str]) -> None:
-    """Give privileges, as the system: (principal, entity, words)."""
+    """Grant privileges, as the system: (principal, entity, words)."""
     sent = [Sent(principal, entity, tuple(words.split())) for principal, entity, words in grants]
     granting.give(sent=sent, by=authority.SYSTEM, door=DOOR)
 

@@ -120,7 +120,7 @@ def test_privileges_are_given_and_all_stands_for_the_four_cd_2(shop):
     ("sent", "sentence"),
     [
         ({"principals": [STRANGER]}, "Choose at least one."),
-        ({"privileges": ["READ"]}, "Choose whom to give it to."),
+        ({"privileges": ["READ"]}, "Choose who gets it."),
         ({"principals": [STRANGER], "privileges": ["RULE"]}, "RULE is not one of the available choices"),
         ({"principals": ["urn:li:corpuser:none"], "privileges": ["READ"]}, "There is no urn:li:corpuser:none."),
         ({"principals_pasted": TABLE, "privileges": ["READ"]}, "is not the URN of one of the"),

@@ -109,7 +109,7 @@ def test_giving_needs_admin_through_a_pattern_as_wide_cd_18(shop):
         ({"start": "a*"}, "This is no beginning of such a name"),
         ({"start": "a\x00"}, "Null characters are not allowed."),
         ({"start": "x" * 201}, "at most 200 characters"),
-        ({"principals": []}, "Choose whom to give it to."),
+        ({"principals": []}, "Choose who gets it."),
         ({"privileges": []}, "Choose at least one."),
         ({"privileges": ["RULE"]}, "is not one of the available choices"),
         ({"principals": ["urn:li:corpuser:none"]}, "There is no urn:li:corpuser:none."),

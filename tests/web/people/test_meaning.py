@@ -103,7 +103,7 @@ def test_a_bad_choice_is_asked_about_without_harm(browse, crew, carried, pasted)
     assert asked.status_code == 200
     assert "<script>\n" not in asked.content.decode()
     if not pasted.startswith("urn:li:corpuser"):
-        assert "Shown once every field can be saved." in asked.content.decode()
+        assert "Shown when every field is valid." in asked.content.decode()
 
 
 def test_without_scripts_a_button_asks(browse, crew, carried):

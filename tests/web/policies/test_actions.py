@@ -148,12 +148,12 @@ def test_a_version_is_taken_up_again_after_a_question(browse, world, write):
     ]
     assert OTHERS in question.content.decode()
     response = client.post(url)
-    assert said(response)[0] == "Version 1 of One is in force again. Decisions follow it from now on."
+    assert said(response)[0] == "Version 1 of One was restored. Decisions follow it from now on."
     now = queries.policy(urn=policy.urn)
     assert (now.document, now.version) == (first, 3)
     assert "is at version 3 now, not 2" in said(client.post(url))[-1]
     page = client.get(f"{BASE}/versions/3/{policy.urn}")
-    assert "Nothing: the policy says this now." in page.content.decode()
+    assert "Nothing: the policy is the same now." in page.content.decode()
 
 
 def test_the_history_of_a_deleted_policy_stays_and_can_begin_a_new_one(browse, world, write):

@@ -1,5 +1,7 @@
 """What DataHub's SDK asks over GraphQL: scrolls with its own filters, people by address, policies by hand."""
 
+import json
+
 import pytest
 
 from tests.clients.test_datahub_sdk import GRAPH
@@ -86,3 +88,23 @@ print(json.dumps({
     assert found["actors"] == ["urn:li:corpuser:gql"]
     assert found["gone"]
     assert "There is no entity urn:li:tag:none." in found["refused"]
+
+
+def test_tags_are_made_and_searched_for(datahub, program, cli):
+    if datahub.version.startswith("1.3."):
+        pytest.skip("This release has no command to search.")
+    made = program(
+        """
+tag = graph.create_tag("replayed")
+table = "urn:li:dataset:(urn:li:dataPlatform:hive,replayed,PROD)"
+graph.emit(Change(entityUrn=table, aspect=DatasetPropertiesClass(name="replayed table")))
+graph.emit(Change(entityUrn=table, aspect=GlobalTagsClass(tags=[TagAssociationClass(tag=tag)])))
+print(json.dumps({"tag": tag, "removed": graph.remove_tag(tag, table),
+                  "left": [one.tag for one in graph.get_aspect(table, GlobalTagsClass).tags]}))
+"""
+    )
+    assert made == {"tag": "urn:li:tag:replayed", "removed": True, "left": []}
+    found = json.loads(cli("search", "replayed", "--format", "json"))
+    urns = {one["entity"]["urn"] for one in found["searchResults"]}
+    assert urns == {"urn:li:tag:replayed", "urn:li:dataset:(urn:li:dataPlatform:hive,replayed,PROD)"}
+    assert {one["field"] for one in found["facets"]} >= {"_entityType", "platform"}

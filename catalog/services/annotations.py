@@ -291,7 +291,7 @@ def _edit(
     wanted = list(dict.fromkeys(urns))
     # Two editors queue at the gate, and the second sees what the first wrote.
     with open_write(Gate.CATALOG):
-        _require_stored(wanted)
+        _require_stored(wanted, by=by)
         stored = queries.texts(keys={(urn, aspect) for urn in wanted})
         now = stamp(by=by, at=timezone.now())
         proposed = []
@@ -308,12 +308,13 @@ def _edit(
         proposals.apply(proposals=proposed, by=by, door=door)
 
 
-def _require_stored(wanted: Sequence[str]) -> None:
-    """Raise NotFound for the first that is neither in the catalog nor a user or group."""
+def _require_stored(wanted: Sequence[str], *, by: Actor) -> None:
+    """Raise NotFound for the first that is neither in the catalog nor a user or group, or may not be viewed."""
     known = queries.stored(urns=wanted)
     people_known = people.names(urns=[urn for urn in wanted if urns_room.type_of(urn) in urns_room.PEOPLE_TYPES])
+    hidden = queries.hidden(urns=wanted, by=by)
     for urn in wanted:
-        if urn not in known and urn not in people_known:
+        if urn in hidden or (urn not in known and urn not in people_known):
             raise NotFound(f"There is no entity {urn}.")
 
 

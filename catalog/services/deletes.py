@@ -15,7 +15,7 @@ from catalog.aspects import register
 from catalog.aspects.base import PROJECT
 from catalog.aspects.register import PROJECTING
 from catalog.models import Aspect, Entity, Facet
-from catalog.services import closure, needs
+from catalog.services import closure, disclosure, needs
 from catalog.services.ledger import Ledger
 from catalog.services.recording import Record
 from catalog.urns import Urn
@@ -146,8 +146,11 @@ def _names(entry: Any, urn: str) -> bool:
 
 
 def _require_removal(urn: Urn, *, by: Actor) -> None:
-    if refusal := authority.find_refusal(by=by, asks=needs.removal(urn)):
-        raise refusal
+    """Let the actor go on, or raise Forbidden; of what it may not view in the words for what is not stored."""
+    asks = needs.removal(urn)
+    if refusal := authority.find_refusal(by=by, asks=asks):
+        unseen = queries.hidden(urns=[urn.text], by=by)
+        raise disclosure.find_refusal_as_absent(by=by, asks=asks, unseen=unseen) if unseen else refusal
 
 
 def _record_removal(rows: Sequence[Entity], *, by: str, door: str) -> None:

@@ -16,7 +16,7 @@ from catalog import errors, queries, urns
 from catalog.aspects import projection, register
 from catalog.aspects.register import REGISTRATION
 from catalog.models import Entity
-from catalog.services import deletes, proposals
+from catalog.services import deletes, disclosure, proposals
 from catalog.services.proposals import Ids, Proposal
 from policies.engine.errors import MAX_PROBLEMS, Problem
 from policies.engine.families import cdap_names
@@ -92,14 +92,17 @@ def create(*, bodies: Sequence[Any], by: Actor, door: str) -> list[Entity]:
         raise Invalid.one(code="list.too_long", pointer="", detail=f"At most {MOST} entities may be sent at once.")
     drafts = _drafts(bodies)
     with open_write(Gate.CATALOG):
-        named = _named(drafts)
+        named, taken = _named(drafts, by=by)
         _check_projects(drafts)
         found: list[Proposal] = []
         for index, (urn, draft) in enumerate(zip(named, drafts, strict=True)):
             found += _proposals(urn, draft, f"/{index}")
         ids = {urn: _ids(draft) for urn, draft in zip(named, drafts, strict=True)}
-        domains = _domains_of_products(drafts, named)
-        proposals.apply(proposals=found, registered=ids, by=by, door=door)
+        domains = _domains_of_products(drafts, named, by=by)
+        # Ids are compared once it is known that the caller may make or edit what it names.
+        proposals.apply(
+            proposals=found, registered=ids, by=by, door=door, check=lambda: _check_ids(drafts, named, taken)
+        )
         # Afterwards, so that only who may make a product there learns whether there is such a domain.
         _check_domains(domains)
         rows = {row.urn: row for row in Entity.objects.filter(urn__among=named)}
@@ -114,6 +117,7 @@ def update(*, urn: str, body: Any, by: Actor, door: str) -> Entity:
     change, problems = _read(_Change, body, "")
     with open_write(Gate.CATALOG):
         queries.get(urn=urn)
+        disclosure.require_visible(urn=urn, by=by)
         if change is None or problems:
             raise Invalid(problems)
         if change.project is not None and not _projects([change.project]):
@@ -126,6 +130,7 @@ def delete(*, urn: str, by: Actor, door: str) -> None:
     """Remove an entity with its grants. Children stay and lose their parent. Raises NotFound and Forbidden."""
     with open_write(Gate.CATALOG):
         queries.get(urn=urn)
+        disclosure.require_visible(urn=urn, by=by)
         deletes.delete(urn=urn, by=by, door=door)
 
 
@@ -177,28 +182,37 @@ def _check_name(draft: _Draft, place: str) -> Problem | None:
     return None
 
 
-def _named(drafts: Sequence[_Draft]) -> list[str]:
-    """Return the URN of each draft: the one given, that of the known object with its id, or one made of its id."""
+def _named(drafts: Sequence[_Draft], *, by: Actor) -> tuple[list[str], list[str]]:
+    """Return the URN of each draft: the one given, that of the known object with its id, or one made of its id.
+
+    An object that the caller may not view is as good as unknown. Also returned is what is wrong with ids that others
+    have, in sentences that name no such object.
+    """
     wanted = [draft.object_id for draft in drafts if draft.object_id is not None]
     rows = Entity.objects.filter(object_id__among=wanted).order_by().values_list("type", "object_id", "urn")
     known = {(type_, object_id): urn for type_, object_id, urn in rows}
+    hidden = queries.hidden(urns=set(known.values()), by=by)
     named: list[str] = []
+    taken: list[str] = []
     for draft in drafts:
         if draft.object_id is None and draft.urn is None:
             draft.object_id = secrets.token_hex(12)
         holder = known.get((draft.type, draft.object_id)) if draft.object_id is not None else None
-        urn = draft.urn or holder or urns.make(draft.type, str(draft.object_id))
+        seen = None if holder in hidden else holder
+        urn = draft.urn or seen or urns.make(draft.type, str(draft.object_id))
         if holder not in (None, urn):
-            raise Conflict(f"The object id {draft.object_id} is that of {holder}.")
-        if draft.object_id is not None:
+            whose = "taken" if seen is None else f"that of {holder}"
+            taken.append(f"The object id {draft.object_id} is {whose}.")
+        elif draft.object_id is not None:
             known[draft.type, draft.object_id] = urn
         named.append(urn)
-    _check_kept(drafts, named)
-    return named
+    return named, taken
 
 
-def _check_kept(drafts: Sequence[_Draft], named: Sequence[str]) -> None:
-    """An object id, once given, stays: policies name objects by it."""
+def _check_ids(drafts: Sequence[_Draft], named: Sequence[str], taken: Sequence[str]) -> None:
+    """Raise Conflict for the id of another object, and for an id that is to change: policies name objects by it."""
+    if taken:
+        raise Conflict(taken[0])
     rows = Entity.objects.filter(urn__among=named, object_id__isnull=False).order_by()
     kept = dict(rows.values_list("urn", "object_id"))
     for urn, draft in zip(named, drafts, strict=True):
@@ -219,14 +233,17 @@ def _check_projects(drafts: Sequence[_Draft]) -> None:
         raise Invalid(problems)
 
 
-def _domains_of_products(drafts: Sequence[_Draft], named: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _domains_of_products(drafts: Sequence[_Draft], named: Sequence[str], *, by: Actor) -> dict[str, tuple[str, ...]]:
     """Return the domains that each new data product is put into, by the place of the list.
+
+    One that the caller may not view is as good as new.
 
     Raises Invalid for one that is put into none: who manages the domain decides about its products (source 000).
     """
     products = [index for index, draft in enumerate(drafts) if draft.type == "dataProduct"]
     stored = Entity.objects.filter(urn__among=[named[index] for index in products]).order_by()
     known = set(stored.values_list("urn", flat=True)) if products else set()
+    known -= queries.hidden(urns=known, by=by)
     found: dict[str, tuple[str, ...]] = {}
     problems: list[Problem] = []
     for index in products:

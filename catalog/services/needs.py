@@ -8,14 +8,13 @@ Products on its domains; one that the API of entities makes needs that privilege
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from catalog import urns
 from catalog.aspects.annotations import tags_of
 from catalog.aspects.base import SUBJECT
 from catalog.aspects.projection import facts
 from catalog.services.intake import ChangeType, Item
-from catalog.services.ledger import Ledger
 from catalog.urns import Urn
 from policies.authority import Ask, Asked
 from policies.engine import families, matching
@@ -23,6 +22,14 @@ from policies.engine.families import cdap, cdap_names, datahub
 from policies.engine.requirements import Need, Requirement, alternatives
 
 _PRODUCT, _PRODUCT_PROPERTIES = "dataProduct", "dataProductProperties"
+
+
+class Documents(Protocol):
+    """What is stored before a change: documents as text."""
+
+    def document(self, urn: str, aspect: str) -> str | None:
+        """Return the text of a document, None where there is none."""
+
 
 _EDIT = (("EDIT_ENTITY",),)
 _WRITE_ON_PARENT = ((Need((cdap.WRITE,), cdap.PARENT),),)
@@ -94,7 +101,7 @@ COMPARED = frozenset(_TAGGING) | {_PRODUCT_PROPERTIES, "querySubjects", "logical
 
 def asks(
     items: Collection[Item],
-    ledger: Ledger,
+    ledger: Documents,
     *,
     known: Collection[str],
     with_constraints: bool,
@@ -169,7 +176,7 @@ class _Proposed:
                 self.subjects[item.urn.text] = _values(item, item.proposal.document, SUBJECT)
 
 
-def _aspect(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool) -> list[Ask]:
+def _aspect(item: Item, ledger: Documents, proposed: _Proposed, *, is_known: bool) -> list[Ask]:
     if item.aspect == "logicalParent":
         return [_logical_parent(item)]
     if item.urn.type == "query":
@@ -189,7 +196,7 @@ def _logical_parent(item: Item) -> Ask:
     return Ask(families.requirement("logical_parent.set"), _itself(item.urn), relatives={"parent": (parent,)})
 
 
-def _query(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool) -> Ask:
+def _query(item: Item, ledger: Documents, proposed: _Proposed, *, is_known: bool) -> Ask:
     """Every subject must allow it: those there were and those there will be, so that none can be swapped away."""
     stored = _values(item, ledger.document(item.urn.text, "querySubjects"), SUBJECT)
     subjects = tuple(dict.fromkeys((*stored, *proposed.subjects.get(item.urn.text, ()))))
@@ -197,7 +204,7 @@ def _query(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool) -
     return Ask(families.requirement(f"query.{verb}"), _itself(item.urn), relatives={"subjects": subjects})
 
 
-def _product(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool) -> list[Ask]:
+def _product(item: Item, ledger: Documents, proposed: _Proposed, *, is_known: bool) -> list[Ask]:
     """An ordinary entity, or its domains' manager; only of changed assets a rule of their own decides (source 000)."""
     itself, domains = _itself(item.urn), proposed.domains.get(item.urn.text)
     assets = _assets_asks(item, ledger, proposed)
@@ -214,7 +221,7 @@ def _product(item: Item, ledger: Ledger, proposed: _Proposed, *, is_known: bool)
     return [*assets, Ask(update, itself, relatives=given)]
 
 
-def _assets_asks(item: Item, ledger: Ledger, proposed: _Proposed) -> list[Ask]:
+def _assets_asks(item: Item, ledger: Documents, proposed: _Proposed) -> list[Ask]:
     """Return what changing the assets of a product needs, nothing when none changes."""
     if item.aspect != _PRODUCT_PROPERTIES:
         return []
@@ -226,12 +233,12 @@ def _assets_asks(item: Item, ledger: Ledger, proposed: _Proposed) -> list[Ask]:
     return [Ask(families.requirement("data_product.ingest_assets"), _itself(item.urn), relatives=relatives)]
 
 
-def _is_more_than_assets(item: Item, ledger: Ledger) -> bool:
+def _is_more_than_assets(item: Item, ledger: Documents) -> bool:
     before, after = _parsed(ledger, item), dict(item.parsed or {})
     return any(before.get(key) != after.get(key) for key in (before.keys() | after.keys()) - {"assets"})
 
 
-def _constrained(item: Item, ledger: Ledger) -> list[Ask]:
+def _constrained(item: Item, ledger: Documents) -> list[Ask]:
     """One policy must cover the change together with every tag that was added or removed."""
     changed = tags_of(_parsed(ledger, item)) ^ tags_of(item.parsed)
     if not changed:
@@ -277,7 +284,7 @@ def _is_removal(item: Item) -> bool:
     return is_soft or item.is_removal_of_entity
 
 
-def _parsed(ledger: Ledger, item: Item) -> dict[str, Any]:
+def _parsed(ledger: Documents, item: Item) -> dict[str, Any]:
     text = ledger.document(*item.key)
     return {} if text is None else dict(json.loads(text))
 

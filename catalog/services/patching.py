@@ -7,6 +7,8 @@ from datetime import datetime
 
 from catalog import queries
 from catalog.aspects import register
+from catalog.services import needs
+from catalog.services.disclosure import find_refusal_as_absent
 from catalog.services.intake import ChangeType, Item
 from catalog.services.patched_arrays import Impossible
 from catalog.services.patches import Document, Patch, blank
@@ -72,9 +74,14 @@ def _as_patched(problem: Problem, item: Item) -> Problem:
 
 
 def _require_reading(urns: Collection[Urn], *, by: Actor, is_open: bool) -> None:
-    """Let nobody learn, from what is wrong with a patch, of a document that they may not read."""
+    """Let nobody learn, from what is wrong with a patch, of a document that they may not read.
+
+    Under view authorization they are told what making the entity needs, as where nothing is stored.
+    """
     reading = datahub.groups()["entity.read"]
     guarded = sorted((urn.text, urn.type) for urn in urns if not (is_open and urn.type not in PEOPLE_TYPES))
     asks = [Ask(reading, Asked(*one)) for one in guarded]
     if refusal := authority.find_refusal(by=by, asks=asks):
-        raise refusal
+        unseen = queries.hidden(urns=[urn for urn, _ in guarded], by=by)
+        making = [needs.creation(urn) for urn in sorted(urns, key=lambda one: one.text) if urn.text in unseen]
+        raise find_refusal_as_absent(by=by, asks=making, unseen=unseen) if unseen else refusal

@@ -5,7 +5,7 @@ All of a call is checked, authorized and written in one transaction, or nothing 
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from django.conf import settings
@@ -14,6 +14,7 @@ from django.utils import timezone
 from catalog import queries
 from catalog import urns as urn_room
 from catalog.services import deletes, intake, needs, patching
+from catalog.services.disclosure import DocumentsWithout, find_refusal_as_absent
 from catalog.services.intake import ChangeType, Item, Proposal
 from catalog.services.ledger import Ledger, aspect_exists, entity_exists
 from policies import authority
@@ -57,12 +58,15 @@ def apply(
     door: str,
     registered: Mapping[str, Ids] | None = None,
     is_open: bool = False,
+    check: Callable[[], None] | None = None,
 ) -> Applied:
     """Check, authorize and write changes to aspects, all or none.
 
     `registered` are entities to be noted, with their ids, beside what the proposals say of them (the API of entities).
     `is_open` (REST_API_AUTHORIZATION switched off) lets every caller write ordinary entities; people, roles and
-    policies stay guarded. Raises Invalid with every problem, Forbidden with everything that is missing.
+    policies stay guarded. `check` may refuse what was authorized before anything is written. Raises Invalid with every
+    problem, Forbidden with everything that is missing; about what the caller may not view the words are those for what
+    is not stored.
     """
     if not by.is_active:
         raise Forbidden((), f"{by.urn} is suspended.")
@@ -72,7 +76,7 @@ def apply(
     ours = [item for item in items if not _is_of_people(item)]
     # Who writes only people does not wait for whoever stores documents.
     with open_write(Gate.PEOPLE if theirs and not ours and not noted else Gate.CATALOG):
-        refused, touched = _apply_to_catalog(ours, noted, by=by, door=door, is_open=is_open)
+        refused, touched = _apply_to_catalog(ours, noted, by=by, door=door, is_open=is_open, check=check)
         lacking, problems, lints = _apply_to_people(theirs, by=by, door=door, is_open=is_open)
         refusals = [one for one in (refused, lacking) if one is not None]
         if refusals:
@@ -83,7 +87,13 @@ def apply(
 
 
 def _apply_to_catalog(
-    items: Sequence[Item], noted: Mapping[str, Ids], *, by: Actor, door: str, is_open: bool
+    items: Sequence[Item],
+    noted: Mapping[str, Ids],
+    *,
+    by: Actor,
+    door: str,
+    is_open: bool,
+    check: Callable[[], None] | None,
 ) -> tuple[Forbidden | None, frozenset[str]]:
     """Write documents and entities and return the URNs that were touched, or what the actor lacks."""
     if not items and not noted:
@@ -100,6 +110,8 @@ def _apply_to_catalog(
     refused = _find_refusal(items, ledger, noted, by=by, is_open=is_open)
     if refused is not None:
         return refused, frozenset()
+    if check is not None:
+        check()
     touched = _write(items, ledger, noted)
     removed = [item.urn.text for item in items if item.is_removal_of_entity]
     if removed:
@@ -121,7 +133,19 @@ def _find_refusal(
     asks: list[Ask] = needs.asks(
         guarded, ledger, known=known, with_constraints=with_constraints, registered=() if is_open else noted.keys()
     )
-    return authority.find_refusal(by=by, asks=_once(asks))
+    refusal = authority.find_refusal(by=by, asks=_once(asks))
+    named = {*(item.urn.text for item in items), *noted}
+    unseen = queries.hidden(urns=known & named, by=by) if refusal else frozenset[str]()
+    if not unseen:
+        return refusal
+    as_absent = needs.asks(
+        guarded,
+        DocumentsWithout(ledger, unseen),
+        known=known - unseen,
+        with_constraints=with_constraints,
+        registered=() if is_open else noted.keys(),
+    )
+    return find_refusal_as_absent(by=by, asks=_once(as_absent), unseen=unseen)
 
 
 def _once(asks: Sequence[Ask]) -> list[Ask]:

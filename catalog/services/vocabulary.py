@@ -16,7 +16,7 @@ from django.utils import timezone
 from catalog import errors, queries, urns
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP
 from catalog.models import Ancestry, Entity
-from catalog.services import deletes, needs, proposals
+from catalog.services import deletes, disclosure, needs, proposals
 from catalog.services.proposals import ChangeType, Ids, Proposal
 from catalog.services.stamps import stamp
 from policies import authority
@@ -76,7 +76,7 @@ def create(
         document["termSource"] = "INTERNAL"
     with open_write(Gate.CATALOG):
         if parent is not None:
-            document[of.parent] = _known(parent, of.parent_type, f"/{of.parent}")
+            document[of.parent] = _known(parent, of.parent_type, f"/{of.parent}", by=by)
         now = stamp(by=by, at=timezone.now())
         if kind == "ownershipType":
             document |= {"created": now, "lastModified": now}
@@ -105,7 +105,7 @@ def create_product(*, identifier: str | None, name: str, description: str, domai
     with open_write(Gate.CATALOG):
         _make(proposed, {urn: Ids()}, by=by, door=door)
         # Afterwards, so that only who may make a product there learns whether there is such a domain.
-        _known(domain, "domain", "/domainUrn")
+        _known(domain, "domain", "/domainUrn", by=by)
     return urn
 
 
@@ -139,7 +139,7 @@ def move(*, urn: str, parent: str | None, by: Actor, door: str) -> None:
         )
     with open_write(Gate.CATALOG):
         if parent is not None:
-            _known(parent, of.parent_type, f"/{of.parent}")
+            _known(parent, of.parent_type, f"/{of.parent}", by=by)
             if parent == urn or Ancestry.objects.filter(node=parent, ancestor=urn).exists():
                 raise Invalid.one(
                     code="parent.loop", pointer=f"/{of.parent}", detail="This lies in what is to be moved."
@@ -179,6 +179,7 @@ def _change(urn: str, changes: Mapping[str, Any], *, by: Actor, door: str) -> No
     with open_write(Gate.CATALOG):
         if not Entity.objects.filter(urn=urn).exists():
             raise NotFound(f"There is no entity {urn}.")
+        disclosure.require_visible(urn=urn, by=by)
         stored = queries.texts(keys={(urn, of.aspect)}).get((urn, of.aspect))
         document: dict[str, Any] = {"name": urns.parse(urn).identifier} if stored is None else json.loads(stored)
         document |= {key: value for key, value in changes.items() if value is not None}
@@ -225,11 +226,11 @@ def _urn(kind: str, identifier: str | None) -> str:
     return urn
 
 
-def _known(urn: str, type_: str, pointer: str) -> str:
+def _known(urn: str, type_: str, pointer: str, *, by: Actor) -> str:
     problem = urns.problem(urn, pointer, (type_,))
     if problem is not None:
         raise Invalid([problem])
-    if not Entity.objects.filter(urn=urn).exists():
+    if not Entity.objects.filter(urn=urn).exists() or queries.hidden(urns=[urn], by=by):
         raise Invalid.one(code="unknown", pointer=pointer, detail=f"There is no {type_} {urn}.")
     return urn
 

@@ -18,6 +18,7 @@ from catalog.services import annotations, vocabulary
 from catalog.services.annotations import Link, Owner
 from policies import queries as people
 from policies.engine.errors import Problem
+from policies.engine.model import Actor
 from policies.errors import Invalid
 
 mutation = MutationType()
@@ -77,7 +78,7 @@ def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Add owners to entities; they and their ownership types have to be there."""
     entries = bounded(input.get("owners", [input]), "/owners")
     pairs = owner_pairs(entries, default=input.get("ownershipTypeUrn"))
-    _check_stored([one for pair in pairs for one in pair if one])
+    _check_stored([one for pair in pairs for one in pair if one], by=info.context.by)
     annotations.edit_owners(
         urns=_resources(input, pairs), add=pairs, remove=(), seen=None, by=info.context.by, door=DOOR
     )
@@ -222,13 +223,13 @@ def _is_added(info: Info) -> bool:
 
 def _set_domain(named: Sequence[str], domain: str | None, info: Info) -> None:
     if domain is not None:
-        _check_stored([checked(domain, "domain")])
+        _check_stored([checked(domain, "domain")], by=info.context.by)
     annotations.set_domain(urns=[checked(urn) for urn in named], domain=domain, by=info.context.by, door=DOOR)
 
 
-def _check_stored(named: Sequence[str]) -> None:
+def _check_stored(named: Sequence[str], *, by: Actor) -> None:
     """Raise Invalid naming those that nothing is stored of; who is named as an owner has to be there."""
-    known = queries.stored(urns=named) | people.names(urns=named).keys()
+    known = (queries.stored(urns=named) - queries.hidden(urns=named, by=by)) | people.names(urns=named).keys()
     problems = [Problem("unknown", "", f"There is no {urns.type_of(urn)} {urn}.") for urn in named if urn not in known]
     if problems:
         raise Invalid(problems)

@@ -1,0 +1,212 @@
+"""Under view authorization a hidden entity is answered about as one that is not stored: status, body and headers.
+
+Every way to write or read one entity, asked by somebody who may view something else but neither this nor make any.
+"""
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from tests.doors.conftest import ROOT, give, proposal
+from tests.doors.graphql.conftest import PATH as GRAPHQL
+from tests.doors.test_gms_access import close_the_reading_policies
+
+pytestmark = pytest.mark.django_db
+
+OBJECT = "507f1f77bcf86cd799439011"
+DOMAIN = "urn:li:domain:secret"
+
+
+def table(name):
+    return f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)"
+
+
+#: What is hidden beside what is not stored: their names have the same length, as `Content-Length` has to be the same.
+PAIRS = {
+    "dataset": (table("hidden"), table("absent")),
+    "chart": ("urn:li:chart:(looker,hidden)", "urn:li:chart:(looker,absent)"),
+    "domain": ("urn:li:domain:hidden", "urn:li:domain:absent"),
+    "dataProduct": ("urn:li:dataProduct:hidden", "urn:li:dataProduct:absent"),
+    "query": ("urn:li:query:hidden", "urn:li:query:absent"),
+    "glossaryTerm": ("urn:li:glossaryTerm:hidden", "urn:li:glossaryTerm:absent"),
+}
+MINE = {
+    "dataset": table("mine"),
+    "chart": "urn:li:chart:(looker,mine)",
+    "domain": "urn:li:domain:mine",
+    "dataProduct": "urn:li:dataProduct:mine",
+    "query": "urn:li:query:mine",
+    "glossaryTerm": "urn:li:glossaryTerm:mine",
+}
+TAGS = {"tags": [{"tag": "urn:li:tag:new"}]}
+
+
+def stored(urn):
+    """What is stored of an entity: facts by which policies could tell it, and relatives that a refusal could name."""
+    found = [
+        proposal(urn, "globalTags", {"tags": [{"tag": "urn:li:tag:old"}]}),
+        proposal(urn, "ownership", {"owners": [{"owner": ROOT}]}),
+        proposal(urn, "status", {"removed": False}),
+    ]
+    if ":domain:" not in urn:
+        found.append(proposal(urn, "domains", {"domains": [DOMAIN]}))
+    if ":query:" in urn:
+        found.append(proposal(urn, "querySubjects", {"subjects": [{"entity": table("subject")}]}))
+    return found
+
+
+@pytest.fixture(params=sorted(PAIRS))
+def pair(request):
+    return PAIRS[request.param]
+
+
+@pytest.fixture
+def jo(root, person, settings, pair):
+    """Somebody who may view and edit one entity of the kind, while another is stored and hidden."""
+    hidden, _ = pair
+    mine = MINE[hidden.split(":")[2]]
+    assert root.write(*stored(hidden), *stored(mine)).status_code == 200
+    close_the_reading_policies(root)
+    jo = person("jo")
+    only = {"filter": {"criteria": [{"field": "URN", "values": [mine]}]}}
+    give(jo.urn, "VIEW_ENTITY_PAGE", "EDIT_ENTITY", "DELETE_ENTITY", resources=only)
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    return jo
+
+
+def send(method, path, body=None):
+    def call(caller, urn):
+        where = path.format(urn=quote(urn, safe=""), kind=urn.split(":")[2])
+        data = {} if body is None else {"data": json.dumps(body(urn)), "content_type": "application/json"}
+        return getattr(caller.client, method)(where, **data)
+
+    return call
+
+
+def query(text, **more):
+    return send("post", GRAPHQL, lambda urn: {"query": text, "variables": {"urn": urn, **more}})
+
+
+def patch(urn):
+    steps = [{"op": "remove", "path": "/tags/urn:li:tag:gone"}, {"op": "test", "path": "/nonsense", "value": 1}]
+    return proposal(urn, "globalTags", steps, changeType="PATCH")
+
+
+def written(name, value=None, **more):
+    return lambda urn: {"proposal": proposal(urn, name, value, **more)}
+
+
+ENTITY, GMS, V3 = "/api/v1/entities/{urn}/", "/entities/{urn}", "/openapi/v3/entity/{kind}"
+INGEST, BATCH = "/aspects?action=ingestProposal", "/aspects?action=ingestProposalBatch"
+CALLS = {
+    "api get": send("get", ENTITY),
+    "api patch": send("patch", ENTITY, lambda _: {"name": "x"}),
+    "api patch of nonsense": send("patch", ENTITY, lambda _: {"nonsense": 1}),
+    "api patch of aspects": send("patch", ENTITY, lambda _: {"aspects": {"globalTags": TAGS}}),
+    "api delete": send("delete", ENTITY),
+    "api access": send("get", ENTITY + "access/"),
+    "api create": send("post", "/api/v1/entities/", lambda urn: {"type": urn.split(":")[2], "urn": urn, "name": "x"}),
+    "api create with an id": send(
+        "post", "/api/v1/entities/", lambda urn: {"type": urn.split(":")[2], "urn": urn, "object_id": OBJECT}
+    ),
+    "api create with aspects": send(
+        "post",
+        "/api/v1/entities/",
+        lambda urn: [{"type": urn.split(":")[2], "urn": urn, "aspects": {"globalTags": TAGS, "status": {}}}],
+    ),
+    "api authorize": send(
+        "post", "/api/v1/authorize", lambda urn: {"privilege": "EDIT_ENTITY", "resource": {"urn": urn}, "explain": True}
+    ),
+    "gms get": send("get", GMS),
+    "gms get v2": send("get", "/entitiesV2/{urn}"),
+    "gms aspect": send("get", "/aspects/{urn}?aspect=globalTags&version=0"),
+    "gms ingest": send("post", INGEST, written("globalTags", TAGS)),
+    "gms create": send("post", INGEST, written("globalTags", TAGS, changeType="CREATE")),
+    "gms create entity": send("post", INGEST, written("globalTags", TAGS, changeType="CREATE_ENTITY")),
+    "gms status": send("post", INGEST, written("status", {"removed": True})),
+    "gms delete aspect": send("post", INGEST, written("globalTags", changeType="DELETE")),
+    "gms patch": send("post", INGEST, lambda urn: {"proposal": patch(urn)}),
+    "gms batch": send(
+        "post",
+        BATCH,
+        lambda urn: {"proposals": [proposal(urn, "globalTags", TAGS), proposal(urn, "ownership", {"owners": []})]},
+    ),
+    "gms delete": send("post", "/entities?action=delete", lambda urn: {"urn": urn}),
+    "gms delete an aspect": send("post", "/entities?action=delete", lambda urn: {"urn": urn, "aspectName": "status"}),
+    "gms references": send("post", "/entities?action=deleteReferences", lambda urn: {"urn": urn}),
+    "gms references seen": send("post", "/entities?action=deleteReferences", lambda urn: {"urn": urn, "dryRun": True}),
+    "openapi get": send("get", V3 + "/{urn}"),
+    "openapi head": send("head", V3 + "/{urn}"),
+    "openapi aspect": send("get", V3 + "/{urn}/globalTags"),
+    "openapi write": send("post", V3 + "?async=false", lambda urn: [{"urn": urn, "globalTags": {"value": TAGS}}]),
+    "openapi create": send(
+        "post",
+        V3 + "?async=false&createEntityIfNotExists=true",
+        lambda urn: [{"urn": urn, "globalTags": {"value": TAGS}}],
+    ),
+    "openapi delete": send("delete", V3 + "/{urn}"),
+    "openapi delete aspect": send("delete", V3 + "/{urn}/globalTags"),
+    "openapi batch": send("post", V3 + "/batchGet", lambda urn: [{"urn": urn}]),
+    "openapi relationships": send("get", "/openapi/relationships/v1/?urn={urn}&direction=OUTGOING"),
+    "graphql entity": query("query($urn: String!) {entity(urn: $urn) {urn}}"),
+    "graphql tag": query(
+        'mutation($urn: String!) {addTag(input: {tagUrn: "urn:li:tag:new", resourceUrn: $urn})}',
+    ),
+    "graphql domain": query('mutation($urn: String!) {setDomain(entityUrn: $urn, domainUrn: "urn:li:domain:hidden")}'),
+    "graphql unset domain": query("mutation($urn: String!) {unsetDomain(entityUrn: $urn)}"),
+    "graphql name": query('mutation($urn: String!) {updateName(input: {urn: $urn, name: "x"})}'),
+    "graphql delete": query("mutation($urn: String!) {deleteDomain(urn: $urn)}"),
+    "graphql exists": query("query($urn: String!) {entityExists(urn: $urn)}"),
+    "graphql granted": query(
+        'query($urn: String!) {getGrantedPrivileges(input: {actorUrn: "urn:li:corpuser:jo", '
+        "resourceSpec: {resourceType: OTHER, resourceUrn: $urn}}) {privileges}}"
+    ),
+    "authzen": send(
+        "post",
+        "/access/v1/evaluation",
+        lambda urn: {
+            "subject": {"type": "user", "id": "jo"},
+            "action": {"name": "EDIT_ENTITY"},
+            "resource": {"type": urn.split(":")[2], "id": urn},
+        },
+    ),
+}
+#: Headers that name the one request.
+_OWN = {"X-Request-ID", "Date", "Expires", "traceparent", "Server-Timing"}
+
+
+def told(answer, urn):
+    """Return status, headers and body, as if the URN were another."""
+    kept = {name: value for name, value in answer.headers.items() if name not in _OWN}
+    body = answer.content.decode()
+    for one in (urn, quote(urn, safe="")):
+        body = body.replace(one, "URN")
+    name = "hidden" if "hidden" in urn else "absent"
+    return answer.status_code, kept, body.replace(name, "NAME")
+
+
+def test_hidden_is_absent(jo, pair):
+    """Every call is refused, or answers without writing, so that one can follow the other."""
+    hidden, absent = pair
+    different = {}
+    for name, call in CALLS.items():
+        found, missed = told(call(jo, hidden), hidden), told(call(jo, absent), absent)
+        if found != missed:
+            different[name] = (found, missed)
+    assert different == {}
+
+
+def test_the_id_of_a_hidden_object_is_not_told(root, jo, pair, person):
+    hidden, _ = pair
+    kind = hidden.split(":")[2]
+    body = {"type": kind, "urn": hidden, "object_id": OBJECT}
+    assert root.client.post("/api/v1/entities/", body, content_type="application/json").status_code == 201
+    other = MINE[kind]
+    free, taken = (
+        jo.client.post("/api/v1/entities/", {**body, "urn": other, "object_id": one}, content_type="application/json")
+        for one in ("1" * 24, OBJECT)
+    )
+    assert free.status_code == 201
+    assert taken.status_code == 409
+    assert hidden not in taken.content.decode()

@@ -32,6 +32,9 @@ TOLD_EVERY_SECONDS = 1.0
 #: How long a job may take to end by itself once it is told to.
 _PATIENCE_SECONDS = 10
 
+#: What Java says on every start of Spark, which asks for that module itself: no warning to whoever reads a report.
+_EXPECTED = frozenset({"WARNING: Using incubator modules: jdk.incubator.vector"})
+
 #: The end of the log that is kept, in characters, and the longest line.
 _KEPT, _LONGEST = 64 * 1024, 4096
 
@@ -77,7 +80,9 @@ class _Heard:
             self.progress = found
 
     def complained(self, line: str) -> None:
-        """Take a line of standard error; the last one is the sentence of a job that fails."""
+        """Take a line of standard error, unless it is expected; the last one is the sentence of a job that fails."""
+        if line.strip() in _EXPECTED:
+            return
         self.last_error = line.strip() or self.last_error
         self.logged(line)
 

@@ -101,9 +101,13 @@ def _of_resources(document: Json) -> Iterator[Problem]:
         return
     if document["type"] == datahub.PLATFORM:
         yield Problem("resources.ignored", "/resources", "A platform policy is about no resources; these are ignored.")
+    is_filtered = block.get("filter") is not None
     for name in ("type", "resources", "allResources"):
-        if block.get(name) is not None:
-            yield _deprecated(name, is_read=block.get("filter") is None)
+        # What says nothing is no second look worth: allResources is false where it is left out, as in the guide's own
+        # example (source 000), and beside a filter nothing is lost with an empty list.
+        says_nothing = block.get(name) is False or (is_filtered and block.get(name) == [])
+        if block.get(name) is not None and not says_nothing:
+            yield _deprecated(name, is_read=not is_filtered)
     for place, criterion in _criteria(block):
         if criterion["field"] in _OLDER_FIELDS:
             newer = criterion["field"].removeprefix("RESOURCE_")

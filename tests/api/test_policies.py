@@ -229,6 +229,16 @@ def test_validate_stores_nothing(manager):
     assert Policy.objects.count() == before
 
 
+def test_the_example_of_the_guide_gets_no_lint_about_its_resources(manager):
+    """`allResources: false` beside a filter says nothing that would be lost (source 000)."""
+    block = {"filter": {"criteria": []}, "allResources": False, "resources": []}
+    for resources, found in ((block, set()), ({**block, "allResources": True}, {"/resources/allResources"})):
+        document = document_of(resources=resources)
+        body = manager.post(f"{POLICIES}validate/", {"family": "datahub", "document": document}).json()
+        codes = ("resources.unread", "resources.deprecated")
+        assert {one["pointer"] for one in body["lints"] if one["code"] in codes} == found
+
+
 def test_lints_name_entities_that_nobody_knows(manager):
     criteria = [{"field": "DOMAIN", "values": ["urn:li:domain:none"]}, {"field": "RESOURCE_TYPE", "values": []}]
     document = document_of(

@@ -25,6 +25,8 @@ def main() -> int:
         sys.stdin.read()
     if wanted == "chatter":
         sys.stdout.writelines(f"line {number}\n" for number in range(20_000))
+    if wanted == "warn":
+        sys.stderr.write("WARNING: Using incubator modules: jdk.incubator.vector\nWARNING: something real\n")
     if wanted == "refuse":
         sys.stderr.write("a stack\nThe input is wrong.\n")
         return 10

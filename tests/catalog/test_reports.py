@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 READY, FAILED, CANCELLED = Report.Status.READY, Report.Status.FAILED, Report.Status.CANCELLED
 NOBODY = Actor("urn:li:corpuser:nobody")
-WAYS = ("well", "hang", "chatter", "refuse", "texts", "narrow", "corrupt", "full")
+WAYS = ("well", "hang", "chatter", "warn", "refuse", "texts", "narrow", "corrupt", "full")
 
 
 def no_room(report: Report, _: Path) -> None:
@@ -125,6 +125,11 @@ def test_only_the_end_of_a_long_log_is_kept():
     assert len(report.log) < 2 * launcher._KEPT
     assert report.log.startswith("(")
     assert report.log.endswith("line 19999\n")
+
+
+def test_what_java_says_on_every_start_is_not_in_the_log_and_real_warnings_are():
+    assert "incubator" not in made("warn").log
+    assert "WARNING: something real\n" in made("warn").log
 
 
 def test_one_run_of_a_kind_at_a_time():

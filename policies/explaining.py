@@ -3,21 +3,26 @@
 Explaining costs more than deciding (names are looked up, near misses are ranked), so only who asks for it pays.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from django.conf import settings
 
-from policies import authority, queries, store
-from policies.authority import Ask
+from policies import authority, queries, reach, store
+from policies.authority import Ask, Asked
 from policies.engine import explain, families, ungranted
 from policies.engine.families import vocabulary
 from policies.engine.matching import Resource
-from policies.engine.model import Actor, Code, Decision, Question
+from policies.engine.model import Actor, Code, Decision, Missing, Question
 from policies.engine.snapshot import Snapshot
+from policies.models.people import ROOT_USERNAME, USER_PREFIX
+from policies.models.roles import ROLE_PREFIX
 
 #: How many near misses an explanation names.
 NEAREST = 3
+#: Whom policies for administrators alone name: near misses that nobody should be added to while there are others.
+ADMINISTRATORS = frozenset({f"{USER_PREFIX}{ROOT_USERNAME}", f"{ROLE_PREFIX}Admin"})
 #: How many of those who could change something a sentence names.
 _NAMED = 5
 #: How a sentence calls what its reader may not view.
@@ -89,17 +94,19 @@ def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> l
         for trace, mine in zip(traces, lacking, strict=True)
     ]
     named = _Names()
-    for trace, misses in pairs:
+    for trace, _ in pairs:
         trace.reasons(named)
-        for miss in misses:
-            miss.worded(named)
+    able = _who_could(snapshot, [miss.worded(named) for _, misses in pairs for miss in misses], concealed)
+    for holders in able.values():
+        for urn in holders:
+            named(urn)
     name_of = named.resolved()
     hints = _hints(traces)
     return [
         Explained(
             one.decision,
             _unworded(one.reasons(name_of)) if one.urn in concealed else one.reasons(name_of),
-            tuple(miss.worded(name_of) for miss in misses),
+            tuple(_with_who(miss.worded(name_of), able, name_of) for miss in misses),
             hints(one),
             is_concealed=one.urn in concealed,
         )
@@ -151,18 +158,48 @@ class _Trace:
         found: dict[tuple[str, int], explain.Miss] = {}
         for privilege in self.privileges:
             question = Question(self.actor, privilege, self.resource, self.subresources)
-            for miss in explain.misses(snapshot, question, NEAREST):
+            for miss in explain.misses(snapshot, question, NEAREST, ADMINISTRATORS):
                 origin = miss.statement.origin
                 found.setdefault((origin.policy, origin.index), miss)
-        return tuple(sorted(found.values(), key=lambda miss: miss.lacking)[:NEAREST])
+        return tuple(_nearest(list(found.values())))
+
+
+def _who_could(
+    snapshot: Snapshot, nearest: Sequence[explain.Near], concealed: Collection[str]
+) -> Mapping[Missing, tuple[str, ...]]:
+    """Return the users, groups and roles that hold each privilege with which a lack could be mended, as policies say.
+
+    One load of facts for all of them. Not looked up are those whom a lack names itself (who could grant), and who could
+    do something about what is concealed.
+    """
+    lacks = [lack for near in nearest for lack in near.lacks if not lack.who]
+    wanted = dict.fromkeys(lack.remedy for lack in lacks if lack.remedy.entity not in concealed)
+    asked = [(lack.privilege, Asked(lack.entity) if lack.entity else None) for lack in wanted]
+    found = reach.who_many(asked=asked, at_least=snapshot.version) if asked else []
+    return {
+        lack: (*holders.roles, *holders.groups, *holders.users) for lack, holders in zip(wanted, found, strict=True)
+    }
+
+
+def _with_who(near: explain.Near, able: Mapping[Missing, tuple[str, ...]], name_of: explain.NameOf) -> explain.Near:
+    lacks = (
+        lack if lack.who else replace(lack, who=tuple((urn, name_of(urn)) for urn in able.get(lack.remedy, ())))
+        for lack in near.lacks
+    )
+    return replace(near, lacks=tuple(lacks))
 
 
 def _unworded(reasons: Sequence[explain.Reason]) -> tuple[explain.Reason, ...]:
     return tuple(replace(one, because="") for one in reasons)
 
 
-def _nearest(found: Sequence[ungranted.Ungranted | explain.Miss]) -> list[ungranted.Ungranted | explain.Miss]:
-    return sorted(found, key=lambda miss: miss.lacking)[:NEAREST]
+Missed = TypeVar("Missed", bound=ungranted.Ungranted | explain.Miss)
+
+
+def _nearest(found: Sequence[Missed]) -> list[Missed]:
+    """Return the nearest; those for administrators only where there is no other."""
+    others = [miss for miss in found if isinstance(miss, ungranted.Ungranted) or not miss.is_last_resort]
+    return sorted(others or found, key=lambda miss: miss.lacking)[:NEAREST]
 
 
 def _ungranted(

@@ -4,7 +4,7 @@ Both ask the same snapshot and facts as `authority`, so that the three questions
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,7 +16,7 @@ from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.matching import EVERYONE, IN_ANY_GROUP, ONESELF, Resource, owner_token
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement
-from policies.engine.requirements import alternatives
+from policies.engine.requirements import alternatives, one
 from policies.engine.restrictions import RoleAllow, combine
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -69,26 +69,39 @@ def who(*, privilege: str, asked: Asked | None, at_least: int = 0) -> Holders:
     may not act at all are left out, and so is whom a policy speaks to only as far as their properties or those of the
     action fit: `candidates` has them. With policies off everybody may. Raises what `authority.answer` raises.
     """
+    return who_many(asked=[(privilege, asked)], at_least=at_least)[0]
+
+
+def who_many(*, asked: Sequence[tuple[str, Asked | None]], at_least: int = 0) -> list[Holders]:
+    """Return who may use each privilege on its resource, in a number of queries that does not grow with them."""
     snapshot = store.current(at_least=at_least)
     if not settings.AUTH_POLICIES_ENABLED:
-        return Holders(is_all_users=True, is_all_groups=True, version=snapshot.version)
-    resource = None
-    if asked is not None:
-        resource = authority.resource_for(asked=asked, snapshot=snapshot, privileges=[privilege])
-    about = (*snapshot.about(privilege, resource), *_granting(privilege, asked))
-    tokens = _tokens([one for one in about if one.effect is Effect.ALLOW and not one.provisos], resource)
-    tokens -= _tokens([one for one in about if one.effect is Effect.DENY], resource) | _blind(about)
-    users = sorted(token for token in tokens if token.startswith(USER_PREFIX))
+        return [Holders(is_all_users=True, is_all_groups=True, version=snapshot.version) for _ in asked]
+    asks = [Ask(one(privilege), resource) for privilege, resource in asked]
+    resource_of = authority.facts_for(asks=asks, snapshot=snapshot)
+    granting = _granting_many(asked)
+    named = []
+    for (privilege, about), ask in zip(asked, asks, strict=True):
+        resource, _ = resource_of(ask)
+        speaking = (*snapshot.about(privilege, resource), *granting(privilege, about))
+        tokens = _tokens([each for each in speaking if each.effect is Effect.ALLOW and not each.provisos], resource)
+        tokens -= _tokens([each for each in speaking if each.effect is Effect.DENY], resource) | _blind(speaking)
+        is_conditional = any(each.provisos and each.effect is Effect.ALLOW for each in speaking)
+        named.append((tokens, is_conditional))
+    users = sorted({token for tokens, _ in named for token in tokens if token.startswith(USER_PREFIX)})
     acting = queries.actors(urns=users) if users else {}
-    return Holders(
-        is_all_users=EVERYONE in tokens,
-        is_all_groups=IN_ANY_GROUP in tokens,
-        users=tuple(urn for urn in users if acting[urn].is_active),
-        groups=tuple(sorted(token for token in tokens if token.startswith(GROUP_PREFIX))),
-        roles=tuple(sorted(token for token in tokens if token.startswith(ROLE_PREFIX))),
-        version=snapshot.version,
-        is_conditional=any(one.provisos and one.effect is Effect.ALLOW for one in about),
-    )
+    return [
+        Holders(
+            is_all_users=EVERYONE in tokens,
+            is_all_groups=IN_ANY_GROUP in tokens,
+            users=tuple(urn for urn in users if urn in tokens and acting[urn].is_active),
+            groups=tuple(sorted(token for token in tokens if token.startswith(GROUP_PREFIX))),
+            roles=tuple(sorted(token for token in tokens if token.startswith(ROLE_PREFIX))),
+            version=snapshot.version,
+            is_conditional=is_conditional,
+        )
+        for tokens, is_conditional in named
+    ]
 
 
 def candidates(*, privilege: str, asked: Asked | None) -> frozenset[str]:
@@ -141,10 +154,21 @@ def _blind(statements: Iterable[Statement]) -> set[str]:
 
 def _granting(privilege: str, asked: Asked | None) -> list[Statement]:
     """Return the grants of the privilege on the resource, whoever holds them."""
-    if asked is None or not asked.urn or not families.is_granted([privilege]):
-        return []
-    held = authority.granted_on(urns=[asked.urn]).get(asked.urn, {})
-    return [one for statements in held.values() for one in statements if privilege in one.privileges]
+    return _granting_many([(privilege, asked)])(privilege, asked)
+
+
+def _granting_many(
+    asked: Sequence[tuple[str, Asked | None]],
+) -> Callable[[str, Asked | None], list[Statement]]:
+    """Load the grants on all these resources at once; return what gives those of one privilege on one of them."""
+    urns = {about.urn for name, about in asked if about is not None and about.urn and families.is_granted([name])}
+    held = authority.granted_on(urns=urns) if urns else {}
+
+    def find(privilege: str, about: Asked | None) -> list[Statement]:
+        here = held.get(about.urn, {}) if about is not None and families.is_granted([privilege]) else {}
+        return [each for statements in here.values() for each in statements if privilege in each.privileges]
+
+    return find
 
 
 def _tokens(statements: Iterable[Statement], resource: Resource | None) -> set[str]:

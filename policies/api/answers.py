@@ -39,7 +39,8 @@ class LackOut(serializers.Serializer[Any]):
     detail = serializers.CharField()
     changed_by = MissingOut()
     who = serializers.ListField(
-        child=serializers.CharField(), help_text="Who could give what is lacking; only for privileges that are granted."
+        child=serializers.CharField(),
+        help_text="Users, groups and roles that could change that, as policies and grants name them.",
     )
 
 

@@ -134,6 +134,7 @@ class Miss:
     statement: Statement
     question: Question
     lacking: int
+    is_last_resort: bool = False
 
     def worded(self, name_of: NameOf) -> Near:
         """Return what held of it and what it lacked, in words."""
@@ -149,18 +150,30 @@ class Miss:
         )
 
 
-def misses(snapshot: Snapshot, question: Question, limit: int = 3) -> tuple[Miss, ...]:
+def misses(
+    snapshot: Snapshot, question: Question, limit: int = 3, administrators: frozenset[str] = frozenset()
+) -> tuple[Miss, ...]:
     """Return the allowing statements on the privilege that came closest.
 
     Fewest lacking conditions first; of equals, the one that says most about the resource, since a policy for exactly
-    such things is likelier to be meant than one for everything.
+    such things is likelier to be meant than one for everything. What speaks to `administrators` (tokens) alone, and
+    not to who asks, comes behind all others: nobody is meant to be made one of them for this.
     """
     found: list[Miss] = []
+    rest: list[Miss] = []
     for lacking, statements in enumerate(snapshot.shortfalls(question)):
         if lacking:
-            chosen = heapq.nsmallest(limit - len(found), statements, key=_rank)
-            found += (Miss(statement, question, lacking) for statement in chosen)
-    return tuple(found)
+            apart = [one for one in statements if _is_apart(one, question.actor, administrators)]
+            others = [one for one in statements if one not in apart] if apart else statements
+            for chosen, kept, is_last in ((others, found, False), (apart, rest, True)):
+                nearest = heapq.nsmallest(limit - len(kept), chosen, key=_rank)
+                kept += (Miss(statement, question, lacking, is_last) for statement in nearest)
+    return tuple([*found, *rest][:limit])
+
+
+def _is_apart(statement: Statement, actor: Actor, administrators: frozenset[str]) -> bool:
+    tokens = statement.actors.tokens
+    return bool(tokens) and tokens <= administrators and tokens.isdisjoint(actor.tokens)
 
 
 def because(statement: Statement, question: Question, name_of: NameOf) -> str:

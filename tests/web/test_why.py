@@ -48,11 +48,36 @@ def test_an_allow_names_the_policy_and_links_it_for_who_may_open_it(browse, worl
 def test_a_deny_names_what_came_closest_and_who_could_change_it(browse, world, orders):
     page = ask(browse("root"), privilege="EDIT_ENTITY_TAGS", resource=DATASET, actor="urn:li:corpuser:otto")
     assert page.context["answer"]["is_allowed"] is False
-    assert len(page.context["answer"]["nearest"]) == 3
+    nearest = page.context["answer"]["nearest"]
     text = words(page)
+    assert {row["near"].policy.rpartition(":")[2] for row in nearest} == {
+        "asset-owners-metadata-policy",
+        "editor-metadata-policy",
+    }, "nobody is meant to be made an administrator for this"
     assert "Nothing allows it." in text
     assert "Came closest" in text
-    assert "can change that." in text
+    assert "Admin or DataHub can change that." in text
+
+
+def test_policies_for_administrators_are_named_where_there_is_no_other(browse, world):
+    page = ask(browse("root"), privilege="MANAGE_POLICIES", actor="urn:li:corpuser:otto")
+    nearest = {row["near"].policy.rpartition(":")[2] for row in page.context["answer"]["nearest"]}
+    assert nearest == {"0", "admin-platform-policy"}
+
+
+def test_who_could_change_it_are_users_groups_and_roles_of_every_family(browse, world, orders, write):
+    write(
+        "keepers",
+        displayName="Keepers",
+        privileges=["MANAGE_POLICIES"],
+        type="PLATFORM",
+        actors={"users": ["urn:li:corpuser:stella"], "groups": ["urn:li:corpGroup:stewards"]},
+    )
+    page = ask(browse("root"), privilege="EDIT_ENTITY_TAGS", resource=DATASET, actor="urn:li:corpuser:otto")
+    by_policy = {row["near"].policy.rpartition(":")[2]: row["near"] for row in page.context["answer"]["nearest"]}
+    (lack,) = by_policy["editor-metadata-policy"].lacks
+    found = [urn for urn, _ in lack.who]
+    assert {"urn:li:dataHubRole:Admin", "urn:li:corpGroup:stewards", "urn:li:corpuser:stella"} <= set(found)
 
 
 def test_the_implicit_policy_has_no_page_to_link(browse, world):

@@ -5,7 +5,6 @@ Explaining costs more than deciding (names are looked up, near misses are ranked
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from django.conf import settings
 
@@ -161,7 +160,7 @@ class _Trace:
             for miss in explain.misses(snapshot, question, NEAREST, ADMINISTRATORS):
                 origin = miss.statement.origin
                 found.setdefault((origin.policy, origin.index), miss)
-        return tuple(_nearest(list(found.values())))
+        return tuple(one for one in _nearest(tuple(found.values())) if isinstance(one, explain.Miss))
 
 
 def _who_could(
@@ -193,7 +192,7 @@ def _unworded(reasons: Sequence[explain.Reason]) -> tuple[explain.Reason, ...]:
     return tuple(replace(one, because="") for one in reasons)
 
 
-Missed = TypeVar("Missed", bound=ungranted.Ungranted | explain.Miss)
+Missed = ungranted.Ungranted | explain.Miss
 
 
 def _nearest(found: Sequence[Missed]) -> list[Missed]:

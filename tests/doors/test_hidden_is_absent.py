@@ -153,7 +153,10 @@ CALLS = {
     "graphql tag": query(
         'mutation($urn: String!) {addTag(input: {tagUrn: "urn:li:tag:new", resourceUrn: $urn})}',
     ),
-    "graphql domain": query('mutation($urn: String!) {setDomain(entityUrn: $urn, domainUrn: "urn:li:domain:hidden")}'),
+    "graphql domain": query('mutation($urn: String!) {setDomain(entityUrn: $urn, domainUrn: "urn:li:domain:none")}'),
+    "graphql domain that is put to": query(
+        'mutation($urn: String!) {setDomain(entityUrn: "urn:li:tag:new", domainUrn: $urn)}'
+    ),
     "graphql unset domain": query("mutation($urn: String!) {unsetDomain(entityUrn: $urn)}"),
     "graphql name": query('mutation($urn: String!) {updateName(input: {urn: $urn, name: "x"})}'),
     "graphql delete": query("mutation($urn: String!) {deleteDomain(urn: $urn)}"),

@@ -16,13 +16,16 @@ from catalog.aspects import register
 from catalog.services.patched_arrays import ArrayKeys, Impossible, Keyed, Place
 from catalog.services.patched_lineage import KEYS as LINEAGE_KEYS
 from catalog.services.patched_lineage import Lineages
-from policies.engine.errors import Problem
+from policies.engine.errors import MAX_PROBLEMS, Problem
 
 #: What joins the steps of a nested path in the names of keys.
 SEPARATOR = "\u241f"
 
 #: Most steps of a path: as deep as a document may be.
 _LONGEST_PATH = 100
+
+#: Most operations of one patch: each walks down the document.
+MAX_OPERATIONS = 20_000
 
 _OPERATIONS = ("add", "replace", "remove")
 
@@ -70,14 +73,12 @@ def read(aspect: str, text: object) -> tuple[Patch | None, list[Problem]]:
     if not isinstance(body, dict) or not isinstance(body.get("patch"), list):
         detail = "A patch is a list of operations, or an object with one under `patch`."
         return None, [Problem(errors.PATCH, "", detail)]
+    if len(body["patch"]) > MAX_OPERATIONS:
+        detail = f"A patch has up to {MAX_OPERATIONS} operations, not {len(body['patch'])}."
+        return None, [Problem("list.too_long", "/patch", detail)]
     given, problems = _read_keys(body.get("arrayPrimaryKeys"))
-    operations: list[Operation] = []
-    for position, entry in enumerate(body["patch"]):
-        found = _read_operation(entry, f"/patch/{position}")
-        if isinstance(found, Problem):
-            problems.append(found)
-        else:
-            operations.append(found)
+    operations, wrong = _read_operations(body["patch"])
+    problems += wrong
     if problems:
         return None, problems
     return Patch(tuple(operations), {**DEFAULT_KEYS.get(aspect, {}), **given}), []
@@ -103,6 +104,21 @@ def _read_keys(found: Any) -> tuple[dict[Place, ArrayKeys], list[Problem]]:
             return {}, [Problem(errors.PATCH, place + errors.pointer([name]), "This is a list of names of keys.")]
         keys[tuple(name.split(SEPARATOR))] = tuple(tuple(one.split(SEPARATOR)) for one in listed)
     return keys, []
+
+
+def _read_operations(entries: list[Any]) -> tuple[list[Operation], list[Problem]]:
+    """Return the operations of a patch, and what is wrong with them up to MAX_PROBLEMS problems."""
+    operations: list[Operation] = []
+    problems: list[Problem] = []
+    for position, entry in enumerate(entries):
+        found = _read_operation(entry, f"/patch/{position}")
+        if not isinstance(found, Problem):
+            operations.append(found)
+            continue
+        problems.append(found)
+        if len(problems) > MAX_PROBLEMS:
+            break
+    return operations, problems
 
 
 def _read_operation(entry: Any, place: str) -> Operation | Problem:

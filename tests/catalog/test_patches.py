@@ -263,3 +263,9 @@ def test_long_patches_of_long_lists_take_time_in_proportion():
     operations = [op("remove", f"/tags/urn:li:tag:{n}", {}) for n in range(0, 20_000, 2)]
     after = patched("globalTags", {"tags": tags}, operations)
     assert after["tags"] == tags[1::2]
+
+
+def test_a_patch_that_is_too_long_is_one_problem_whatever_is_in_it():
+    found, problems = patches.read("ownership", json.dumps([1] * (patches.MAX_OPERATIONS + 1)))
+    assert found is None
+    assert [(one.code, one.pointer) for one in problems] == [("list.too_long", "/patch")]

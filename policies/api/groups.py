@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import queries
+from policies import authority, queries
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
@@ -17,7 +17,7 @@ from policies.guard import signed_in
 from policies.models import GroupProfile
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.services import groups
+from policies.services import groups, needs
 
 
 class GroupRow(serializers.Serializer[Any]):
@@ -82,7 +82,8 @@ class Groups(Door):
 
     @described("groups_list", "List groups", query=GroupFilters, answer=page_of(GroupRow, "Group"), tag=TAG)
     def get(self, _request: Request) -> Response:
-        """Return a page of groups, by URN."""
+        """Return a page of groups, by URN, to who may look at groups."""
+        authority.require(by=self.actor, any_of=needs.SEEING_GROUPS)
         asked = self.asked(GroupFilters)
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
         return self.page(queries.groups(**filters), lambda rows: GroupRow(rows, many=True).data, asked)
@@ -107,7 +108,8 @@ class OneGroup(Replaceable):
     fixed, lists = ("urn", "id", "origin"), ("members", "roles")
 
     def shown(self, urn: str) -> Mapping[str, Any]:
-        """Return the group as it is sent."""
+        """Return the group as it is sent, to who may change its members or what it is called; raises Forbidden."""
+        needs.require(by=self.actor, requirement=needs.group_members(), urn=urn, type=groups.TYPE)
         return GroupOut(queries.group(urn=urn)).data
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:
@@ -125,7 +127,8 @@ class Members(Door):
 
     @described("groups_members", "List the members of a group", query=Paged, answer=page_of(UserOut, "Member"), tag=TAG)
     def get(self, _request: Request, urn: str) -> Response:
-        """Return a page of users, by URN."""
+        """Return a page of users, by URN, to who may change the members."""
+        needs.require(by=self.actor, requirement=needs.group_members(), urn=urn, type=groups.TYPE)
         rows = queries.members(group=queries.group(urn=urn))
         return self.page(rows, lambda users: UserOut(users, many=True).data, self.asked())
 

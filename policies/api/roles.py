@@ -18,7 +18,7 @@ from policies.guard import signed_in
 from policies.models import Role, RoleAssignment
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.services import roles
+from policies.services import needs, roles
 
 _HOLDERS = (USER_PREFIX, GROUP_PREFIX)
 
@@ -138,7 +138,8 @@ class Holders(Door):
 
     @described("roles_actors", "List who holds a role", query=Paged, answer=page_of(HolderOut, "Holder"), tag=TAG)
     def get(self, _request: Request, urn: str) -> Response:
-        """Return a page of users and groups, users first, by URN."""
+        """Return a page of users and groups, users first, by URN, to who manages policies."""
+        needs.require(by=self.actor, requirement=needs.MANAGE_POLICIES)
         return self.page(queries.holders(role=queries.role(urn=urn)), _holders, self.asked())
 
     @described("roles_give", "Assign a role", body=HoldersIn, answer=HoldersIn, status=201, tag=TAG)

@@ -53,14 +53,14 @@ class CheckOut(serializers.Serializer[Any]):
 class StatusOut(serializers.Serializer[Any]):
     """The version that is stored, those that processes answer from, and the state of workers and broker.
 
-    `checks` is null for callers who may not manage policies, since it names policies and people.
+    Everything but the version is null for callers who may not manage policies, as the page is not theirs either.
     """
 
     policy_version = serializers.IntegerField(min_value=0)
-    active_policies = serializers.IntegerField(min_value=0)
-    processes = ProcessOut(many=True)
-    workers = serializers.ListField(child=serializers.CharField())
-    broker = BrokerOut()
+    active_policies = serializers.IntegerField(min_value=0, allow_null=True)
+    processes = ProcessOut(many=True, allow_null=True)
+    workers = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    broker = BrokerOut(allow_null=True)
     checks = CheckOut(many=True, allow_null=True)
 
 
@@ -70,19 +70,21 @@ class Status(Door):
 
     @described("status_get", "Get the status of the installation", answer=StatusOut, statuses=(503,), tag="status")
     def get(self, _request: Request) -> Response:
-        """Ask the database, the web processes, the broker and the workers."""
-        queue = processes.queue()
-        serving = [*processes.web(), *queue.processes]
+        """Return the version of the policies and, to who manages policies, what processes, broker and workers say."""
         may_look = authority.answer(actor=self.actor, ask=Ask(one("MANAGE_POLICIES"))).is_allowed
-        return Response(
-            {
-                "policy_version": PolicyVersion.current(),
-                "active_policies": queries.active_policies().count(),
-                "processes": [
-                    {"name": each.name, "policy_version": each.version, "age_seconds": each.age} for each in serving
-                ],
-                "workers": sorted(queue.answers),
-                "broker": {"reachable": queue.kind is not None, "kind": queue.kind},
-                "checks": CheckOut(checklist.run(), many=True).data if may_look else None,
-            }
-        )
+        names = [name for name in StatusOut().get_fields() if name != "policy_version"]
+        about = _installation() if may_look else dict.fromkeys(names)
+        return Response({"policy_version": PolicyVersion.current(), **about})
+
+
+def _installation() -> dict[str, Any]:
+    """Ask the database, the web processes, the broker and the workers, which takes up to a second."""
+    queue = processes.queue()
+    serving = [*processes.web(), *queue.processes]
+    return {
+        "active_policies": queries.active_policies().count(),
+        "processes": [{"name": each.name, "policy_version": each.version, "age_seconds": each.age} for each in serving],
+        "workers": sorted(queue.answers),
+        "broker": {"reachable": queue.kind is not None, "kind": queue.kind},
+        "checks": CheckOut(checklist.run(), many=True).data,
+    }

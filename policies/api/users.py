@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import queries
+from policies import authority, queries
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
@@ -17,7 +17,7 @@ from policies.guard import signed_in
 from policies.models import Gate, User, open_write
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.services import people
+from policies.services import needs, people
 
 TAG = "people"
 
@@ -76,7 +76,8 @@ class Users(Door):
 
     @described("users_list", "List users", query=UserFilters, answer=page_of(UserOut, "User"), tag=TAG)
     def get(self, _request: Request) -> Response:
-        """Return a page of users, by URN."""
+        """Return a page of users, by URN, to who may look at people."""
+        authority.require(by=self.actor, any_of=needs.SEEING_USERS)
         asked = self.asked(UserFilters)
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
         return self.page(queries.users(**filters), lambda rows: UserOut(rows, many=True).data, asked)
@@ -104,7 +105,10 @@ class OneUser(Replaceable):
     fixed, lists = ("urn", "username", "object_id"), ("groups", "roles")
 
     def shown(self, urn: str) -> Mapping[str, Any]:
-        """Return the user as it is sent."""
+        """Return the user as it is sent, to itself and to who may look at people; raises Forbidden for others."""
+        user = queries.stored_user(urn=urn)
+        is_service = user is not None and user.kind == User.Kind.SERVICE
+        needs.require(by=self.actor, requirement=needs.user_record(is_service=is_service), urn=urn, type=people.TYPE)
         return UserOut(queries.user(urn=urn)).data
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:

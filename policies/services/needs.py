@@ -16,6 +16,16 @@ TOKENS_OF_SERVICES = alternatives([["MANAGE_ACCESS_TOKENS"], ["MANAGE_SERVICE_AC
 SERVICES = one("MANAGE_SERVICE_ACCOUNTS")
 
 
+#: Who looks at people and at groups: one of these lists of privileges (pages, API and doors alike).
+SEEING_USERS = (
+    ("MANAGE_USERS_AND_GROUPS",),
+    ("UPDATE_USERS",),
+    ("UPDATE_USERS_AND_GROUPS",),
+    ("MANAGE_USER_CREDENTIALS",),
+)
+SEEING_GROUPS = (("MANAGE_USERS_AND_GROUPS",), ("UPDATE_GROUPS",), ("UPDATE_USERS_AND_GROUPS",))
+
+
 def group_of(name: str) -> Requirement:
     """Return one of DataHub's privilege groups, such as `user.update`."""
     return datahub.groups()[name]
@@ -24,6 +34,12 @@ def group_of(name: str) -> Requirement:
 def user_profile() -> Requirement:
     """Return what editing the names of a user needs: also EDIT_ENTITY on it, which everybody has on itself (a.1)."""
     return _or_entity("user.update", "EDIT_ENTITY")
+
+
+def user_record(*, is_service: bool) -> Requirement:
+    """Return what looking at a user's record needs: also EDIT_ENTITY on it, which everybody has on itself (a.1)."""
+    found = user_profile().any_of + alternatives(SEEING_USERS).any_of
+    return Requirement(found + TOKENS_OF_SERVICES.any_of if is_service else found)
 
 
 def service_update() -> Requirement:

@@ -13,7 +13,7 @@ from policies import authority, queries
 from policies.authority import Asked
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
-from policies.guard import actor_of, needs, signed_in
+from policies.guard import Guard, actor_of, needs, signed_in
 from policies.models import GroupProfile
 from policies.models.people import USER_PREFIX
 from policies.services import groups
@@ -25,7 +25,7 @@ from policies.web.people_forms import ChoiceForm, GroupFilters, GroupForm, NewGr
 from policies.web.people_shown import row_of
 from policies.web.picking import Picker
 
-SEES = needs("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS", "UPDATE_USERS_AND_GROUPS")
+SEES = Guard(any_of=wanted.SEEING_GROUPS)
 CREATES = needs("MANAGE_USERS_AND_GROUPS", "CREATE_GROUPS", "CREATE_USERS_AND_GROUPS", "UPDATE_GROUPS")
 REMOVES = needs("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS")
 

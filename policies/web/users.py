@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from policies import authority, queries
 from policies.engine.model import SYSTEM_ACTOR
-from policies.guard import actor_of, needs
+from policies.guard import Guard, actor_of, needs
 from policies.models import User
 from policies.services import needs as wanted
 from policies.services import people
@@ -22,7 +22,7 @@ from policies.web.people_shown import facts_of, person, row_of
 from policies.web.picking import Picker
 
 #: Who sees people: whoever may change something about them.
-SEES = needs("MANAGE_USERS_AND_GROUPS", "UPDATE_USERS", "UPDATE_USERS_AND_GROUPS", "MANAGE_USER_CREDENTIALS")
+SEES = Guard(any_of=wanted.SEEING_USERS)
 CREATES = needs("MANAGE_USERS_AND_GROUPS", "CREATE_USERS", "CREATE_USERS_AND_GROUPS", "UPDATE_USERS")
 UPDATES = needs("MANAGE_USERS_AND_GROUPS", "UPDATE_USERS", "UPDATE_USERS_AND_GROUPS")
 

@@ -78,7 +78,7 @@ def test_asking_about_others_is_a_question_itself_and_so_is_what_a_service_enfor
 
 def test_what_the_house_asks_for_itself_is_not_logged(client_of, written):
     jo = client_of("jo")
-    assert jo.get("/api/v1/users/").status_code == 200
+    assert jo.get("/api/v1/roles/").status_code == 200
     authority.require(by=authority.SYSTEM, any_of=[["MANAGE_POLICIES"]])
     assert written() == []
 

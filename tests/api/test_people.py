@@ -94,7 +94,36 @@ def test_writes_need_their_privilege(client_of, made):
     missing = [{"entity": None, "privilege": "MANAGE_POLICIES"}]
     assert problem_of(nosy.post(f"{API}/roles/", {"name": "x"}), 403)["missing"] == missing
     assert problem_of(nosy.post(f"{API}/roles/assign/", {"role": None, "actors": []}), 403)["missing"] == missing
-    assert nosy.get(f"{API}/users/").status_code == 200
+    assert nosy.get(f"{API}/roles/").status_code == 200
+
+
+def test_people_are_shown_to_who_may_look_at_them_on_pages(client_of, made):
+    """The page and the API ask for the same; who may not look is not told who there is."""
+    group, user, role = made["group"]["urn"], made["user"]["urn"], made["role"]["urn"]
+    nosy = client_of("nosy")
+    for path, privilege in (
+        (f"{API}/users/", "MANAGE_USERS_AND_GROUPS"),
+        (f"{API}/groups/", "MANAGE_USERS_AND_GROUPS"),
+        (place("roles", role) + "actors/", "MANAGE_POLICIES"),
+    ):
+        refused = problem_of(nosy.get(path), 403)
+        assert refused["missing"] == [{"entity": None, "privilege": privilege}]
+    for path in (place("users", user), place("groups", group), place("groups", group) + "members/"):
+        assert problem_of(nosy.get(path), 403)["missing"]
+        absent = path.replace(quote(user, safe=""), quote(f"{user}x", safe="")).replace(
+            quote(group, safe=""), quote(f"{group}x", safe="")
+        )
+        assert problem_of(nosy.get(absent), 403)["missing"]
+    # A write that changes nothing shows nothing either.
+    problem_of(nosy.patch(place("users", user), {}), 403)
+    own = nosy.get(place("users", "urn:li:corpuser:nosy"))
+    assert (own.status_code, own.json()["username"]) == (200, "nosy")
+    for number, privilege in enumerate(
+        ("MANAGE_USERS_AND_GROUPS", "UPDATE_USERS", "UPDATE_USERS_AND_GROUPS", "MANAGE_USER_CREDENTIALS")
+    ):
+        seeing = client_of(f"seeing-{number}", privilege)
+        assert seeing.get(f"{API}/users/").status_code == 200
+        assert seeing.get(place("users", user)).json()["email"] == made["user"]["email"]
 
 
 def test_groups_and_members(manager, made):
@@ -200,7 +229,10 @@ def test_tokens_of_others(client_of, manager):
 
 
 def test_status(client_of):
-    body = client_of("jo").get(f"{API}/status/").json()
+    told = client_of("nosy").get(f"{API}/status/").json()
+    assert told.pop("policy_version") > 0
+    assert set(told.values()) == {None}
+    body = client_of("jo", "MANAGE_POLICIES").get(f"{API}/status/").json()
     assert body["policy_version"] == body["processes"][0]["policy_version"]
     assert body["broker"]["reachable"] is True
 

@@ -58,22 +58,22 @@ api-policy | PUT /api/v1/policies/NO_POLICY/ | 401 403 403 403 400
 api-policy | PATCH /api/v1/policies/NO_POLICY/ | 401 403 403 403 400
 api-policy | DELETE /api/v1/policies/NO_POLICY/ | 401 403 403 403 404
 api-privileges | GET /api/v1/privileges/ | 401 200 200 200 200
-api-users | GET /api/v1/users/ | 401 200 200 200 200
+api-users | GET /api/v1/users/ | 401 403 403 403 200
 api-users | POST /api/v1/users/ | 401 403 403 403 201 | {"username": "zoe"}
 api-users-other | POST /api/v1/users | 401 403 403 403 201 | {"username": "zed"}
-api-user | GET /api/v1/users/NOBODY/ | 401 404 404 404 404
-api-user | PUT /api/v1/users/NOBODY/ | 401 404 404 404 404 | {"username": "nobody"}
+api-user | GET /api/v1/users/NOBODY/ | 401 403 403 403 404
+api-user | PUT /api/v1/users/NOBODY/ | 401 403 403 403 404 | {"username": "nobody"}
 api-user | PATCH /api/v1/users/ADA/ | 401 403 403 403 200 | {"display_name": "Ada"}
 api-user | DELETE /api/v1/users/NOBODY/ | 401 403 403 403 404
-api-groups | GET /api/v1/groups/ | 401 200 200 200 200
+api-groups | GET /api/v1/groups/ | 401 403 403 403 200
 api-groups | POST /api/v1/groups/ | 401 403 403 403 201 | {"name": "New"}
 api-groups-other | POST /api/v1/groups | 401 403 403 403 201 | {"name": "New"}
-api-group-members | GET /api/v1/groups/NO_GROUP/members/ | 401 404 404 404 404
+api-group-members | GET /api/v1/groups/NO_GROUP/members/ | 401 403 403 403 404
 api-group-members | POST /api/v1/groups/NO_GROUP/members/ | 401 403 403 403 404 | {"members": ["ADA"]}
 api-group-members | DELETE /api/v1/groups/NO_GROUP/members/ | 401 403 403 403 404 | {"members": ["ADA"]}
 api-group-members-other | POST /api/v1/groups/NO_GROUP/members | 401 403 403 403 404 | {"members": ["ADA"]}
-api-group | GET /api/v1/groups/NO_GROUP/ | 401 404 404 404 404
-api-group | PUT /api/v1/groups/NO_GROUP/ | 401 404 404 404 404 | {"name": "None"}
+api-group | GET /api/v1/groups/NO_GROUP/ | 401 403 403 403 404
+api-group | PUT /api/v1/groups/NO_GROUP/ | 401 403 403 403 404 | {"name": "None"}
 api-group | PATCH /api/v1/groups/urn:li:corpGroup:analysts/ | 401 403 403 403 200 | {"description": "New"}
 api-group | DELETE /api/v1/groups/NO_GROUP/ | 401 403 403 403 404
 api-roles | GET /api/v1/roles/ | 401 200 200 200 200
@@ -82,7 +82,7 @@ api-roles-other | POST /api/v1/roles | 401 403 403 403 201 | {"name": "New"}
 api-roles-assign | POST /api/v1/roles/assign/ | 401 403 403 403 200 | {"role": "MAY_READ", "actors": ["ADA"]}
 api-roles-assign-other | POST /api/v1/roles/assign | 401 403 403 403 200 | {"role": "MAY_READ", "actors": ["ADA"]}
 api-role-actor | DELETE /api/v1/roles/NO_ROLE/actors/NOBODY/ | 401 403 403 403 404
-api-role-actors | GET /api/v1/roles/NO_ROLE/actors/ | 401 404 404 404 404
+api-role-actors | GET /api/v1/roles/NO_ROLE/actors/ | 401 403 403 403 404
 api-role-actors | POST /api/v1/roles/NO_ROLE/actors/ | 401 403 403 403 404 | {"actors": ["ADA"]}
 api-role-actors-other | POST /api/v1/roles/NO_ROLE/actors | 401 403 403 403 404 | {"actors": ["ADA"]}
 api-role | GET /api/v1/roles/NO_ROLE/ | 401 404 404 404 404

@@ -9,10 +9,17 @@ from catalog.doors.graphql import nodes
 from catalog.doors.graphql.catalogue import custom_properties
 from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.nodes import Node
+from policies import authority
 from policies import queries as people
+from policies.authority import Ask
+from policies.engine.requirements import alternatives
 from policies.models import GroupProfile, User, documents
 from policies.models.fields import storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.services import needs
+
+#: Fields of aspects of a user that everybody may read.
+_NAMES = frozenset({"displayName", "fullName", "firstName", "lastName"})
 
 user = ObjectType("CorpUser")
 group = ObjectType("CorpGroup")
@@ -50,19 +57,22 @@ def is_native(node: Node, info: Info) -> bool:
 
 @user.field("status")
 def status(node: Node, info: Info) -> str | None:
-    """Return whether the user may act."""
+    """Return whether the user may act, to who may look at people."""
     row = row_of(node, info)
-    return None if row is None else row.state
+    return None if row is None or not _is_shown(row, info) else row.state
 
 
 @user.field("properties")
 @user.field("info")
 def user_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what the source of the user says of it; `active` also of a user that no source described."""
+    """Return what the source of the user says of it; `active` also of a user that no source described.
+
+    Who may not look at people is told the names alone, which stand beside everything that people own.
+    """
     row = row_of(node, info)
     if row is None:
         return None
-    said = _said(row, documents.USER_INFO)
+    said = _shown_to(info, row, _said(row, documents.USER_INFO))
     manager = said.get("managerUrn")
     return {
         "displayName": row.get_full_name(),
@@ -78,7 +88,7 @@ def user_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
 def user_editable(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return what people wrote about the user."""
     row = row_of(node, info)
-    return None if row is None else _said(row, documents.USER_EDITABLE) or None
+    return None if row is None else _shown_to(info, row, _said(row, documents.USER_EDITABLE)) or None
 
 
 @group.field("name")
@@ -130,6 +140,23 @@ def origin(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 def _users_in(listed: Any) -> list[str]:
     return [urn for urn in listed or () if isinstance(urn, str) and urn.startswith(USER_PREFIX)]
+
+
+def _shown_to(info: Info, row: User, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those fields of an aspect of a user that the caller may see."""
+    is_shown = _is_shown(row, info)
+    return {name: value for name, value in said.items() if is_shown or name in _NAMES}
+
+
+def _is_shown(row: User, info: Info) -> bool:
+    """Whether the caller may look at the whole record of a user, as over the API; one's own it may."""
+    by = info.context.by
+
+    def load(urns: Collection[str]) -> Mapping[str, bool]:
+        may_look = authority.answer(actor=by, ask=Ask(alternatives(needs.SEEING_USERS))).is_allowed
+        return {urn: may_look or urn == by.urn for urn in urns}
+
+    return bool(info.context.look_up(row.urn, "is shown", load))
 
 
 def _said(row: User | GroupProfile, aspect: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from policies import authority, queries
 from policies.errors import Invalid
 from policies.models import User, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.services import aspects, groups, people
+from policies.services import aspects, groups, needs, people
 from policies.services.aspect_shapes import GROUP, USER
 
 #: Most members that one call puts in or takes out.
@@ -26,7 +26,8 @@ mutation = MutationType()
 
 @query.field("listUsers")
 def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a page of people, by URN; whoever is signed in may list them, as over the API."""
+    """Return a page of people, by URN, to who may look at people, as over the API."""
+    authority.require(by=info.context.by, any_of=needs.SEEING_USERS)
     rows = queries.users(q=paging.words(input), kind=User.Kind.PERSON).prefetch_related(None).only("urn")
     return paging.part(rows, input, "users", lambda found: nodes.many([row.urn for row in found], info))
 

@@ -64,9 +64,21 @@ def clerk(person):
 # -- lists ------------------------------------------------------------------------------------------------------------
 
 
-def test_people_are_listed_by_everybody_and_services_are_not_among_them(person, jo):
+def test_who_may_not_look_at_people_is_told_their_names_alone(person, jo):
+    people.update(urn=JO, email="jo@example.com", title="Chief", by=authority.SYSTEM, door=DOOR)
+    nosy = person("nosy")
+    assert nosy.refused(LIST_USERS % "urn", input={})[0] == 403
+    ask = "query ($urn: String!) { corpUser(urn: $urn) { status properties { displayName email title } } }"
+    shown = {"status": None, "properties": {"displayName": "Jo", "email": None, "title": None}}
+    assert nosy.ask(ask, urn=JO)["corpUser"] == shown
+    clerk = person("clerk", "UPDATE_USERS", type="PLATFORM")
+    assert clerk.ask(ask, urn=JO)["corpUser"]["properties"]["email"] == "jo@example.com"
+    assert nosy.ask(ask, urn=nosy.urn)["corpUser"]["status"] == "ACTIVE"
+
+
+def test_people_are_listed_by_who_sees_them_and_services_are_not_among_them(person, jo):
     service_accounts.create(display_name="Bot", by=authority.SYSTEM, door=DOOR)
-    anybody = person("any")
+    anybody = person("any", "MANAGE_USER_CREDENTIALS", type="PLATFORM")
     found = anybody.ask(LIST_USERS % "urn type username status properties { displayName active }", input={})[
         "listUsers"
     ]

@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
+from policies.models.lookalikes import FoldedNameField
 
 USER_PREFIX = "urn:li:corpuser:"
 GROUP_PREFIX = "urn:li:corpGroup:"
@@ -72,6 +73,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         SERVICE = "SERVICE"
 
     username = BytewiseCharField(max_length=IDENTIFIER_LENGTH, unique=True)
+    folded_username = FoldedNameField(source="username")
     urn = UrnField(unique=True, editable=False)
     display_name = models.CharField(max_length=NAME_LENGTH, blank=True)
     email = models.CharField(max_length=320, blank=True)
@@ -118,6 +120,8 @@ class User(AbstractBaseUser, PermissionsMixin):
             models.Index(fields=["id"], condition=Q(is_removed=True), name="user_removed"),
             # Sources of people look users up by name, whatever its letters' size.
             models.Index(Lower("username"), name="user_folded"),
+            # No account is made whose name looks like that of another one.
+            models.Index(fields=["folded_username"], name="user_looks"),
         ]
 
     def __str__(self) -> str:

@@ -83,6 +83,7 @@ class Batch:
             if problems:
                 continue
             self._plan_row(one)
+        problems += self._alike_problems()
         for position, one in enumerate(self.changes):
             problems += self._role_problems(one, position)
         if problems:
@@ -106,6 +107,19 @@ class Batch:
         checks = Checks()
         people.check_username(checks, one.urn.removeprefix(USER_PREFIX), f"/{position}/urn", by=self.doing.by)
         return checks.problems
+
+    def _alike_problems(self) -> list[Problem]:
+        """Return a problem for each new user whose name looks like that of somebody who signs in.
+
+        Among others, directories have names that differ in letter case, and nobody takes one for the other.
+        """
+        new = {row.username: urn for urn, row in self.users.items() if self._is_new(urn)}
+        alike = people.find_alike(usernames=new)
+        places = {one.urn: position for position, one in reversed(list(enumerate(self.changes)))}
+        return [
+            Problem("username.alike", f"/{places[new[name]]}/urn", f"The name looks like that of the user {urn}.")
+            for name, urn in alike.items()
+        ]
 
     def _role_problems(self, one: AspectChange, position: int) -> list[Problem]:
         if one.name != documents.ROLES:

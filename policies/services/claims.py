@@ -13,8 +13,9 @@ from django.conf import settings
 
 from policies.errors import Forbidden
 from policies.models.fields import is_storable
-from policies.models.people import NAME_LENGTH, ROOT_USERNAME, SYSTEM_USERNAME
+from policies.models.people import NAME_LENGTH
 from policies.models.roles import ROLE_PREFIX
+from policies.services import people
 from policies.services.checks import EMAIL_LENGTH, Checks
 
 log = structlog.get_logger(__name__)
@@ -83,7 +84,7 @@ def _username(claims: Mapping[str, Any]) -> str:
     checks.identifier(username, f"/{claim}")
     if checks.problems:
         raise _refused(f"says a name that nobody can have here (claim {claim}): {checks.problems[0].detail}")
-    if username.casefold() in {ROOT_USERNAME, SYSTEM_USERNAME}:
+    if people.is_reserved(username):
         raise Forbidden((), f"Nobody can sign in as {username} this way.")
     return username
 

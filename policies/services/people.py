@@ -5,15 +5,18 @@ cannot be made at all. Removing a user ends its memberships, assignments, tokens
 and its tokens answer nothing meanwhile.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
+from django.db.models import Q
 from django.utils import timezone
 
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Conflict, Forbidden, NotFound
 from policies.models import ResetToken, User, Verb, documents
 from policies.models.fields import is_storable
+from policies.models.lookalikes import fold_name
 from policies.models.people import NAME_LENGTH, ROOT_USERNAME, SYSTEM_USERNAME, USER_PREFIX
 from policies.services import delegation, needs, wording
 from policies.services import groups as group_service
@@ -79,7 +82,8 @@ def add(
 ) -> User:
     """Store a new user as part of a change whose service has asked whether it may be made.
 
-    `row` is what a source said of it already, unsaved. Raises Conflict and Invalid as `create`.
+    `row` is what a source said of it already, unsaved. Raises Invalid as `create`, and Conflict when the name is taken
+    or looks like one that is.
     """
     by = doing.by
     checks = Checks()
@@ -106,6 +110,8 @@ def add(
     refuse_root_loss(user)
     if User.objects.filter(urn=user.urn).exists():
         raise Conflict(f"The user {user.urn} already exists.")
+    if alike := User.objects.filter(folded_username=fold_name(username)).order_by("urn").first():
+        raise Conflict(f"The name {username} looks like that of the user {alike.urn}. Choose another one.")
     if User.objects.filter(object_id=user.object_id).exists():
         raise Conflict(f"The object id {user.object_id} is taken.")
     user.save(force_insert=True)
@@ -244,10 +250,30 @@ def stamp(by: Actor) -> dict[str, Any]:
 
 
 def check_username(checks: Checks, username: Any, pointer: str, *, by: Actor) -> None:
-    """Check the name of a user that is to be made."""
+    """Check the name of a user that is to be made: it looks like none that is reserved."""
+    before = len(checks.problems)
     checks.identifier(username, pointer)
-    if username == SYSTEM_USERNAME or (username == ROOT_USERNAME and by.urn != SYSTEM_ACTOR):
-        checks.add("username.reserved", pointer, f"The name {username} is reserved.")
+    if len(checks.problems) == before and is_reserved(username) and (username, by.urn) != (ROOT_USERNAME, SYSTEM_ACTOR):
+        checks.add("username.reserved", pointer, f"The name {username} is reserved, or looks like one that is.")
+
+
+def is_reserved(username: str) -> bool:
+    """Whether a name looks like that of the root user or of the system actor."""
+    return fold_name(username) in {fold_name(ROOT_USERNAME), fold_name(SYSTEM_USERNAME)}
+
+
+def find_alike(*, usernames: Collection[str]) -> dict[str, str]:
+    """Return user name → URN of an account that can sign in and whose name looks the same; one query.
+
+    An account can sign in that has a password or is linked to an identity.
+    """
+    folded = {name: fold_name(name) for name in usernames}
+    if not folded:
+        return {}
+    may_sign_in = ~Q(password="") & ~Q(password__startswith=UNUSABLE_PASSWORD_PREFIX) | Q(socialaccount__isnull=False)
+    found = User.objects.filter(may_sign_in, folded_username__in=set(folded.values()))
+    alike = dict(found.order_by("-urn").values_list("folded_username", "urn"))
+    return {name: alike[key] for name, key in folded.items() if key in alike}
 
 
 def refuse_root_loss(user: User) -> None:

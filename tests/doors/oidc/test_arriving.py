@@ -157,7 +157,7 @@ def test_the_same_subject_of_another_issuer_is_somebody_else(provider, client):
     assert client.session["_auth_user_id"] == str(held().pk)
 
 
-@pytest.mark.parametrize("name", ["datahub", "__datahub_system", "DataHub"])
+@pytest.mark.parametrize("name", ["datahub", "__datahub_system", "DataHub", "d\u0430t\u0430hub"])
 def test_nobody_becomes_root_or_the_system(installed, client, configured, name):
     configured(links_accounts=True)
     installed.knows("0666", preferred_username=name)

@@ -1,0 +1,63 @@
+"""Names compared as people read them: without letter case, and without letters that only look like others.
+
+`lookalikes.txt` maps characters of other scripts to the letters and digits of ASCII that they look like (Unicode
+Technical Standard 39). Letters of ASCII are not mapped to each other: `a1` and `al` are two names.
+"""
+
+import hashlib
+import unicodedata
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from policies.models.fields import BytewiseCharField, is_storable
+
+#: Longest folded name that is stored as it is, in characters; of a longer one its digest is.
+MAX_FOLDED_LENGTH = 200
+
+if TYPE_CHECKING:
+    from django.db.models import Model
+
+
+def fold_name(text: str) -> str:
+    """Return a name as it looks: NFKC, look-alikes replaced, no letter case. Equal for names that look the same."""
+    table = _table()
+    # Replaced before and after: a capital letter may look like one of ASCII where its small letter does not.
+    plain = unicodedata.normalize("NFKC", text).translate(table).casefold().translate(table)
+    folded = unicodedata.normalize("NFKC", plain)
+    if len(folded) <= MAX_FOLDED_LENGTH:
+        return folded
+    return f"sha256:{hashlib.sha256(folded.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+@cache
+def _table() -> dict[int, str]:
+    table: dict[int, str] = {}
+    for line in Path(__file__).with_name("lookalikes.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            letter, *points = line.split()
+            table.update(dict.fromkeys((int(point, 16) for point in points), letter))
+    return table
+
+
+class FoldedNameField(BytewiseCharField):
+    """The folded form of another column of the row (`source`), written whenever a row is stored for the first time."""
+
+    def __init__(self, *args: Any, source: str = "", **kwargs: Any) -> None:
+        self.source = source
+        kwargs |= {"max_length": MAX_FOLDED_LENGTH, "editable": False, "default": ""}
+        super().__init__(*args, **kwargs)
+
+    def deconstruct(self) -> Any:
+        """Return the constructor's arguments: the source, and none of those that it sets itself."""
+        name, path, args, kwargs = super().deconstruct()
+        for given in ("max_length", "editable", "default"):
+            kwargs.pop(given, None)
+        return name, path, args, kwargs | {"source": self.source}
+
+    def pre_save(self, model_instance: "Model", add: bool) -> Any:  # noqa: ARG002, FBT001 - Django's signature
+        """Return the folded source; `bulk_create` asks here too, so that no service can forget it."""
+        text = getattr(model_instance, self.source)
+        folded = fold_name(text) if is_storable(text) else text
+        setattr(model_instance, self.attname, folded)
+        return folded

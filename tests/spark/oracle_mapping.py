@@ -1,6 +1,6 @@
 """A naive judge of role mappings: reads what is declared and what is granted as plain sets, and follows the prose.
 
-It shares no code with the product. It must never become clever. The prose is docs/grants-exports.md, "What is found".
+It shares no code with the product. It must never become clever. The prose is docs/grants-exports.md, "Findings".
 
 A world is plain data, with one export:
 

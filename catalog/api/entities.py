@@ -131,9 +131,9 @@ class OneEntity(Door):
         """Set the fields that are sent; `project` moves the entity."""
         return Response(whole([service.update(urn=urn, body=request.data, by=self.actor, door=DOOR)])[0])
 
-    @described("entities_delete", "Delete an entity", status=204, tag=TAG)
+    @described("entities_delete", "Delete an entity", status=204, statuses=(409,), tag=TAG)
     def delete(self, _request: Request, urn: str) -> Response:
-        """Delete the entity and every grant on it; children stay and lose their parent."""
+        """Delete the entity and every grant on it; children stay and lose their parent. The instance stays (409)."""
         service.delete(urn=urn, by=self.actor, door=DOOR)
         return Response(status=204)
 

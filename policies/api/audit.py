@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from drf_spectacular.utils import PolymorphicProxySerializer
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
@@ -121,19 +121,23 @@ class EventFilters(Paged):
         return found
 
 
-_PAGES = PolymorphicProxySerializer(
-    component_name="AuditPage",
-    serializers=[page_of(EventOut, "Event"), page_of(LoggedOut, "Decision")],
-    resource_type_field_name=None,
-    many=False,
+@extend_schema_field(
+    PolymorphicProxySerializer(
+        component_name="AuditEntry", serializers=[EventOut, LoggedOut], resource_type_field_name=None, many=True
+    )
 )
+class AuditEntries(serializers.ListField):
+    """Changes, or decisions."""
+
+
+_PAGE = page_of(EventOut, "Audit", results=AuditEntries())
 
 
 @needs("MANAGE_POLICIES")
 class Audit(Door):
     """The record of changes, and the decision log."""
 
-    @described("audit_list", "List changes or decisions", query=EventFilters, answer=_PAGES, tag="audit")
+    @described("audit_list", "List changes or decisions", query=EventFilters, answer=_PAGE, tag="audit")
     def get(self, _request: Request) -> Response:
         """Return a page of changes or decisions, newest first.
 

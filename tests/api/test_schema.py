@@ -1,9 +1,13 @@
 """The document that describes the API, and the page made of it."""
 
+import jsonschema_rs
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
-from policies.models import User
+from catalog.services import bootstrap
+from policies import authority, queries
+from policies.models import LoggedDecision, User
 
 
 def test_the_document_is_valid_and_without_warnings(tmp_path):
@@ -22,6 +26,39 @@ def test_everybody_may_read_it_and_every_operation_says_how_it_is_refused(client
             refusals = {status: one for status, one in operation["responses"].items() if status >= "400"}
             assert {"400", "401", "403", "404", "405", "406", "429", "503"} <= refusals.keys(), (method, path)
             assert all(list(one["content"]) == ["application/problem+json"] for one in refusals.values())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("part", ["policies", "people", "decisions"])
+def test_every_page_of_the_record_has_the_one_shape_that_is_described(manager, part):
+    kept = LoggedDecision.objects.create(
+        at=timezone.now(),
+        actor="urn:li:corpuser:manager",
+        is_allowed=False,
+        policy_version=1,
+        statements=[],
+        sub_resources=[],
+        milliseconds=0.5,
+    )
+    document = manager.get("/api/v1/openapi.json").json()
+    responses = document["paths"]["/api/v1/audit/"]["get"]["responses"]
+    schema = responses["200"]["content"]["application/json"]["schema"]
+    past_the_end = {"before": str(queries.Place.of(kept))} if part == "decisions" else {"page": 1_000}
+    for is_empty, filters in ((False, {}), (True, past_the_end)):
+        answer = manager.get("/api/v1/audit/", {"of": part, **filters})
+        assert (answer.status_code, not answer.json()["results"]) == (200, is_empty)
+        jsonschema_rs.validate({**schema, "components": document["components"]}, answer.json())
+
+
+@pytest.mark.django_db
+def test_the_refusal_to_delete_the_instance_is_described(manager, stored):
+    bootstrap.cdap_instance(by=authority.SYSTEM)
+    stored("entities", privileges=["DELETE_ENTITY"], actors={"users": ["urn:li:corpuser:manager"]})
+    deletion = "/api/v1/entities/{urn}/"
+    answer = manager.delete(deletion.format(urn="urn:li:instance:cdap"))
+    document = manager.get("/api/v1/openapi.json").json()
+    assert answer.status_code == 409
+    assert str(answer.status_code) in document["paths"][deletion]["delete"]["responses"]
 
 
 @pytest.mark.django_db

@@ -6,7 +6,7 @@ What one of them names is named here whoever asks; more is told of it as of ever
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ariadne import UnionType
+from ariadne import ObjectType, UnionType
 
 from catalog import queries, urns
 from catalog.doors.graphql import nodes
@@ -16,6 +16,8 @@ from catalog.doors.graphql.nodes import Node
 from policies.engine.model import SYSTEM_ACTOR
 
 owner_type = UnionType("OwnerType")
+actor_type = UnionType("ResolvedActor")
+deprecated = ObjectType("Deprecation")
 
 _OWNERS = ("corpuser", "corpGroup")
 
@@ -27,6 +29,7 @@ _SYSTEM_TYPES = "urn:li:ownershipType:__system__"
 
 
 @owner_type.type_resolver
+@actor_type.type_resolver
 def owner_kind(node: Node, *_: Any) -> str:
     """Return the type that an owner is answered as."""
     return str(nodes.told_as(node))
@@ -38,8 +41,14 @@ def tags(node: Node, info: Info) -> Mapping[str, Any] | None:
     document = None if found is None else found.document("globalTags")
     if document is None:
         return None
-    named = [entry["tag"] for entry in document.get("tags") or ()]
-    return {"tags": [{"tag": one, "associatedUrn": node.urn} for one in nodes.many(named, info)]}
+    entries = document.get("tags") or ()
+    found_tags = nodes.many([entry["tag"] for entry in entries], info)
+    return {
+        "tags": [
+            {"tag": tag, "context": _text(entry.get("context")), "associatedUrn": node.urn}
+            for entry, tag in zip(entries, found_tags, strict=True)
+        ]
+    }
 
 
 def terms(node: Node, info: Info) -> Mapping[str, Any] | None:
@@ -52,7 +61,12 @@ def terms(node: Node, info: Info) -> Mapping[str, Any] | None:
     found_terms = nodes.many([entry["urn"] for entry in entries], info)
     return {
         "terms": [
-            {"term": term, "actor": _user(entry.get("actor"), info), "associatedUrn": node.urn}
+            {
+                "term": term,
+                "actor": _user(entry.get("actor"), info),
+                "context": _text(entry.get("context")),
+                "associatedUrn": node.urn,
+            }
             for entry, term in zip(entries, found_terms, strict=True)
         ]
     }
@@ -88,6 +102,23 @@ def deprecation(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return whether the entity should still be used, and why not."""
     found = _said(node, info)
     return None if found is None else found.document("deprecation")
+
+
+@deprecated.field("actorEntity")
+@deprecated.field("replacement")
+def named_by_deprecation(document: Mapping[str, Any], info: Info) -> Node | None:
+    """Return who deprecated the entity, or what is to be used instead."""
+    return _entity(document.get("actor" if info.field_name == "actorEntity" else "replacement"), info)
+
+
+def browse_path(node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return the path on which pages let people browse to the entity, from the outermost."""
+    found = _said(node, info)
+    document = None if found is None else found.document("browsePathsV2")
+    if document is None:
+        return None
+    entries = [entry for entry in document.get("path") or () if isinstance(entry, dict) and _text(entry.get("id"))]
+    return {"path": [{"name": entry["id"], "entity": _entity(entry.get("urn"), info)} for entry in entries]}
 
 
 def status(node: Node, info: Info) -> Mapping[str, Any] | None:
@@ -198,9 +229,18 @@ def _link(entry: Mapping[str, Any], stored: Mapping[str, Any], node: Node, info:
         "label": label,
         "description": label,
         "author": author,
+        "actor": author,
         "created": created,
         "associatedUrn": node.urn,
     }
+
+
+def _entity(urn: object, info: Info) -> Node | None:
+    return nodes.one(urn, info) if isinstance(urn, str) and urns.problem(urn, "") is None else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _user(urn: object, info: Info) -> Node | None:
@@ -224,6 +264,7 @@ def _of_people(asked: Collection[str], here: Context) -> Mapping[str, Told]:
 
 
 _RESOLVERS: Mapping[str, Callable[[Node, Info], Any]] = {
+    "browsePathV2": browse_path,
     "container": container,
     "deprecation": deprecation,
     "domain": domain,
@@ -240,4 +281,4 @@ _RESOLVERS: Mapping[str, Callable[[Node, Info], Any]] = {
     "tags": tags,
 }
 
-BINDABLES = (owner_type, EntityFields(_RESOLVERS))
+BINDABLES = (owner_type, actor_type, deprecated, EntityFields(_RESOLVERS))

@@ -175,6 +175,9 @@ def properties(node: Node, info: Info) -> Mapping[str, Any] | None:
         "termSource": document.get("termSource") or _TERM_SOURCE,
         "numAssets": len(document.get("assets") or ()),
         "lastModified": modified(found, aspect),
+        "created": modified(found, aspect, "created"),
+        "access": nodes.enum_value(document.get("access"), "AccessLevel", info.schema),
+        "type": nodes.enum_value(document.get("type"), "ChartType", info.schema),
     }
 
 
@@ -191,10 +194,15 @@ def custom_properties(urn: str, document: Mapping[str, Any]) -> list[dict[str, A
     return [{"key": key, "value": None if value is None else str(value), "associatedUrn": urn} for key, value in pairs]
 
 
-def modified(found: Told, aspect: str) -> dict[str, Any]:
-    """Return when a document was changed last: as it says itself, else when it was stored here."""
+def modified(found: Told, aspect: str, which: str = "lastModified") -> dict[str, Any]:
+    """Return when a document was changed last, or created: as it says itself, else when it was stored here.
+
+    Charts and dashboards keep both times in one record, `lastModified`.
+    """
     document = found.document(aspect) or {}
-    stamp = document.get("lastModified")
+    record = document.get("lastModified")
+    stamps = record if isinstance(record, dict) and isinstance(record.get("lastModified"), dict) else document
+    stamp = stamps.get(which)
     if isinstance(stamp, dict) and isinstance(stamp.get("time"), int):
         return {"time": stamp["time"], "actor": stamp.get("actor")}
     one = found.said.get(aspect)

@@ -29,14 +29,16 @@ from policies.models.fields import is_storable
 TOKENS = 10_000
 #: Most fields inside one another; a full introspection has 14.
 DEPTH = 30
-#: Most fields and fragments of an operation, with every fragment written out where it is spread.
-PARTS = 10_000
+#: Most fields and fragments of an operation, with every fragment written out where it is spread. DataHub's page of
+#: policies has 23,802, since it asks of a resource whatever search results of any type show.
+PARTS = 30_000
 #: Most fields of an operation itself, under whatever aliases: each is a query or a write of its own.
 ROOT_FIELDS = 100
 #: How often an operation may ask for the schema; its answers are not among those that `Budget` counts.
 SCHEMAS = 5
-#: How often one answer may be asked for in the same place; every two of them are compared.
-REPEATED = 50
+#: How often one answer may be asked for in the same place: every two of them are compared, up to the number at which
+#: the validation stops by itself. The same page asks 234 times, once in each fragment on a type.
+REPEATED = 250
 #: Most values in lists and objects that stand in the text of a query; longer ones are sent as variables.
 LITERALS = 1_000
 #: Most errors of a document that are named; the last entry says that there are more.

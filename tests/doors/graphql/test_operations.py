@@ -116,7 +116,7 @@ VARIABLES: dict[str, Any] = {
     "listAccessTokens": {"input": {**PAGE, "filters": [{"field": "ownerUrn", "values": [ROOT]}]}},
     "listDataAccessRoles": {"input": {"type": "ROLE", "query": "*", **PAGE}},
     "listGroups": {"input": PAGE},
-    "listPolicies": {"input": PAGE},
+    "listPolicies": {"input": {"start": 0, "count": 100}},
     "listRoles": {"input": {**PAGE, "query": ""}},
     "listServiceAccounts": {"input": PAGE},
     "listUsers": {"input": {**PAGE, "query": None}},
@@ -216,6 +216,26 @@ VARIABLES: dict[str, Any] = {
     "updateUserStatus": {"urn": ADA, "status": "SUSPENDED"},
 }
 
+#: A policy whose resources are of every type that an answer tells of, and of some that it only names.
+SHOWN = "urn:li:dataHubPolicy:shown"
+CHART, DASHBOARD = "urn:li:chart:(looker,c)", "urn:li:dashboard:(looker,d)"
+FLOW = "urn:li:dataFlow:(airflow,f,PROD)"
+OF_PLATFORM = "(urn:li:dataPlatform:hive,m,PROD)"
+RESOURCES_SHOWN = [
+    *(DATASET, TAG, SALES, TERM, NODE, PRODUCT, ROLE, ADA, CREW, INSTANCE, CHART, DASHBOARD, FLOW, OWNERSHIP),
+    f"urn:li:dataJob:({FLOW},j)",
+    "urn:li:container:box",
+    f"urn:li:mlModel:{OF_PLATFORM}",
+    f"urn:li:mlModelGroup:{OF_PLATFORM}",
+    "urn:li:mlFeature:(m,f)",
+    "urn:li:mlFeatureTable:(urn:li:dataPlatform:hive,m)",
+    "urn:li:mlPrimaryKey:(m,k)",
+    "urn:li:dataPlatform:snowflake",
+    "urn:li:form:survey",
+    f"urn:li:schemaField:({DATASET},id)",
+    "urn:li:structuredProperty:tier",
+]
+
 INVITE = "mutation {createInviteToken(input: {}) {inviteToken}}"
 MAKE_TOKEN = "mutation m($input: CreateAccessTokenInput!) {createAccessToken(input: $input) {metadata {id}}}"
 
@@ -261,6 +281,47 @@ def test_nothing_is_both_served_and_refused():
 
 def test_the_page_says_what_is_served():
     assert operations.PAGE.read_text(encoding="utf-8") == operations.render_page()
+
+
+def test_the_page_of_policies_is_told_what_resources_are(world):
+    times = {"created": {"time": 1, "actor": ADA}, "lastModified": {"time": 2, "actor": ADA}}
+    described = [
+        (DATASET, "deprecation", {"deprecated": True, "note": "", "actor": ADA, "replacement": TAG}),
+        (DATASET, "browsePathsV2", {"path": [{"id": "lake"}, {"id": SALES, "urn": SALES}]}),
+        (CHART, "chartInfo", {"title": "C", "description": "", "lastModified": times, "type": "PIE", "access": "no"}),
+        (DASHBOARD, "dashboardInfo", {"title": "D", "description": "", "lastModified": times, "access": "PRIVATE"}),
+    ]
+    answer = calling(ROOT).write(*(proposal(*one) for one in described))
+    assert answer.status_code == 200, answer.content
+    criteria = [{"field": "URN", "values": RESOURCES_SHOWN, "condition": "EQUALS"}]
+    given = {**POLICY_INPUT, "resources": {"filter": {"criteria": criteria}}}
+    update = "mutation m($urn: String!, $input: PolicyUpdateInput!) {updatePolicy(urn: $urn, input: $input)}"
+    world.ask(update, urn=SHOWN, input=given)
+    client, page = next((client, one) for client, one in EVERY if "searchResultFields" in client["fragments"])
+
+    found = world.ask(operations.build_document(page, client["fragments"]), input={"start": 0, "count": 100})
+
+    policy = next(one for one in found["listPolicies"]["policies"] if one["urn"] == SHOWN)
+    values = policy["resources"]["filter"]["criteria"][0]["values"]
+    assert [one["value"] for one in values] == [one["entity"]["urn"] for one in values] == RESOURCES_SHOWN
+    of = {one["value"]: one["entity"] for one in values}
+    assert of[DATASET]["properties"]["name"] == "Orders"
+    assert of[DATASET]["deprecation"]["actorEntity"]["username"] == "ada"
+    assert of[DATASET]["deprecation"]["replacement"]["properties"]["name"] == "PII"
+    assert [(one["name"], one["entity"] and one["entity"]["urn"]) for one in of[DATASET]["browsePathV2"]["path"]] == [
+        ("lake", None),
+        (SALES, SALES),
+    ]
+    assert of[DATASET]["health"] is of[DATASET]["structuredProperties"] is of[DATASET]["upstream"] is None
+    told = of[CHART]["properties"]
+    assert (told["type"], told["access"], told["created"], told["lastModified"]) == (
+        *("PIE", None),
+        {"time": 1},
+        {"time": 2},
+    )
+    assert of[DASHBOARD]["properties"]["access"] == "PRIVATE"
+    assert of["urn:li:form:survey"]["type"] == "FORM"
+    assert policy["actors"]["resolvedUsers"][0]["username"] == "ada"
 
 
 class _Undone(Exception):

@@ -1,7 +1,10 @@
 """Aspects of the assets themselves: datasets and their columns, dashboards, charts, pipelines, products, queries."""
 
+from typing import Any
+
 from catalog.aspects.annotations import GlobalTags, GlossaryTerms
 from catalog.aspects.base import ASSET, LOGICAL_PARENT, SUBJECT, AnyUrn, Aspect, Facts, Name, Shape, values
+from catalog.aspects.lineage import upstreams_of
 from catalog.urns import Urn
 
 
@@ -52,9 +55,27 @@ class _Titled(Aspect):
 class DashboardInfo(_Titled):
     """What a dashboard shows."""
 
+    charts: Any = None
+    chartEdges: Any = None  # noqa: N815 - DataHub's key
+    datasets: Any = None
+    datasetEdges: Any = None  # noqa: N815 - DataHub's key
+    dashboards: Any = None
+
+    def facts(self, _urn: Urn, /) -> Facts:
+        """Return the title as the name, and what is shown as upstream."""
+        found = upstreams_of(self.charts, self.chartEdges, self.datasets, self.datasetEdges, self.dashboards)
+        return Facts(found, name=self.title)
+
 
 class ChartInfo(_Titled):
     """What a chart shows."""
+
+    inputs: Any = None
+    inputEdges: Any = None  # noqa: N815 - DataHub's key
+
+    def facts(self, _urn: Urn, /) -> Facts:
+        """Return the title as the name, and what is shown as upstream."""
+        return Facts(upstreams_of(self.inputs, self.inputEdges), name=self.title)
 
 
 class Column(Shape):

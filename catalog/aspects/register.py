@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 from catalog import errors
-from catalog.aspects import access, annotations, assets, structure
+from catalog.aspects import access, annotations, assets, lineage, structure
 from catalog.aspects.base import Aspect
 from policies.engine.errors import MAX_PROBLEMS, MORE_PROBLEMS, Problem, quote
 from policies.models.fields import is_storable
@@ -30,6 +30,7 @@ OWNED: Mapping[str, type[Aspect]] = MappingProxyType(
         "dashboardInfo": assets.DashboardInfo,
         "dataFlowInfo": assets.DataFlowInfo,
         "dataJobInfo": assets.DataJobInfo,
+        "dataJobInputOutput": lineage.DataJobInputOutput,
         "dataPlatformInfo": structure.DataPlatformInfo,
         "dataPlatformInstance": structure.DataPlatformInstance,
         "dataPlatformInstanceProperties": structure.DataPlatformInstanceProperties,
@@ -57,6 +58,7 @@ OWNED: Mapping[str, type[Aspect]] = MappingProxyType(
         "structuredProperties": annotations.StructuredProperties,
         "subTypes": annotations.SubTypes,
         "tagProperties": structure.TagProperties,
+        "upstreamLineage": lineage.UpstreamLineage,
     }
 )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog import errors
-from catalog.aspects.base import ACCESS_ROLE, BESIDE, SUBJECT
+from catalog.aspects.base import ACCESS_ROLE, BESIDE, DOWNSTREAM, SUBJECT, UPSTREAM
 from catalog.models import Report
 from policies.engine.errors import Problem
 from policies.errors import Invalid
@@ -19,8 +19,9 @@ from policies.services import json_text
 UNKNOWN, REQUIRED, WRONG = "parameter.unknown", "required", "parameter.wrong"
 
 
-#: Facets that no policy can test: external roles, what queries are about, and what nodes say beside what they are.
-UNTESTED = frozenset({ACCESS_ROLE, SUBJECT, *BESIDE.values()})
+#: Facets that no policy can test: external roles, what queries are about, lineage, and what nodes say beside what they
+#: are.
+UNTESTED = frozenset({ACCESS_ROLE, DOWNSTREAM, SUBJECT, UPSTREAM, *BESIDE.values()})
 
 
 class ColumnKind(StrEnum):

@@ -15,6 +15,7 @@ from catalog.doors.graphql import (
     corp,
     entities,
     granted,
+    lineage,
     nodes,
     people,
     people_links,
@@ -53,6 +54,7 @@ _ROOMS = (
     contents,
     searching,
     relating,
+    lineage,
 )
 
 

@@ -4,7 +4,7 @@ Each is a list by URN that a filter narrows; a field that a list has not is met 
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -44,6 +44,8 @@ class Search:
     criteria: tuple[Sequence[Any], ...]
     by: Actor
     with_removed: bool = False
+    #: Fields that only this search knows; every list has them.
+    own_fields: Mapping[str, Reading] = field(default_factory=dict)
 
     @property
     def fields(self) -> frozenset[str]:
@@ -68,7 +70,7 @@ def of(search: Search) -> list[tuple[Segment, Rows]]:
     no list has.
     """
     kinds = set(search.kinds) or {"", "corpuser", "corpGroup"}
-    known = frozenset(field for one in _SEGMENTS for field in one.fields)
+    known = frozenset(name for one in _SEGMENTS for name in one.fields) | search.own_fields.keys()
     strangers = sorted(search.fields - known)
     if strangers:
         detail = f"{strangers[0]!r} is none of {', '.join(sorted(known))}."
@@ -84,7 +86,7 @@ def _narrowed(segment: Segment, search: Search, known: Collection[str]) -> Rows:
     with_removed = search.with_removed or _REMOVED in search.fields
     missing: dict[str, Reading] = dict.fromkeys(known, _nothing)
     kind = _kinds(segment.kinds[0]) if segment.kinds else _types
-    fields = {**missing, "_entityType": kind, "typeNames": kind, **segment.fields}
+    fields = {**missing, "_entityType": kind, "typeNames": kind, **segment.fields, **search.own_fields}
     rows = segment.rows(replace(search, with_removed=with_removed))
     return rows.filter(*(filters.condition(one, fields) for one in search.criteria))
 

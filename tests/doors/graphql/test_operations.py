@@ -26,6 +26,8 @@ ROLE, TAG, SALES, TERM, NODE = (
     "urn:li:glossaryTerm:revenue",
     "urn:li:glossaryNode:finance",
 )
+REPLAYED = "urn:li:dataset:(urn:li:dataPlatform:hive,replayed,PROD)"
+JOB = "urn:li:dataJob:(urn:li:dataFlow:(airflow,nightly,PROD),load)"
 OTHER_TERM, OWNERSHIP = "urn:li:glossaryTerm:profit", "urn:li:ownershipType:auditor"
 PRODUCT, INSTANCE = "urn:li:dataProduct:orders", "urn:li:dataPlatformInstance:(urn:li:dataPlatform:iceberg,main)"
 OWNER = {"ownerUrn": ADA, "ownerEntityType": "CORP_USER", "ownershipTypeUrn": OWNERSHIP}
@@ -56,6 +58,9 @@ def world(installed):
         (DATASET, "ownership", owners),
         (DATASET, "domains", {"domains": [SALES]}),
         (DATASET, "access", {"roles": [{"urn": ROLE}]}),
+        (DATASET, "upstreamLineage", {"upstreams": [{"dataset": REPLAYED, "type": "TRANSFORMED"}]}),
+        (JOB, "dataJobInfo", {"name": "Load", "type": "COMMAND"}),
+        (JOB, "dataJobInputOutput", {"inputDatasets": [], "outputDatasets": [REPLAYED]}),
         (TAG, "tagProperties", {"name": "PII", "colorHex": "#ff0000"}),
         (TAG, "ownership", owners),
         (SALES, "domainProperties", {"name": "Sales"}),
@@ -67,7 +72,7 @@ def world(installed):
         (PRODUCT, "domains", {"domains": [SALES]}),
         (DATASET, "institutionalMemory", {"elements": [{"url": "https://w.example", "description": "Wiki"}]}),
         # The SDK writes the URN of what it takes a tag off into its document.
-        ("urn:li:dataset:(urn:li:dataPlatform:hive,replayed,PROD)", "datasetProperties", {"name": "Replayed"}),
+        (REPLAYED, "datasetProperties", {"name": "Replayed"}),
         (ROLE, "roleProperties", {"name": "Warehouse"}),
         (ROLE, "actors", {"users": [{"user": ADA}], "groups": [{"group": CREW}]}),
         (CREW, "ownership", owners),
@@ -125,6 +130,15 @@ VARIABLES: dict[str, Any] = {
     "removeUser": {"urn": ADA},
     "revokeAccessToken": lambda root: {
         "tokenId": root.ask(MAKE_TOKEN, input=TOKEN)["createAccessToken"]["metadata"]["id"]
+    },
+    "scrollAcrossLineage": {
+        "input": {
+            "urn": DATASET,
+            "direction": "UPSTREAM",
+            "count": 500,
+            "types": None,
+            "orFilters": [{"and": [{"field": "degree", "condition": "EQUAL", "values": ["1", "2", "3+"]}]}],
+        }
     },
     "scrollUrnsWithFilters": {
         "types": ["DATASET"],

@@ -84,7 +84,8 @@ def platform_privileges(_caller: Node, info: Info) -> dict[str, bool]:
     """Return the switches of the pages for the caller."""
     asks = [(info.context.by, Ask(alternatives([[privilege]]))) for privilege in _SWITCHES.values()]
     decisions = authority.answer_many(asks=asks)
-    return {name: one.is_allowed for name, one in zip(_SWITCHES, decisions, strict=True)}
+    switches = {name: one.is_allowed for name, one in zip(_SWITCHES, decisions, strict=True)}
+    return {**switches, "viewMetadataProposals": False}
 
 
 @query.field("appConfig")

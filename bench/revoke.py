@@ -1,5 +1,6 @@
 """How long taking access away takes while metadata is stored: to a server on PostgreSQL, over HTTP.
 
+Whoever takes access away waits for the version row at most, so how long a batch holds it is measured first.
 Beside the one who revokes, one client sends batches of 10,000 proposals one after the other and one loads files of as
 many with `load_catalog`, from beginning to end.
 """
@@ -41,18 +42,48 @@ DOCUMENT = {
     "actors": {"users": [USER]},
 }
 
+# Runs inside the site: the same view, without the network, from when it has the version row until it has committed.
+HOLD = """
+import json, time
+from django.db import connection
+from django.test import Client
+batches, token = json.load(open({path!r})), {token!r}
+client = Client(headers={{"authorization": f"Bearer {{token}}"}}, SERVER_NAME="localhost")
+taken, spent, commit = [], [], connection._commit
+def note_row(execute, sql, *more):
+    answer = execute(sql, *more)
+    if sql.startswith('UPDATE "policies_policyversion"'):
+        taken.append(time.perf_counter())
+    return answer
+def note_commit():
+    commit()
+    if taken:
+        spent.append((time.perf_counter() - taken.pop()) * 1000)
+connection._commit = note_commit
+with connection.execute_wrapper(note_row):
+    for batch in batches:
+        answer = client.post(
+            "/aspects?action=ingestProposalBatch", json.dumps({{"proposals": batch}}), content_type="application/json"
+        )
+        assert answer.status_code == 200, answer.content
+assert len(spent) == len(batches)
+print(json.dumps(spent))
+"""
+
 
 def run(*, is_quick: bool) -> list[Table]:
-    """Measure without and with the load."""
+    """Measure the row, and taking access away without and with the load."""
     table = Table("Milliseconds to take access away", ("what is taken", "number", "median", "p99", "longest"))
     size, turns = (1000, 10) if is_quick else (BATCH, 50)
     if servers.postgres_folder() is None:
         table.notes.append("There is no PostgreSQL on this machine.")
         return [table]
+    row = Table("Milliseconds a batch holds the version row", ("proposals", "number", "median", "p99", "longest"))
     with ExitStack() as stack:
         address = stack.enter_context(servers.postgres())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="authzsite-bench-")))
         site = stack.enter_context(running(folder, DATABASE_URL=address, workers=2))
+        row.rows += [_row(f"{some:,}", _hold(site, folder, some, turns // 5)) for some in (4, 200, size)]
         client = _Client(site)
         client.prepare()
         for kind, load in (("alone", _nothing), ("beside an ingest", partial(_load, site, folder, size))):
@@ -63,7 +94,18 @@ def run(*, is_quick: bool) -> list[Table]:
                 table.notes.append(
                     f"Meanwhile {stored[0]} batches and {stored[1]} files of {size} proposals were stored."
                 )
-    return [table]
+    return [row, table]
+
+
+def _hold(site: Installation, folder: Path, size: int, turns: int) -> list[float]:
+    """Return for how many milliseconds each of so many batches of this size held the version row."""
+    path = folder / "hold.json"
+    path.write_text(
+        json.dumps([batch_of(20 * BATCH, size, f"held {size} {n}") for n in range(turns)]), encoding="utf-8"
+    )
+    script = HOLD.format(path=str(path), token=site.token)
+    found: list[float] = json.loads(site.manage("shell", "-c", script).splitlines()[-1])
+    return found
 
 
 def _row(name: str, spent: list[float]) -> tuple[str, int, float, float, float]:

@@ -297,7 +297,8 @@ class PolicyEventAdmin(ReadOnly):
 class ChangeEventAdmin(ReadOnly):
     """What happened to people, groups, roles and tokens."""
 
-    list_display = ("name", "object_urn", "verb", "by", "at", "door", "change_seq")
+    list_display = ("name", "object_urn", "verb", "by", "at", "door", "change_set__change_seq")
+    list_select_related = ("change_set",)
     list_filter = ("verb", "door")
     search_fields = ("=object_urn", "=by")
     pretty = ("before", "after")

@@ -1,7 +1,7 @@
 """The tables of who may do what."""
 
 from policies.models.decision import LoggedDecision
-from policies.models.event import ChangeEvent, PolicyEvent, Verb
+from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent, Verb
 from policies.models.links import InviteToken, ResetToken
 from policies.models.people import GroupProfile, Membership, User
 from policies.models.policy import Policy, PolicyFacet
@@ -14,6 +14,7 @@ from policies.models.writes import Gate, open_write, retry_deadlock
 __all__ = [
     "AccessToken",
     "ChangeEvent",
+    "ChangeSet",
     "Gate",
     "GroupProfile",
     "InviteToken",

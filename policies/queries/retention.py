@@ -5,7 +5,7 @@ from datetime import datetime
 from django.contrib.sessions.models import Session
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
-from policies.models import ChangeEvent, Policy, PolicyEvent
+from policies.models import ChangeEvent, ChangeSet, Policy, PolicyEvent
 
 
 def delete_expired_sessions(*, now: datetime, batch: int) -> int:
@@ -14,8 +14,16 @@ def delete_expired_sessions(*, now: datetime, batch: int) -> int:
 
 
 def delete_changes(*, before: datetime, batch: int) -> int:
-    """Delete up to `batch` records of changes to people, tokens, grants and the catalog made before this time."""
-    return _delete(ChangeEvent.objects.filter(at__lt=before).order_by("id"), batch)
+    """Delete up to `batch` records of changes to people, tokens, grants and the catalog made before this time.
+
+    Returns how many were deleted. A change set goes with the last of its events.
+    """
+    old = ChangeEvent.objects.filter(at__lt=before).order_by("id").values_list("pk", "change_set_id")
+    rows = list(old[:batch])
+    deleted, _ = ChangeEvent.objects.filter(pk__in=[event for event, _ in rows]).delete()
+    events = ChangeEvent.objects.filter(change_set=OuterRef("pk"))
+    ChangeSet.objects.filter(~Q(Exists(events)), pk__in={change_set for _, change_set in rows}).delete()
+    return deleted
 
 
 def delete_policy_changes(*, before: datetime, batch: int) -> int:

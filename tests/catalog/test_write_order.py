@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,11 +10,12 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Entity
 from catalog.services import loading
 from policies import authority, queries
-from policies.models import ChangeEvent, Gate, PolicyVersion, open_write
+from policies.models import ChangeEvent, ChangeSet, Gate, PolicyVersion, open_write
 from policies.services import groups, people, policies, roles, tokens
 from tests.catalog.conftest import DOOR, said, tags, tell
 
@@ -83,10 +85,48 @@ def test_a_revoke_goes_through_while_an_ingest_is_open() -> None:
         assert not Entity.objects.filter(urn=DATASET).exists()
         assert queries.actor(urn=user.urn).roles == queries.actor(urn=user.urn).groups == frozenset()
     assert PolicyVersion.last_change() == number + 7
-    later = ChangeEvent.objects.filter(change_seq=number + 7).values_list("object_urn", flat=True)
+    later = ChangeEvent.objects.filter(change_set__change_seq=number + 7).values_list("object_urn", flat=True)
     assert len(later) == 21
     assert DATASET in later
-    assert not ChangeEvent.objects.filter(change_seq=0).exists()
+    assert not ChangeSet.objects.filter(change_seq=None).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_follows_the_version_row_is_the_same_for_a_write_of_any_size() -> None:
+    found = {}
+    for size in (1, 40, 1200):
+        with CaptureQueriesContext(connection) as captured:
+            tell(*[said(f"urn:li:tag:{size}-{number}", "status", {"removed": False}) for number in range(size)])
+        statements = [query["sql"] for query in captured.captured_queries]
+        row = next(n for n, sql in enumerate(statements) if sql.startswith('UPDATE "policies_policyversion"'))
+        found[size] = [re.sub(r"\d+", "N", sql) for sql in statements[row:]]
+        events = ChangeEvent.objects.filter(change_set__change_seq=PolicyVersion.last_change())
+        assert events.count() == size
+    assert found[1] == found[40] == found[1200]
+    # The row, the number read back, the number on the change set, and the commit.
+    assert [sql.split(" ")[0] for sql in found[1]] == ["UPDATE", "SELECT", "UPDATE", "COMMIT"]
+    assert '"policies_changeset"' in found[1][2]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_recorded_before_a_savepoint_was_taken_back_keeps_its_number() -> None:
+    """And so does what is recorded after one that took the change set with it."""
+    number = PolicyVersion.last_change()
+    for first in (True, False):
+        with open_write(Gate.CATALOG):
+            if first:
+                tell(said("urn:li:tag:before", "status", {"removed": False}))
+            with transaction.atomic():
+                tell(said(f"urn:li:tag:gone-{first}", "status", {"removed": False}))
+                transaction.set_rollback(True)
+            tell(said(f"urn:li:tag:after-{first}", "status", {"removed": False}))
+    events = ChangeEvent.objects.filter(change_set__change_seq__gt=number).order_by("id")
+    assert list(events.values_list("object_urn", "change_set__change_seq")) == [
+        ("urn:li:tag:before", number + 1),
+        ("urn:li:tag:after-True", number + 1),
+        ("urn:li:tag:after-False", number + 2),
+    ]
+    assert ChangeSet.objects.filter(events=None).count() == 0
 
 
 @on_postgresql

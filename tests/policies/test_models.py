@@ -9,6 +9,7 @@ from django.db import IntegrityError, connection, transaction
 from policies.models import (
     AccessToken,
     ChangeEvent,
+    ChangeSet,
     Gate,
     GroupProfile,
     Membership,
@@ -167,8 +168,9 @@ def test_the_version_is_moving_until_the_outermost_block_ends():
 
 
 def test_an_event_has_a_known_verb():
+    made = ChangeSet.objects.create()
     with pytest.raises(IntegrityError, match="change_event_verb_known"), transaction.atomic():
-        ChangeEvent.objects.create(object_urn="u", name="n", verb="ATE", by=BY, door="d", change_seq=1)
+        ChangeEvent.objects.create(object_urn="u", name="n", verb="ATE", by=BY, door="d", change_set=made)
 
 
 def test_a_token_ends_after_it_begins_and_keeps_a_digest():

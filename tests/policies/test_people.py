@@ -47,7 +47,7 @@ def test_a_user_is_made_with_groups_roles_and_a_password(system, user, group, ro
     event = ChangeEvent.objects.get(object_urn=made.urn, verb="CREATED")
     assert (event.by, event.door, event.before) == (SYSTEM_ACTOR, DOOR, None)
     assert event.after["display_name"] == "Ann"
-    assert event.change_seq == PolicyVersion.last_change()
+    assert event.change_set.change_seq == PolicyVersion.last_change()
     assert STRONG not in str(event.after)
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from policies import queries, tasks
 from policies.authority import SYSTEM
-from policies.models import ChangeEvent, PolicyEvent
+from policies.models import ChangeEvent, ChangeSet, PolicyEvent, PolicyVersion
 from policies.services import people, policies
 from policies.services.policies import Draft
 from tests.worlds import document
@@ -72,4 +72,5 @@ def test_changes_of_people_go_by_their_own_setting(settings: Any) -> None:
     people.create(username="new", by=SYSTEM, door="test")
     assert tasks.forget_changes() == 5
     assert [event.object_urn for event in ChangeEvent.objects.all()] == ["urn:li:corpuser:new"]
+    assert [one.change_seq for one in ChangeSet.objects.all()] == [PolicyVersion.last_change()]
     assert PolicyEvent.objects.filter(policy_urn__in=(GOING, STAYING)).count() == 5

@@ -99,7 +99,7 @@ def _filling(table: str) -> str:
     """Return the statement that adds so many rows to a table of records."""
     own = {
         "policies_policyevent": ("policy_urn, family, version, policy_version", "'', '', 1, 1"),
-        "policies_changeevent": ("object_urn, change_seq", "'', 1"),
+        "policies_changeevent": ("object_urn, change_set_id", "'', (SELECT min(id) FROM policies_changeset)"),
     }
     names, values = own[table]
     return (

@@ -39,7 +39,7 @@ MAX_ALTERNATIVES = 50
 MAX_BESIDE = 10_000
 MAX_MEMBERS = 50_000
 #: Most columns of one table.
-COLUMNS = 10_000
+COLUMNS = 1_000
 
 
 class ResourceIn(fields.Strict):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scim2_models import Group, PatchOp, Resource, ResourceType, ResponseParameters
+from scim2_models import Group, InvalidValueException, PatchOp, Resource, ResourceType, ResponseParameters
 from scim2_server.conditions import Conditions
 from scim2_server.handler import ScimHandler
 from scim2_server.requests import ScimRequest
@@ -13,6 +13,9 @@ from policies.doors.scim.protocol import SERVICE
 from policies.doors.scim.store import PeopleStore
 
 _WITHOUT_MEMBERS = ResponseParameters[Group].model_validate({"excludedAttributes": ["members"]})
+
+#: The library looks at all members of the group for each such operation.
+_ALONE = "An operation that chooses members otherwise than by one id is the only one of its patch."
 
 
 class Handler(ScimHandler):
@@ -34,6 +37,8 @@ class Handler(ScimHandler):
         """Store the result of a patch and return it."""
         found = members.split(patch_op) if resource_type.name == "Group" else None
         if found is None:
+            if resource_type.name == "Group" and len(patch_op.operations or ()) > 1:
+                raise InvalidValueException(detail=_ALONE)
             return super().patch_resource(resource_type, resource_id, patch_op, conditions)
         group = self.store.get(resource_type, resource_id, response_parameters=_WITHOUT_MEMBERS)
         delta, rest = found

@@ -20,7 +20,7 @@ from scim2_models import (
 )
 from scim2_server.storage import ScimStorage, SearchPage
 
-from policies.doors.scim import filters, members, reading, rows
+from policies.doors.scim import bodies, filters, members, reading, rows
 from policies.doors.scim.members import Delta
 from policies.doors.scim.shapes import PAGE
 from policies.engine.model import Actor
@@ -104,7 +104,11 @@ class PeopleStore(ScimStorage):
     ) -> Resource[Any]:
         """Store the new state of one; raises NotFoundException and what the services raise."""
         if _is_user(resource_type):
-            provisioning.update_user(user=self._user(resource.id), told=rows.told(resource), doing=self.doing)
+            user, told = self._user(resource.id), rows.told(resource)
+            for name, value in told.rest.items():
+                if isinstance(value, list):
+                    bodies.check_growth(name, before=len(user.delivered.get(name, ())), after=len(value))
+            provisioning.update_user(user=user, told=told, doing=self.doing)
             return self.get(resource_type, resource.id)
         self.change_group(resource, members.whole(resource.members))
         return self.get(resource_type, resource.id)

@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from policies import authority
+from policies.models import User
 from policies.services import people
 from tests.doors.scim.conftest import GROUP, PATCH, USER
 
@@ -244,11 +245,11 @@ MANY = {"value": "x"}
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("/Users", {"schemas": [USER], "userName": "x", "emails": [{}] * 101}),
-        ("/Users", {"schemas": [USER], "userName": "x", "phoneNumbers": [MANY] * 101}),
+        ("/Users", {"schemas": [USER], "userName": "x", "emails": [{}] * 21}),
+        ("/Users", {"schemas": [USER], "userName": "x", "phoneNumbers": [MANY] * 21}),
         ("/Users", {"schemas": [USER] * 101, "userName": "x"}),
         ("/Users", {"schemas": [USER], "userName": "x", "name": {"a": [1] * 101}}),
-        ("/Groups", {"schemas": [GROUP], "displayName": "x", "members": [MANY] * 20_001}),
+        ("/Groups", {"schemas": [GROUP], "displayName": "x", "members": [MANY] * 5_001}),
         ("/Groups", {"schemas": [GROUP], "displayName": "x", "a": [[], []] * 80_000}),
     ],
 )
@@ -260,14 +261,46 @@ def test_lists_that_are_too_long(connector, path, body):
 @pytest.mark.parametrize(
     "operations",
     [
-        [{"op": "add", "path": "title", "value": "x"}] * 1_001,
-        [{"op": "add", "path": "emails", "value": [MANY] * 101}],
-        [{"op": "add", "value": {"emails": [MANY] * 101}}],
+        [{"op": "add", "path": "title", "value": "x"}] * 41,
+        [{"op": "remove", "path": "members", "value": [MANY]}] * 101,
+        [{"op": "Remove", "path": "members", "value": [MANY] * 1_001}] * 2,
+        [
+            {"op": "add", "path": "members", "value": [MANY] * 2_501},
+            {"op": "add", "value": {"members": [MANY] * 2_500}},
+        ],
+        [{"op": "add", "path": "emails", "value": [MANY] * 21}],
+        [{"op": "add", "path": "emails", "value": [MANY] * 11}, {"op": "add", "value": {"phoneNumbers": [MANY] * 10}}],
     ],
 )
 def test_patches_that_are_too_long(connector, five, operations):
     body = {"schemas": [PATCH], "Operations": operations}
     assert connector.refused("PATCH", f"/Users/{five['ada']}", body) == (400, "invalidValue")
+
+
+def test_an_attribute_does_not_grow_beyond_what_one_request_may_bring(connector, five):
+    path = f"/Users/{five['ada']}"
+    add = [
+        {"op": "add", "path": "phoneNumbers", "value": [{"value": f"{part}{n}"} for n in range(15)]} for part in (1, 2)
+    ]
+    connector.patch(path, add[0])
+    assert connector.refused("PATCH", path, {"schemas": [PATCH], "Operations": [add[1]]}) == (400, "invalidValue")
+    assert len(connector.told("GET", path)["phoneNumbers"]) == 15
+
+
+def test_a_user_with_more_values_than_allowed_is_still_suspended(connector, five):
+    many = {"phoneNumbers": [{"value": str(number)} for number in range(30)]}
+    User.objects.filter(username="ada").update(delivered=many)
+    found = connector.patch(f"/Users/{five['ada']}", {"op": "replace", "path": "active", "value": False})
+    assert (found["active"], len(found["phoneNumbers"])) == (False, 30)
+
+
+def test_members_that_are_chosen_by_a_condition_are_chosen_by_one_operation(connector, five):
+    group = f"/Groups/{connector.make_group('Crew', five['ada'], five['bo'])}"
+    either = {"op": "remove", "path": f'members[value eq "{five["ada"]}" or value eq "{five["bo"]}"]'}
+    again = {"schemas": [PATCH], "Operations": [either, either]}
+    assert connector.refused("PATCH", group, again) == (400, "invalidValue")
+    connector.patch(group, either, status=204)
+    assert connector.told("GET", group).get("members", []) == []
 
 
 def test_a_slash_at_the_end_and_plain_json_are_taken(connector):

@@ -245,7 +245,7 @@ def _native(urn: str) -> GroupProfile:
 
 
 def _comes_from_source(group: GroupProfile) -> str:
-    return f"The members of {group.name} come from its source and are not changed here."
+    return f"The members of {group.name} come from its identity source and are not changed here."
 
 
 def _users(urns: Sequence[str], pointer: str) -> list[User]:

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET
 
 from policies import authority, queries
 from policies.authority import Asked
-from policies.engine.errors import Problem
+from policies.engine.errors import MAX_PROBLEMS, Problem
 from policies.engine.requirements import alternatives
 from policies.errors import NotFound
 from policies.guard import actor_of, signed_in
@@ -105,7 +105,9 @@ class Picker:
         details = list(dict.fromkeys(problem.detail for problem in problems))
         self.errors += details[:_NAMED]
         if len(details) > _NAMED:
-            self.errors.append(f"And {len(details) - _NAMED:,} more like these.")
+            # Whoever looks for problems stops after so many.
+            least = "at least " if len(details) >= MAX_PROBLEMS else ""
+            self.errors.append(f"And {least}{len(details) - _NAMED:,} more like these.")
 
     def drawn(self) -> dict[str, Any]:
         """Return what components/picker.html draws."""

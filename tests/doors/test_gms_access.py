@@ -200,7 +200,7 @@ def test_references_name_only_what_may_be_viewed(root, person, settings):
     settings.VIEW_AUTHORIZATION_ENABLED = True
     jo = person("jo", "VIEW_ENTITY_PAGE", resources={"type": "role", "allResources": True})
     body = {"urn": ROLE, "dryRun": True}
-    assert jo.post("/entities?action=deleteReferences", body).json()["value"] == {"total": 1, "relatedAspects": []}
+    assert jo.post("/entities?action=deleteReferences", body).json()["value"] == {"total": 0, "relatedAspects": []}
     assert len(root.post("/entities?action=deleteReferences", body).json()["value"]["relatedAspects"]) == 1
     assert person("stranger").post("/entities?action=deleteReferences", body).status_code == 403
 

@@ -132,7 +132,7 @@ def test_everything_works_without_scripts(site, opened):
     page.get_by_text("Paste URNs").click()
     page.get_by_label("Groups: URNs, one a line").fill("urn:li:corpGroup:hr")
     page.get_by_role("button", name="Add").click()
-    expect(page.get_by_text("come from its source")).to_be_visible()
+    expect(page.get_by_text("come from its identity source")).to_be_visible()
     assert page.get_by_label("Groups: URNs, one a line").input_value() == "urn:li:corpGroup:hr"
     page.goto(f"{site}{ROLES}/new")
     page.get_by_label("Name").fill("Auditor")

@@ -228,7 +228,7 @@ def test_the_second_is_told_and_may_take_over(browse, crew, state):
     theirs.press("save", name="By Ada")
     mine.press("save", s0_branch="dev")
     assert mine.response.status_code == 412
-    assert "Somebody else saved version 2 meanwhile" in mine.text
+    assert "Somebody else saved version 2 in the meantime" in mine.text
     assert [row["label"] for row in mine.response.context["conflict"]["they"]] == ["Name"]
     assert boxed(mine)["statements"][0]["branch"] == "dev"
     mine.press("takeover")

@@ -281,14 +281,14 @@ def test_the_second_is_told_and_may_take_over(browse, world, write):
     assert mine.response.status_code == 412
     assert queries.policy(urn=policy.urn).version == 2
     text = mine.text
-    assert "Somebody else saved version 2 meanwhile" in text
+    assert "Somebody else saved version 2 in the meantime" in text
     assert "Ada Admin" in text
     conflict = mine.response.context["conflict"]
     assert [row["label"] for row in conflict["they"]] == ["Name"]
     assert [row["label"] for row in conflict["you"]] == ["Description"]
     assert "save" not in mine.form.buttons
     mine.press("2")
-    assert "Somebody else saved version 2 meanwhile" in mine.text
+    assert "Somebody else saved version 2 in the meantime" in mine.text
     mine.press("takeover")
     assert mine.response.status_code == 302
     after = queries.policy(urn=policy.urn)

@@ -194,7 +194,7 @@ def test_a_search_finds_only_what_may_be_viewed(root, person, settings, django_a
     assert root.search(**asked) == [hidden, DATASET]
 
 
-def test_references_name_only_what_may_be_viewed(root, person, settings):
+def test_references_name_and_count_only_what_may_be_viewed(root, person, settings):
     root.write(proposal(DATASET, "access", {"roles": [{"urn": ROLE}]}))
     close_the_reading_policies(root)
     settings.VIEW_AUTHORIZATION_ENABLED = True

@@ -98,10 +98,13 @@ def test_a_fact_that_is_hidden_is_not_named_in_a_sentence(client, shelves, write
     assert "Sales" in shelves("root").get("/why", asked).context["answer"]["reasons"][0]["reason"].because
 
 
-def test_what_somebody_reaches_is_listed_and_counted_as_one_may_view_it(client, shelves):
+def test_what_somebody_reaches_is_complete_for_who_may_ask_about_others(client, shelves):
+    """The answer is about the actor then, and says so; pages that its reader may not view are not linked."""
     asked = {"actor": "datahub", "privilege": "EDIT_ENTITY_TAGS", "type": "dataset"}
     seen = client.get("/why/what", asked)
-    assert ([row["named"].urn for row in seen.context["rows"]], seen.context["answer"]["count"]) == ([ORDERS], "1")
+    assert {row["named"].urn: bool(row["url"]) for row in seen.context["rows"]} == {ORDERS: True, SALARIES: False}
+    assert seen.context["answer"]["count"] == "2"
+    assert "You may ask about others, so the list is complete" in text(seen)
     assert shelves("root").get("/why/what", asked).context["answer"]["count"] == "2"
 
 
@@ -154,7 +157,7 @@ def test_the_impact_counts_and_samples_what_may_be_viewed(client, shelves):
     assert (page.context["impact_entities"]["now"], page.context["impact_entities"]["then"]) == ("1", "1")
     assert shelves("root").get(f"{BASE}/edit/{HIDDEN}").context["impact_entities"]["now"] == "2"
     losing = text(client.get(f"{BASE}/delete/{HIDDEN}"))
-    assert "1 entity are no longer covered by it: orders" in losing
+    assert "1 entity is no longer covered: orders" in losing
     assert "salaries" not in losing
 
 

@@ -40,7 +40,7 @@ def test_a_fresh_installation_is_fine(browse, world):
     assert [check.name for check in checklist.run() if not check.is_fine] == []
     page = browse("root").get("/settings/status")
     assert page.context["facts"][0]["value"] == PolicyVersion.current()
-    assert "Look at this" not in words(page)
+    assert "Check this" not in words(page)
     assert 'hx-get="/settings/status/workers"' in page.content.decode()
 
 

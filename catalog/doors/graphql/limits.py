@@ -21,6 +21,7 @@ from graphql import (
     SelectionSetNode,
     StringValueNode,
 )
+from graphql.validation.rules import overlapping_fields_can_be_merged
 
 from policies.errors import Invalid
 from policies.models.fields import is_storable
@@ -39,6 +40,10 @@ SCHEMAS = 5
 #: How often one answer may be asked for in the same place: every two of them are compared, up to the number at which
 #: the validation stops by itself. The same page asks 234 times, once in each fragment on a type.
 REPEATED = 250
+#: How much comparing the fields of one document with each other may cost, in graphql-core's unit. Its own bound of
+#: 500,000 takes more than a second; DataHub's page of policies needs less than 20,000.
+COMPARISONS = 100_000
+overlapping_fields_can_be_merged.MAX_COMPLEXITY_BUDGET = COMPARISONS
 #: Most values in lists and objects that stand in the text of a query; longer ones are sent as variables.
 LITERALS = 1_000
 #: Most errors of a document that are named; the last entry says that there are more.

@@ -168,6 +168,7 @@ BOMBS = {
     "fragments that nobody uses": ME + DOUBLING + END,
     "a fragment of itself": "{me{corpUser{...a}}} fragment a on CorpUser {...b} fragment b on CorpUser {...a}",
     "repeated": "{me{corpUser{" + "urn " * 3000 + "}}}",
+    "overlapping": "{" + "".join(f"a{n}: me{{corpUser{{{'urn ' * 249}}}}}" for n in range(4)) + "}",
     "aliases": "{" + "".join(f"a{n}: me{{corpUser{{urn}}}}" for n in range(101)) + "}",
     "schemas": "{" + "".join(f"a{n}: __schema{{types{{name}}}}" for n in range(6)) + "}",
     "long": "{me{corpUser{urn}}}" + " " * 200_000,

@@ -178,7 +178,7 @@ def test_a_link_to_root_that_got_into_the_table_opens_nothing(installed, client)
 def test_services_do_not_sign_in(provider, client):
     service = service_accounts.create(display_name="Loader", by=authority.SYSTEM, door=DOOR)
     provider.knows("0003", preferred_username=service.username)
-    assert "services do not sign in" in reason(sign_in(client, "0003"))
+    assert "service accounts do not sign in" in reason(sign_in(client, "0003"))
     assert not is_in(client)
 
 

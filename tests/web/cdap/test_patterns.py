@@ -104,16 +104,16 @@ def test_giving_needs_admin_through_a_pattern_as_wide_cd_18(shop):
     [
         ({"kind": "colour"}, "There is no such kind here."),
         ({"kind": "namespace"}, "There is no such kind here."),
-        ({"start": "a b"}, "This is no beginning of such a name"),
-        ({"start": "a.b"}, "This is no beginning of such a name"),
-        ({"start": "a*"}, "This is no beginning of such a name"),
+        ({"start": "a b"}, "This cannot be the beginning of such a name"),
+        ({"start": "a.b"}, "This cannot be the beginning of such a name"),
+        ({"start": "a*"}, "This cannot be the beginning of such a name"),
         ({"start": "a\x00"}, "Null characters are not allowed."),
         ({"start": "x" * 201}, "at most 200 characters"),
         ({"principals": []}, "Choose who gets it."),
         ({"privileges": []}, "Choose at least one."),
         ({"privileges": ["RULE"]}, "is not one of the available choices"),
         ({"principals": ["urn:li:corpuser:none"]}, "There is no urn:li:corpuser:none."),
-        ({"start": HOSTILE[:100]}, "This is no beginning of such a name"),
+        ({"start": HOSTILE[:100]}, "This cannot be the beginning of such a name"),
     ],
 )
 def test_what_is_wrong_stands_beside_its_field(shop, more, sentence):

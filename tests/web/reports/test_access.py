@@ -122,8 +122,8 @@ def test_nobody_and_nothing_are_said(boss):
         {"ask": "what", "urn": ANN},
         {"ask": "who", "urn": "urn:li:dataset:none"},
     ):
-        assert "Nobody and nothing" in answered(boss, run, **asked).content.decode()
-    assert "The run kept what it was made from" in answered(boss, run).content.decode()
+        assert "No results" in answered(boss, run, **asked).content.decode()
+    assert "The run keeps a snapshot of the data" in answered(boss, run).content.decode()
 
 
 def test_a_run_whose_files_are_gone_says_so(boss):

@@ -96,7 +96,7 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
         except (Conflict, Forbidden, Invalid, Stale) as refusal:
             messages.error(request, refusal_of(refusal))
         else:
-            sentence = f"Version {number} of {written.policy.name} is in force again."
+            sentence = f"Version {number} of {written.policy.name} was restored."
             messages.success(request, f"{sentence} Decisions follow it from now on.")
         return redirect("policy", urn)
     changes = presenters.changes(event.family, policy_rows.snapshot_of(policy), event.after)

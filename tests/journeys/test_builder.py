@@ -90,7 +90,7 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     root.get_by_role("link", name="Restore this version").click()
     expect(root.get_by_role("dialog")).to_contain_text("“State” changes from “INACTIVE” to “ACTIVE”.")
     root.get_by_role("dialog").get_by_role("button", name="Restore this version").click()
-    expect(root.locator("#toasts")).to_contain_text("Version 1 of Jane keeps the policies is in force again.")
+    expect(root.locator("#toasts")).to_contain_text("Version 1 of Jane keeps the policies was restored.")
     jane.reload()
     expect(jane.get_by_role("table", name="Policies")).to_be_visible()
 
@@ -128,7 +128,7 @@ def test_the_second_editor_is_told_and_leaving_with_changes_asks(site, opened):
     assert asked == ["beforeunload"]
     save(root)
     told = root.get_by_role("alert")
-    expect(told).to_contain_text("Somebody else saved version 2 meanwhile")
+    expect(told).to_contain_text("Somebody else saved version 2 in the meantime")
     expect(told).to_contain_text("Theirs")
     assert barriers(root) == []
     root.get_by_role("button", name="Save my version over version 2").click()

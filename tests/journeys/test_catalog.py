@@ -123,7 +123,7 @@ def test_deleting_an_external_role_asks_first(site, opened):
     page.goto(f"{site}/external-roles/{quote(READER, safe='')}")
     page.get_by_role("link", name="Delete").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("taken off the Access tab of 2 entities")
+    expect(dialog).to_contain_text("removed from the Access tab of 2 entities")
     dialog.get_by_role("button", name="Delete external role").click()
     expect(page.get_by_text("Shop reader was deleted.")).to_be_visible()
     expect(page.get_by_role("table", name="External roles").get_by_role("row")).to_have_count(2)

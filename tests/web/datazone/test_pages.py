@@ -28,8 +28,8 @@ def test_statements_are_sentences_with_names(browse, crew, orders, state):
     found = browse("root").get(f"{BASE}/{policy.urn}").context["statements"]
     assert [one["sentence"] for one in found] == [
         "May read and write on the dataset Orders, on the branch dev.",
-        f"May not do everything on everything in the project {OTHER}, and on making it there.",
-        "May create on making a new notebook.",
+        f"May not do everything on everything in the project {OTHER}, and on creating in it.",
+        "May create on creating a new notebook.",
     ]
 
 

@@ -115,7 +115,9 @@ def test_the_answer_of_the_api_is_put_into_force(spark: SparkSession, people_tab
     decision = client.post("/api/v1/authorize", asked | {"privilege": "dataset:read"}, format="json").json()
     people_table.createOrReplaceTempView("people")
     render = asked | {"table": "people", "columns": people_table.columns, "dialect": "spark"}
-    query = client.post("/api/v1/render", render, format="json").json()["sql"]
+    rendered = client.post("/api/v1/render", render, format="json")
+    assert rendered.status_code == 200, rendered.content
+    query = rendered.json()["sql"]
     expected = [
         {"id": 1, "name": "Ada", "region": None},
         {"id": 2, "name": None, "region": "APAC"},

@@ -234,7 +234,9 @@ def test_put_get_and_delete_of_the_command_line(cli, tmp_path):
     document = tmp_path / "role.json"
     document.write_text(json.dumps({"name": "From the CLI", "type": "READ"}))
     cli("put", "--urn", urn, "-a", "roleProperties", "-d", str(document))
-    cli("put", "--urn", urn, "-a", "actors", "-d", str(document), "--run-id", "a-run")
+    actors = tmp_path / "actors.json"
+    actors.write_text(json.dumps({"users": [], "groups": []}))
+    cli("put", "--urn", urn, "-a", "actors", "-d", str(actors), "--run-id", "a-run")
     shown = cli("get", "--urn", urn, "-a", "roleProperties")
     assert "From the CLI" in shown
     detailed = json.loads(cli("get", "--urn", urn, "--details"))

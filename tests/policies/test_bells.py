@@ -41,8 +41,8 @@ def test_a_committed_write_rings_and_one_that_is_taken_back_does_not(carrier: No
         # Both may come at once.
         while len(heard) < 2 and (more := bell.wait(LONG)):
             heard += more
-        # What the one write that was committed touched, and that it is about policies.
-        assert [bool(message) for message in heard] == [True, False]
+        # That the one write that was committed is about policies, and what it touched; either may come first.
+        assert sorted(bool(message) for message in heard) == [False, True]
         assert not bell.wait(0.0)
 
 

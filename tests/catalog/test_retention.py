@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from catalog import tasks
+from catalog import queries, tasks
 from catalog.models import Aspect, Entity
 
 pytestmark = pytest.mark.django_db
@@ -58,3 +58,9 @@ def test_versions_beyond_those_that_are_kept_are_deleted(
     assert tasks.forget_aspect_versions() == deleted
     assert (list_versions("globalTags"), list_versions("ownership"), list_versions("status")) == (tags, owners, status)
     assert tasks.forget_aspect_versions() == 0
+
+
+def test_the_order_of_batches_does_not_matter() -> None:
+    write_versions("globalTags", 6)
+    Aspect.objects.get(name="globalTags", version=2).delete()
+    assert (queries.delete_old_versions(kept=1, batch=9), list_versions("globalTags")) == (3, [0, 5])

@@ -14,6 +14,24 @@ from pathlib import Path
 
 PATIENCE_SECONDS = 30
 INITDB = ("--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync")
+#: A folder in memory, and how much has to be free there for a cluster of the tests: the suite fills a tenth of it.
+MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108  # the cluster's folder in it has a random name and belongs to one user
+MIN_FREE_BYTES = 2 * 1024**3
+#: The operating system outlives the server, so what was handed over to it needs not lie on the disk.
+POSTGRES_SETTINGS = ("listen_addresses=127.0.0.1", "max_connections=200", "fsync=off", "full_page_writes=off")
+#: A cluster of the tests keeps no replica and needs no checkpoint; most transactions of tests are rolled back, so what
+#: they leave behind is vacuumed soon and without a pause; compiling a query costs more than any query of a test.
+TEST_SETTINGS = (
+    "wal_level=minimal",
+    "max_wal_senders=0",
+    "min_wal_size=32MB",
+    "max_wal_size=512MB",
+    "checkpoint_timeout=1h",
+    "shared_buffers=256MB",
+    "autovacuum_naptime=15s",
+    "autovacuum_vacuum_cost_delay=0",
+    "jit=off",
+)
 
 
 def postgres_folder() -> Path | None:
@@ -29,6 +47,18 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def memory_folder() -> Path:
+    """Return where clusters of the tests lie: in memory where there is room, else in the folder for temporary files.
+
+    Emptying the tables between tests creates and unlinks hundreds of files, which a slow disk makes the larger part of
+    a run.
+    """
+    has_room = MEMORY_FOLDER.is_dir() and os.access(MEMORY_FOLDER, os.W_OK)
+    if has_room and shutil.disk_usage(MEMORY_FOLDER).free >= MIN_FREE_BYTES:
+        return MEMORY_FOLDER
+    return Path(tempfile.gettempdir())
 
 
 def wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -117,22 +147,24 @@ def running(server: Server, *, stop: signal.Signals) -> Iterator[Server]:
 
 
 @contextmanager
-def postgres() -> Iterator[str]:
+def postgres(*, is_for_tests: bool = True) -> Iterator[str]:
     """A PostgreSQL cluster of its own; gives the address of its database."""
-    with postgres_server() as server:
+    with postgres_server(is_for_tests=is_for_tests) as server:
         yield server.address
 
 
 @contextmanager
-def postgres_server(*, is_lasting: bool = False) -> Iterator[Server]:
+def postgres_server(*, is_lasting: bool = False, is_for_tests: bool = True) -> Iterator[Server]:
     """A PostgreSQL cluster of its own; root runs it as the user postgres.
 
-    With `is_lasting` what was committed is there again after the server was killed.
+    With `is_lasting` what was committed is there again after the server was killed. What is measured is measured
+    without `is_for_tests`: on the disk, with a server's usual settings.
     """
     programs = postgres_folder()
     assert programs
     user = "postgres" if os.geteuid() == 0 else None
-    with tempfile.TemporaryDirectory(prefix="authzsite-postgres-") as name:
+    parent = memory_folder() if is_for_tests else None
+    with tempfile.TemporaryDirectory(prefix="authzsite-postgres-", dir=parent) as name:
         folder = Path(name)
         if user:
             os.chown(folder, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
@@ -147,10 +179,9 @@ def postgres_server(*, is_lasting: bool = False) -> Iterator[Server]:
             extra_groups=[] if user else None,
         )
         port = free_port()
-        # The operating system outlives the server, so what was handed over to it needs not lie on the disk.
-        settings = ["fsync=off", "full_page_writes=off", "listen_addresses=127.0.0.1"]
+        settings = [*POSTGRES_SETTINGS, f"unix_socket_directories={folder}"]
+        settings += TEST_SETTINGS if is_for_tests else ()
         settings += [] if is_lasting else ["synchronous_commit=off"]
-        settings += [f"unix_socket_directories={folder}", "max_connections=200"]
         command = [str(programs / "postgres"), "-D", str(data), "-p", str(port)]
         command += [part for setting in settings for part in ("-c", setting)]
         # An interrupt is PostgreSQL's fast shutdown: it does not wait for clients that forgot to leave.

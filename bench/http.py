@@ -100,7 +100,10 @@ def run(*, is_quick: bool) -> list[Table]:
 @contextmanager
 def site() -> Iterator[Site]:
     """An empty installation on a PostgreSQL of its own."""
-    with servers.postgres() as database, tempfile.TemporaryDirectory(prefix="authzsite-bench-") as folder:
+    with (
+        servers.postgres(is_for_tests=False) as database,
+        tempfile.TemporaryDirectory(prefix="authzsite-bench-") as folder,
+    ):
         environment = {name: value for name, value in os.environ.items() if name != "REDIS_URL"} | {
             "DATABASE_URL": database,
             "VAR_DIR": folder,

@@ -55,7 +55,7 @@ def run(*, is_quick: bool) -> list[Table]:
     with ExitStack() as stack:
         databases = {"SQLite": ""}
         if servers.postgres_folder() is not None:
-            databases["PostgreSQL"] = stack.enter_context(servers.postgres())
+            databases["PostgreSQL"] = stack.enter_context(servers.postgres(is_for_tests=False))
         else:
             table.notes.append("There is no PostgreSQL on this machine.")
         for name, address in databases.items():

@@ -30,7 +30,7 @@ def run(*, is_quick: bool) -> list[Table]:
     if servers.postgres_folder() is None:
         tables[0].notes.append("There is no PostgreSQL on this machine, so the large company was not measured.")
         return tables
-    with servers.postgres() as address:
+    with servers.postgres(is_for_tests=False) as address:
         world = ",".join(str(number) for number in (SMALL if is_quick else LARGE))
         tables.append(_table("a large company on PostgreSQL", address, world, LARGE_LIMIT))
     return tables

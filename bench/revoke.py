@@ -80,7 +80,7 @@ def run(*, is_quick: bool) -> list[Table]:
         return [table]
     row = Table("Milliseconds a batch holds the version row", ("proposals", "number", "median", "p99", "longest"))
     with ExitStack() as stack:
-        address = stack.enter_context(servers.postgres())
+        address = stack.enter_context(servers.postgres(is_for_tests=False))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="authzsite-bench-")))
         site = stack.enter_context(running(folder, DATABASE_URL=address, workers=2))
         row.rows += [_row(f"{some:,}", _hold(site, folder, some, turns // 5)) for some in (4, 200, size)]

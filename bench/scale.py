@@ -27,7 +27,7 @@ def run(*, is_quick: bool) -> list[Table]:
     if servers.postgres_folder() is None:
         return [Table("At scale", ("",), notes=["There is no PostgreSQL on this machine."])]
     size = SMALL if is_quick else LARGE
-    with servers.postgres() as address:
+    with servers.postgres(is_for_tests=False) as address:
         found = _measured(address, size)
     title = f"{found['entities']:,} entities, {found['facets']:,} facets, {size[1]:,} people, {size[0]:,} policies"
     table = Table(f"PostgreSQL with {title}", ("what", "figure", "unit"), [tuple(row) for row in found["rows"]])

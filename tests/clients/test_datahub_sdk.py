@@ -289,3 +289,56 @@ def test_users_and_groups_of_the_command_line(cli, tmp_path):
     assert (
         json.loads(cli("get", "--urn", "urn:li:corpGroup:crew@example.com"))["corpGroupInfo"]["displayName"] == "Crew"
     )
+
+
+PRODUCT_FILE = {
+    "domain": "urn:li:domain:from-the-cli",
+    "display_name": "Pets",
+    "description": "Dogs",
+    "tags": ["urn:li:tag:pii"],
+    "terms": ["urn:li:glossaryTerm:Classification.Personal"],
+    "owners": [{"id": "urn:li:corpuser:jo", "type": "BUSINESS_OWNER"}],
+    "properties": {"level": "gold"},
+    "external_url": "https://pets.example",
+}
+
+
+def test_data_products_of_the_command_line(cli, datahub, tmp_path):
+    name = f"pets-{datahub.version}"
+    product, tables = (
+        f"urn:li:dataProduct:{name}",
+        [f"urn:li:dataset:(urn:li:dataPlatform:hive,{name}.{part},PROD)" for part in ("dogs", "cats")],
+    )
+
+    def put(urn, aspect, document):
+        (tmp_path / "aspect.json").write_text(json.dumps(document))
+        cli("put", "--urn", urn, "-a", aspect, "-d", str(tmp_path / "aspect.json"))
+
+    def write(**changes):
+        (tmp_path / "product.yml").write_text(json.dumps({"id": name, **PRODUCT_FILE, **changes}))
+        return str(tmp_path / "product.yml")
+
+    put("urn:li:domain:from-the-cli", "domainProperties", {"name": "From the CLI"})
+    for table in tables:
+        put(table, "datasetProperties", {"name": table})
+
+    assert "Update succeeded" in cli("dataproduct", "upsert", "-f", write(assets=tables[:1]))
+    stored = json.loads(cli("get", "--urn", product))
+    assert stored["dataProductProperties"]["name"] == "Pets"
+    assert [one["destinationUrn"] for one in stored["dataProductProperties"]["assets"]] == tables[:1]
+    assert stored["domains"] == {"domains": ["urn:li:domain:from-the-cli"]}
+
+    # Of a product that is there its properties are patched.
+    changed = write(assets=tables, description="Dogs and cats")
+    assert "Update needed" in cli("dataproduct", "diff", "-f", changed)
+    assert "Update succeeded" in cli("dataproduct", "upsert", "-f", changed)
+    stored = json.loads(cli("get", "--urn", product))
+    assert [one["destinationUrn"] for one in stored["dataProductProperties"]["assets"]] == tables
+    assert stored["dataProductProperties"]["description"] == "Dogs and cats"
+    assert "Dogs and cats" in cli("dataproduct", "get", "--urn", product)
+    assert "Update succeeded" in cli("dataproduct", "update", "-f", write(assets=tables[1:]))
+
+    cli("dataproduct", "delete", "--urn", product)
+    assert json.loads(cli("get", "--urn", product, "-a", "status"))["status"]["removed"] is True
+    cli("dataproduct", "delete", "--urn", product, "--hard")
+    assert "false" in cli("exists", "--urn", product).lower()

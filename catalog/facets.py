@@ -73,14 +73,15 @@ class OrmFacetSource:
     def relatives(
         self, *, urns: Collection[str], names: Collection[str]
     ) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-        """Return, for each URN, the URNs of each of the named relatives, in at most two queries.
+        """Return, for each URN, the URNs of each of the named relatives, in at most three queries.
 
-        Beside `parent`, `domains`, `subjects` and `dataset` it knows `logical_parent`. Raises KeyError for others.
+        Beside those of the port it knows `logical_parent`. Raises KeyError for others.
         """
         fields = {_DIRECT[name] for name in names if name in _DIRECT}
         direct = _direct(urns, fields) if fields else {}
-        parents = dict(queries.parents(urns=urns)) if "parent" in names else {}
-        return {urn: {name: _relative(name, urn, direct, parents) for name in names} for urn in urns}
+        parents = dict(queries.parents(urns=urns)) if not _PARENTHOOD.isdisjoint(names) else {}
+        above = queries.ancestors(nodes=_in_glossary(urns)) if "term_groups" in names else {}
+        return {urn: {name: _relative(name, urn, direct, parents, above) for name in names} for urn in urns}
 
     def known(self, *, urns: Collection[str]) -> Mapping[str, str]:
         """Return URN → entity type of those that are stored."""
@@ -105,6 +106,9 @@ _ELSEWHERE = _OBJECTS | {matching.GROUP_MEMBERSHIP} | matching.CONSTANTS.keys()
 
 #: What an object that has no other URN is called (api.md).
 _NAMED_BY_ID = re.compile(r"urn:li:([a-z_]+):([0-9a-f]{24})")
+
+#: Relatives that follow from what an entity is directly in.
+_PARENTHOOD = frozenset({"parent", "term_group"})
 
 _DIRECT = {"domains": matching.DOMAIN, "subjects": SUBJECT, "logical_parent": LOGICAL_PARENT}
 
@@ -166,6 +170,10 @@ def _resource(urn: str, sets: Mapping[str, set[str]], owners: Iterable[Owner]) -
     return Resource(urn, urns.type_of(urn), facets, frozenset(owners))
 
 
+def _in_glossary(found: Iterable[str]) -> list[str]:
+    return [urn for urn in found if urns.type_of(urn) in ("glossaryNode", "glossaryTerm")]
+
+
 def _direct(found: Iterable[str], fields: Iterable[str]) -> dict[tuple[str, str], list[str]]:
     rows = Facet.objects.filter(entity__urn__among=found, field__among=list(fields)).order_by("value")
     direct: dict[tuple[str, str], list[str]] = {}
@@ -175,10 +183,17 @@ def _direct(found: Iterable[str], fields: Iterable[str]) -> dict[tuple[str, str]
 
 
 def _relative(
-    name: str, urn: str, direct: Mapping[tuple[str, str], list[str]], parents: Mapping[str, str]
+    name: str,
+    urn: str,
+    direct: Mapping[tuple[str, str], list[str]],
+    parents: Mapping[str, str],
+    above: Mapping[str, tuple[str, ...]],
 ) -> tuple[str, ...]:
-    if name == "parent":
-        return (parents[urn],) if urn in parents else ()
+    if name in _PARENTHOOD:
+        is_meant = urn in parents and (name == "parent" or bool(_in_glossary([urn])))
+        return (parents[urn],) if is_meant else ()
+    if name == "term_groups":
+        return above.get(urn, ())
     if name == "dataset":
         return urns.dataset_of(urn)
     values = direct.get((urn, _DIRECT[name]), [])

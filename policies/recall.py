@@ -38,13 +38,17 @@ def _of_resource(resource: Resource) -> Iterable[Collection[str]]:
     return [facets[field] for field in _THROUGH if field in facets]
 
 
+def _of_relatives(relatives: Relatives) -> Iterable[Collection[str]]:
+    return [relatives["term_groups"]] if "term_groups" in relatives else ()
+
+
 def _of_nothing(_value: object) -> Iterable[Collection[str]]:
     return ()
 
 
 _actors: Shelf[Actor] = memory.shelf(settings.ACTORS_KEPT, _of_actor, never=(USER_PREFIX,))
 _resources: Shelf[Resource] = memory.shelf(settings.ENTITIES_KEPT, _of_resource, never=(USER_PREFIX, ROLE_PREFIX))
-_relatives: Shelf[Relatives] = memory.shelf(settings.ENTITIES_KEPT, _of_nothing)
+_relatives: Shelf[Relatives] = memory.shelf(settings.ENTITIES_KEPT, _of_relatives)
 _types: Shelf[str] = memory.shelf(settings.ENTITIES_KEPT, _of_nothing)
 
 

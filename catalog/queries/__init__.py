@@ -2,7 +2,18 @@
 
 from catalog.queries.coverage import covered, reached_by_any
 from catalog.queries.documents import StoredAspect, aspect, aspects, deprecated, documents, texts
-from catalog.queries.lists import contents, entities, get, members, parents, search, stored, values_of, within
+from catalog.queries.lists import (
+    ancestors,
+    contents,
+    entities,
+    get,
+    members,
+    parents,
+    search,
+    stored,
+    values_of,
+    within,
+)
 from catalog.queries.naming import nameable_among
 from catalog.queries.reaching import Reachable, ReachedRow, reachable
 from catalog.queries.related_many import related_many
@@ -15,6 +26,7 @@ __all__ = [
     "ReachedRow",
     "Related",
     "StoredAspect",
+    "ancestors",
     "aspect",
     "aspects",
     "contents",

@@ -6,7 +6,7 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Lower
 
 from catalog.aspects.base import PLATFORM, WITHIN, WORD
-from catalog.models import Entity, Facet, prefix_range
+from catalog.models import Ancestry, Entity, Facet, prefix_range
 from catalog.queries.coverage import covered, having, meets
 from policies.engine import matching
 from policies.engine.families import cdap_names
@@ -90,6 +90,15 @@ def parents(*, urns: Iterable[str]) -> Iterable[tuple[str, str]]:
     """Return (entity, parent) for those of the entities that lie in something."""
     rows = Entity.objects.filter(urn__among=urns, parent__isnull=False).order_by()
     return [(urn, parent) for urn, parent in rows.values_list("urn", "parent") if parent is not None]
+
+
+def ancestors(*, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return node → what it is in, directly or not, in order, for those that are in something."""
+    found: dict[str, list[str]] = {}
+    rows = Ancestry.objects.filter(node__among=list(nodes)).order_by("node", "ancestor")
+    for node, ancestor in rows.values_list("node", "ancestor"):
+        found.setdefault(node, []).append(ancestor)
+    return {node: tuple(above) for node, above in found.items()}
 
 
 def within(*, urns: Iterable[str]) -> list[str]:

@@ -19,7 +19,6 @@ from catalog.services import closure, disclosure, needs
 from catalog.services.ledger import Ledger
 from catalog.services.recording import Record
 from catalog.urns import Urn
-from policies import authority
 from policies import queries as people
 from policies.authority import SYSTEM
 from policies.engine.families.cdap_names import INSTANCE_URN
@@ -148,7 +147,7 @@ def _names(entry: Any, urn: str) -> bool:
 def _require_removal(urn: Urn, *, by: Actor) -> None:
     """Let the actor go on, or raise Forbidden; of what it may not view in the words for what is not stored."""
     asks = needs.removal(urn)
-    if refusal := authority.find_refusal(by=by, asks=asks):
+    if refusal := disclosure.find_refusal(by=by, asks=asks):
         unseen = queries.hidden(urns=[urn.text], by=by)
         raise disclosure.find_refusal_as_absent(by=by, asks=asks, unseen=unseen) if unseen else refusal
 

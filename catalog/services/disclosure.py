@@ -4,7 +4,7 @@ Whoever may neither view nor edit an entity learns nothing from being refused: n
 belongs to.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from catalog import queries
@@ -15,7 +15,11 @@ from policies.engine.model import Actor, Missing
 from policies.errors import Forbidden, NotFound
 
 #: Relatives that the catalog knows of an entity where the question names none.
-_STORED = ("domains", "subjects", "logical_parent", "parent")
+_STORED = ("domains", "subjects", "logical_parent", "parent", "term_group", "term_groups")
+
+
+#: Relatives that are found by going up from what a question or document names.
+_GROUPS = frozenset({"term_group", "term_groups", "new_term_group", "new_term_groups"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +40,37 @@ def require_visible(*, urn: str, by: Actor) -> None:
         raise NotFound(f"There is no entity {urn}.")
 
 
+def find_refusal(*, by: Actor, asks: Sequence[Ask]) -> Forbidden | None:
+    """Return what refuses these changes, None when all are allowed; hidden term groups are not named."""
+    refusal = authority.find_refusal(by=by, asks=asks)
+    about = [ask for ask in asks if not _GROUPS.isdisjoint(ask.requirement.others)] if refusal else []
+    if not about:
+        return refusal
+    urns = {ask.resource.urn for ask in about if ask.resource is not None}
+    stored = authority.facets().relatives(urns=urns, names=("term_group", "term_groups"))
+    named = {urn for found in stored.values() for groups in found.values() for urn in groups}
+    named |= {urn for ask in about for name in _GROUPS & ask.relatives.keys() for urn in ask.relatives[name]}
+    unseen = queries.hidden(urns=named, by=by)
+    return (
+        authority.find_refusal(by=by, asks=[_without_groups(ask, unseen, stored) for ask in asks])
+        if unseen
+        else refusal
+    )
+
+
+def _without_groups(ask: Ask, unseen: Collection[str], stored: Mapping[str, Mapping[str, tuple[str, ...]]]) -> Ask:
+    mine = stored.get(ask.resource.urn, {}) if ask.resource is not None else {}
+    groups = {name: ask.relatives.get(name, mine.get(name, ())) for name in _GROUPS & ask.requirement.others}
+    seen = {name: tuple(urn for urn in found if urn not in unseen) for name, found in groups.items()}
+    return replace(ask, relatives={**ask.relatives, **seen})
+
+
 def find_refusal_as_absent(*, by: Actor, asks: Sequence[Ask], unseen: Collection[str]) -> Forbidden:
     """Return what refuses these changes where the unseen entities are not stored; `asks` are those of that case.
 
     Where nothing would (the caller may make such entities), EDIT_ENTITY is what is missing.
     """
-    found = authority.find_refusal(by=by, asks=[_without_stored(ask, unseen) for ask in asks])
+    found = find_refusal(by=by, asks=[_without_stored(ask, unseen) for ask in asks])
     return found or Forbidden([Missing(urn, "EDIT_ENTITY") for urn in sorted(unseen)])
 
 

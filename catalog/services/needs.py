@@ -3,21 +3,23 @@
 An existing entity: EDIT_ENTITY or the aspect's own privilege. A new one: CREATE_ENTITY or EDIT_ENTITY. The assets of
 data products, queries and logical parents follow the derived rules of the policies guide (source 000; rules/datahub.md
 c), and changes of tags the constraints of a.5. A data product is otherwise written like any entity, or with Manage Data
-Products on its domains; one that the API of entities makes needs that privilege.
+Products on its domains; one that the API of entities makes needs that privilege. Terms and term groups inside a term
+group are also managed with Manage Direct Glossary Children on that group, or Manage All Glossary Children on it or on
+one above it (ADR 22).
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from catalog import urns
 from catalog.aspects.annotations import tags_of
 from catalog.aspects.base import SUBJECT
-from catalog.aspects.projection import facts
-from catalog.services.intake import ChangeType, Item
+from catalog.services.intake import Item
+from catalog.services.proposed import GLOSSARY_INFO, PARENT_NODE, Proposed, groups_above, values_of
 from catalog.urns import Urn
 from policies.authority import Ask, Asked
-from policies.engine import families, matching
+from policies.engine import families
 from policies.engine.families import cdap, cdap_names, datahub
 from policies.engine.requirements import Need, Requirement, alternatives
 
@@ -85,6 +87,18 @@ _MANAGED = frozenset(
     }
 )
 
+_GLOSSARY_TYPES = frozenset({"glossaryNode", "glossaryTerm"})
+#: What also suffices for what is in a term group: a privilege on the group, or on that or one above it.
+_IN_GROUP = (
+    Need(("MANAGE_GLOSSARY_CHILDREN",), "term_group"),
+    Need(("MANAGE_ALL_GLOSSARY_CHILDREN",), "term_groups"),
+)
+#: The same of the term group that something is moved to.
+_INTO_GROUP = (
+    Need(("MANAGE_GLOSSARY_CHILDREN",), "new_term_group"),
+    Need(("MANAGE_ALL_GLOSSARY_CHILDREN",), "new_term_groups"),
+)
+
 #: Aspects whose tags are checked against constraints, and what changing their tags needs (a.5).
 _TAGGING: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "globalTags": (("EDIT_ENTITY",), ("EDIT_ENTITY_TAGS",)),
@@ -96,7 +110,7 @@ _TAGGING: Mapping[str, tuple[tuple[str, ...], ...]] = {
 _GROUPS = {"corpuser": "user", "corpGroup": "group", "dataHubRole": "policy", "dataHubPolicy": "policy"}
 
 #: Documents that a judgement compares with what arrives.
-COMPARED = frozenset(_TAGGING) | {_PRODUCT_PROPERTIES, "querySubjects", "logicalParent"}
+COMPARED = frozenset(_TAGGING) | GLOSSARY_INFO | {_PRODUCT_PROPERTIES, "querySubjects", "logicalParent"}
 
 
 def asks(
@@ -111,7 +125,7 @@ def asks(
 
     `known` are the URNs that exist before them, `registered` those that the API of entities registers by them.
     """
-    proposed = _Proposed(items)
+    proposed = Proposed(items)
     found = [_registration(urns.parse(urn), proposed, is_known=urn in known) for urn in registered]
     for item in items:
         is_known = item.urn.text in known
@@ -138,7 +152,7 @@ def editing(urn: Urn, aspect: str) -> Ask:
     return Ask(update if aspect == _PRODUCT_PROPERTIES else _either(_edit(urn, aspect), update.any_of), itself)
 
 
-def _registration(urn: Urn, proposed: "_Proposed", *, is_known: bool) -> Ask:
+def _registration(urn: Urn, proposed: "Proposed", *, is_known: bool) -> Ask:
     """Return what writing an entity itself by the API needs, whatever its aspects."""
     if urn.type == _PRODUCT:
         domains = proposed.domains.get(urn.text, ())
@@ -146,37 +160,21 @@ def _registration(urn: Urn, proposed: "_Proposed", *, is_known: bool) -> Ask:
             return Ask(families.requirement("data_product.create"), _itself(urn), relatives={"domains": domains})
         return Ask(_either(_edit(urn, ""), families.requirement("data_product.update").any_of), _itself(urn))
     if not is_known:
-        return creation(urn)
+        return _creation(urn, proposed)
     return _in_parent(Ask(_edit(urn, ""), _itself(urn)))
 
 
 def removal(urn: Urn) -> list[Ask]:
     """Return what deleting an entity of the catalog needs."""
     derived = _DELETES.get(urn.type)
-    managers = alternatives(_MANAGERS.get(urn.type, ())).any_of
-    requirement = families.requirement(derived) if derived else _either(_group(urn, "delete"), managers)
+    requirement = families.requirement(derived) if derived else _either(_group(urn, "delete"), _managers(urn))
     return [Ask(requirement, _itself(urn))]
 
 
 _DELETES = {_PRODUCT: "data_product.delete", "query": "query.delete"}
 
 
-class _Proposed:
-    """What the same batch says about domains and subjects; it counts before what is stored (rules/datahub.md c)."""
-
-    def __init__(self, items: Iterable[Item]) -> None:
-        self.domains: dict[str, tuple[str, ...]] = {}
-        self.subjects: dict[str, tuple[str, ...]] = {}
-        for item in items:
-            if item.change is ChangeType.DELETE:
-                continue
-            if item.aspect == "domains":
-                self.domains[item.urn.text] = _values(item, item.proposal.document, matching.DOMAIN)
-            if item.aspect == "querySubjects":
-                self.subjects[item.urn.text] = _values(item, item.proposal.document, SUBJECT)
-
-
-def _aspect(item: Item, ledger: Documents, proposed: _Proposed, *, is_known: bool) -> list[Ask]:
+def _aspect(item: Item, ledger: Documents, proposed: Proposed, *, is_known: bool) -> list[Ask]:
     if item.aspect == "logicalParent":
         return [_logical_parent(item)]
     if item.urn.type == "query":
@@ -185,7 +183,22 @@ def _aspect(item: Item, ledger: Documents, proposed: _Proposed, *, is_known: boo
         return _product(item, ledger, proposed, is_known=is_known)
     if item.is_removal_of_entity:
         return removal(item.urn)
-    return [Ask(_edit(item.urn, item.aspect), _itself(item.urn)) if is_known else creation(item.urn)]
+    if not is_known:
+        return [_creation(item.urn, proposed)]
+    if item.urn.type in _GLOSSARY_TYPES and item.aspect in GLOSSARY_INFO:
+        return [_glossary_info(item, ledger, proposed)]
+    return [Ask(_edit(item.urn, item.aspect), _itself(item.urn))]
+
+
+def _glossary_info(item: Item, ledger: Documents, proposed: Proposed) -> Ask:
+    """Moving a term or term group needs a privilege on the group it leaves and one on the group it comes to."""
+    before, after = _parsed(ledger, item).get(PARENT_NODE), proposed.group_of(item.urn.text)
+    if before == after:
+        return Ask(_edit(item.urn, item.aspect), _itself(item.urn))
+    both = tuple((leaving, coming) for leaving in _IN_GROUP for coming in _INTO_GROUP)
+    requirement = _either(_group(item.urn, "update"), (*alternatives(_EDIT + _MANAGERS[item.urn.type]).any_of, *both))
+    groups = proposed.groups_from(after)
+    return Ask(requirement, _itself(item.urn), relatives={"new_term_group": groups[:1], "new_term_groups": groups})
 
 
 def _logical_parent(item: Item) -> Ask:
@@ -196,15 +209,15 @@ def _logical_parent(item: Item) -> Ask:
     return Ask(families.requirement("logical_parent.set"), _itself(item.urn), relatives={"parent": (parent,)})
 
 
-def _query(item: Item, ledger: Documents, proposed: _Proposed, *, is_known: bool) -> Ask:
+def _query(item: Item, ledger: Documents, proposed: Proposed, *, is_known: bool) -> Ask:
     """Every subject must allow it: those there were and those there will be, so that none can be swapped away."""
-    stored = _values(item, ledger.document(item.urn.text, "querySubjects"), SUBJECT)
+    stored = values_of(item, ledger.document(item.urn.text, "querySubjects"), SUBJECT)
     subjects = tuple(dict.fromkeys((*stored, *proposed.subjects.get(item.urn.text, ()))))
     verb = "delete" if _is_removal(item) else "update" if is_known else "create"
     return Ask(families.requirement(f"query.{verb}"), _itself(item.urn), relatives={"subjects": subjects})
 
 
-def _product(item: Item, ledger: Documents, proposed: _Proposed, *, is_known: bool) -> list[Ask]:
+def _product(item: Item, ledger: Documents, proposed: Proposed, *, is_known: bool) -> list[Ask]:
     """An ordinary entity, or its domains' manager; only of changed assets a rule of their own decides (source 000)."""
     itself, domains = _itself(item.urn), proposed.domains.get(item.urn.text)
     assets = _assets_asks(item, ledger, proposed)
@@ -221,7 +234,7 @@ def _product(item: Item, ledger: Documents, proposed: _Proposed, *, is_known: bo
     return [*assets, Ask(update, itself, relatives=given)]
 
 
-def _assets_asks(item: Item, ledger: Documents, proposed: _Proposed) -> list[Ask]:
+def _assets_asks(item: Item, ledger: Documents, proposed: Proposed) -> list[Ask]:
     """Return what changing the assets of a product needs, nothing when none changes."""
     if item.aspect != _PRODUCT_PROPERTIES:
         return []
@@ -247,10 +260,21 @@ def _constrained(item: Item, ledger: Documents) -> list[Ask]:
     return [Ask(alternatives(_TAGGING[item.aspect]), _itself(item.urn), tags)]
 
 
-def creation(urn: Urn) -> Ask:
-    """Return what making an entity of the catalog needs."""
-    makers = alternatives(_MAKERS.get(urn.type, ())).any_of
-    return _in_parent(Ask(_either(_group(urn, "create"), makers), _itself(urn)))
+def creation(urn: Urn, *, group: str | None = None) -> Ask:
+    """Return what making an entity of the catalog needs; a term or term group in this group."""
+    return _made_in(urn, () if group is None else (group, *groups_above({group}).get(group, ())))
+
+
+def _creation(urn: Urn, proposed: Proposed) -> Ask:
+    return _made_in(urn, proposed.groups_from(proposed.group_of(urn.text)))
+
+
+def _made_in(urn: Urn, groups: tuple[str, ...]) -> Ask:
+    create = _either(_group(urn, "create"), alternatives(_MAKERS.get(urn.type, ())).any_of)
+    if urn.type not in _GLOSSARY_TYPES:
+        return _in_parent(Ask(create, _itself(urn)))
+    requirement = _either(create, tuple((need,) for need in _IN_GROUP))
+    return Ask(requirement, _itself(urn), relatives={"term_group": groups[:1], "term_groups": groups})
 
 
 def _in_parent(ask: Ask) -> Ask:
@@ -262,9 +286,15 @@ def _in_parent(ask: Ask) -> Ask:
 
 
 def _edit(urn: Urn, aspect: str) -> Requirement:
-    managers = _MANAGERS.get(urn.type, ()) if aspect in _MANAGED else ()
-    own = _EDIT + _OWN_PRIVILEGES.get(aspect, ()) + managers
-    return _either(_group(urn, "update"), alternatives(own).any_of)
+    managers = _managers(urn) if aspect in _MANAGED else ()
+    own = alternatives(_EDIT + _OWN_PRIVILEGES.get(aspect, ())).any_of
+    return _either(_group(urn, "update"), (*own, *managers))
+
+
+def _managers(urn: Urn) -> tuple[tuple[Need, ...], ...]:
+    """Return what managing such an entity needs, beside the privileges on the entity itself."""
+    children = tuple((need,) for need in _IN_GROUP) if urn.type in _GLOSSARY_TYPES else ()
+    return alternatives(_MANAGERS.get(urn.type, ())).any_of + children
 
 
 def _group(urn: Urn, verb: str) -> Requirement:
@@ -291,10 +321,3 @@ def _parsed(ledger: Documents, item: Item) -> dict[str, Any]:
 
 def _assets(document: Mapping[str, Any]) -> set[str]:
     return {edge["destinationUrn"] for edge in document.get("assets") or ()}
-
-
-def _values(item: Item, text: str | None, field: str) -> tuple[str, ...]:
-    if text is None:
-        return ()
-    aspect = "domains" if field == matching.DOMAIN else "querySubjects"
-    return tuple(facet.value for facet in facts(aspect, text, item.urn).facets if facet.field == field)

@@ -14,10 +14,9 @@ from django.utils import timezone
 from catalog import queries
 from catalog import urns as urn_room
 from catalog.services import deletes, intake, needs, patching
-from catalog.services.disclosure import DocumentsWithout, find_refusal_as_absent
+from catalog.services.disclosure import DocumentsWithout, find_refusal, find_refusal_as_absent
 from catalog.services.intake import ChangeType, Item, Proposal
 from catalog.services.ledger import Ledger, aspect_exists, entity_exists
-from policies import authority
 from policies import queries as people
 from policies.authority import Ask
 from policies.engine.errors import Problem
@@ -133,7 +132,7 @@ def _find_refusal(
     asks: list[Ask] = needs.asks(
         guarded, ledger, known=known, with_constraints=with_constraints, registered=() if is_open else noted.keys()
     )
-    refusal = authority.find_refusal(by=by, asks=_once(asks))
+    refusal = find_refusal(by=by, asks=_once(asks))
     named = {*(item.urn.text for item in items), *noted}
     unseen = queries.hidden(urns=known & named, by=by) if refusal else frozenset[str]()
     if not unseen:

@@ -19,7 +19,6 @@ from catalog.models import Ancestry, Entity
 from catalog.services import deletes, disclosure, needs, proposals
 from catalog.services.proposals import ChangeType, Ids, Proposal
 from catalog.services.stamps import stamp
-from policies import authority
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
 from policies.models import Gate, open_write
@@ -194,7 +193,8 @@ def _make(proposed: list[Proposal], registered: Mapping[str, Ids], *, by: Actor,
     urn = proposed[0].urn
     # Who may make such an entity, and may know of this one, is told that the id is taken; others that they may not.
     if not registered and queries.stored(urns=[urn]) and not queries.hidden(urns=[urn], by=by):
-        if refusal := authority.find_refusal(by=by, asks=[needs.creation(urns.parse(urn))]):
+        group = json.loads(proposed[0].document or "{}").get("parentNode")
+        if refusal := disclosure.find_refusal(by=by, asks=[needs.creation(urns.parse(urn), group=group)]):
             raise refusal
         raise Conflict(f"{urn} already exists.")
     try:

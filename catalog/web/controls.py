@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from catalog import urns
 from catalog.queries.external_roles import REACHED_TYPES
-from catalog.services import needs
+from catalog.services import disclosure, needs
 from catalog.services.annotations import DESCRIPTIONS
 from catalog.web.subject import Subject
 from policies import authority
@@ -83,7 +83,7 @@ def is_possible(what: str, type_: str) -> bool:
 def find_refusal(subject: Subject, what: str) -> Forbidden | None:
     """Return the refusal of an edit, naming what the reader lacks; None when they may."""
     urn = urns.parse(subject.entity.urn)
-    return authority.find_refusal(by=subject.by, asks=[needs.editing(urn, CONTROLS[what].aspect_of(urn.type))])
+    return disclosure.find_refusal(by=subject.by, asks=[needs.editing(urn, CONTROLS[what].aspect_of(urn.type))])
 
 
 def _possible(type_: str) -> Iterable[str]:

@@ -28,7 +28,8 @@ class FacetSource(Protocol):
         """Return, for each URN, the URNs of each of the named relatives, in a number of queries that does not grow.
 
         Names: `parent` (the entity it lies in), `domains` (of a data product its associations, or else the older list),
-        `subjects` (of a query, a schema field standing for its dataset), `dataset` (the one a schema field belongs to).
+        `subjects` (of a query, a schema field standing for its dataset), `dataset` (the one a schema field belongs to),
+        `term_group` and `term_groups` (of a term or term group, the group it is directly in, and all above it).
         A relative that an entity does not have is an empty tuple.
         """
 

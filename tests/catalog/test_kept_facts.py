@@ -24,7 +24,8 @@ SALES, EMEA, WORLD = "urn:li:domain:sales", "urn:li:domain:emea", "urn:li:domain
 HEX, PROJECT = "0123456789abcdef01234567", "abcdefabcdefabcdefabcdef"
 BY_ID = f"urn:li:view:{HEX}"
 JO = "urn:li:corpuser:jo"
-EVERYBODY = (ORDERS, OTHER, SALES, EMEA, WORLD, BY_ID, "urn:li:view:named", JO, "urn:li:dataProduct:p")
+TERM, MONEY, FINANCE = "urn:li:glossaryTerm:income", "urn:li:glossaryNode:money", "urn:li:glossaryNode:finance"
+EVERYBODY = (ORDERS, OTHER, SALES, EMEA, WORLD, BY_ID, "urn:li:view:named", JO, "urn:li:dataProduct:p", TERM)
 FIELDS = frozenset(
     {
         matching.OWNER,
@@ -40,7 +41,7 @@ FIELDS = frozenset(
         "PROPERTY.tier",
     }
 )
-NAMES = frozenset({"parent", "domains", "subjects", "dataset", "logical_parent"})
+NAMES = frozenset({"parent", "domains", "subjects", "dataset", "logical_parent", "term_group", "term_groups"})
 
 
 def tiers(*values: object) -> dict[str, Any]:
@@ -78,6 +79,9 @@ WRITES: tuple[tuple[Callable[[], Any], set[str]], ...] = (
         lambda: tell(said("urn:li:dataProduct:p", "domains", {"domains": [WORLD]})),
         {"urn:li:dataProduct:p"},
     ),
+    (lambda: tell(said(TERM, "glossaryTermInfo", {"name": "t", "definition": "", "parentNode": MONEY})), {TERM}),
+    (lambda: tell(said(MONEY, "glossaryNodeInfo", {"name": "m", "definition": "", "parentNode": FINANCE})), {TERM}),
+    (lambda: tell(said(MONEY, "glossaryNodeInfo", {"name": "m", "definition": ""})), {TERM}),
     (lambda: tell(said(ORDERS, "status", {"removed": True})), set()),
     (rebuild.rebuild, set()),
 )

@@ -1,0 +1,59 @@
+"""What a batch itself says about relatives of its entities; it counts before what is stored (rules/datahub.md c)."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from catalog import queries
+from catalog.aspects.base import SUBJECT
+from catalog.aspects.projection import facts
+from catalog.services.intake import ChangeType, Item
+from policies.engine import matching
+
+#: Aspects of the glossary that name the term group an entity is in, and the key that does.
+GLOSSARY_INFO, PARENT_NODE = frozenset({"glossaryNodeInfo", "glossaryTermInfo"}), "parentNode"
+
+
+class Proposed:
+    """What the same batch says about domains, subjects and term groups; it counts before what is stored (section c)."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.domains: dict[str, tuple[str, ...]] = {}
+        self.subjects: dict[str, tuple[str, ...]] = {}
+        self._groups: dict[str, str | None] = {}
+        for item in items:
+            if item.aspect in GLOSSARY_INFO:
+                self._groups[item.urn.text] = (item.parsed or {}).get(PARENT_NODE)
+            if item.change is ChangeType.DELETE:
+                continue
+            if item.aspect == "domains":
+                self.domains[item.urn.text] = values_of(item, item.proposal.document, matching.DOMAIN)
+            if item.aspect == "querySubjects":
+                self.subjects[item.urn.text] = values_of(item, item.proposal.document, SUBJECT)
+        self._stored = groups_above({one for one in self._groups.values() if one is not None} - self._groups.keys())
+
+    def group_of(self, urn: str) -> str | None:
+        """Return the term group that an entity is to be in, None for one that names none."""
+        return self._groups.get(urn)
+
+    def groups_from(self, group: str | None) -> tuple[str, ...]:
+        """Return a term group and those above it, as they will be."""
+        found: dict[str, None] = {}
+        while group is not None and group not in found:
+            found[group] = None
+            if group not in self._groups:
+                found |= dict.fromkeys(self._stored.get(group, ()))
+                break
+            group = self._groups[group]
+        return tuple(found)
+
+
+def groups_above(groups: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return, for each of these term groups that is in another, those above it as they are stored; one query."""
+    return queries.ancestors(nodes=groups) if groups else {}
+
+
+def values_of(item: Item, text: str | None, field: str) -> tuple[str, ...]:
+    """Return the facts of a field (DOMAIN or the subjects of a query) in the text of a document."""
+    if text is None:
+        return ()
+    aspect = "domains" if field == matching.DOMAIN else "querySubjects"
+    return tuple(facet.value for facet in facts(aspect, text, item.urn).facets if facet.field == field)

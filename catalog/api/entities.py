@@ -16,6 +16,7 @@ from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
 from policies.engine.errors import Problem
+from policies.engine.model import Actor
 from policies.errors import Invalid, NotFound
 from policies.guard import signed_in
 
@@ -91,7 +92,7 @@ class Entities(Door):
             tag=asked.get("tag", ""),
             platform=asked.get("platform", ""),
         )
-        return self.page(viewing.viewable(rows, by=self.actor), whole, asked)
+        return self.page(viewing.viewable(rows, by=self.actor), lambda found: whole(found, self.actor), asked)
 
     @described(
         "entities_register",
@@ -110,7 +111,7 @@ class Entities(Door):
             made = service.create(bodies=sent if is_list else [sent], by=self.actor, door=DOOR)
         except Invalid as error:
             raise error if is_list else Invalid([_unlisted(problem) for problem in error.problems]) from None
-        shown = whole(made)
+        shown = whole(made, self.actor)
         return Response(shown if is_list else shown[0], status=201)
 
 
@@ -124,12 +125,13 @@ class OneEntity(Door):
         entity = queries.get(urn=urn)
         if not viewing.may_view(entity, by=self.actor):
             raise NotFound(f"There is no entity {urn}.")
-        return Response(whole([entity])[0])
+        return Response(whole([entity], self.actor)[0])
 
     @described("entities_change", "Change an entity", body=EntityChange, answer=EntityOut, tag=TAG)
     def patch(self, request: Request, urn: str) -> Response:
         """Set the fields that are sent; `project` moves the entity."""
-        return Response(whole([service.update(urn=urn, body=request.data, by=self.actor, door=DOOR)])[0])
+        changed = service.update(urn=urn, body=request.data, by=self.actor, door=DOOR)
+        return Response(whole([changed], self.actor)[0])
 
     @described("entities_delete", "Delete an entity", status=204, statuses=(409,), tag=TAG)
     def delete(self, _request: Request, urn: str) -> Response:
@@ -144,9 +146,9 @@ def rows_of(entities: Sequence[Entity | queries.ReachedRow]) -> list[dict[str, A
     return [{column: getattr(entity, column) for column in columns} for entity in entities]
 
 
-def whole(entities: Sequence[Entity]) -> list[dict[str, Any]]:
-    """Return entities with their documents, in a number of queries that does not grow."""
-    found = queries.documents(urns=[entity.urn for entity in entities])
+def whole(entities: Sequence[Entity], by: Actor) -> list[dict[str, Any]]:
+    """Return entities with the documents that the caller may see, in a number of queries that does not grow."""
+    found = queries.documents_for(urns=[entity.urn for entity in entities], by=by)
     return [
         {**row, "aspects": {name: aspect.value for name, aspect in found.get(row["urn"], {}).items()}}
         for row in rows_of(entities)

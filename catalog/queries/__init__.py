@@ -16,6 +16,7 @@ from catalog.queries.lists import (
 )
 from catalog.queries.naming import nameable_among
 from catalog.queries.reaching import Reachable, ReachedRow, reachable
+from catalog.queries.records import aspect_for, aspects_for, documents_for
 from catalog.queries.related_many import related_many
 from catalog.queries.relationships import Related, related
 from catalog.queries.retention import delete_old_versions
@@ -28,12 +29,15 @@ __all__ = [
     "StoredAspect",
     "ancestors",
     "aspect",
+    "aspect_for",
     "aspects",
+    "aspects_for",
     "contents",
     "covered",
     "delete_old_versions",
     "deprecated",
     "documents",
+    "documents_for",
     "entities",
     "get",
     "hidden",

@@ -12,15 +12,15 @@ from typing import Any, overload
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from catalog.models import Entity, Facet, prefix_range
-from catalog.queries.coverage import EVERYTHING, NOTHING, Conditions
+from catalog.models import prefix_range
 from catalog.queries.lists import entities
 from catalog.queries.naming import Nameable
+from catalog.queries.people_conditions import PeopleConditions
+from catalog.queries.records import build_visible_users
 from catalog.queries.viewing import viewable
 from catalog.urns import PEOPLE_TYPES
 from policies import queries as people
 from policies.engine import matching
-from policies.engine.matching import Criterion
 from policies.engine.model import Actor, Coverage
 from policies.models import GroupProfile, Policy, Role, User
 from policies.models.fields import is_storable
@@ -47,36 +47,6 @@ class ReachedRow:
     object_id: str | None = None
     project: str | None = None
     parent: str | None = None
-
-
-@dataclass(frozen=True)
-class PeopleConditions(Conditions):
-    """Conditions on the rows of one table of people or policies; facts that the catalog stores of them count too."""
-
-    type: str
-    table: QuerySet[Any]
-
-    def rows(self) -> QuerySet[Any]:
-        """Return every row of the table."""
-        return self.table
-
-    def granted(self, coverage: Coverage) -> list[Q]:  # noqa: ARG002 - grants are on entities of the catalog
-        """Return no condition: nobody is granted anything on people."""
-        return []
-
-    def having(self, field: str, values: Q) -> Q:
-        """Return the condition that the catalog stores such a value of a row's URN."""
-        return Q(urn__in=Facet.objects.filter(values, field=field).values("entity__urn"))
-
-    def of_type(self, criterion: Criterion) -> Q:
-        """Return whether the one type of the table passes a criterion, as a condition."""
-        return EVERYTHING if criterion.holds(frozenset({self.type})) else NOTHING
-
-    def of_object(self, field: str, found: Q) -> Q:
-        """Return the condition on an object id, which users and roles have, or on the project stored of the URN."""
-        stored = Q(urn__in=Entity.objects.filter(found).values("urn"))
-        has_id = field == matching.ID and self.table.model in (User, Role)
-        return stored | found if has_id else stored
 
 
 @dataclass(frozen=True)
@@ -158,7 +128,7 @@ def reachable(
     rows = entities(coverage=coverage, text=text, types=types).filter(_is_elsewhere(types))
     parts = [_Part(rows if viewer is None else viewable(rows, by=viewer))]
     may_name = None if viewer is None else Nameable.to(viewer)
-    for part in _people(coverage, text, types):
+    for part in _people(coverage, text, types, viewer):
         rows = part.rows if may_name is None else part.rows.filter(may_name.person("urn"))
         parts.append(_Part(rows, part.type))
     return Reachable(parts, most)
@@ -174,11 +144,11 @@ def _is_elsewhere(types: Collection[str]) -> Q:
     return ~apart
 
 
-def _people(coverage: Coverage, text: str, types: Collection[str]) -> Iterator[_Part]:
+def _people(coverage: Coverage, text: str, types: Collection[str], viewer: Actor | None) -> Iterator[_Part]:
     """Yield the lists of people and policies; whom only statements about Datazone's type reach is of that type."""
     for type_, model, other in _KINDS:
         sought = [one for one in (type_, other) if one and (not types or one in types)]
-        found = _sought(type_, text) if sought else model.objects.none()
+        found = _sought(type_, text, viewer) if sought else model.objects.none()
         for one in sought:
             meant = coverage if one == type_ else _naming(coverage, one)
             condition = PeopleConditions(one, model.objects.all()).reached(meant)
@@ -196,11 +166,13 @@ def _naming(coverage: Coverage, type_: str) -> Coverage:
     return replace(coverage, allows=tuple(named), is_everything=False)
 
 
-def _sought(type_: str, text: str) -> QuerySet[Any]:
+def _sought(type_: str, text: str, viewer: Actor | None) -> QuerySet[Any]:
+    """Return the rows that a text finds; addresses of users are searched as far as the viewer sees their records."""
     wanted = text.strip()
     words = "" if wanted in _ANYTHING or wanted.startswith(_URN_PREFIX) else wanted
+    seen = None if viewer is None or not words else build_visible_users(by=viewer)
     lists: dict[str, QuerySet[Any]] = {
-        "corpuser": people.users(q=words).prefetch_related(None),
+        "corpuser": people.users(q=words, seen=seen).prefetch_related(None),
         "corpGroup": people.groups(q=words).prefetch_related(None),
         "dataHubRole": people.roles(q=words).prefetch_related(None),
         "dataHubPolicy": people.policies(q=words).defer("document", "extra"),

@@ -10,6 +10,7 @@ from django.db.models.expressions import Combinable
 from catalog.aspects.base import ACCESS_ROLE, ASSET, BESIDE, ROLE_GROUP, ROLE_USER, SUBJECT
 from catalog.models import Entity, Facet
 from catalog.queries.naming import Nameable
+from catalog.queries.records import build_visible_ties
 from policies.engine import matching
 from policies.engine.model import Actor
 from policies.models.fields import is_storable
@@ -78,6 +79,7 @@ class Bond:
     def named(self, may_name: Nameable) -> QuerySet[Any]:
         """Return the rows, without an order, whose other side may be named; each with its `relationship`."""
         condition = may_name.person(self.far) if self.is_of_people else may_name.condition(self.far)
+        condition &= build_visible_ties(model=self.rows.model, by=may_name.by)
         found: QuerySet[Any] = self.rows.order_by().filter(condition).annotate(relationship=self.name)
         return found
 
@@ -85,8 +87,9 @@ class Bond:
 def related(*, urn: str, is_incoming: bool, names: Collection[str], start: int, count: int, by: Actor) -> Page:
     """Return a page of what an entity is related to; `names` empty means every relationship.
 
-    Two queries, and those of what the caller may view. Entities that the caller may not view, and users, groups, roles
-    and policies where they may not be listed, are neither named nor counted.
+    Two queries, and those of what the caller may view. Entities that the caller may not view, users, groups, roles and
+    policies where they may not be listed, and memberships of users whose records it may not see are neither named nor
+    counted.
     """
     if not is_storable(urn):
         return Page(0, ())

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET
 
 from catalog import queries, urns
 from catalog.models import Entity
+from catalog.queries.records import build_visible_users
 from catalog.web import words
 from policies import authority
 from policies import queries as people
@@ -152,23 +153,24 @@ def _suggest(kind: Kind, text: str, by: Actor) -> list[dict[str, str]]:
         return [option(row.urn, row.name) for row in rows]
     found: list[dict[str, str]] = []
     for type_ in kind.types:
-        found += _PEOPLE[type_](text)
+        found += _PEOPLE[type_](text, by)
     return sorted(found, key=lambda one: (one["label"].casefold(), one["urn"]))
 
 
-def _users(text: str) -> list[dict[str, str]]:
-    return [option(user.urn, user.get_full_name()) for user in people.users(q=text)[: LIMIT + 1]]
+def _users(text: str, by: Actor) -> list[dict[str, str]]:
+    rows = people.users(q=text, seen=build_visible_users(by=by))
+    return [option(user.urn, user.get_full_name()) for user in rows[: LIMIT + 1]]
 
 
-def _groups(text: str) -> list[dict[str, str]]:
+def _groups(text: str, _by: Actor) -> list[dict[str, str]]:
     return [option(group.urn, group.name) for group in people.groups(q=text)[: LIMIT + 1]]
 
 
-def _roles(text: str) -> list[dict[str, str]]:
+def _roles(text: str, _by: Actor) -> list[dict[str, str]]:
     return [option(role.urn, role.name) for role in people.roles(q=text)[: LIMIT + 1]]
 
 
-_PEOPLE: Mapping[str, Callable[[str], list[dict[str, str]]]] = {
+_PEOPLE: Mapping[str, Callable[[str, Actor], list[dict[str, str]]]] = {
     "corpuser": _users,
     "corpGroup": _groups,
     "dataHubRole": _roles,

@@ -32,7 +32,7 @@ class Subject:
         entity = queries.get(urn=urn)
         if not queries.may_view(entity, by=by):
             raise NotFound(f"There is no entity {urn}.")
-        stored = queries.aspects(urn=urn) or {}
+        stored = queries.aspects_for(urn=urn, by=by) or {}
         said = queries.redacted({name: aspect.value for name, aspect in stored.items()}, by=by)
         return cls(entity, by, stored, said)
 

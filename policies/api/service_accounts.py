@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.db.models import Q
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -83,7 +84,7 @@ class ServiceAccounts(Door):
     def get(self, _request: Request) -> Response:
         """Return a page of service accounts, by URN."""
         asked = self.asked(ServiceFilters)
-        rows = queries.users(kind=User.Kind.SERVICE, q=asked.get("q", ""), state=asked.get("state"))
+        rows = queries.users(kind=User.Kind.SERVICE, q=asked.get("q", ""), state=asked.get("state"), seen=Q())
         return self.page(rows, lambda shown: ServiceOut(shown, many=True).data, asked)
 
     @described(

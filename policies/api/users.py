@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.db.models import Q
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -80,7 +81,7 @@ class Users(Door):
         authority.require(by=self.actor, any_of=needs.SEEING_USERS)
         asked = self.asked(UserFilters)
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
-        return self.page(queries.users(**filters), lambda rows: UserOut(rows, many=True).data, asked)
+        return self.page(queries.users(**filters, seen=Q()), lambda rows: UserOut(rows, many=True).data, asked)
 
     @described("users_create", "Create a user", body=UserIn, answer=UserOut, status=201, statuses=(409,), tag=TAG)
     def post(self, request: Request) -> Response:

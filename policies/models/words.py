@@ -33,6 +33,8 @@ class NameWord(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="words", null=True)
     group = models.ForeignKey(GroupProfile, on_delete=models.CASCADE, related_name="words", null=True)
     word = BytewiseCharField(max_length=WORD_LENGTH)
+    #: Whether only the e-mail address of a user has it: such a word finds the user for those who may see the address.
+    is_address = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [

@@ -25,16 +25,18 @@ def users(
     group: str | None = None,
     role: str | None = None,
     with_removed: bool = False,
+    seen: Q | None = None,
 ) -> QuerySet[User]:
     """Return users by URN, with their groups and roles; removed ones are left out unless asked for.
 
     `q` are words with which words of user name, display name and address begin; `group` and `role` are URNs, a role
-    meaning held directly.
+    meaning held directly. `seen` is the condition on the users whose addresses are searched, too: those whose records
+    the reader may see (None: nobody's, an empty one: everybody's).
     """
     rows = User.objects.all() if with_removed else User.objects.filter(is_removed=False)
     if not _can_match(q, state, kind, group, role):
         return rows.none()
-    rows = rows.filter(_has_words("user", q))
+    rows = rows.filter(_has_words("user", q, seen))
     if state:
         rows = rows.filter(state=state)
     if kind:
@@ -177,12 +179,18 @@ def _user_relations() -> tuple[Prefetch, Prefetch]:  # type: ignore[type-arg]  #
     )
 
 
-def _has_words(owner: str, text: str) -> Q:
-    """Return the condition that every word of a search begins one of the owner's: ranges of an index."""
+def _has_words(owner: str, text: str, seen: Q | None = None) -> Q:
+    """Return the condition that every word of a search begins one of the owner's: ranges of an index.
+
+    Words of addresses count for the owners that `seen` is true of.
+    """
     found = Q()
     for word in words(text):
         begun = NameWord.objects.filter(word__gte=word, word__lt=word + LAST_CHARACTER)
-        found &= Q(pk__in=begun.filter(**{f"{owner}__isnull": False}).values(owner))
+        begun = begun.filter(**{f"{owner}__isnull": False})
+        named = Q(pk__in=begun.filter(is_address=False).values(owner))
+        whole = Q(pk__in=begun.values(owner))
+        found &= named if seen is None else named | (whole & seen) if seen else whole
     # A search of signs alone names nobody.
     return found if found or not text.strip() else Q(pk__in=[])
 

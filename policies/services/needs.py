@@ -36,9 +36,14 @@ def user_profile() -> Requirement:
     return _or_entity("user.update", "EDIT_ENTITY")
 
 
+def user_records() -> Requirement:
+    """Return what looking at the records of all users needs."""
+    return Requirement(group_of("user.update").any_of + alternatives(SEEING_USERS).any_of)
+
+
 def user_record(*, is_service: bool) -> Requirement:
     """Return what looking at a user's record needs: also EDIT_ENTITY on it, which everybody has on itself (a.1)."""
-    found = user_profile().any_of + alternatives(SEEING_USERS).any_of
+    found = user_records().any_of + one("EDIT_ENTITY").any_of
     return Requirement(found + TOKENS_OF_SERVICES.any_of if is_service else found)
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -73,7 +74,7 @@ def group_detail(request: HttpRequest, urn: str) -> HttpResponse:
     form = SearchFilters(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
-    page = pages.page_of(request, queries.users(group=urn, q=text))
+    page = pages.page_of(request, queries.users(group=urn, q=text, seen=Q()))
     native = set(queries.native_members(group=group, users=list(page)))
     names = authority.names(urns=[group.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {

@@ -19,13 +19,14 @@ from django.views.decorators.http import require_GET
 from policies import authority, queries
 from policies.authority import Asked
 from policies.engine.errors import MAX_PROBLEMS, Problem
+from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import NotFound
 from policies.guard import actor_of, signed_in
 from policies.models import User
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.services import needs
+from policies.services import needs, records
 
 #: How many answers a search shows.
 SHOWN = 20
@@ -148,23 +149,33 @@ def options(request: HttpRequest) -> HttpResponse:
     kind = request.GET.get("kind", "")
     if kind not in _PREFIXES:
         raise NotFound("There is no such search.")
-    found = _search(kind, request.GET.get("q", "")[:200])
+    found = _search(kind, request.GET.get("q", "")[:200], actor)
     context = {"name": request.GET.get("name", kind)[:40], "options": found[:SHOWN], "is_more": len(found) > SHOWN}
     return render(request, "components/picker_options.html", context)
 
 
-def _search(kind: str, text: str) -> list[dict[str, str]]:
+def _search(kind: str, text: str, by: Actor) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
     most = SHOWN + 1
     if kind in ("user", "person", "holder"):
-        users = queries.users(q=text, kind=User.Kind.PERSON if kind == "person" else None).prefetch_related(None)
-        found += [_option(user.urn, user.name, hint=user.email or user.username) for user in users[:most]]
+        found += _people(text, User.Kind.PERSON if kind == "person" else None, by)[:most]
     if kind in ("group", "holder") and len(found) < most:
         groups = queries.groups(q=text).prefetch_related(None)
         found += [_option(group.urn, group.name, hint=group.identifier) for group in groups[: most - len(found)]]
     if kind == "role":
         found += [_option(role.urn, role.name, hint=role.identifier) for role in queries.roles(q=text)[:most]]
     return found
+
+
+def _people(text: str, kind: str | None, by: Actor) -> list[dict[str, str]]:
+    """Return the first users that a text finds; addresses are searched and shown where the caller sees the records."""
+    rows = queries.users(q=text, kind=kind, seen=records.build_condition(by=by)).prefetch_related(None)
+    users = list(rows[: SHOWN + 1])
+    visible = records.list_visible(urns=[user.urn for user in users], by=by)
+    return [
+        _option(user.urn, user.name, hint=(user.email if user.urn in visible else "") or user.username)
+        for user in users
+    ]
 
 
 def _option(urn: str, label: str, hint: str = "") -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Settings > Users & Groups > Service accounts: users that programs act as."""
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -39,7 +40,7 @@ def service_list(request: HttpRequest) -> HttpResponse:
     form = SearchFilters(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
-    page = pages.page_of(request, queries.users(kind=User.Kind.SERVICE, q=text))
+    page = pages.page_of(request, queries.users(kind=User.Kind.SERVICE, q=text, seen=Q()))
     counts = queries.token_counts(users=list(page))
     context = {
         "form": form,

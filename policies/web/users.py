@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -43,7 +44,7 @@ def user_list(request: HttpRequest) -> HttpResponse:
     form = UserFilters(request.GET)
     form.is_valid()
     filters = {name: value for name, value in form.cleaned_data.items() if value}
-    rows = queries.users(kind=User.Kind.PERSON, **filters)
+    rows = queries.users(kind=User.Kind.PERSON, seen=Q(), **filters)
     page = pages.page_of(request, rows)
     context = {
         "form": form,

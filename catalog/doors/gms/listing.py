@@ -9,6 +9,7 @@ from catalog import queries
 from catalog.doors.gms import answers, bodies, filters
 from catalog.doors.gms.filters import Filter
 from catalog.queries import viewing
+from catalog.queries.records import build_visible_users
 from catalog.urns import PEOPLE_TYPES
 from policies import authority
 from policies import queries as people
@@ -73,7 +74,7 @@ def _people(entity: str, text: str, by: Actor) -> QuerySet[Any]:
     authority.require(by=by, requirement=datahub.groups()["entity.read"], resource=Asked("", entity))
     words = "" if text.strip() == "*" else text.strip()
     lists: dict[str, QuerySet[Any]] = {
-        "corpuser": people.users(q=words).prefetch_related(None),
+        "corpuser": people.users(q=words, seen=build_visible_users(by=by)).prefetch_related(None),
         "corpGroup": people.groups(q=words).prefetch_related(None),
         "dataHubRole": people.roles(q=words),
         "dataHubPolicy": people.policies(q=words),

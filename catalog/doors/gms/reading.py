@@ -18,7 +18,9 @@ from policies import authority
 from policies.authority import Asked
 from policies.engine.families import datahub
 from policies.engine.model import Actor
+from policies.engine.requirements import Requirement
 from policies.errors import Invalid, NotFound
+from policies.services import needs
 
 #: Aspects that hold a secret, or what a secret can be guessed from.
 SECRET = frozenset({"corpUserCredentials", "dataHubAccessTokenInfo", "dataHubSecretValue", "inviteToken"})
@@ -34,7 +36,7 @@ def aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     if not name:
         raise Invalid.one(code="required", pointer="/aspect", detail="Name the aspect: ?aspect=status.")
     version = _version(request.GET.get("version", "0"))
-    found = None if name in SECRET else queries.aspect(urn=parsed.text, name=name, version=version)
+    found = None if name in SECRET else queries.aspect_for(urn=parsed.text, name=name, by=by, version=version)
     if found is None:
         raise NotFound(f"{parsed.text} has no {name}" + (f" of version {version}." if version else "."))
     return answers.text(
@@ -51,7 +53,7 @@ def aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
 def entity(_request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     """Answer every aspect of an entity, each under `value` (source 003)."""
     parsed = readable(urn, by)
-    found = queries.aspects(urn=parsed.text)
+    found = queries.aspects_for(urn=parsed.text, by=by)
     if found is None:
         raise NotFound(f"There is no entity {parsed.text}.")
     aspects = answers.joined((name, answers.joined([("value", one.document)])) for name, one in shown(found).items())
@@ -61,7 +63,7 @@ def entity(_request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
 def entity_v2(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     """Answer aspects of an entity in envelopes, all or those listed; the key alone says that there is no entity."""
     parsed = readable(urn, by)
-    found = shown(queries.aspects(urn=parsed.text) or {})
+    found = shown(queries.aspects_for(urn=parsed.text, by=by) or {})
     key = found.get(parsed.key_aspect) or StoredAspect(parsed.key_aspect, answers.encoded(parsed.key_document))
     listed = _listed(request.GET.get("aspects"))
     wanted = {
@@ -83,9 +85,14 @@ def readable(text: str, by: Actor) -> Urn:
     """Return the URN taken apart when the caller may read the entity, whether or not there is one."""
     parsed = bodies.checked(text, "/urn")
     if not is_open(parsed.type):
-        requirement = datahub.groups()["entity.read"]
-        authority.require(by=by, requirement=requirement, resource=Asked(parsed.text, parsed.type))
+        authority.require(by=by, requirement=reading_of(parsed.type), resource=Asked(parsed.text, parsed.type))
     return parsed
+
+
+def reading_of(type_: str) -> Requirement:
+    """Return what reading an entity of this type needs; who may see a user's record may read it here, too."""
+    reading = datahub.groups()["entity.read"]
+    return Requirement(reading.any_of + needs.user_record(is_service=False).any_of) if type_ == "corpuser" else reading
 
 
 def shown(found: Mapping[str, StoredAspect]) -> dict[str, StoredAspect]:

@@ -257,7 +257,7 @@ def _said(node: Node, info: Info) -> Told | None:
 
 def _of_people(asked: Collection[str], here: Context) -> Mapping[str, Told]:
     mine = [urn for urn in asked if urns.type_of(urn) in urns.PEOPLE_TYPES]
-    documents = queries.documents(urns=mine) if mine else {}
+    documents = queries.documents_for(urns=mine, by=here.by) if mine else {}
     found = {urn: Told(urn, urn, said, ()) for urn, said in documents.items()}
     here.note([one for told in found.values() for one in named_by(told)])
     return found

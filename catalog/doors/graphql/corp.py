@@ -9,17 +9,12 @@ from catalog.doors.graphql import nodes
 from catalog.doors.graphql.catalogue import custom_properties
 from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.nodes import Node
-from policies import authority
+from catalog.queries.records import LISTING_PEOPLE, PUBLIC_FIELDS, list_groups_with_visible_members
 from policies import queries as people
-from policies.authority import Ask
-from policies.engine.requirements import alternatives
 from policies.models import GroupProfile, User, documents
 from policies.models.fields import storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.services import needs
-
-#: Fields of aspects of a user that everybody may read.
-_NAMES = frozenset({"displayName", "fullName", "firstName", "lastName"})
+from policies.services import records
 
 user = ObjectType("CorpUser")
 group = ObjectType("CorpGroup")
@@ -50,16 +45,16 @@ def user_exists(node: Node, info: Info) -> bool:
 
 @user.field("isNativeUser")
 def is_native(node: Node, info: Info) -> bool:
-    """Whether the user signs in with a password of this site."""
+    """Whether the user signs in with a password of this site; false to who may not see the user's record."""
     row = row_of(node, info)
-    return row is not None and row.has_usable_password()
+    return row is not None and _is_visible(row.urn, info) and row.has_usable_password()
 
 
 @user.field("status")
 def status(node: Node, info: Info) -> str | None:
-    """Return whether the user may act, to who may look at people."""
+    """Return the state of the user, to who may see the user's record."""
     row = row_of(node, info)
-    return None if row is None or not _is_shown(row, info) else row.state
+    return None if row is None or not _is_visible(row.urn, info) else row.state
 
 
 @user.field("properties")
@@ -67,12 +62,12 @@ def status(node: Node, info: Info) -> str | None:
 def user_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return what the source of the user says of it; `active` also of a user that no source described.
 
-    Who may not look at people is told the names alone, which stand beside everything that people own.
+    Who may not see the user's record gets the public fields alone: names, and whether the user may act.
     """
     row = row_of(node, info)
     if row is None:
         return None
-    said = _shown_to(info, row, _said(row, documents.USER_INFO))
+    said = _visible_fields(documents.USER_INFO, row, info)
     manager = said.get("managerUrn")
     return {
         "displayName": row.get_full_name(),
@@ -88,7 +83,7 @@ def user_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
 def user_editable(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return what people wrote about the user."""
     row = row_of(node, info)
-    return None if row is None else _shown_to(info, row, _said(row, documents.USER_EDITABLE)) or None
+    return None if row is None else _visible_fields(documents.USER_EDITABLE, row, info) or None
 
 
 @group.field("name")
@@ -105,12 +100,17 @@ def group_exists(node: Node, info: Info) -> bool:
 
 @group.field("info")
 def group_info(node: Node, info: Info) -> Mapping[str, Any] | None:
-    """Return what the source of the group says of it, with the people whom it lists beside the memberships."""
+    """Return what the source of the group says of it, with the people whom it lists beside the memberships.
+
+    People whose records the caller may not see are listed for those only who may change the members of the group.
+    """
     found = group_properties(node, info)
     if found is None:
         return None
-    listed = {name: nodes.many(_users_in(found.get(name)), info) for name in ("admins", "members")}
-    return {**found, **listed}
+    named = {field: _users_in(found.get(field)) for field in LISTING_PEOPLE}
+    if not _has_visible_members(node.urn, info):
+        named = {field: [urn for urn in urns if _is_visible(urn, info)] for field, urns in named.items()}
+    return {**found, **{field: nodes.many(urns, info) for field, urns in named.items()}}
 
 
 @group.field("properties")
@@ -142,21 +142,32 @@ def _users_in(listed: Any) -> list[str]:
     return [urn for urn in listed or () if isinstance(urn, str) and urn.startswith(USER_PREFIX)]
 
 
-def _shown_to(info: Info, row: User, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those fields of an aspect of a user that the caller may see."""
-    is_shown = _is_shown(row, info)
-    return {name: value for name, value in said.items() if is_shown or name in _NAMES}
-
-
-def _is_shown(row: User, info: Info) -> bool:
-    """Whether the caller may look at the whole record of a user, as over the API; one's own it may."""
+def _has_visible_members(urn: str, info: Info) -> bool:
     by = info.context.by
 
     def load(urns: Collection[str]) -> Mapping[str, bool]:
-        may_look = authority.answer(actor=by, ask=Ask(alternatives(needs.SEEING_USERS))).is_allowed
-        return {urn: may_look or urn == by.urn for urn in urns}
+        groups = [one for one in urns if one.startswith(GROUP_PREFIX)]
+        return dict.fromkeys(list_groups_with_visible_members(urns=groups, by=by), True)
 
-    return bool(info.context.look_up(row.urn, "is shown", load))
+    return bool(info.context.look_up(urn, "groups with visible members", load))
+
+
+def _visible_fields(aspect: str, row: User, info: Info) -> dict[str, Any]:
+    """Return those fields of an aspect of a user that the caller may see."""
+    said, public = _said(row, aspect), PUBLIC_FIELDS[aspect]
+    is_visible = _is_visible(row.urn, info)
+    return {name: value for name, value in said.items() if is_visible or name in public}
+
+
+def _is_visible(urn: str, info: Info) -> bool:
+    """Whether the caller may see the whole record of a user, as over the API."""
+    by = info.context.by
+
+    def load(urns: Collection[str]) -> Mapping[str, bool]:
+        users = [one for one in urns if one.startswith(USER_PREFIX)]
+        return dict.fromkeys(records.list_visible(urns=users, by=by), True)
+
+    return bool(info.context.look_up(urn, "visible records", load))
 
 
 def _said(row: User | GroupProfile, aspect: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ariadne import MutationType, QueryType
+from django.db.models import Q
 
 from catalog.doors.graphql import nodes, paging
 from catalog.doors.graphql.callers import DOOR
@@ -28,7 +29,7 @@ mutation = MutationType()
 def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of people, by URN, to who may look at people, as over the API."""
     authority.require(by=info.context.by, any_of=needs.SEEING_USERS)
-    rows = queries.users(q=paging.words(input), kind=User.Kind.PERSON).prefetch_related(None).only("urn")
+    rows = queries.users(q=paging.words(input), kind=User.Kind.PERSON, seen=Q()).prefetch_related(None).only("urn")
     return paging.part(rows, input, "users", lambda found: nodes.many([row.urn for row in found], info))
 
 

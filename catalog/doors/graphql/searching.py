@@ -48,10 +48,11 @@ def search(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, An
     """Return a page of the entities of one type, best first."""
     sought = _sought(input, [input["type"]], info)
     (segment, rows), *_ = segments.of(sought)
-    extras = _extras(segment, input)
-    return paging.part(
-        rows, {"count": _USUAL, **_numbers(input)}, "searchResults", lambda found: _results(_told(found, extras), info)
-    )
+
+    def show(found: list[Any]) -> list[dict[str, Any]]:
+        return _results(_told(found, segment, input, info), info)
+
+    return paging.part(rows, {"count": _USUAL, **_numbers(input)}, "searchResults", show)
 
 
 @query.field("searchAcrossEntities")
@@ -67,7 +68,7 @@ def search_across_entities(_root: None, info: Info, *, input: Mapping[str, Any])
         size = rows.count()
         first, wanted = max(start - total, 0), count - len(found)
         if wanted > 0 and first < size:
-            found += _told(list(rows[first : first + wanted]), _extras(segment, input))
+            found += _told(list(rows[first : first + wanted]), segment, input, info)
         total += size
     return {
         "start": start,
@@ -90,10 +91,12 @@ def scroll_across_entities(_root: None, info: Info, *, input: Mapping[str, Any])
     lists = segments.of(_sought(input, input.get("types") or (), info))
     found: list[tuple[Place, Mapping[str, str]]] = []
     for segment, rows in _ahead(lists, input.get("scrollId")):
-        extras = _extras(segment, input)
         # One more than wanted tells whether there is a page behind this one.
         some = list(rows.order_by("urn")[: count + 1 - len(found)])
-        found += [(Place(segment.name, row.urn), told) for row, told in zip(some, _told(some, extras), strict=True)]
+        found += [
+            (Place(segment.name, row.urn), told)
+            for row, told in zip(some, _told(some, segment, input, info), strict=True)
+        ]
         if len(found) > count:
             break
     page = found[:count]
@@ -138,8 +141,20 @@ def _extras(segment: Segment, input: Mapping[str, Any]) -> Mapping[str, str]:
     return {field: column.name for field, column in columns if isinstance(column, Column)}
 
 
-def _told(rows: Sequence[Any], extras: Mapping[str, str]) -> list[Mapping[str, str]]:
-    return [{"": row.urn} | {field: _text(getattr(row, column)) for field, column in extras.items()} for row in rows]
+def _told(rows: Sequence[Any], segment: Segment, input: Mapping[str, Any], info: Info) -> list[Mapping[str, str]]:
+    """Return URN and further fields of each row; private fields only of rows that the caller may see."""
+    extras = _extras(segment, input)
+    guarded = segment.private & extras.keys()
+    private = segment.list_private(rows, by=info.context.by) if guarded else frozenset()
+    return [
+        {"": row.urn}
+        | {
+            field: _text(getattr(row, column))
+            for field, column in extras.items()
+            if not (field in guarded and row.urn in private)
+        }
+        for row in rows
+    ]
 
 
 def _text(value: object) -> str:

@@ -16,6 +16,7 @@ from catalog.doors.graphql.filters import Column, Reading
 from catalog.doors.graphql.paging import without_star
 from catalog.queries import viewing
 from catalog.queries.coverage import having, meets
+from catalog.queries.records import build_visible_users
 from policies import authority
 from policies import queries as people
 from policies.engine import matching
@@ -61,6 +62,17 @@ class Segment:
     kinds: tuple[str, ...]
     rows: Callable[[Search], Rows]
     fields: Mapping[str, Reading]
+    #: Fields that say something of those rows only that `visible` is true of; of others they are empty.
+    private: frozenset[str] = frozenset()
+    visible: Callable[[Actor], Q] = lambda _by: Q()
+
+    def list_private(self, rows: Sequence[Any], *, by: Actor) -> frozenset[str]:
+        """Return the URNs of those rows whose private fields the caller may not see; at most one query."""
+        visible = self.visible(by)
+        if not rows or not visible:
+            return frozenset()
+        seen = type(rows[0]).objects.filter(visible, pk__in=[row.pk for row in rows])
+        return frozenset(row.urn for row in rows) - set(seen.values_list("urn", flat=True))
 
 
 def of(search: Search) -> list[tuple[Segment, Rows]]:
@@ -86,9 +98,24 @@ def _narrowed(segment: Segment, search: Search, known: Collection[str]) -> Rows:
     with_removed = search.with_removed or _REMOVED in search.fields
     missing: dict[str, Reading] = dict.fromkeys(known, _nothing)
     kind = _kinds(segment.kinds[0]) if segment.kinds else _types
-    fields = {**missing, "_entityType": kind, "typeNames": kind, **segment.fields, **search.own_fields}
+    own = {**segment.fields, **_guarded(segment, search.by)}
+    fields = {**missing, "_entityType": kind, "typeNames": kind, **own, **search.own_fields}
     rows = segment.rows(replace(search, with_removed=with_removed))
     return rows.filter(*(filters.condition(one, fields) for one in search.criteria))
+
+
+def _guarded(segment: Segment, by: Actor) -> dict[str, Reading]:
+    """Return the readings of the private fields of a list, met only by rows that the caller may see."""
+    visible = segment.visible(by)
+    return {name: _where(visible, segment.fields[name]) for name in segment.private} if visible else {}
+
+
+def _where(visible: Q, reading: Reading) -> Reading:
+    def read(condition: str, values: list[str]) -> Q | None:
+        found = reading(condition, values)
+        return None if found is None else visible & found
+
+    return read
 
 
 def _nothing(_condition: str, _values: list[str]) -> Q:
@@ -150,7 +177,14 @@ def _catalog(search: Search) -> Rows:
 
 
 def _users(search: Search) -> Rows:
-    return people.users(q=without_star(search.text), with_removed=search.with_removed).prefetch_related(None)
+    rows = people.users(
+        q=without_star(search.text), with_removed=search.with_removed, seen=build_visible_users(by=search.by)
+    )
+    return rows.prefetch_related(None)
+
+
+def _visible_users(by: Actor) -> Q:
+    return build_visible_users(by=by)
 
 
 def _groups(search: Search) -> Rows:
@@ -182,6 +216,8 @@ _SEGMENTS = (
             "status": Column("state"),
             "typeNames": Column("kind", {"service_account": User.Kind.SERVICE, "corp_user": User.Kind.PERSON}),
         },
+        private=frozenset({"email", "title", "status"}),
+        visible=_visible_users,
     ),
     Segment(
         "groups",

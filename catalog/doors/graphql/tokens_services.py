@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ariadne import MutationType, QueryType
+from django.db.models import Q
 
 from catalog.doors.graphql import paging
 from catalog.doors.graphql.callers import DOOR
@@ -22,7 +23,7 @@ mutation = MutationType()
 def list_accounts(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of service accounts, by URN."""
     authority.require(by=info.context.by, requirement=needs.SERVICES)
-    rows = queries.users(q=paging.words(input), kind=User.Kind.SERVICE).prefetch_related(None)
+    rows = queries.users(q=paging.words(input), kind=User.Kind.SERVICE, seen=Q()).prefetch_related(None)
     return paging.part(rows, input, "serviceAccounts", lambda found: [_shown(row) for row in found])
 
 

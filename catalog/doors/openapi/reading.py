@@ -21,7 +21,7 @@ MOST = 1000
 def entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
     """Answer an entity with its aspects, all or those of `aspects`."""
     readable(urn.text, by)
-    found = queries.aspects(urn=urn.text)
+    found = queries.aspects_for(urn=urn.text, by=by)
     if found is None:
         raise NotFound(f"There is no entity {urn.text}.")
     names = addresses.listed(request, "aspects") or None
@@ -33,7 +33,7 @@ def aspect(request: HttpRequest, by: Actor, urn: Urn, name: str) -> HttpResponse
     """Answer one version of an aspect, 0 being the newest."""
     readable(urn.text, by)
     version = addresses.whole(request, "version", 0)
-    found = None if name in SECRET else queries.aspect(urn=urn.text, name=name, version=version)
+    found = None if name in SECRET else queries.aspect_for(urn=urn.text, name=name, by=by, version=version)
     if found is None:
         raise NotFound(f"{urn.text} has no {name}" + (f" of version {version}." if version else "."))
     with_metadata = addresses.flag(request, "systemMetadata", default=False)
@@ -48,7 +48,7 @@ def batch_get(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
         raise Invalid(problems)
     with_metadata = addresses.flag(request, "systemMetadata", default=False)
     wanted = showing.readable([entry["urn"] for entry in entries], by)
-    found = queries.documents(urns=wanted)
+    found = queries.documents_for(urns=wanted, by=by)
     return answers.text(
         showing.listed(
             showing.entity(

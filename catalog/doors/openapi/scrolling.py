@@ -91,14 +91,14 @@ def _page(request: HttpRequest, asked: _Asked, by: Actor) -> HttpResponse:
     is_more = len(urns) > count > 0
     place = answers.encoded(_place(*shown[-1], asked)) if is_more else "null"
     with_metadata = addresses.flag(request, "systemMetadata", default=False)
-    entities = _entities([urn for _, urn in shown], asked, with_metadata=with_metadata)
+    entities = _entities([urn for _, urn in shown], asked, by, with_metadata=with_metadata)
     members = [("scrollId", place), ("totalCount", str(total)), ("entities", showing.listed(entities))]
     return answers.text(answers.joined(members))
 
 
-def _entities(urns: Sequence[str], asked: _Asked, *, with_metadata: bool) -> Iterator[str]:
+def _entities(urns: Sequence[str], asked: _Asked, by: Actor, *, with_metadata: bool) -> Iterator[str]:
     is_bare = asked.aspects == frozenset()
-    found = {} if is_bare else queries.documents(urns=urns)
+    found = {} if is_bare else queries.documents_for(urns=urns, by=by)
     for urn in urns:
         yield showing.entity(urn, found.get(urn, {}), names=asked.aspects, with_metadata=with_metadata)
 

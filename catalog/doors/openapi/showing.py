@@ -9,7 +9,6 @@ from catalog.queries import StoredAspect
 from policies import authority
 from policies.authority import Ask, Asked
 from policies.engine.errors import Problem
-from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.services.aspect_shapes import POLICY_INFO
 
@@ -54,11 +53,7 @@ def listed(entries: Iterable[str]) -> str:
 def readable(found: Collection[str], by: Actor) -> frozenset[str]:
     """Return those of these that the caller may read, asked for all of them at once."""
     asked = [urn for urn in dict.fromkeys(found) if not is_open(urns.type_of(urn))]
-    requirement = datahub.groups()["entity.read"]
-    decisions = (
-        authority.answer_many(asks=[(by, Ask(requirement, Asked(urn, urns.type_of(urn)))) for urn in asked])
-        if asked
-        else []
-    )
+    asks = [(by, Ask(reading.reading_of(kind), Asked(urn, kind))) for urn in asked for kind in [urns.type_of(urn)]]
+    decisions = authority.answer_many(asks=asks) if asks else []
     refused = {urn for urn, decision in zip(asked, decisions, strict=True) if not decision.is_allowed}
     return frozenset(found) - refused

@@ -38,7 +38,7 @@ def write(request: HttpRequest, by: Actor, trace: str) -> HttpResponse:
     hidden = body.keys() - showing.readable(list(body), by)
     if hidden:
         raise Forbidden([Missing("VIEW_ENTITY_PAGE", urn) for urn in sorted(hidden)])
-    found = queries.documents(urns=list(body))
+    found = queries.documents_for(urns=list(body), by=by)
     states = {
         urn: {name: _STORED if name in found.get(urn, {}) else _ABSENT for name in names} for urn, names in body.items()
     }

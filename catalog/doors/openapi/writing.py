@@ -169,7 +169,7 @@ def _shown(
     for lint in lints:
         noted[int(lint.pointer.split("/")[1])].append(lint)
     readable = showing.readable(list(named), by)
-    stored = queries.documents(urns=readable)
+    stored = queries.documents_for(urns=readable, by=by)
     return [
         showing.entity(entry["urn"], stored[entry["urn"]], names=named[entry["urn"]], lints=noted[place])
         if entry["urn"] in stored

@@ -1,0 +1,43 @@
+"""Conditions on users, groups, roles and policies, whose facts stand in tables of their own."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from catalog.models import Entity, Facet
+from catalog.queries.coverage import EVERYTHING, NOTHING, Conditions
+from policies.engine import matching
+from policies.engine.matching import Criterion
+from policies.engine.model import Coverage
+from policies.models import Role, User
+
+
+@dataclass(frozen=True)
+class PeopleConditions(Conditions):
+    """Conditions on the rows of one table of people or policies; facts that the catalog stores of them count too."""
+
+    type: str
+    table: QuerySet[Any]
+
+    def rows(self) -> QuerySet[Any]:
+        """Return every row of the table."""
+        return self.table
+
+    def granted(self, coverage: Coverage) -> list[Q]:  # noqa: ARG002 - grants are on entities of the catalog
+        """Return no condition: nobody is granted anything on people."""
+        return []
+
+    def having(self, field: str, values: Q) -> Q:
+        """Return the condition that the catalog stores such a value of a row's URN."""
+        return Q(urn__in=Facet.objects.filter(values, field=field).values("entity__urn"))
+
+    def of_type(self, criterion: Criterion) -> Q:
+        """Return whether the one type of the table passes a criterion, as a condition."""
+        return EVERYTHING if criterion.holds(frozenset({self.type})) else NOTHING
+
+    def of_object(self, field: str, found: Q) -> Q:
+        """Return the condition on an object id, which users and roles have, or on the project stored of the URN."""
+        stored = Q(urn__in=Entity.objects.filter(found).values("urn"))
+        has_id = field == matching.ID and self.table.model in (User, Role)
+        return stored | found if has_id else stored

@@ -43,6 +43,7 @@ OWNED: Mapping[str, type[Aspect]] = MappingProxyType(
         "editableSchemaMetadata": assets.EditableSchemaMetadata,
         "globalTags": annotations.GlobalTags,
         "glossaryNodeInfo": structure.GlossaryNodeInfo,
+        "glossaryRelatedTerms": structure.GlossaryRelatedTerms,
         "glossaryTermInfo": structure.GlossaryTermInfo,
         "glossaryTerms": annotations.GlossaryTerms,
         "institutionalMemory": annotations.InstitutionalMemory,

@@ -1,7 +1,14 @@
 """Aspects that put entities under one another and name what holds them: domains, containers, glossary, instances."""
 
+from typing import Any
+
+from catalog import urns
 from catalog.aspects.base import (
     PLATFORM,
+    TERM_HAS,
+    TERM_IS,
+    TERM_RELATED,
+    TERM_VALUE,
     AnyUrn,
     Aspect,
     ContainerUrn,
@@ -73,6 +80,28 @@ class GlossaryTermInfo(GlossaryNodeInfo):
     termSource: str | None = None  # noqa: N815 - DataHub's key
 
 
+class GlossaryRelatedTerms(Aspect):
+    """What a term is a kind of, what it has, its values and what else it is related to.
+
+    It may not be refused for its shape, since documents of any shape are stored already: what is no URN is left out.
+    """
+
+    isRelatedTerms: Any = None  # noqa: N815 - DataHub's key
+    hasRelatedTerms: Any = None  # noqa: N815 - DataHub's key
+    values: Any = None
+    relatedTerms: Any = None  # noqa: N815 - DataHub's key
+
+    def facts(self, _urn: Urn, /) -> Facts:
+        """Return the terms of each of the four lists."""
+        found = {
+            TERM_IS: self.isRelatedTerms,
+            TERM_HAS: self.hasRelatedTerms,
+            TERM_VALUE: self.values,
+            TERM_RELATED: self.relatedTerms,
+        }
+        return Facts(tuple(one for field, listed in found.items() for one in values(field, _list_terms(listed))))
+
+
 class DataPlatformInstance(Aspect):
     """The platform of the entity and, where there are several, which of its installations."""
 
@@ -118,3 +147,8 @@ class TagProperties(Aspect):
     def facts(self, _urn: Urn, /) -> Facts:
         """Return the name."""
         return Facts(name=self.name)
+
+
+def _list_terms(listed: Any) -> list[str]:
+    named = listed if isinstance(listed, list) else []
+    return [one for one in named if isinstance(one, str) and urns.problem(one, "", ("glossaryTerm",)) is None]

@@ -7,7 +7,18 @@ from typing import Any
 from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 
-from catalog.aspects.base import ACCESS_ROLE, ASSET, BESIDE, ROLE_GROUP, ROLE_USER, SUBJECT
+from catalog.aspects.base import (
+    ACCESS_ROLE,
+    ASSET,
+    BESIDE,
+    ROLE_GROUP,
+    ROLE_USER,
+    SUBJECT,
+    TERM_HAS,
+    TERM_IS,
+    TERM_RELATED,
+    TERM_VALUE,
+)
 from catalog.models import Entity, Facet
 from catalog.queries.naming import Nameable
 from catalog.queries.records import build_visible_ties
@@ -29,6 +40,10 @@ NAMES: Mapping[str, str] = {
     ROLE_GROUP: "Has",
     ROLE_USER: "Has",
     SUBJECT: "IsAssociatedWith",
+    TERM_HAS: "HasA",
+    TERM_IS: "IsA",
+    TERM_RELATED: "IsRelatedTo",
+    TERM_VALUE: "HasValue",
     BESIDE[matching.DATA_PLATFORM_INSTANCE]: "IsPartOf",
     BESIDE[matching.DOMAIN]: "AssociatedWith",
     BESIDE[matching.GLOSSARY]: "TermedWith",

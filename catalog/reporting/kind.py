@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from catalog import errors
-from catalog.aspects.base import ACCESS_ROLE, BESIDE, DOWNSTREAM, SUBJECT, UPSTREAM
+from catalog.aspects.base import (
+    ACCESS_ROLE,
+    BESIDE,
+    DOWNSTREAM,
+    SUBJECT,
+    TERM_HAS,
+    TERM_IS,
+    TERM_RELATED,
+    TERM_VALUE,
+    UPSTREAM,
+)
 from catalog.models import Report
 from policies.engine.errors import Problem
 from policies.errors import Invalid
@@ -21,7 +31,13 @@ UNKNOWN, REQUIRED, WRONG = "parameter.unknown", "required", "parameter.wrong"
 
 #: Facets that no policy can test: external roles, what queries are about, lineage, and what nodes say beside what they
 #: are.
-UNTESTED = frozenset({ACCESS_ROLE, DOWNSTREAM, SUBJECT, UPSTREAM, *BESIDE.values()})
+UNTESTED = frozenset(
+    {
+        *(ACCESS_ROLE, DOWNSTREAM, SUBJECT, UPSTREAM),
+        *(TERM_HAS, TERM_IS, TERM_RELATED, TERM_VALUE),
+        *BESIDE.values(),
+    }
+)
 
 
 class ColumnKind(StrEnum):

@@ -40,6 +40,13 @@ def require_visible(*, urn: str, by: Actor) -> None:
         raise NotFound(f"There is no entity {urn}.")
 
 
+def require_stored(*, urn: str, by: Actor) -> None:
+    """Raise NotFound for an entity of the catalog that is not stored, or that the caller may not view."""
+    require_visible(urn=urn, by=by)
+    if not queries.stored(urns=[urn]):
+        raise NotFound(f"There is no entity {urn}.")
+
+
 def find_refusal(*, by: Actor, asks: Sequence[Ask]) -> Forbidden | None:
     """Return what refuses these changes, None when all are allowed; hidden term groups are not named."""
     refusal = authority.find_refusal(by=by, asks=asks)

@@ -152,6 +152,14 @@ def editing(urn: Urn, aspect: str) -> Ask:
     return Ask(update if aspect == _PRODUCT_PROPERTIES else _either(_edit(urn, aspect), update.any_of), itself)
 
 
+def managing_children(group: Urn) -> Ask:
+    """Return what managing what is directly in a term group needs."""
+    managers = alternatives(_MANAGERS[group.type]).any_of
+    requirement = Requirement((*managers, *((need,) for need in _IN_GROUP)))
+    groups = (group.text, *groups_above({group.text}).get(group.text, ()))
+    return Ask(requirement, _itself(group), relatives={"term_group": groups[:1], "term_groups": groups})
+
+
 def _registration(urn: Urn, proposed: "Proposed", *, is_known: bool) -> Ask:
     """Return what writing an entity itself by the API needs, whatever its aspects."""
     if urn.type == _PRODUCT:

@@ -38,7 +38,11 @@ def owner_kind(node: Node, *_: Any) -> str:
 def tags(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the tags of the entity itself."""
     found = _said(node, info)
-    document = None if found is None else found.document("globalTags")
+    return None if found is None else build_tags(found.document("globalTags"), node, info)
+
+
+def build_tags(document: Mapping[str, Any] | None, node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return the tags that a document names, of the entity or one of its columns; nothing without a document."""
     if document is None:
         return None
     entries = document.get("tags") or ()
@@ -54,7 +58,11 @@ def tags(node: Node, info: Info) -> Mapping[str, Any] | None:
 def terms(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the glossary terms of the entity itself."""
     found = _said(node, info)
-    document = None if found is None else found.document("glossaryTerms")
+    return None if found is None else build_terms(found.document("glossaryTerms"), node, info)
+
+
+def build_terms(document: Mapping[str, Any] | None, node: Node, info: Info) -> Mapping[str, Any] | None:
+    """Return the glossary terms that a document names, as `build_tags` does."""
     if document is None:
         return None
     entries = document.get("terms") or ()

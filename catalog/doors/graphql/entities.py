@@ -6,9 +6,13 @@ from catalog import queries, urns
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
+from policies import queries as people
 from policies.errors import Forbidden, Invalid, NotFound
 
 query = QueryType()
+
+#: Most entities that one field returns by their URNs.
+MAX_ENTITIES = 1_000
 authenticated = ObjectType("AuthenticatedUser")
 
 
@@ -35,6 +39,28 @@ def entity_exists(_root: None, info: Info, *, urn: str) -> bool:
 def entity(_root: None, info: Info, *, urn: str) -> Node:
     """Return the entity with this URN."""
     return stored(urn, info)
+
+
+@query.field("entities")
+def list_entities(
+    _root: None,
+    info: Info,
+    *,
+    urns: list[str],
+    checkForExistence: bool | None = None,  # noqa: ARG001, N803  # the schema's
+) -> list[Node | None]:
+    """Return the entities with these URNs in their order; None for one that is not stored or may not be viewed.
+
+    Raises Invalid for too many, and for what is no URN.
+    """
+    if len(urns) > MAX_ENTITIES:
+        raise Invalid.one(code="list.long", pointer="/urns", detail=f"This list has at most {MAX_ENTITIES} entries.")
+    named = [checked(urn) for urn in urns]
+    known = (queries.stored(urns=named) | people.names(urns=named).keys()) - queries.hidden(
+        urns=named, by=info.context.by
+    )
+    found = {node.urn: node for node in nodes.many(sorted(known), info)}
+    return [found.get(urn) for urn in named]
 
 
 @query.field("corpUser")

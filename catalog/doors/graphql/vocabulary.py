@@ -13,7 +13,7 @@ from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
 from catalog.queries import browsing
-from catalog.services import annotations, deletes, vocabulary
+from catalog.services import annotations, deletes, product_assets, vocabulary
 from policies.models import Gate, open_write
 
 query = QueryType()
@@ -206,6 +206,18 @@ def create_product(_root: None, info: Info, *, input: Mapping[str, Any]) -> Node
         door=DOOR,
     )
     return nodes.one(made, info)
+
+
+@mutation.field("batchSetDataProduct")
+def set_product(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+    """Put assets into a data product, or take them out of every one."""
+    assets = [checked(urn) for urn in bounded(input["resourceUrns"], "/resourceUrns")]
+    by, product = info.context.by, input.get("dataProductUrn")
+    if product is None:
+        product_assets.take_assets(assets=assets, by=by, door=DOOR)
+    else:
+        product_assets.put_assets(product=checked(product, "dataProduct"), assets=assets, by=by, door=DOOR)
+    return True
 
 
 BINDABLES = (query, mutation)

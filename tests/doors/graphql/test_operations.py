@@ -102,9 +102,15 @@ VARIABLES: dict[str, Any] = {
     "createPolicy": {"input": POLICY_INPUT},
     "deletePolicy": {"urn": POLICY},
     "getAllGroupMembers": {"urn": CREW, **PAGE},
+    "getDataProduct": {"urn": PRODUCT},
+    "getDomain": {"urn": SALES},
     "getDomainChildrenCount": {"urn": SALES},
+    "getEntities": {"urns": [DATASET, TAG, SALES, TERM, NODE, PRODUCT, ADA, CREW]},
+    "getEntity": {"urn": DATASET},
     "getEntityCounts": {"input": {"types": ["DATASET", "CORP_USER"]}},
     "getExternalRole": {"urn": ROLE},
+    "getGlossaryNode": {"urn": NODE},
+    "getGlossaryTerm": {"urn": TERM},
     "getGrantedPrivileges": {
         "input": {"actorUrn": ADA, "resourceSpec": {"resourceType": "DATASET", "resourceUrn": DATASET}}
     },
@@ -173,6 +179,7 @@ VARIABLES: dict[str, Any] = {
     "batchRemoveOwners": {"input": {"ownerUrns": [ADA], "resources": RESOURCES}},
     "batchRemoveTags": {"input": {"tagUrns": [TAG], "resources": RESOURCES}},
     "batchRemoveTerms": {"input": {"termUrns": [TERM], "resources": RESOURCES}},
+    "batchSetDataProduct": {"input": {"dataProductUrn": PRODUCT, "resourceUrns": [DATASET]}},
     "batchSetDomain": {"input": {"domainUrn": SALES, "resources": RESOURCES}},
     "batchUpdateDeprecation": {"input": {"deprecated": True, "note": "Old", "resources": RESOURCES}},
     "batchUpdateSoftDeleted": {"input": {"urns": [DATASET], "deleted": True}},

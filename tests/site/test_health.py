@@ -8,7 +8,9 @@ import pytest
 import servers
 from django.conf import settings
 from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from django.test.utils import CaptureQueriesContext
 
 from authzsite import health
 from policies import store
@@ -67,11 +69,51 @@ def test_a_database_of_another_release_is_not_ready(client):
     last = recorder.migration_qs.filter(app="policies").order_by("name").values_list("name", flat=True).reverse()[0]
     recorder.record_unapplied("policies", last)
     told = client.get("/health/ready").json()["checks"]["migrations"]
-    assert told == {"ok": False, "detail": f"1 migrations are not applied, the first is policies.{last}."}
+    assert told == {"ok": False, "detail": f"1 migration is not applied, the first is policies.{last}."}
     recorder.record_applied("policies", last)
     recorder.record_applied("catalog", "9999_of_tomorrow")
     told = client.get("/health/ready").json()["checks"]["migrations"]
     assert told["detail"] == "The database is of a later release: catalog.9999_of_tomorrow is not known here."
+
+
+@pytest.mark.django_db
+def test_a_database_without_migrations_is_not_ready(client):
+    MigrationRecorder(connection).flush()
+    told = client.get("/health/ready").json()["checks"]["migrations"]
+    count = len(health.load_disk_migrations().plan)
+    assert told["detail"].startswith(f"{count} migrations are not applied, the first is ")
+
+
+@pytest.mark.django_db
+def test_migrations_are_read_from_the_disk_once(client, monkeypatch):
+    loads = []
+    load_disk = MigrationLoader.load_disk
+
+    def count(loader):
+        loads.append(loader)
+        load_disk(loader)
+
+    monkeypatch.setattr(MigrationLoader, "load_disk", count)
+    health.load_disk_migrations.cache_clear()
+    for _ in range(3):
+        assert client.get("/health/ready").json()["checks"]["migrations"] == {"ok": True}
+    assert len(loads) == 1
+    # Is the table there, and what does it hold.
+    with CaptureQueriesContext(connection) as queries:
+        health.migrations()
+    assert len(queries) == 2
+
+
+@pytest.mark.django_db
+def test_a_squashed_migration_counts_as_applied_when_all_that_it_replaces_are(monkeypatch):
+    names = health.load_disk_migrations().names
+    replaced = tuple(sorted(key for key in names if key[0] == "policies")[:2])
+    squashed = health.DiskMigrations(names, {("policies", "0001_squashed"): replaced})
+    monkeypatch.setattr(health, "load_disk_migrations", lambda: squashed)
+    assert health.migrations() == {}
+    MigrationRecorder(connection).record_unapplied(*replaced[0])
+    with pytest.raises(health.NotReady, match=r"^1 migration is not applied, the first is policies\.0001_squashed\.$"):
+        health.migrations()
 
 
 @pytest.mark.django_db

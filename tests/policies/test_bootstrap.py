@@ -205,7 +205,7 @@ def test_the_command_says_what_it_did():
     out = StringIO()
     call_command("bootstrap", "--restricted", stdout=out)
     call_command("bootstrap", "--open", stdout=out)
-    assert out.getvalue().splitlines() == ["21 made, 0 rewritten.", "0 made, 0 rewritten."]
+    assert out.getvalue().splitlines() == ["21 created, 0 updated.", "0 created, 0 updated."]
     assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
 
 

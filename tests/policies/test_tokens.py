@@ -184,3 +184,10 @@ def test_the_command_refuses_in_one_sentence(jo, arguments):
     with pytest.raises(CommandError):
         run(*arguments)
     assert not AccessToken.objects.exists()
+
+
+@pytest.mark.parametrize("command", ["create_token", "unlink_identity"])
+def test_a_name_in_the_place_of_a_urn_is_said_to_be_none(jo, command):
+    arguments = ["--name", "ci"] if command == "create_token" else []
+    with pytest.raises(CommandError, match="'jo' is not a URN; give one such as urn:li:corpuser:"):
+        call_command(command, "jo", *arguments)

@@ -55,7 +55,7 @@ def test_unknown_names_are_helped(world, capsys):
         (["urn:li:corpGroup:crew", "A"], ["user name"]),
         (["", "A"], ["user name"]),
         (["otto", ""], ["privilege"]),
-        (["otto", "A", "orders", "--touching", "pii"], ["'orders' is no URN", "'pii' is no URN"]),
+        (["otto", "A", "orders", "--touching", "pii"], ["'orders' is not a URN", "'pii' is not a URN"]),
         (["otto", "A\x00"], ["cannot be stored"]),
         (["otto", "A", "urn:\ud800"], ["cannot be stored"]),
     ],

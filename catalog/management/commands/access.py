@@ -14,18 +14,25 @@ from policies.errors import PolicyAppError
 class Command(BaseCommand):
     """Asks finished effective access reports, which kept what they were made from; lines are URNs, with counts."""
 
-    help = "Ask a finished effective access report: --entity, --person, or --since an earlier run with --facet."
+    help = (
+        "Query a finished effective access report by --entity, by --person, or by --since an earlier run and --facet."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Read the report and what is asked of it."""
-        parser.add_argument("report", help="id of a finished effective access report")
+        parser.add_argument("report", help="id of the report: the last part of the address of its page")
         parser.add_argument("privilege", help="for example VIEW_ENTITY_PAGE")
         asked = parser.add_mutually_exclusive_group(required=True)
-        asked.add_argument("--entity", metavar="URN", help="who could use the privilege on it")
-        asked.add_argument("--person", metavar="URN", help="on what the person could use it")
-        asked.add_argument("--since", metavar="REPORT", help="who gained (+) and lost (-) it since that report")
+        asked.add_argument("--entity", metavar="URN", help="list who could use the privilege on this entity")
+        asked.add_argument("--person", metavar="URN", help="list the entities that this person could use it on")
+        asked.add_argument(
+            "--since", metavar="REPORT", help="list who gained (+) and lost (-) it since this earlier report"
+        )
         parser.add_argument(
-            "--facet", nargs=2, metavar=("FIELD", "VALUE"), help="with --since: on entities that have it, as TAG urn:…"
+            "--facet",
+            nargs=2,
+            metavar=("FIELD", "VALUE"),
+            help="with --since: only on entities with this value, such as TAG urn:li:tag:PII",
         )
 
     def handle(self, *_: Any, **told: Any) -> None:
@@ -43,7 +50,7 @@ class Command(BaseCommand):
             self.stdout.write("\n".join(extracts.what(report=report, privilege=privilege, person=told["person"])))
         else:
             if not told["facet"]:
-                raise CommandError("--since needs --facet FIELD VALUE.")
+                raise CommandError("--since needs --facet FIELD VALUE, such as --facet TAG urn:li:tag:PII.")
             field, value = told["facet"]
             before = _report(told["since"])
             found = extracts.changed(before=before, after=report, privilege=privilege, field=field, value=value)
@@ -56,4 +63,6 @@ def _report(number: str) -> Report:
     try:
         return Report.objects.get(pk=number, kind="effective_access", status=Report.Status.READY)
     except (Report.DoesNotExist, ValidationError):
-        raise CommandError(f"There is no finished effective access report {number}.") from None
+        raise CommandError(
+            f"There is no finished effective access report {number}. The page Reports lists all runs."
+        ) from None

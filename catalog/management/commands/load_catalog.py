@@ -18,11 +18,11 @@ from policies.errors import Invalid
 class Command(BaseCommand):
     """Acts as the system; a file with a problem that can be seen beforehand stores nothing."""
 
-    help = "Load metadata proposals from files in the form of DataHub's file sink (JSON list, perhaps gzipped)."
+    help = "Load metadata proposals from files that DataHub's file sink wrote: JSON lists, plain or gzipped."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the files."""
-        parser.add_argument("files", nargs="+", metavar="FILE", help="a path, or - for standard input")
+        parser.add_argument("files", nargs="+", metavar="FILE", help="path of a file, or - for standard input")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Load the files in their order; the first that is refused ends the command."""

@@ -10,14 +10,16 @@ from catalog.services import rebuild
 class Command(BaseCommand):
     """Safe at any time: other writers wait, readers see the old projection until the new one is complete."""
 
-    help = "Throw the projection of the catalog away and make it again from the documents."
+    help = (
+        "Rebuild what the catalog derives from its stored documents: facets, ancestries and columns. Safe at any time."
+    )
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Rebuild and say how much there was."""
         count = rebuild.rebuild(progress=self._show)
         if self.stderr.isatty():
             self.stderr.write("")
-        self.stdout.write(f"Facets of {count} entities were made again.")
+        self.stdout.write(f"The facets of {count} entities were rebuilt.")
 
     def _show(self, count: int) -> None:
         if self.stderr.isatty():

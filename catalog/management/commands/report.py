@@ -20,14 +20,17 @@ NIGHTLY = "nightly"
 class Command(BaseCommand):
     """Acts as the system. With --wait this process makes the report, and ends with 1 unless it is READY."""
 
-    help = "Start a report; a worker makes it. With --wait it is made here, and what came of it is said."
+    help = "Start a report; a worker runs it. With --wait this process runs it and prints the outcome."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Read the kind, its parameters and --wait."""
-        parser.add_argument("kind", metavar="KIND", help=", ".join((*KINDS, NIGHTLY)))
-        parser.add_argument("--wait", action="store_true", help="make it in this process")
+        parser.add_argument("kind", metavar="KIND", help="one of " + ", ".join((*KINDS, NIGHTLY)))
+        parser.add_argument("--wait", action="store_true", help="run the report in this process and wait for it")
         parser.add_argument(
-            "--parameters", default="{}", metavar="JSON", help="an object; what it leaves out is default"
+            "--parameters",
+            default="{}",
+            metavar="JSON",
+            help="JSON object of parameters; those left out have their defaults",
         )
 
     def handle(self, *_: Any, kind: str, wait: bool, parameters: str, **__: Any) -> None:
@@ -60,5 +63,5 @@ def _object(text: str) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise CommandError("--parameters has to be a JSON object.")
+        raise CommandError('--parameters must be a JSON object, such as \'{"privileges": ["VIEW_ENTITY_PAGE"]}\'.')
     return found

@@ -10,9 +10,12 @@ from policies.services import bootstrap
 
 
 class Command(BaseCommand):
-    """Says how much was made and rewritten, and whether everybody who can sign in is an administrator."""
+    """Prints how much was created and updated, and whether everybody who can sign in is an administrator."""
 
-    help = "Make the roles, the root user and the default policies, and bring those that cannot be edited up to date."
+    help = (
+        "Create the roles, the root user and the default policies, and update those that cannot be edited. "
+        "It can be run again at any time."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Read --restricted and --open."""
@@ -21,23 +24,23 @@ class Command(BaseCommand):
             "--restricted",
             action="store_true",
             default=None,
-            help="leave all users two platform privileges instead of every one, while that policy is as shipped; "
-            "what happens without a word where BOOTSTRAP_RESTRICTED is true, the database is PostgreSQL, or the site "
-            "answers to other addresses than those of this machine",
+            help="give all users two platform privileges instead of all of them, unless somebody edited that policy; "
+            "the default where BOOTSTRAP_RESTRICTED is true, the database is PostgreSQL, or the site answers to "
+            "addresses other than those of this machine",
         )
         choice.add_argument(
             "--open",
             action="store_false",
             dest="restricted",
             default=None,
-            help="give all users every platform privilege, as the policies guide of DataHub says; what is restricted "
-            "already stays restricted",
+            help="give all users every platform privilege, as the policies guide of DataHub says; an installation "
+            "that is restricted already stays restricted",
         )
 
     def handle(self, *_: Any, restricted: bool | None, **__: Any) -> None:
         """Run the bootstrap."""
         done = bootstrap.run(is_restricted=settings.BOOTSTRAP_RESTRICTED if restricted is None else restricted)
-        self.stdout.write(f"{len(done.created)} made, {len(done.rewritten)} rewritten.")
+        self.stdout.write(f"{len(done.created)} created, {len(done.rewritten)} updated.")
         if queries.is_open_to_everybody():
             self.stdout.write(
                 "Everybody who can sign in holds every platform privilege, Manage Policies included: the default for a "

@@ -20,25 +20,31 @@ def lifetime(text: str) -> timedelta | None:
         return None
     match = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text, re.ASCII)
     if match is None:
-        raise argparse.ArgumentTypeError("say for example 30d, 12h, 45m, 2w or never")
+        raise argparse.ArgumentTypeError("use for example 30d, 12h, 45m, 2w or never")
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 class Command(BaseCommand):
     """Prints the token and nothing else, so that a script can keep it."""
 
-    help = "Make an access token for a user and print it. It is shown this once."
+    help = "Create an access token for a user and print it. It is printed only once and cannot be read again."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Read whose token, its name and how long it lives."""
         parser.add_argument("actor_urn", help="the user, for example urn:li:corpuser:datahub")
-        parser.add_argument("--name", required=True, help="what the token is called in lists")
+        parser.add_argument("--name", required=True, help="the name of the token in lists")
         parser.add_argument(
-            "--expires", type=lifetime, default=timedelta(days=30), help="30d (unless told), 12h, 45m, 2w or never"
+            "--expires",
+            type=lifetime,
+            default=timedelta(days=30),
+            metavar="TIME",
+            help="how long the token is valid, for example 45m, 12h, 2w or never (default: 30d)",
         )
 
     def handle(self, *_: Any, actor_urn: str, name: str, expires: timedelta | None, **__: Any) -> None:
-        """Make the token."""
+        """Create the token and print it."""
+        if not actor_urn.startswith("urn:"):
+            raise CommandError(f"{actor_urn!r} is not a URN; give one such as urn:li:corpuser:datahub.")
         try:
             issued = tokens.create(owner=actor_urn, name=name, duration=expires, by=authority.SYSTEM, door="command")
         except Invalid as error:

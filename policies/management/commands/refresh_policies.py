@@ -10,7 +10,7 @@ from policies import announce
 class Command(BaseCommand):
     """Prints the version that the processes now find."""
 
-    help = "Load all active policies, have the workers compare theirs, and print the version."
+    help = "Load all active policies, tell the workers to compare their version, and print the version."
 
     def handle(self, *_: Any, **__: Any) -> None:
         """Load, announce and print."""

@@ -22,15 +22,15 @@ BAD_INPUT = 2
 class Command(BaseCommand):
     """Ends with 0 for allow, 1 for deny and 2 when the question cannot be asked, so that a script can use it."""
 
-    help = "Say whether somebody may use a privilege, and why. Ends with 0: allow, 1: deny, 2: wrong input."
+    help = "Show whether a user may use a privilege, and why. Exit code 0: allow, 1: deny, 2: wrong input."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Read the question."""
         parser.add_argument("actor", help="user name or URN of a user")
         parser.add_argument("privilege", help="for example EDIT_ENTITY_TAGS")
-        parser.add_argument("resource", nargs="?", default="", help="URN of an entity; without it: the platform itself")
+        parser.add_argument("resource", nargs="?", default="", help="URN of an entity (default: the platform itself)")
         parser.add_argument(
-            "--touching", nargs="+", default=[], metavar="TAG", help="URNs of the tags that a change adds or removes"
+            "--touching", nargs="+", default=[], metavar="TAG", help="URNs of the tags that the change adds or removes"
         )
 
     def handle(self, *_: Any, actor: str, privilege: str, resource: str, touching: list[str], **__: Any) -> None:
@@ -50,16 +50,16 @@ class Command(BaseCommand):
 
 def _problems(actor: str, urn: str, privilege: str, resource: str, touching: list[str]) -> Iterable[str]:
     if not actor or not urn.startswith(USER_PREFIX):
-        yield "The actor is a user name or the URN of a user."
+        yield "The actor must be a user name or the URN of a user, such as urn:li:corpuser:jane."
     if not privilege:
-        yield "Name a privilege."
+        yield "Name a privilege, such as EDIT_ENTITY_TAGS."
     if resource and not resource.startswith("urn:"):
-        yield f"{resource!r} is no URN of a resource."
+        yield f"{resource!r} is not a URN; the resource must be one, such as urn:li:tag:pii."
     for tag in touching:
         if not tag.startswith("urn:"):
-            yield f"{tag!r} is no URN of a tag."
+            yield f"{tag!r} is not a URN; --touching takes URNs of tags, such as urn:li:tag:pii."
     if not all(is_storable(text) for text in (actor, privilege, resource, *touching)):
-        yield "Texts must not hold characters that cannot be stored."
+        yield "An argument holds a character that cannot be stored, such as NUL; leave it out."
 
 
 def _lines(found: Explained, urn: str, privilege: str, resource: str) -> Iterable[str]:
@@ -69,7 +69,7 @@ def _lines(found: Explained, urn: str, privilege: str, resource: str) -> Iterabl
     yield explaining.SENTENCES[found.decision.code]
     for hint in found.hints:
         close = f" Did you mean {' or '.join(hint.suggestions)}?" if hint.suggestions else ""
-        yield f"Nothing is known of {hint.what} {hint.name}.{close}"
+        yield f"There is no {hint.what} {hint.name}.{close}"
     if resource and not explaining.is_known(urn=resource):
         yield explaining.NOT_STORED
     for reason in found.reasons:

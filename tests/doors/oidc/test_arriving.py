@@ -143,7 +143,7 @@ def test_another_subject_of_the_same_name_is_somebody_else_until_the_link_is_end
     assert (refused.status_code, is_in(client)) == (403, False)
     assert "belongs to somebody else" in reason(refused)
     call_command("unlink_identity", JANE)
-    assert capsys.readouterr().out == "1 link of urn:li:corpuser:jane ended.\n"
+    assert capsys.readouterr().out == "1 link of urn:li:corpuser:jane removed.\n"
     assert sign_in(client, "0002").status_code == 302
     assert sign_in(Client(), "0001").status_code == 403
 

@@ -36,10 +36,13 @@ class Changed:
 def who(*, report: Report, privilege: str, entity: str) -> list[str]:
     """Return the URNs of the people who could use a privilege on an entity, in order.
 
-    Raises NotFound when the run did not keep what it was made from, and Corrupt.
+    Raises NotFound when the run did not keep what it was made from or knew no such entity, and Corrupt.
     """
     state = _state(report)
-    found = dict(_reached(state, state.actors, privilege, slices.named(state.source, [entity])))
+    numbers = slices.named(state.source, [entity])
+    if not len(numbers):
+        raise NotFound(f"There was no entity {entity} when this report was made.")
+    found = dict(_reached(state, state.actors, privilege, numbers))
     return sorted(state.actors[person].urn for person in found.get(entity, NONE))
 
 
@@ -47,6 +50,8 @@ def what(*, report: Report, privilege: str, person: str) -> list[str]:
     """Return the URNs of the entities that a person could use a privilege on, in order; raises as `who` does."""
     state = _state(report)
     actors = [actor for actor in state.actors if actor.urn == person]
+    if not actors:
+        raise NotFound(f"There was no user {person} when this report was made.")
     found = _reached(state, actors, privilege, slices.numbers_of(state.source))
     return sorted(entity for entity, people in found if people)
 

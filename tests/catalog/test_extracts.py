@@ -76,6 +76,18 @@ def test_a_run_answers_as_it_was_then():
     assert asked(then, "--since", str(now.pk), "--facet", "TAG", PII) == [f"-2 {ANN}", f"-1 {JO}"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--entity", "urn:li:tag:none"), "no entity urn:li:tag:none when"),
+        (("--person", "urn:li:corpuser:none"), "no user urn:li:corpuser:none when"),
+    ],
+)
+def test_what_a_run_did_not_know_is_no_empty_answer(arguments, sentence):
+    with pytest.raises(CommandError, match=sentence):
+        asked(run_of_now(), *arguments)
+
+
 def test_what_a_run_did_not_keep_is_said():
     report = run_of_now()
     (runs.folder_of(report.pk) / "input").rename(runs.folder_of(report.pk) / "gone")

@@ -385,6 +385,8 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
+    # The list of values would be repeated as Markdown; the schema names them already.
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "DESCRIPTION": "Who may do what to which dataset: questions, policies, people and the catalog.",
     "ENUM_NAME_OVERRIDES": {

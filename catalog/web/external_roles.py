@@ -185,8 +185,9 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
         "title": f"Delete {role.name}?",
         "text": "The role itself stays in its source system; only its description here is deleted.",
         "losses": [
-            f"{len(role.users)} users and {len(role.groups)} groups are no longer recorded as holding it.",
-            f"It is removed from the Access tab of {opens} entities.",
+            f"It is no longer recorded who holds it: {_count(len(role.users), 'user', 'users')} and "
+            f"{_count(len(role.groups), 'group', 'groups')}.",
+            f"It is removed from the Access tab of {_count(opens, 'entity', 'entities')}.",
         ],
         "action": reverse("external-role-delete", args=[urn]),
         "label": "Delete external role",
@@ -275,7 +276,7 @@ def _form(request: HttpRequest, by: Actor, *, urn: str | None) -> HttpResponse:
             else:
                 messages.success(request, f"{saved.name} saved.")
                 return redirect("external-role", saved.urn)
-    title = "Change external role" if urn else "Describe an external role"
+    title = f"Edit {reading.described(urns=[urn], by=by)[0].name}" if urn else "Describe an external role"
     cancel = reverse("external-role", args=[urn]) if urn else reverse("external-roles")
     context = {
         "title": title,
@@ -289,6 +290,10 @@ def _form(request: HttpRequest, by: Actor, *, urn: str | None) -> HttpResponse:
 
 def _rows(found: list[str], by: Actor) -> list[Any]:
     return rows(reading.described(urns=found, by=by), reading.counts(urns=found, by=by))
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def _may(by: Actor, any_of: Any, urn: str) -> bool:

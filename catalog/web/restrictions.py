@@ -29,10 +29,10 @@ class RestrictionsForm(CanForm):
     """Who, which dataset or view, and what the database calls it."""
 
     table = forms.CharField(
-        label="Called in the database",
+        label="Table name in the database",
         required=False,
         max_length=512,
-        help_text="Up to three names with dots. Left empty: its name in the catalog.",
+        help_text="Up to three names with dots between them. If empty: its name in the catalog.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 

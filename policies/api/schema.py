@@ -61,7 +61,10 @@ def _groups(found: Mapping[str, Any], base: str) -> list[dict[str, Any]]:
         for method, operation in methods.items():
             if method in ("get", "post", "put", "patch", "delete"):
                 groups.setdefault(operation["tags"][0], []).append(_operation(found, base, path, method, operation))
-    return [{"name": name, "operations": operations} for name, operations in sorted(groups.items())]
+    return [
+        {"name": name, "title": name.replace("-", " ").capitalize(), "operations": operations}
+        for name, operations in sorted(groups.items())
+    ]
 
 
 def _operation(
@@ -75,13 +78,28 @@ def _operation(
         "path": path,
         "summary": operation.get("summary", ""),
         "description": operation.get("description", ""),
-        "parameters": operation.get("parameters", []),
+        "parameters": [_parameter(found, one) for one in operation.get("parameters", [])],
         "example": example,
         "responses": [
             {"status": status, "description": response.get("description", "")}
             for status, response in operation["responses"].items()
         ],
         "command": _command(base, path, method, example),
+    }
+
+
+def _parameter(found: Mapping[str, Any], parameter: Mapping[str, Any]) -> dict[str, Any]:
+    """Return name, place, need, words and the values that the parameter can have, as the page shows them."""
+    schema = parameter["schema"]
+    if "$ref" in schema:
+        schema = found["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return {
+        "name": parameter["name"],
+        "place": parameter["in"],
+        "is_required": parameter.get("required", False),
+        "description": parameter.get("description", ""),
+        "values": schema.get("enum", []),
+        "type": schema.get("type", ""),
     }
 
 

@@ -50,7 +50,7 @@ def user_groups(request: HttpRequest, urn: str) -> HttpResponse:
         pickers=[picker],
     )
     if request.method == "POST":
-        picker.read(request.POST)
+        picker.read(request.POST).require_choice()
         added = page.try_to(lambda _: groups.put_into(user=urn, groups=picker.urns, by=actor_of(request), door=DOOR))
         if added is not None:
             messages.success(request, f"Added to {len(added)} group{'' if len(added) == 1 else 's'}.")
@@ -63,7 +63,8 @@ def choose_roles(
 ) -> HttpResponse:
     """Answer the page on which the roles of a user or group are chosen, and make the choice."""
     back = reverse("group" if urn.startswith("urn:li:corpGroup:") else "user", args=[urn])
-    picker = Picker("roles", "Roles", "role", help="Several roles add up. Clear a box to remove the role.")
+    help_text = "Several roles add up. Clear a box to remove the role." if held else "Several roles add up."
+    picker = Picker("roles", "Roles", "role", help=help_text)
     page = FormPage(
         title=f"Roles of {name}",
         label="Save roles",

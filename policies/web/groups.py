@@ -150,8 +150,9 @@ def group_remove(request: HttpRequest, urn: str) -> HttpResponse:
         return redirect("groups")
     members = queries.member_counts(groups=[group])[urn]
     naming = len(queries.policies_naming(actors=[urn])[urn])
-    losses = [f"{members} member{'' if members == 1 else 's'} lose what the group is given"]
-    losses += [f"Its roles: {', '.join(group.role_names)}"] if group.role_names else []
+    who = "1 member loses" if members == 1 else f"{members} members lose"
+    losses = [f"{who} what policies and roles give to the group."]
+    losses += [f"Its roles are no longer assigned: {', '.join(group.role_names)}."] if group.role_names else []
     losses += [f"Policies that name it ({naming}) stay, and apply to nobody of that name."] if naming else []
     return pages.ask(
         request,
@@ -181,7 +182,7 @@ def group_add(request: HttpRequest, urn: str) -> HttpResponse:
         pickers=[picker],
     )
     if request.method == "POST":
-        picker.read(request.POST)
+        picker.read(request.POST).require_choice()
         added = page.try_to(lambda _: groups.add_members(urn=urn, members=picker.urns, by=actor_of(request), door=DOOR))
         if added is not None:
             messages.success(request, f"Added {len(added)} member{'' if len(added) == 1 else 's'}.")
@@ -228,7 +229,7 @@ def _facts_of(group: GroupProfile, names: dict[str, str]) -> list[dict[str, Any]
         {"label": "URN", "template": "policies/_urn.html", "urn": group.urn},
         {"label": "Roles", "lines": group.role_names},
         {
-            "label": "Made",
+            "label": "Created",
             "template": "policies/_when.html",
             "at": group.created_at,
             "by": names.get(group.created_by, group.created_by),

@@ -58,12 +58,7 @@ def describe_change(*, policy: Policy, after: Draft | None) -> list[str]:
 def display_privileges(names: Sequence[str]) -> list[str]:
     """Return what the first few of these privileges are called on screens, and how many more there are."""
     more = [f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
-    return [_display(name) for name in names[:_NAMED]] + more
-
-
-def _display(name: str) -> str:
-    found = (known.get(name) for known in families.vocabularies().values())
-    return next((info.display for info in found if info is not None), name)
+    return [families.display_privilege(name) for name in names[:_NAMED]] + more
 
 
 # -- rows beside an editor --------------------------------------------------------------------------------------------

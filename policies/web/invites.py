@@ -48,7 +48,7 @@ def invite(request: HttpRequest) -> HttpResponse:
         "live": [{"invite": one, "by": names[one.created_by]} for one in live],
         "columns": [
             {"label": "Role"},
-            {"label": "Made"},
+            {"label": "Created"},
             {"label": "Ends"},
             {"label": "Actions", "is_hidden_label": True},
         ],

@@ -53,7 +53,7 @@ def facts_of(user: User, names: dict[str, str]) -> list[dict[str, Any]]:
         {"label": "About", "value": user.description},
         {"label": "URN", "template": "policies/_urn.html", "urn": user.urn},
         {
-            "label": "Made",
+            "label": "Created",
             "template": "policies/_when.html",
             "at": user.created_at,
             "by": names.get(user.created_by, user.created_by),
@@ -64,16 +64,16 @@ def facts_of(user: User, names: dict[str, str]) -> list[dict[str, Any]]:
 def losses_of(user: User) -> list[str]:
     """Return what goes with an account, in sentences."""
     counted = (
-        (user.memberships.count(), "membership of a group", "memberships of groups"),
-        (user.role_assignments.count(), "role", "roles"),
+        (user.memberships.count(), "group membership ends.", "group memberships end."),
+        (user.role_assignments.count(), "role is no longer assigned.", "roles are no longer assigned."),
         (
             queries.tokens(owner=user.urn).count(),
-            "access token, which stops working at once",
-            "access tokens, which stop working at once",
+            "access token stops working at once.",
+            "access tokens stop working at once.",
         ),
     )
     found = [f"{count} {one if count == 1 else many}" for count, one, many in counted if count]
     naming = len(queries.policies_naming(actors=[user.urn])[user.urn])
     if naming:
         found.append(f"Policies that name this user ({naming}) stay, and apply to nobody of that name.")
-    return ["Every session, at once", *found, "Grants of single entities"]
+    return ["Every session ends at once.", *found, "Grants on single entities are deleted."]

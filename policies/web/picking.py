@@ -90,6 +90,11 @@ class Picker:
         self._name_wrong([urn for urn in self.urns if not urn.startswith(_PREFIXES[self.kind])])
         return self
 
+    def require_choice(self) -> None:
+        """Note an error where nothing is chosen."""
+        if not self.urns:
+            self.errors.append("Choose at least one.")
+
     @property
     def urns(self) -> tuple[str, ...]:
         """Everything that is chosen, each once: the ticked ones, then the pasted ones."""
@@ -132,7 +137,7 @@ class Picker:
         if wrong:
             shown = ", ".join(text[:80] for text in wrong[:_NAMED])
             more = f" and {len(wrong) - _NAMED:,} more" if len(wrong) > _NAMED else ""
-            self.errors.append(f"These do not begin {' or '.join(_PREFIXES[self.kind])}: {shown}{more}.")
+            self.errors.append(f"Each must begin with {' or '.join(_PREFIXES[self.kind])}, unlike {shown}{more}.")
 
 
 @require_GET

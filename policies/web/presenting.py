@@ -82,7 +82,12 @@ def facts(policy: Policy, names: Mapping[str, str]) -> list[dict[str, Any]]:
             "at": policy.updated_at,
             "by": names[policy.updated_by],
         },
-        {"label": "Made", "template": "policies/_when.html", "at": policy.created_at, "by": names[policy.created_by]},
+        {
+            "label": "Created",
+            "template": "policies/_when.html",
+            "at": policy.created_at,
+            "by": names[policy.created_by],
+        },
         {"label": "Can be edited", "value": "Yes" if policy.is_editable else "No"},
     ]
 

@@ -67,7 +67,7 @@ def _can(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     names = authority.names(urns={urn, resource} - {""})
     ways = ((one.family, one.privilege.category) for one in found.holdings)
     answer = {
-        "actor": {"urn": urn, "name": names.get(urn, urn)},
+        "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
         "resource": asking.resource_of(resource, names),
         "sentence": explaining.SENTENCES[found.code] if found.code in _APART else "",
         "count": len(found.holdings),
@@ -136,7 +136,7 @@ def _what(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     )
     names = authority.names(urns={urn})
     answer = {
-        "actor": {"urn": urn, "name": names.get(urn, urn)},
+        "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
         "privilege": asking.privilege_of(data["privilege"]),
         "count": f"{MOST:,}+" if found.count > MOST else f"{found.count:,}",
         "first": start + 1,

@@ -73,7 +73,7 @@ def role_detail(request: HttpRequest, urn: str) -> HttpResponse:
             {"label": "Can be changed", "value": "Yes" if role.is_editable else "No: it is built in"},
             {"label": "URN", "template": "policies/_urn.html", "urn": role.urn},
             {
-                "label": "Made",
+                "label": "Created",
                 "template": "policies/_when.html",
                 "at": role.created_at,
                 "by": names.get(role.created_by, role.created_by),
@@ -175,6 +175,7 @@ def role_assign(request: HttpRequest, urn: str) -> HttpResponse:
     if request.method == "POST":
         picker.read(request.POST)
     if request.method == "POST" and not page.is_look(request):
+        picker.require_choice()
         given = page.try_to(lambda _: roles.give(urn=urn, actors=picker.urns, by=actor_of(request), door=DOOR))
         if given is not None:
             messages.success(request, f"{len(given)} more hold{'s' if len(given) == 1 else ''} {name}.")

@@ -25,7 +25,7 @@ from policies.web.people_shown import account_url
 _COLUMNS = [
     {"label": "Name"},
     {"label": "Begins"},
-    {"label": "Made"},
+    {"label": "Created"},
     {"label": "Ends"},
     {"label": "Last used"},
     {"label": "Actions", "is_hidden_label": True},

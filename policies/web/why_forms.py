@@ -41,12 +41,16 @@ class WhatForm(_Turned):
     resource = None  # type: ignore[assignment]
     sub_resources = None  # type: ignore[assignment]
     type = forms.CharField(
-        label="Of the type",
+        label="Type",
         required=False,
         max_length=64,
         help_text="Such as dataset. If empty: any.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     q = forms.CharField(
-        label="Called", required=False, max_length=200, widget=forms.TextInput(attrs={"autocomplete": "off"})
+        label="Name",
+        required=False,
+        max_length=200,
+        help_text="Words of the name, or a URN. If empty: any.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )

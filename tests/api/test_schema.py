@@ -72,3 +72,13 @@ def test_the_page_needs_a_caller_and_neither_script_nor_style_of_its_own(client)
     assert "/api/v1/authorize/batch" in text
     assert "style=" not in text
     assert "<style" not in text
+
+
+@pytest.mark.django_db
+def test_the_page_names_the_values_of_a_parameter_in_words(client):
+    user = User.objects.create(username="jo", urn="urn:li:corpuser:jo")
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    text = " ".join(client.get("/api/v1/docs").content.decode().split())
+    assert "* `ALLOW`" not in text
+    assert "One of <code>ALLOW</code>, <code>DENY</code>" in text
+    assert ">Granted privileges<" in text

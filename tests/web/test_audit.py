@@ -54,6 +54,8 @@ def test_a_decision_is_shown_with_who_what_and_why(browse, world, write):
     text = words(page)
     for word in ("Otto Outsider", "asked by Stella Steward", "Orders of today", "Allowed", "1.250 ms", "through API"):
         assert word in text
+    # Counted as the editor and the page of restrictions count them.
+    assert "statement 1" in text
     assert f'href="/settings/permissions/policies/{policy.urn}">Tags &lt;for&gt; all<' in page.content.decode()
 
 
@@ -69,6 +71,7 @@ def test_filters_narrow_and_nonsense_narrows_nothing(browse, world):
     assert shown("privilege=MANAGE_TAGS") == shown("actor=urn:li:corpuser:ada") == ["MANAGE_TAGS"]
     assert shown("since=2099-01-01T00:00") == shown("door=pages") == []
     assert len(shown("since=never&before=nowhere&decision=PERHAPS&size=7")) == 2
+    assert "Ask a question" in words(root.get(f"{LOG}?door=pages"))
     part = root.get(f"{LOG}?actor=otto", headers={"HX-Request": "true"})
     assert "<html" not in part.content.decode()
 

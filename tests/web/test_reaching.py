@@ -87,6 +87,27 @@ def test_all_users_are_said_to_be_all_users(browse, world):
     )
 
 
+def test_names_that_nobody_knows_are_said_to_be_unknown(browse, taggers):
+    client = browse("root")
+    privilege, user = "No privilege is known by this name", "No user is known by this name"
+    wrong = {"privilege": "EDIT_TAGS", "actor": "ott"}
+    assert privilege in words(client.get("/why/who", wrong))
+    assert privilege in words(client.get("/why/what", wrong))
+    assert user in words(client.get("/why/what", wrong))
+    assert user in words(client.get("/why/can", wrong))
+    for path in ("/why/who", "/why/what", "/why/can"):
+        right = words(client.get(path, {"privilege": "EDIT_ENTITY_TAGS", "actor": "otto", "resource": ORDERS}))
+        assert privilege not in right
+        assert user not in right
+
+
+def test_results_are_counted_in_the_plural(browse, taggers, write):
+    write("more", displayName="More", privileges=["EDIT_ENTITY_DOCS"], actors={"users": [OTTO]})
+    client = browse("outsider")
+    assert "1 result Who" in words(client.get("/why/what", {"privilege": "EDIT_ENTITY_TAGS"}))
+    assert "42 results" in words(client.get("/why/what", {"privilege": "EDIT_ENTITY_DOCS", "type": "dataset"}))
+
+
 def test_what_lists_what_policies_cover_a_page_at_a_time(browse, taggers, write):
     client = browse("outsider")
     page = client.get("/why/what", {"privilege": "EDIT_ENTITY_TAGS"})

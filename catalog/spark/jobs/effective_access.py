@@ -13,6 +13,7 @@ import pyarrow as pa
 from catalog.reporting import disk, slices
 from catalog.spark.counting import PLACES, Count, counted
 from catalog.spark.job import BadInput, Job, progress, run
+from policies.engine import families
 
 #: Shares of the catalog, in percent, up to which people are counted together.
 _REACHES = (0, 1, 10, 25, 50, 75, 99, 100)
@@ -79,9 +80,10 @@ def _numbers(state: slices.State, counts: Mapping[str, Count], entities: int) ->
     yield {"title": "People", "value": len(state.actors)}
     yield {"title": "Entities", "value": entities}
     for privilege, count in counts.items():
-        yield {"title": f"{privilege}: who may use it on what, as pairs", "value": sum(count.people)}
-        yield {"title": f"{privilege}: people who reach nothing", "value": count.people.count(0)}
-        yield {"title": f"{privilege}: entities that nobody reaches", "value": count.entities.count(0)}
+        name = families.display_privilege(privilege)
+        yield {"title": f"{name}: accesses, one for each person and entity", "value": sum(count.people)}
+        yield {"title": f"{name}: people who reach nothing", "value": count.people.count(0)}
+        yield {"title": f"{name}: entities that nobody reaches", "value": count.entities.count(0)}
 
 
 def _charts(counts: Mapping[str, Count], entities: int) -> Iterable[dict[str, Any]]:
@@ -92,13 +94,13 @@ def _charts(counts: Mapping[str, Count], entities: int) -> Iterable[dict[str, An
             bars = [{"urn": name, "label": name, "value": value} for name, value in largest]
             yield {
                 "name": f"{kind}s {privilege}",
-                "title": f"{privilege} by {kind}: pairs of person and entity",
+                "title": f"{families.display_privilege(privilege)}: accesses by {kind}",
                 "bars": bars,
                 "over_time": kind == "platform",
             }
         yield {
             "name": f"reach {privilege}",
-            "title": f"{privilege}: people by reach",
+            "title": f"{families.display_privilege(privilege)}: people by the share of entities that they reach",
             "bars": _reaches(count, entities),
         }
 

@@ -208,7 +208,7 @@ def _summary(findings: pa.Table, counts: Mapping[tuple[str, str, bool], int]) ->
             },
             {
                 "name": "exports",
-                "title": "Drift by source",
+                "title": "Findings by source",
                 "over_time": True,
                 "bars": [{"label": name, "value": number} for name, number in sorted(places.items(), key=str) if name],
             },

@@ -108,7 +108,8 @@ def facts(kind: Kind, run: Report, by: Actor) -> list[dict[str, Any]]:
 def _fact(parameter: Parameter, said: Any, told: Any) -> dict[str, Any]:
     if parameter.input is Input.JSON and told is not None:
         return {"label": parameter.title, "value": _typed(told), "template": "reports/_document.html"}
-    lines = _lines(told)
+    labels = dict(parameter.choices())
+    lines = [labels.get(line, line) for line in _lines(told)]
     return {"label": parameter.title, "lines": lines if told == said else [*lines, CONCEALED]}
 
 

@@ -23,7 +23,7 @@ from catalog.reporting.kind import Column, ColumnKind
 from catalog.reporting.slices import Corrupt
 from catalog.web.reports import cells, frame, runs
 from catalog.web.reports.frame import SEES
-from policies.engine import matching
+from policies.engine import families, matching
 from policies.errors import NotFound
 from policies.guard import actor_of
 from policies.web import pages
@@ -77,9 +77,9 @@ class AccessForm(forms.Form):
         label="Question",
         required=False,
         choices=[
-            (WHO, "Who could, on an entity"),
-            (WHAT, "What a person could"),
-            (CHANGED, "Who gained and lost"),
+            (WHO, "Who could use it on an entity"),
+            (WHAT, "What a person could use it on"),
+            (CHANGED, "Who gained and lost it"),
         ],
     )
     privilege = forms.ChoiceField(label="Privilege", required=False)
@@ -87,16 +87,17 @@ class AccessForm(forms.Form):
         label="URN",
         max_length=urns.LONGEST,
         widget=forms.TextInput(attrs={"placeholder": "urn:li:…"}),
-        help_text="Of an entity; of a user; of a tag, domain, container, term, platform instance or owner.",
+        help_text="For the first question of an entity, for the second of a user, for the third of a tag, domain, "
+        "container, term, platform instance or owner.",
     )
     since = forms.ChoiceField(label="Since", required=False)
 
     def __init__(self, data: Any, run: Report, earlier: Sequence[Report]) -> None:
         super().__init__(data if data.get("urn") else None, initial=data.dict())
-        counted = [(name, name) for name in run.parameters.get("privileges", ())]
+        counted = [(name, families.display_privilege(name)) for name in run.parameters.get("privileges", ())]
         since = [(str(one.pk), f"{one.requested_at:%Y-%m-%d %H:%M} UTC") for one in earlier]
         self.fields["privilege"].choices = counted  # type: ignore[attr-defined]  # a ChoiceField
-        self.fields["since"].choices = since  # type: ignore[attr-defined]
+        self.fields["since"].choices = since or [("", "No earlier run yet")]  # type: ignore[attr-defined]
 
     def clean_urn(self) -> str:
         """Return the URN; refuse what is none."""

@@ -21,6 +21,7 @@ from catalog.web.reports import frame
 from catalog.web.reports.frame import SEES
 from policies import authority
 from policies.engine.errors import Problem
+from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Invalid, NotFound, Stale
 from policies.guard import actor_of
 
@@ -118,5 +119,4 @@ def _page(
 
 def _names(versions: Sequence[AssertionText]) -> dict[str, str]:
     urns = {one.by for one in versions}
-    known = authority.names(urns=urns)
-    return {urn: known.get(urn, urn) for urn in urns}
+    return {urn: urn for urn in urns} | authority.names(urns=urns) | {SYSTEM_ACTOR: "the system"}

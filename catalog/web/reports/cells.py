@@ -10,6 +10,7 @@ from catalog.reporting.kind import Column, ColumnKind
 from catalog.reporting.reading import Shown
 from catalog.web.subject import reference
 from policies import authority
+from policies.engine import families
 from policies.engine.model import Actor
 from policies.models.people import GROUP_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -53,7 +54,8 @@ def _cell(column: Column, value: Any, names: dict[str, str], asker: Asker) -> Ce
         case ColumnKind.NUMBER:
             return cell | {"value": f"{value:,}"}
         case ColumnKind.PRIVILEGE:
-            return cell | {"url": f"{reverse('why-who')}?{urlencode({'privilege': value})}"}
+            url = f"{reverse('why-who')}?{urlencode({'privilege': value})}"
+            return cell | {"name": families.display_privilege(value), "url": url}
         case ColumnKind.SEVERITY | ColumnKind.STATE:
             return cell | badge(value, column.labels.get(value, ""))
         case ColumnKind.ENTITY | ColumnKind.ACTOR | ColumnKind.POLICY:

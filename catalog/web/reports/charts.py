@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from catalog.models import Report
+from catalog.reporting.finding_labels import FINDING_LABELS
 from catalog.reporting.summary import Bar, Chart, Summary
 from catalog.web.subject import reference
 from policies import authority
+from policies.engine import families
 from policies.engine.model import Actor
 from policies.web.asking import Asker
 
@@ -53,13 +55,18 @@ class _Named:
 
     def label(self, bar: Bar) -> str:
         """Return the words beside a bar."""
-        return CONCEALED if bar.is_concealed else self.names.get(bar.urn) or bar.label
+        return CONCEALED if bar.is_concealed else self.names.get(bar.urn) or display_label(bar.label)
 
     def url(self, bar: Bar) -> str:
         """Return where they lead."""
         if not bar.urn:
             return ""
         return reference(bar.urn, "").url or self.asker.holder_url(bar.urn)
+
+
+def display_label(text: str) -> str:
+    """Return the words for what a job called a bar: the name of a type of finding or of a privilege, else the text."""
+    return FINDING_LABELS.get(text.replace(" ", "_").upper()) or families.display_privilege(text)
 
 
 def _bars(chart: Chart, named: _Named) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from catalog.reporting import reading
 from catalog.reporting.kind import ColumnKind, ResultTable
 from catalog.web.reports import cells, frame, runs
 from catalog.web.reports.frame import SEES
+from policies.engine import families
 from policies.errors import NotFound
 from policies.guard import actor_of
 from policies.web import pages
@@ -43,8 +44,10 @@ class TableFilters(forms.Form):
         for place, column in enumerate(table.columns):
             if column.kind in _CHOSEN:
                 known = _choices(run, table, place)
+                is_privilege = column.kind is ColumnKind.PRIVILEGE
                 labels = [
-                    (one, one if column.kind is ColumnKind.PRIVILEGE else cells.badge(one)["name"]) for one in known
+                    (one, families.display_privilege(one) if is_privilege else cells.badge(one)["name"])
+                    for one in known
                 ]
                 name = f"of_{column.name}"
                 self.columns[name] = place

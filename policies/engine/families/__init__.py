@@ -118,6 +118,12 @@ def vocabularies() -> Mapping[str, vocabulary.Vocabulary]:
     return MappingProxyType({**found, cdap.NAME: cdap.privileges()})
 
 
+def display_privilege(name: str) -> str:
+    """Return what a privilege of any family is called on screens; an unknown privilege is called by its name."""
+    found = (known.get(name) for known in vocabularies().values())
+    return next((info.display for info in found if info is not None), name)
+
+
 @cache
 def unversioned() -> frozenset[str]:
     """Return the types of entities that questions are about on their main branch only."""

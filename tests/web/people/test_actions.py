@@ -54,7 +54,12 @@ def test_suspending_and_removing_end_sessions_and_tokens_at_once(browse, person,
 def test_removing_says_what_will_be_lost(browse, crew):
     tokens.create(owner="urn:li:corpuser:otto", name="t", by=SYSTEM, door=DOOR)
     page = browse("root").get(f"{USERS}/remove/urn:li:corpuser:otto").content.decode()
-    for loss in ("2 memberships of groups", "1 role", "1 access token"):
+    for loss in (
+        "2 group memberships end",
+        "1 role is no longer",
+        "1 access token stops",
+        "Grants on single entities are",
+    ):
         assert loss in page
 
 
@@ -114,7 +119,7 @@ def test_a_long_paste_is_taken_and_a_wrong_one_comes_back(browse, crew):
     refused = client.post(address, {"members_pasted": f"{lines}\nurn:li:corpuser:nobody\nurn:li:corpGroup:hr\n"})
     assert refused.status_code == 422
     picker = refused.context["page"].pickers[0]
-    assert picker.errors == ["These do not begin urn:li:corpuser:: urn:li:corpGroup:hr."]
+    assert picker.errors == ["Each must begin with urn:li:corpuser:, unlike urn:li:corpGroup:hr."]
     assert "urn:li:corpuser:p4999" in refused.content.decode()
     unknown = client.post(address, {"members_pasted": f"{lines}\nnobody"})
     assert unknown.context["page"].pickers[0].errors == ["There is no user 'urn:li:corpuser:nobody'."]
@@ -122,6 +127,16 @@ def test_a_long_paste_is_taken_and_a_wrong_one_comes_back(browse, crew):
     assert queries.member_counts(groups=[crew["group"]])[crew["group"].urn] == 5002
     many = "\n".join(f"u{number}" for number in range(10_001))
     assert "At most 10,000" in client.post(address, {"members_pasted": many}).content.decode()
+
+
+def test_who_chooses_nobody_is_told_so(browse, crew):
+    client = browse("root")
+    group, role, otto = crew["group"].urn, crew["role"].urn, "urn:li:corpuser:otto"
+    for address in (f"{GROUPS}/add/{group}", f"{ROLES}/assign/{role}", f"{USERS}/groups/{otto}"):
+        refused = client.post(address, {})
+        assert refused.status_code == 422, address
+        assert refused.context["page"].pickers[0].errors == ["Choose at least one."]
+        assert "Choose at least one." in refused.content.decode()
 
 
 def test_unknown_lines_of_a_long_paste_are_counted(browse, crew):

@@ -30,7 +30,8 @@ def test_a_text_is_saved_and_kept_as_a_version(browse):
     page = admin.get(PAGE)
     assert "Saved as version 1." in words(page)
     assert queries.text() == GOOD
-    admin.post(PAGE, {"text": "", "seen": 1})
+    service.save(text="", seen=1, by=authority.SYSTEM)
+    assert "Version 2 by the system" in words(admin.get(PAGE))
     assert [one.number for one in queries.versions()] == [2, 1]
     assert queries.text() == ""
     assert "Nobody edits" in words(admin.get(f"{PAGE}/1"))

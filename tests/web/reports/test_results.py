@@ -47,7 +47,8 @@ def test_a_table_is_shown_with_links_to_people_and_privileges(browse, run):
     text = page.content.decode()
     assert people_of(page) == [OUTSIDER, ADA, STELLA]
     assert f'href="/settings/identities/users/{ADA}">Ada Admin<' in text
-    assert 'href="/why/who?privilege=EDIT_ENTITY_TAGS"' in text
+    assert 'href="/why/who?privilege=EDIT_ENTITY_TAGS" title="EDIT_ENTITY_TAGS">Edit Tags<' in text
+    assert ">View Entity Page</option>" in text
     assert "1,200" in text
 
 

@@ -152,6 +152,19 @@ def test_headline_numbers_and_charts_are_drawn_beside_their_numbers(browse, worl
     assert [line["values"] for line in chart["lines"]["lines"]] == [["1,200", "1,200"], ["30", "30"]]
 
 
+def test_codes_beside_bars_are_shown_in_words(browse, world, tmp_path):
+    labels = ("ROLE_BESIDE_ISOLATION", "Extra grant", "EDIT_ENTITY_TAGS", "postgres-eu")
+    bars = [{"label": label, "value": 1} for label in labels]
+    run = finished.ready(tmp_path, KIND, summary={"charts": [{"name": "kinds", "bars": bars}]})
+    (chart,) = browse("root").get(page_of(run)).context["charts"]
+    assert [bar["label"] for bar in chart["bars"]] == [
+        "Role that bypasses isolation",
+        "Access that the catalog does not declare",
+        "Edit Tags",
+        "postgres-eu",
+    ]
+
+
 def test_a_kind_that_is_no_longer_made_still_shows_its_runs(browse, world, tmp_path):
     old = finished.ready(tmp_path, KIND)
     Report.objects.update(kind="gone")

@@ -141,7 +141,10 @@ def role_remove(request: HttpRequest, urn: str) -> HttpResponse:
         messages.success(request, f"{role.name} is deleted.")
         return redirect("roles")
     users, groups = queries.holder_counts(roles=[role])[urn]
-    losses = [f"Users who hold it: {users}", f"Groups that hold it: {groups}", "Grants given to it"]
+    losses = [
+        f"{users} user{'' if users == 1 else 's'} and {groups} group{'' if groups == 1 else 's'} no longer hold it.",
+        "Grants given to it on single entities are deleted.",
+    ]
     if naming := queries.named_policies(actor=urn):
         named = ", ".join(policy.name for policy in naming[:5])
         losses.append(f"It cannot be deleted while policies name it: {named}. Remove it from them first.")

@@ -177,7 +177,7 @@ def test_the_life_of_one(shelves):
     assert "requestUrl" not in said("urn:li:role:new", "roleProperties")
     asked = client.get(place("urn:li:role:new", "delete/"))
     assert "Delete Newer?" in asked.content.decode()
-    assert asked.context["losses"][1] == "It is removed from the Access tab of 1 entities."
+    assert asked.context["losses"][1] == "It is removed from the Access tab of 1 entity."
     assert client.post(place("urn:li:role:new", "delete/")).status_code == 302
     assert client.get(place("urn:li:role:new")).status_code == 404
     assert {entry["urn"] for entry in said(ORDERS, "access")["roles"]} == {READER, WRITER}

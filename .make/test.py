@@ -24,13 +24,14 @@ STATIC_CHECKS = {
 }
 # A file stays together, so that what its tests share is made once.
 TESTS = ["python", "-m", "pytest", "-m", "not clients", "-n", "2", "--dist", "loadfile"]
-# What no database has a part in, what reads files alone (Spark), what is about the shape of answers, and what brings
-# its own databases ends alike on both.
+# What no database has a part in, what reads files alone (Spark), what is about the shape of bodies and answers, and
+# what brings its own databases ends alike on both.
 ONCE = [
     "tests/properties",
     "tests/spark",
     "tests/vendor",
     "tests/api/test_fuzzing.py",
+    "tests/limits",
     "tests/journeys/test_make_run.py",
     "tests/site/test_fresh_facts.py",
     "tests/site/test_processes.py",

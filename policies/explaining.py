@@ -28,6 +28,8 @@ _NAMED = 5
 _CONCEALED = "something you may not view"
 #: For how many unknown actors of one call users with a similar name are looked up.
 STRANGERS = 5
+#: For how many unknown privileges of one call similar names are looked up: finding one takes milliseconds.
+MAX_SUGGESTIONS = 20
 
 
 #: What each code of a decision means, as a sentence.
@@ -216,16 +218,23 @@ def _ungranted(
 
 
 def _hints(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:
-    """Return what finds the hints of one answer; suggestions for the first few unknown actors are looked up here."""
+    """Return what finds the hints of one answer; suggestions are looked up for the first few unknown names of all."""
     known = list(families.vocabularies().values())
     actors = dict.fromkeys(trace.actor.urn for trace in traces)
     people = queries.names(urns=list(actors))
     strangers = [urn for urn in actors if urn not in people]
     similar = {urn: queries.similar_users(urn=urn) for urn in strangers[:STRANGERS]}
 
+    suggestions: dict[str, tuple[str, ...]] = {}
+
+    def suggest(name: str) -> tuple[str, ...]:
+        if name not in suggestions and len(suggestions) < MAX_SUGGESTIONS:
+            suggestions[name] = tuple(close for one in known for close in one.suggest(name))
+        return suggestions.get(name, ())
+
     def find(trace: _Trace) -> tuple[Hint, ...]:
         hints = [
-            Hint("privilege", name, tuple(close for one in known for close in one.suggest(name)))
+            Hint("privilege", name, suggest(name))
             for name in trace.privileges
             if all(one.get(name) is None for one in known) and name not in settings.CUSTOM_PRIVILEGES
         ]

@@ -30,6 +30,9 @@ from policies.models import Gate, open_write
 URL_INVALID = "url.invalid"
 UNKNOWN = "unknown"
 
+#: Most datasets that one call gives a role to or takes it from; each is a write of its own.
+MAX_DATASETS = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -97,7 +100,11 @@ def _write(urn: str, draft: Draft, *, by: Actor, door: str) -> Entity:
     if draft.datasets is not None:
         before = set(reading.opened(urn=urn, by=by).values_list("urn", flat=True))
         wanted = dict.fromkeys(draft.datasets)
-        found += _mentions(sorted(before - wanted.keys()), [one for one in wanted if one not in before], urn)
+        leaving, coming = sorted(before - wanted.keys()), [one for one in wanted if one not in before]
+        if len(leaving) + len(coming) > MAX_DATASETS:
+            detail = f"One call gives a role to, or takes it from, up to {MAX_DATASETS} datasets."
+            raise Invalid.one(code="list.long", pointer="/datasets", detail=detail)
+        found += _mentions(leaving, coming, urn)
     proposals.apply(proposals=found, by=by, door=door)
     return queries.get(urn=urn)
 

@@ -62,7 +62,7 @@ class GroupChange(GroupIn):
 class MembersIn(fields.Strict):
     """Users to add to a group, or to take out of it."""
 
-    members = fields.List(child=fields.Urn(prefixes=(USER_PREFIX,)), max_length=10_000)
+    members = fields.List(child=fields.Urn(prefixes=(USER_PREFIX,)), max_length=groups.MAX_MEMBERS)
 
 
 class GroupFilters(Paged):

@@ -37,7 +37,7 @@ MAX_ALTERNATIVES = 50
 #: Most URNs beside the resources (sub-resources, related entities) and most members of any lists, in all questions of
 #: one call together.
 MAX_BESIDE = 10_000
-MAX_MEMBERS = 50_000
+MAX_MEMBERS = 20_000
 #: Most columns of one table.
 COLUMNS = 1_000
 

@@ -69,14 +69,14 @@ class HolderOut(serializers.Serializer[Any]):
 class HoldersIn(fields.Strict):
     """Users and groups."""
 
-    actors = fields.List(child=fields.Urn(prefixes=_HOLDERS), max_length=10_000)
+    actors = fields.List(child=fields.Urn(prefixes=_HOLDERS), max_length=roles.MAX_ACTORS)
 
 
 class AssignIn(HoldersIn):
     """The one role these actors shall hold; null clears their roles. An unknown actor is skipped."""
 
     role = fields.Urn(prefixes=(ROLE_PREFIX,), allow_null=True)
-    actors = fields.List(child=fields.Urn(), max_length=10_000)
+    actors = fields.List(child=fields.Urn(), max_length=roles.MAX_ACTORS)
 
 
 class AssignedOut(serializers.Serializer[Any]):

@@ -38,6 +38,12 @@ class Checks:
         if self.problems:
             raise Invalid(self.problems)
 
+    def count(self, values: Sequence[object], pointer: str, *, limit: int) -> None:
+        """Check how many members a list has; raises Invalid at once, since nothing is looked at of one too long."""
+        if len(values) > limit:
+            self.add("list.long", pointer, f"One call names up to {limit} here, not {len(values)}.")
+            self.finish()
+
     def text(self, value: Any, pointer: str, *, limit: int = TEXT_LENGTH, is_required: bool = False) -> None:
         """Check a text that a column is to hold."""
         if not isinstance(value, str):

@@ -3,7 +3,7 @@
 A statement is compared with the others of its document and with those of all other active policies of its roles.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,11 @@ from policies.models import Policy
 
 #: A role lifts a restriction in practice when at least this part of those who are restricted hold it, too.
 MOST = 0.5
+
+#: Most pairs of statements that are compared for one document, and how many pairs a statement counts by itself: who
+#: holds its roles is looked up in the database.
+MAX_COMPARISONS = 50_000
+_OWN_COMPARISONS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +71,16 @@ def lints(*, document: Mapping[str, Any], urn: str | None) -> Iterator[Problem]:
         yield Problem("roles.none", "/roles", "Without roles this policy applies to nobody.")
     for said in own:
         yield from _alone(said)
+    # What is compared with all others costs as much as there are pairs.
+    comparable = own[: MAX_COMPARISONS // (len(own) + len(others) + _OWN_COMPARISONS)]
+    branches = {one.branch for one in others}
+    for said in comparable:
         yield from _beside(said, [one for one in own if one is not said] + others)
-        yield from _of_branch(said, others)
+        yield from _of_branch(said, branches)
+    if len(comparable) < len(own):
+        place = own[len(comparable)].place
+        detail = "There are too many statements: from here on they are not compared with each other and other policies."
+        yield Problem("statements.many", place, detail)
     yield from _of_ids(own)
 
 
@@ -150,9 +163,9 @@ def _holders(roles: frozenset[str]) -> frozenset[str]:
     return frozenset(queries.reached(tokens=roles).values_list("urn", flat=True)) if roles else frozenset()
 
 
-def _of_branch(said: _Said, others: Iterable[_Said]) -> Iterator[Problem]:
+def _of_branch(said: _Said, branches: Collection[str]) -> Iterator[Problem]:
     """Note a branch that only this policy names: nobody registers branches, so a typo shows nowhere else."""
-    if said.branch != MAIN_BRANCH and all(one.branch != said.branch for one in others):
+    if said.branch != MAIN_BRANCH and said.branch not in branches:
         detail = f"No other policy speaks of a branch {said.branch!r}; if there is none, this statement never matches."
         yield Problem("branch.unknown", f"{said.place}/branch", detail)
 

@@ -20,6 +20,9 @@ from policies.services.checks import EMAIL_LENGTH, TEXT_LENGTH, Checks
 
 TYPE = "corpGroup"
 
+#: Most users that one call puts into a group or takes out of it.
+MAX_MEMBERS = 1_000
+
 #: The columns people edit, and how many characters each holds.
 PROFILE = {"name": NAME_LENGTH, "description": TEXT_LENGTH, "email": EMAIL_LENGTH}
 
@@ -47,6 +50,7 @@ def create(
     checks.identifier(identifier, "/id")
     _check_profile(checks, profile)
     checks.choice(origin, "/origin", GroupProfile.Origin.values)
+    checks.count(members, "/members", limit=MAX_MEMBERS)
     checks.finish()
     with change(by=by, door=door) as doing:
         group = blank(identifier=identifier, by=by)
@@ -118,9 +122,10 @@ def add_members(*, urn: str, members: Sequence[str], by: Actor, door: str) -> li
     """Put users into a group and return the URNs of those that were not in it by hand before.
 
     Raises Forbidden, NotFound, Conflict for a group whose members come from its source, Invalid naming every unknown
-    user.
+    user, or for more than MAX_MEMBERS.
     """
     needs.require(by=by, requirement=needs.group_members(), urn=urn, type=TYPE)
+    Checks().count(members, "/members", limit=MAX_MEMBERS)
     with change(by=by, door=door) as doing:
         group = _native(urn)
         users = _users(members, "/members")
@@ -142,6 +147,7 @@ def remove_members(*, urn: str, members: Sequence[str], by: Actor, door: str) ->
     when nobody could manage policies afterwards.
     """
     needs.require(by=by, requirement=needs.group_members(), urn=urn, type=TYPE)
+    Checks().count(members, "/members", limit=MAX_MEMBERS)
     with change(by=by, door=door) as doing:
         group = _native(urn)
         rows = Membership.objects.filter(group=group.group_id, user__urn__in=members, is_native=True)

@@ -4,12 +4,13 @@ Lints never refuse a write. Pointers lead into the document.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any
 
 from policies import authority, queries
 from policies.engine import families
-from policies.engine.errors import Problem
+from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
 from policies.engine.families import datahub, datahub_fields, datazone, vocabulary
 from policies.engine.model import Origin, Statement
 from policies.services import datazone_lints
@@ -25,13 +26,13 @@ _OLDER_FIELDS = ("RESOURCE_TYPE", "RESOURCE_URN")
 
 
 def lints(*, draft: Draft, urn: str | None = None) -> tuple[Problem, ...]:
-    """Return what is worth a look in a checked draft; a family without lints has none.
+    """Return what is worth a look in a checked draft, the first MAX_PROBLEMS; a family without lints has none.
 
     `urn` is that of the policy which the draft is to replace: it is not compared with itself.
     """
     find = _LINTERS.get(draft.family)
-    found = tuple(find(draft.document, urn)) if find is not None else ()
-    return unknown_fields(draft) + found
+    found = find(draft.document, urn) if find is not None else ()
+    return limit_problems(list(islice(chain(unknown_fields(draft), found), MAX_PROBLEMS + 1)))
 
 
 def unknown_fields(draft: Draft) -> tuple[Problem, ...]:

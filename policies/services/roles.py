@@ -24,6 +24,9 @@ from policies.services.checks import TEXT_LENGTH, Checks
 
 TYPE = "dataHubRole"
 
+#: Most users and groups that one call gives a role or takes it from; each is an entry of its own in the change log.
+MAX_ACTORS = 500
+
 Holder = User | GroupProfile
 
 
@@ -131,9 +134,10 @@ def delete(*, urn: str, by: Actor, door: str) -> None:
 def give(*, urn: str, actors: Sequence[str], by: Actor, door: str) -> list[str]:
     """Give a role to users and groups beside what they hold, and return the URNs of those that did not hold it.
 
-    Raises Forbidden, NotFound, Invalid naming every unknown actor.
+    Raises Forbidden, NotFound, Invalid naming every unknown actor, or for more than MAX_ACTORS.
     """
     needs.require(by=by, requirement=needs.MANAGE_POLICIES)
+    Checks().count(actors, "/actors", limit=MAX_ACTORS)
     with change(by=by, door=door) as doing:
         role = _stored(urn)
         found = holders(urns=actors)
@@ -151,6 +155,7 @@ def take(*, urn: str, actors: Sequence[str], by: Actor, door: str) -> list[str]:
     Raises Forbidden, NotFound, Conflict when nobody could manage policies without it.
     """
     needs.require(by=by, requirement=needs.MANAGE_POLICIES)
+    Checks().count(actors, "/actors", limit=MAX_ACTORS)
     with change(by=by, door=door) as doing:
         role = _stored(urn)
         found = holders(urns=actors)
@@ -166,6 +171,7 @@ def assign(*, role: str | None, actors: Sequence[str], by: Actor, door: str) -> 
     because nobody could manage policies afterwards.
     """
     needs.require(by=by, requirement=needs.MANAGE_POLICIES)
+    Checks().count(actors, "/actors", limit=MAX_ACTORS)
     with change(by=by, door=door) as doing:
         wanted = [] if role is None else [_stored(role)]
         found = holders(urns=actors)

@@ -31,7 +31,7 @@ from policies.services import needs, records
 #: How many answers a search shows.
 SHOWN = 20
 #: How many things can be chosen at once.
-MOST = 10_000
+MOST = 1_000
 #: How many wrong lines of a long paste are named.
 _NAMED = 5
 

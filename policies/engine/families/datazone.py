@@ -17,6 +17,9 @@ from policies.engine.restrictions import Restriction, normal_path
 
 NAME = "datazone"
 
+#: Most statements of one policy.
+MAX_STATEMENTS = 2_000
+
 _ROLE = "urn:li:dataHubRole:"
 
 ROWS, COLUMNS, PATHS = "row_level_restrictions", "column_level_restrictions", "path_prefix"
@@ -134,7 +137,11 @@ def _check_policy(reader: _Reader, policy: Mapping[str, Json]) -> None:
     if not isinstance(statements, list) or not statements:
         reader.note("policy.no_statements", "/statements", "A policy needs at least one statement.")
         statements = []
-    for index, item in enumerate(reader.items(statements, "/statements")):
+    if len(statements) > MAX_STATEMENTS:
+        detail = f"A policy has up to {MAX_STATEMENTS} statements, not {len(statements)}."
+        reader.note("list.too_long", "/statements", detail)
+        statements = []
+    for index, item in enumerate(statements):
         _check_statement(reader, item, index)
     if not reader.is_storable(policy):
         reader.note("text.invalid", "", "The document holds a character that cannot be stored.")

@@ -1,0 +1,76 @@
+"""No operation of the OpenAPI document holds the interpreter for long, whatever fits into its body.
+
+The bodies are made from the document, so that a new operation or field is covered by itself.
+"""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
+
+from authzsite.middleware import find_body_limit
+from policies.services import json_text
+from tests.limits.conftest import EXTERNAL_ROLE, GROUP, POLICY, ROLE, Objects
+from tests.limits.costs import MAX_SECONDS, Costs
+from tests.limits.largest import list_largest
+from tests.limits.shapes import Room, Schema, Shapes, list_raw_bodies
+
+#: What the rest of a body may take beside the part that is as large as can be.
+AROUND = 4_000
+
+#: Operation → seconds that it may take, and why.
+ALLOWED: dict[str, tuple[float, str]] = {
+    "post /api/v1/authorize/batch": (2.0, "it answers 10,000 questions, with up to 3 MB"),
+    "post /api/v1/entities/": (1.0, "it stores 1,000 entities and answers with all of them, 290 KB"),
+    "post /api/v1/external-roles/": (1.5, "it answers with the 10,000 users that the role is for, 240 KB"),
+    "put /api/v1/external-roles/{urn}/": (1.5, "the same"),
+    "patch /api/v1/external-roles/{urn}/": (1.5, "the same"),
+    "post /api/v1/policies/": (2.0, "it answers with the policy, up to 1 MB"),
+    "put /api/v1/policies/{urn}/": (2.0, "the same"),
+    "post /api/v1/policies/validate/": (0.6, "it reads what these take: 10,000 users or criteria, up to 1 MB"),
+}
+
+DOCUMENT: Schema = SchemaGenerator().get_schema(public=True)
+
+
+def list_operations() -> Iterator[tuple[str, str]]:
+    """Yield (method, path) of each operation that takes a body."""
+    for path, methods in DOCUMENT["paths"].items():
+        for method, operation in methods.items():
+            if "requestBody" in operation:
+                yield method, path
+
+
+def fill_path(path: str, objects: Objects) -> str:
+    """Return an address of this path that something is at."""
+    values = {
+        "policies": POLICY,
+        "users": "urn:li:corpuser:n1",
+        "groups": GROUP,
+        "roles": ROLE,
+        "entities": "urn:li:tag:pii",
+        "external-roles": EXTERNAL_ROLE,
+        "service-accounts": objects.service_account,
+    }
+    return re.sub(r"(?<=/)([a-z-]+)/\{[a-z_]+\}", lambda at: f"{at[1]}/{quote(values.get(at[1], '1'), safe=':')}", path)
+
+
+@pytest.mark.parametrize(("method", "path"), list(list_operations()))
+def test_the_worst_bodies_of_an_operation(client: Client, objects: Objects, method: str, path: str) -> None:
+    schema = DOCUMENT["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"]
+    address = fill_path(path, objects)
+    room = Room(find_body_limit(address) - AROUND, json_text.MAX_SIGNS - 200)
+    costs = Costs(client, ALLOWED.get(f"{method} {path}", (MAX_SECONDS, ""))[0])
+    costs.measure(method.upper(), address, Shapes(DOCUMENT["components"]["schemas"]).list_bodies(schema, room))
+    costs.measure(method.upper(), address, list_largest(f"{method} {path}"))
+    assert not costs.failures, "\n".join(costs.failures)
+
+
+@pytest.mark.parametrize("address", ["/api/v1/authorize/batch", "/api/v1/policies/", "/api/v1/render", "/api/v1/who"])
+def test_bodies_that_are_hardly_json(client: Client, address: str) -> None:
+    costs = Costs(client)
+    costs.measure("POST", address, list_raw_bodies(find_body_limit(address) - AROUND, json_text.MAX_SIGNS))
+    assert not costs.failures, "\n".join(costs.failures)

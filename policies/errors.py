@@ -55,6 +55,7 @@ class Forbidden(PolicyAppError):
         self.missing = tuple(missing)
         lists = [tuple(one) for one in missing_any] or [self.missing]
         self.missing_any = sort_narrowest_first(one for one in lists if one)
+        self.explanation = detail
         named = ", or ".join(_name_all(one) for one in self.missing_any[:_MAX_NAMED])
         super().__init__(detail or (f"Missing: {named}." if named else "This is not allowed."))
 
@@ -63,7 +64,10 @@ class Forbidden(PolicyAppError):
         """Return the refusal of several changes that are made together or not at all."""
         several = list(refusals)
         missing = dict.fromkeys(lack for one in several for lack in one.missing)
-        return cls(tuple(missing), missing_any=join_alternatives([one.missing_any for one in several]))
+        # Where one of them says more than what is missing, all of them are said.
+        detail = " ".join(map(str, several)) if any(one.explanation for one in several) else ""
+        lists = join_alternatives([one.missing_any for one in several if one.missing_any])
+        return cls(tuple(missing), detail, missing_any=lists)
 
 
 def _name_all(lacking: Sequence[Missing]) -> str:

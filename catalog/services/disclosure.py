@@ -48,8 +48,15 @@ def require_stored(*, urn: str, by: Actor) -> None:
 
 
 def find_refusal(*, by: Actor, asks: Sequence[Ask]) -> Forbidden | None:
-    """Return what refuses these changes, None when all are allowed; hidden term groups are not named."""
+    """Return what refuses these changes, None when all are allowed.
+
+    It names no hidden term group; and of a data product in no domain, which nobody may manage (source 000), it says
+    what would help.
+    """
     refusal = authority.find_refusal(by=by, asks=asks)
+    if refusal and (lone := _list_lone(asks)):
+        others = find_refusal(by=by, asks=[ask for ask in asks if ask not in lone])
+        return Forbidden.join([_refuse_lone(lone), *([others] if others else [])])
     about = [ask for ask in asks if not _GROUPS.isdisjoint(ask.requirement.others)] if refusal else []
     if not about:
         return refusal
@@ -63,6 +70,27 @@ def find_refusal(*, by: Actor, asks: Sequence[Ask]) -> Forbidden | None:
         if unseen
         else refusal
     )
+
+
+def _refuse_lone(lone: Sequence[Ask]) -> Forbidden:
+    urn = next(ask.resource.urn for ask in lone if ask.resource is not None)
+    detail = (
+        f"{urn} is in no domain, so nobody manages it. Put it into a domain first, which needs EDIT_DOMAINS_PRIVILEGE "
+        "or EDIT_ENTITY on it; then MANAGE_DATA_PRODUCTS on that domain is enough."
+    )
+    return Forbidden((), detail)
+
+
+def _list_lone(asks: Sequence[Ask]) -> list[Ask]:
+    """Return those of the questions that only a domain of their entity could answer, and which has none."""
+    about = [ask for ask in asks if ask.requirement.relatives == {"domains"} and ask.resource is not None]
+    urns = {ask.resource.urn for ask in about if ask.resource is not None}
+    stored = authority.facets().relatives(urns=urns, names=("domains",)) if urns else {}
+    return [
+        ask
+        for ask in about
+        if ask.resource is not None and not ask.relatives.get("domains", stored[ask.resource.urn]["domains"])
+    ]
 
 
 def _without_groups(ask: Ask, unseen: Collection[str], stored: Mapping[str, Mapping[str, tuple[str, ...]]]) -> Ask:

@@ -19,8 +19,8 @@ from catalog.models import Ancestry, Entity
 from catalog.services import deletes, disclosure, needs, proposals
 from catalog.services.proposals import ChangeType, Ids, Proposal
 from catalog.services.stamps import stamp
-from policies.engine.model import Actor
-from policies.errors import Conflict, Invalid, NotFound
+from policies.engine.model import Actor, Missing
+from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import Gate, open_write
 
 #: Longest description, in characters.
@@ -81,8 +81,21 @@ def create(
             document |= {"created": now, "lastModified": now}
         if kind == "domain":
             document["created"] = now
-        _make([_proposal(urn, of.aspect, document, ChangeType.CREATE_ENTITY)], {}, by=by, door=door)
+        proposed = [_proposal(urn, of.aspect, document, ChangeType.CREATE_ENTITY)]
+        try:
+            _make(proposed, {}, by=by, door=door)
+        except Forbidden as refusal:
+            raise refusal if identifier is not None else _without_entity(refusal, urn) from None
     return urn
+
+
+def _without_entity(refusal: Forbidden, urn: str) -> Forbidden:
+    """Return a refusal that does not name an entity whose id was made for this call: the next one makes another."""
+    lists = [
+        [Missing(None if one.entity == urn else one.entity, one.privilege) for one in listed]
+        for listed in refusal.missing_any
+    ]
+    return Forbidden(lists[0] if lists else (), missing_any=lists)
 
 
 def create_product(*, identifier: str | None, name: str, description: str, domain: str, by: Actor, door: str) -> str:

@@ -30,6 +30,7 @@ from catalog.doors.graphql import (
     searching,
     tokens,
     tokens_services,
+    unkept,
     vocabulary,
 )
 
@@ -52,6 +53,7 @@ _ROOMS = (
     platforms,
     annotations,
     schemas,
+    unkept,
     entity_privileges,
     vocabulary,
     attachments,

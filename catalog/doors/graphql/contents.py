@@ -47,7 +47,6 @@ def entities(node: Node, info: Info, *, input: Mapping[str, Any] | None = None) 
     given = input or {}
     numbers = {name: given[name] for name in ("start", "count") if given.get(name) is not None}
     start, count = paging.bounds({"count": _USUAL, **numbers})
-    rows = _rows(info, given)
     what = ("contents", node.kind, json.dumps(given, sort_keys=True))
 
     def load(asked: Collection[str]) -> Mapping[str, int]:
@@ -57,10 +56,10 @@ def entities(node: Node, info: Info, *, input: Mapping[str, Any] | None = None) 
                 f"The contents of at most {MAX_LISTED} are listed in one answer; with a count of 0 they are counted."
             )
             raise Invalid.one(code="range", pointer="/input/count", detail=detail)
-        return _totals(alike, rows, node.kind)
+        return _totals(alike, _rows(info, given), node.kind)
 
     total = info.context.look_up(node.urn, what, load) or 0
-    found = list(_within(node, rows)[start : start + count]) if count and start < total else []
+    found = list(_within(node, _rows(info, given))[start : start + count]) if count and start < total else []
     listed = nodes.many([row.urn for row in found], info)
     results = [{"entity": one, "matchedFields": []} for one in listed]
     return {"start": start, "count": len(found), "total": total, "searchResults": results}

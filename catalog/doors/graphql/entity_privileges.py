@@ -6,7 +6,7 @@ from functools import partial
 from ariadne import ObjectType
 
 from catalog import urns
-from catalog.doors.graphql.catalogue import EntityFields
+from catalog.doors.graphql.catalogue import EntityFields, told
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
 from catalog.services import needs
@@ -78,9 +78,9 @@ _NEVER = (
 )
 
 
-def entity_privileges(node: Node, _info: Info) -> Node:
-    """Return the entity, of which each switch is asked for."""
-    return node
+def entity_privileges(node: Node, info: Info) -> Node | None:
+    """Return the entity, of which each switch is asked for; nothing for one that is not stored or may not be viewed."""
+    return None if told(node, info) is None else node
 
 
 def edit_ask(switch: str, urn: Urn) -> Ask | None:

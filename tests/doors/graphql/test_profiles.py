@@ -253,3 +253,38 @@ def test_columns_are_answered_as_they_are_stored(world):
     ]
     assert world.refused(query, urn=DATASET, version=2)[0] == 400
     assert world.ask(query, urn=TABLE, version=None)["dataset"]["schemaMetadata"] is None
+
+
+def test_circuit_breakers_find_no_operations_and_no_assertions(world):
+    query = """query d($urn: String!) {dataset(urn: $urn) {
+        operations(limit: 1) {operationType} assertions(start: 0, count: 9) {total assertions {urn}}}}"""
+    assert world.ask(query, urn=DATASET)["dataset"] == {"operations": [], "assertions": {"total": 0, "assertions": []}}
+
+
+# -- refusals ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_product_in_no_domain_is_refused_with_what_would_help(world):
+    put_in = {"dataProductUrn": OTHER, "resourceUrns": [TABLE]}
+    refused = [
+        world.refused(SET, input=put_in)[2],
+        world.refused("mutation d($urn: String!) {deleteDataProduct(urn: $urn)}", urn=OTHER)[2],
+        calling(ROOT).post("/entities?action=delete", {"urn": OTHER}).json()["message"],
+        calling(ROOT).write(proposal(OTHER, "status", {"removed": True})).json()["message"],
+    ]
+    for message in refused:
+        assert message.startswith(f"{OTHER} is in no domain")
+        assert "EDIT_DOMAINS_PRIVILEGE" in message
+    assert calling(ROOT).write(proposal(OTHER, "domains", {"domains": [SALES]})).status_code == 200
+    assert world.ask(SET, input=put_in) == {"batchSetDataProduct": True}
+    assert world.ask("mutation d($urn: String!) {deleteDataProduct(urn: $urn)}", urn=OTHER)["deleteDataProduct"] is True
+
+
+def test_a_refusal_names_no_id_that_is_made_anew(world, person):
+    jo = person("jo", "VIEW_ENTITY_PAGE")
+    make = "mutation c($input: CreateDomainInput!) {createDomain(input: $input)}"
+    assert jo.refused(make, input={"name": "New"})[2] == "Missing: CREATE_ENTITY, or EDIT_ENTITY, or CREATE_DOMAINS."
+    assert "on urn:li:domain:mine" in jo.refused(make, input={"id": "mine", "name": "New"})[2]
+    in_group = "mutation c($input: CreateGlossaryEntityInput!) {createGlossaryTerm(input: $input)}"
+    message = jo.refused(in_group, input={"name": "New", "parentNode": NODE})[2]
+    assert message.startswith(f"Missing: MANAGE_GLOSSARY_CHILDREN on {NODE}, or ")

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_http_methods
 
 from policies import authority, queries
 from policies.authority import Asked
@@ -190,15 +190,30 @@ def group_add(request: HttpRequest, urn: str) -> HttpResponse:
     return page.draw(request)
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
+@never_cache
 @signed_in
 def group_take(request: HttpRequest, urn: str) -> HttpResponse:
-    """Take one member out of a group."""
-    member = request.POST.get("member", "")
-    removed = groups.remove_members(urn=urn, members=[member], by=actor_of(request), door=DOOR)
+    """Ask, then take one member out of a group."""
+    member = request.POST.get("member") or request.GET.get("member", "")
     name = member.removeprefix(USER_PREFIX)
-    messages.success(request, f"{name} was removed from the group." if removed else f"{name} was not added to it here.")
-    return redirect("group", urn=urn)
+    if request.method == "POST":
+        removed = groups.remove_members(urn=urn, members=[member], by=actor_of(request), door=DOOR)
+        said = f"{name} was removed from the group." if removed else f"{name} was not added to it here."
+        messages.success(request, said)
+        return redirect("group", urn=urn)
+    authority.require(by=actor_of(request), requirement=wanted.group_members(), resource=Asked(urn, TYPE))
+    group = _group(urn)
+    if not member:
+        raise NotFound("Choose a member on the page of the group.")
+    return pages.ask(
+        request,
+        title=f"Remove {name} from {group.name}?",
+        text="It counts at once, and the person can be added again.",
+        losses=["What policies and roles give to the group is lost, unless the person has it in another way."],
+        label="Remove member",
+        cancel_url=reverse("group", args=[urn]),
+    )
 
 
 @require_http_methods(["GET", "POST"])

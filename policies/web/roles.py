@@ -7,11 +7,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_http_methods
 
 from policies import authority, queries
 from policies.engine.model import SYSTEM_ACTOR
-from policies.errors import Forbidden
+from policies.errors import Forbidden, NotFound
 from policies.guard import actor_of, needs
 from policies.models import Role, RoleAssignment, User
 from policies.services import needs as wanted
@@ -186,15 +186,30 @@ def role_assign(request: HttpRequest, urn: str) -> HttpResponse:
     return page.draw(request)
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
+@never_cache
 @MANAGES
 def role_take(request: HttpRequest, urn: str) -> HttpResponse:
-    """Take the role from one user or group."""
-    actor = request.POST.get("actor", "")
-    taken = roles.take(urn=urn, actors=[actor], by=actor_of(request), door=DOOR)
+    """Ask, saying what is lost, then take the role from one user or group."""
+    actor = request.POST.get("actor") or request.GET.get("actor", "")
     name = queries.names(urns=[actor]).get(actor, actor)
-    messages.success(request, f"{name} no longer holds it." if taken else f"{name} did not hold it.")
-    return redirect("role", urn=urn)
+    if request.method == "POST":
+        taken = roles.take(urn=urn, actors=[actor], by=actor_of(request), door=DOOR)
+        messages.success(request, f"{name} no longer holds it." if taken else f"{name} did not hold it.")
+        return redirect("role", urn=urn)
+    role = queries.role(urn=urn)
+    if not actor:
+        raise NotFound("Choose a user or group on the page of the role.")
+    naming = queries.named_policies(actor=urn)
+    listed = ", ".join(policy.name for policy in naming[:5]) + (" and others" if len(naming) > 5 else "")
+    return pages.ask(
+        request,
+        title=f"Remove the role {role.name} from {name}?",
+        text="It stops counting at once, and can be assigned again. What other roles, groups and policies give stays.",
+        losses=[f"What these policies give to the role is lost: {listed}."] if naming else [],
+        label="Remove role",
+        cancel_url=reverse("role", args=[urn]),
+    )
 
 
 def _create(typed: dict[str, Any], request: HttpRequest) -> Role:

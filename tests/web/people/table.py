@@ -41,7 +41,7 @@ TABLE: dict[str, Answers] = {
     "role-edit": managed(f"{ROLES}/edit/{ADMIN}", 403),
     "role-remove": managed(f"{ROLES}/delete/{ADMIN}", 403),
     "role-assign": managed(f"{ROLES}/assign/{ADMIN}"),
-    "role-take": {f"{ROLES}/take/{ADMIN}": (405, 405, 405, 405, 405)},
+    "role-take": managed(f"{ROLES}/take/{ADMIN}?actor={OTTO}") | managed(f"{ROLES}/take/{ADMIN}", 404),
     # Who may ask about others may search for them.
     "people-options": {OPTIONS: (to_sign_in(OPTIONS), 403, 404, 404, 404)}
     | managed(f"{OPTIONS}?group={NO_GROUP}", 404),
@@ -63,7 +63,7 @@ TABLE: dict[str, Answers] = {
     "group-edit": managed(f"{GROUPS}/edit/{NO_GROUP}", 404),
     "group-remove": managed(f"{GROUPS}/delete/{NO_GROUP}", 404),
     "group-add": managed(f"{GROUPS}/add/{NO_GROUP}", 404),
-    "group-take": {f"{GROUPS}/take/{NO_GROUP}": (405, 405, 405, 405, 405)},
+    "group-take": managed(f"{GROUPS}/take/{NO_GROUP}?member={OTTO}", 404),
     "group-roles": managed(f"{GROUPS}/roles/{NO_GROUP}", 404),
     "service-accounts": managed(SERVICES),
     "service-account-new": managed(f"{SERVICES}/new"),

@@ -170,7 +170,14 @@ def test_members_come_and_go(browse, crew, person):
     client, urn = browse("root"), crew["group"].urn
     client.post(f"{GROUPS}/add/{urn}", {"members_pasted": "jo"})
     assert "urn:li:corpuser:jo" in queries.member_urns(groups=[urn])[urn]
-    client.post(f"{GROUPS}/take/{urn}", {"member": "urn:li:corpuser:jo"})
+    take = f"{GROUPS}/take/{urn}?member=urn%3Ali%3Acorpuser%3Ajo"
+    assert f'href="{take}"' in client.get(f"{GROUPS}/{urn}").content.decode()
+    question = client.get(take).content.decode()
+    assert "Remove jo from Crew?" in question
+    assert "is lost, unless" in question
+    assert "urn:li:corpuser:jo" in queries.member_urns(groups=[urn])[urn]
+    assert client.get(f"{GROUPS}/take/{urn}").status_code == 404
+    client.post(take)
     assert "urn:li:corpuser:jo" not in queries.member_urns(groups=[urn])[urn]
     client.post(f"{USERS}/groups/urn:li:corpuser:jo", {"groups": urn})
     assert queries.user(urn="urn:li:corpuser:jo").group_names == ["Crew"]
@@ -181,7 +188,13 @@ def test_several_roles_are_held_and_taken(browse, crew, person):
     reader = "urn:li:dataHubRole:Reader"
     client.post(f"{USERS}/roles/{jo.urn}", {"roles": [reader, crew["role"].urn]})
     assert queries.user(urn=jo.urn).role_urns == sorted([reader, crew["role"].urn])
-    client.post(f"{ROLES}/take/{reader}", {"actor": jo.urn})
+    take = f"{ROLES}/take/{reader}?actor=urn%3Ali%3Acorpuser%3Ajo"
+    assert f'href="{take}"' in client.get(f"{ROLES}/{reader}").content.decode()
+    question = client.get(take).content.decode()
+    assert "Remove the role Reader from " in question
+    assert "Readers - Metadata Policy" in question
+    assert len(queries.user(urn=jo.urn).role_urns) == 2
+    client.post(take)
     assert queries.user(urn=jo.urn).role_urns == [crew["role"].urn]
     client.post(f"{GROUPS}/roles/{crew['group'].urn}", {})
     assert queries.group(urn=crew["group"].urn).role_urns == []

@@ -43,8 +43,12 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def refusal(
     request: HttpRequest, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """Return a refusal as clients of this path read it."""
+    """Return a refusal as clients of this path read it: a page where a browser looks for one."""
     path = request.path
+    if not path.startswith(DOORS) and "text/html" in request.headers.get("Accept", ""):
+        page = {"code": status.value, "title": status.phrase, "text": detail}
+        # What is around every other page asks the database.
+        return HttpResponse(render_to_string("refused.html", page), status=status, headers=headers)
     if path.startswith("/access/"):
         return HttpResponse(detail, status=status, content_type="text/plain; charset=utf-8", headers=headers)
     body: dict[str, Any]

@@ -1,6 +1,7 @@
 """The columns of a dataset, as its source has them: what `schemaMetadata` says, newest version."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from ariadne import ObjectType, UnionType
@@ -20,6 +21,8 @@ platform_schema = UnionType("PlatformSchema")
 _ASPECT = "schemaMetadata"
 #: Ends of the names of the classes of types, such as `com.linkedin.schema.StringType`.
 _TYPE = "Type"
+#: Most URNs that the columns of a list of datasets name and that are looked up together.
+_MAX_NAMED = 10_000
 #: Keys under which the document of a source holds its whole schema as one text.
 _TEXTS = ("tableSchema", "documentSchema", "rawSchema", "schema")
 
@@ -30,6 +33,7 @@ def schema_metadata(node: Node, info: Info, *, version: int | None = None) -> Ma
     if version:
         detail = "Only the newest version, 0, is answered; older ones are found over REST."
         raise Invalid.one(code="range", pointer="/version", detail=detail)
+    _note_columns(node, info)
     found = told(node, info)
     document = None if found is None else found.document(_ASPECT)
     if found is None or document is None:
@@ -68,9 +72,34 @@ def platform_schema_type(found: Mapping[str, Any], *_: Any) -> str:
     return "KeyValueSchema" if "keySchema" in found else "TableSchema"
 
 
+def _note_columns(node: Node, info: Info) -> None:
+    """Note what the columns of all datasets of a list name, so that it is looked up for all of them at once."""
+    here = info.context
+
+    def load(asked: Collection[str]) -> Mapping[str, None]:
+        named = (one for urn in asked if urns.type_of(urn) == "dataset" for one in _list_named(urn, info))
+        here.note(list(islice(named, _MAX_NAMED)))
+        return {}
+
+    here.look_up(node.urn, "columns", load)
+
+
+def _list_named(urn: str, info: Info) -> Iterator[str]:
+    found = told(Node(urn), info)
+    document = None if found is None else found.document(_ASPECT)
+    for entry in (document or {}).get("fields") or ():
+        yield from (one["tag"] for one in (entry.get("globalTags") or {}).get("tags") or ())
+        yield from (one["urn"] for one in (entry.get("glossaryTerms") or {}).get("terms") or ())
+        yield _column_urn(urn, entry["fieldPath"])
+
+
+def _column_urn(dataset_urn: str, path: str) -> str:
+    return f"urn:li:schemaField:({dataset_urn},{path})"
+
+
 def _column(entry: Mapping[str, Any], node: Node, info: Info) -> dict[str, Any]:
     path = entry["fieldPath"]
-    urn = f"urn:li:schemaField:({node.urn},{path})"
+    urn = _column_urn(node.urn, path)
     return {
         "fieldPath": path,
         "label": _text(entry.get("label")),

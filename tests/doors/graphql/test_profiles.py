@@ -255,6 +255,23 @@ def test_columns_are_answered_as_they_are_stored(world):
     assert world.ask(query, urn=TABLE, version=None)["dataset"]["schemaMetadata"] is None
 
 
+def test_columns_of_several_datasets_are_looked_up_at_once(world, django_assert_max_num_queries):
+    for number, table in enumerate((DATASET, TABLE)):
+        column = {"fieldPath": f"c{number}", "globalTags": {"tags": [{"tag": f"urn:li:tag:t{number}"}]}}
+        schema = {"schemaName": "s", "fields": [column]}
+        assert calling(ROOT).write(proposal(table, "schemaMetadata", schema)).status_code == 200
+    query = """query e($urns: [String!]!) {entities(urns: $urns) {... on Dataset {schemaMetadata {fields {
+        globalTags {tags {tag {properties {name}}}} schemaFieldEntity {urn deprecation {note}}}}}}}"""
+    with django_assert_max_num_queries(60) as short:
+        world.ask(query, urns=[DATASET])
+    with django_assert_max_num_queries(len(short)):
+        found = world.ask(query, urns=[DATASET, TABLE])["entities"]
+    assert [one["schemaMetadata"]["fields"][0]["schemaFieldEntity"]["urn"] for one in found] == [
+        COLUMN.format(DATASET, "c0"),
+        COLUMN.format(TABLE, "c1"),
+    ]
+
+
 def test_circuit_breakers_find_no_operations_and_no_assertions(world):
     query = """query d($urn: String!) {dataset(urn: $urn) {
         operations(limit: 1) {operationType} assertions(start: 0, count: 9) {total assertions {urn}}}}"""

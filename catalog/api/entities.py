@@ -85,13 +85,10 @@ class Entities(Door):
     def get(self, _request: Request) -> Response:
         """Return a page of entities; what the caller may not view is not in it."""
         asked = self.asked(EntityFilters)
-        rows = queries.entities(
-            text=asked.get("q", ""),
-            types=[asked["type"]] if "type" in asked else [],
-            domain=asked.get("domain", ""),
-            tag=asked.get("tag", ""),
-            platform=asked.get("platform", ""),
-        )
+        named = {name: asked[name] for name in ("domain", "tag", "platform") if name in asked}
+        rows = queries.entities(text=asked.get("q", ""), types=[asked["type"]] if "type" in asked else [], **named)
+        if queries.hidden(urns=list(named.values()), by=self.actor):
+            rows = rows.none()
         return self.page(viewing.viewable(rows, by=self.actor), lambda found: whole(found, self.actor), asked)
 
     @described(

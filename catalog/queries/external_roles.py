@@ -12,10 +12,11 @@ from catalog.aspects.base import ACCESS_ROLE, ROLE_GROUP, ROLE_TYPE, ROLE_USER
 from catalog.aspects.register import BEARERS
 from catalog.models import Entity, Facet
 from catalog.queries.documents import documents
-from catalog.queries.lists import entities, get
+from catalog.queries.lists import entities
 from catalog.queries.viewing import viewable
 from policies.engine.model import Actor
 from policies.errors import NotFound
+from policies.models.fields import is_storable
 
 TYPE = "role"
 
@@ -52,8 +53,8 @@ def external_roles(*, text: str = "", type: str = "", holders: Collection[str] =
 
 def external_role(*, urn: str) -> Entity:
     """Return one external role. Raises NotFound, also for an entity of another type."""
-    found = get(urn=urn)
-    if found.type != TYPE:
+    found = entities(types=[TYPE], with_removed=True).filter(urn=urn).first() if is_storable(urn) else None
+    if found is None:
         raise NotFound(f"There is no external role {urn}.")
     return found
 

@@ -66,6 +66,11 @@ def limits(*, by: Actor) -> list[Q]:
     return found if readable is None else [*found, readable]
 
 
+def is_concealed_type(type_: str) -> bool:
+    """Whether an entity of this type that a caller may not view is answered about as one that is not stored."""
+    return settings.VIEW_AUTHORIZATION_ENABLED and type_ in RESTRICTED
+
+
 def may_view(entity: Entity, *, by: Actor) -> bool:
     """Whether the caller may view one entity."""
     return not hidden(urns=[entity.urn], by=by)

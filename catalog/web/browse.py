@@ -154,14 +154,14 @@ def _within(filters: Mapping[str, str], request: HttpRequest, by: Actor) -> list
     """Return the filters that no select shows, each with the address of the list without it."""
     asked = {name: filters[name] for name in ("container", "term") if name in filters}
     concealed = queries.hidden(urns=list(asked.values()), by=by)
-    named = references(set(asked.values()) - concealed)
+    # Called by what its URN says, as one that is not stored.
+    named = references(set(asked.values()), known=dict.fromkeys(concealed, ""))
     found = []
     for name, urn in asked.items():
         query = request.GET.copy()
         query.pop(name, None)
         query.pop("page", None)
-        label = named[urn].name if urn in named else urn
-        found.append({"label": label, "url": f"{reverse('catalog')}?{query.urlencode()}"})
+        found.append({"label": named[urn].name, "url": f"{reverse('catalog')}?{query.urlencode()}"})
     return found
 
 

@@ -17,6 +17,7 @@ from policies.api.base import Door, Paged, page_of
 from policies.api.described import described
 from policies.guard import needs
 from policies.models import ChangeEvent, LoggedDecision, PolicyEvent, Verb
+from policies.services import trails
 
 POLICIES, PEOPLE, DECISIONS = "policies", "people", "decisions"
 
@@ -149,13 +150,13 @@ class Audit(Door):
         wanted = {name: asked[name] for name in ("by", "verb") if name in asked}
         if asked["of"] == POLICIES:
             return self.page(queries.policy_events(urn=asked.get("object"), **wanted), _of_policies, asked)
-        return self.page(queries.change_events(urn=asked.get("object"), **wanted), _of_people, asked)
+        return self.page(trails.list_changes(urn=asked.get("object"), **wanted), _of_people, asked)
 
     def _decisions(self, asked: Mapping[str, Any]) -> Response:
         columns = ("actor", "by", "privilege", "resource", "door", "since", "until")
         wanted = {name: asked[name] for name in columns if name in asked}
         is_allowed = {"ALLOW": True, "DENY": False}.get(asked.get("decision", ""))
-        rows = queries.decisions(**wanted, is_allowed=is_allowed)
+        rows = trails.list_decisions(**wanted, is_allowed=is_allowed)
         found = queries.decisions_at(
             rows, size=asked["page_size"], before=asked.get("before"), after=asked.get("after")
         )

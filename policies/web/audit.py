@@ -16,6 +16,7 @@ from policies.guard import actor_of, needs
 from policies.models import LoggedDecision, PolicyEvent, Verb
 from policies.models.people import USER_PREFIX
 from policies.queries import Place
+from policies.services import trails
 from policies.web import channel_names, pages
 from policies.web.asking import Asker
 from policies.web.presenting import pretty
@@ -73,7 +74,7 @@ def decisions(request: HttpRequest) -> HttpResponse:
     form = DecisionFilters(request.GET)
     form.is_valid()
     wanted = form.cleaned_data
-    rows = queries.decisions(
+    rows = trails.list_decisions(
         actor=_user(wanted.get("actor")),
         privilege=wanted.get("privilege") or "",
         resource=wanted.get("resource") or "",
@@ -124,7 +125,7 @@ def _version_url(event: PolicyEvent) -> str:
 def people_changes(request: HttpRequest) -> HttpResponse:
     """Every write to users, groups, roles, tokens, grants and the catalog, with the object before and after."""
     form, wanted = _narrowing(request)
-    page = pages.page_of(request, queries.change_events(**wanted))
+    page = pages.page_of(request, trails.list_changes(**wanted))
     events = list(page)
     named = {event.pk: queries.urns_in(event) for event in events}
     hidden = authority.directory().hidden(urns=frozenset().union(*named.values()))

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from catalog.aspects.register import BEARERS
 from tests.doors.conftest import ROOT, give, proposal
 from tests.doors.graphql.conftest import PATH as GRAPHQL
 from tests.doors.test_gms_access import close_the_reading_policies
@@ -39,6 +40,8 @@ MINE = {
     "query": "urn:li:query:mine",
     "glossaryTerm": "urn:li:glossaryTerm:mine",
 }
+ROLE = "urn:li:role:reader"
+OPENED = {"roles": [{"urn": ROLE}]}
 TAGS = {"tags": [{"tag": "urn:li:tag:new"}]}
 
 
@@ -66,11 +69,15 @@ def jo(root, person, settings, pair):
     """Somebody who may view and edit one entity of the kind, while another is stored and hidden."""
     hidden, _ = pair
     mine = MINE[hidden.split(":")[2]]
-    assert root.write(*stored(hidden), *stored(mine)).status_code == 200
+    opening = [proposal(hidden, "access", OPENED)] if hidden.split(":")[2] in BEARERS["access"] else []
+    role = proposal(ROLE, "roleProperties", {"name": "Reader", "type": "READ"})
+    assert root.write(*stored(hidden), *stored(mine), *opening, role).status_code == 200
     close_the_reading_policies(root)
     jo = person("jo")
     only = {"filter": {"criteria": [{"field": "URN", "values": [mine]}]}}
     give(jo.urn, "VIEW_ENTITY_PAGE", "EDIT_ENTITY", "DELETE_ENTITY", resources=only)
+    roles = {"filter": {"criteria": [{"field": "TYPE", "values": ["role"]}]}}
+    give(jo.urn, "EDIT_ENTITY", displayName="What Jo may do with external roles", resources=roles)
     settings.VIEW_AUTHORIZATION_ENABLED = True
     return jo
 
@@ -97,6 +104,12 @@ def written(name, value=None, **more):
     return lambda urn: {"proposal": proposal(urn, name, value, **more)}
 
 
+def found_by(field, urn):
+    criterion = {"field": field, "condition": "EQUAL", "values": [urn], "value": urn}
+    return {"entity": "dataset", "input": "*", "filter": {"or": [{"and": [criterion]}]}}
+
+
+PLACE = f"/api/v1/external-roles/{quote(ROLE, safe='')}/"
 ENTITY, GMS, V3 = "/api/v1/entities/{urn}/", "/entities/{urn}", "/openapi/v3/entity/{kind}"
 INGEST, BATCH = "/aspects?action=ingestProposal", "/aspects?action=ingestProposalBatch"
 CALLS = {
@@ -114,6 +127,40 @@ CALLS = {
         "post",
         "/api/v1/entities/",
         lambda urn: [{"type": urn.split(":")[2], "urn": urn, "aspects": {"globalTags": TAGS, "status": {}}}],
+    ),
+    "api external role": send(
+        "post", "/api/v1/external-roles/", lambda urn: {"name": "R", "type": "READ", "datasets": [urn]}
+    ),
+    "api external role put on it": send("patch", PLACE, lambda urn: {"datasets": [urn]}),
+    "api external role replaced": send("put", PLACE, lambda urn: {"name": "R", "type": "READ", "datasets": [urn]}),
+    "api entities in it": send("get", "/api/v1/entities/?domain={urn}"),
+    "gms access": send("post", INGEST, written("access", OPENED)),
+    "gms access taken": send("post", INGEST, written("access", changeType="DELETE")),
+    "gms access read": send("get", "/aspects/{urn}?aspect=access&version=0"),
+    "gms search in it": send("post", "/entities?action=search", lambda urn: found_by("domains", urn)),
+    "openapi access": send("post", V3 + "?async=false", lambda urn: [{"urn": urn, "access": {"value": OPENED}}]),
+    "openapi access read": send("get", V3 + "/{urn}/access"),
+    "openapi access taken": send("delete", V3 + "/{urn}/access"),
+    "openapi scroll in it": send(
+        "post", "/openapi/v3/entity/scroll", lambda urn: {**found_by("domains", urn), "entities": ["dataset"]}
+    ),
+    "graphql access": query("query($urn: String!) {dataset(urn: $urn) {access {roles {role {urn}}}}}"),
+    "graphql what a role opens": query(
+        f'query {{role(urn: "{ROLE}") {{relationships(input: {{types: [], direction: INCOMING}}) '
+        "{total relationships {entity {urn}}}}}"
+    ),
+    "graphql search in it": query(
+        'query($urn: String!) {searchAcrossEntities(input: {query: "*", types: [DATASET], '
+        'orFilters: [{and: [{field: "domains", values: [$urn]}]}]}) {total searchResults {entity {urn}}}}'
+    ),
+    "authzen subjects": send(
+        "post",
+        "/access/v1/search/subject",
+        lambda urn: {
+            "subject": {"type": "user"},
+            "action": {"name": "EDIT_ENTITY"},
+            "resource": {"type": urn.split(":")[2], "id": urn},
+        },
     ),
     "api authorize": send(
         "post", "/api/v1/authorize", lambda urn: {"privilege": "EDIT_ENTITY", "resource": {"urn": urn}, "explain": True}
@@ -148,6 +195,19 @@ CALLS = {
     "openapi delete": send("delete", V3 + "/{urn}"),
     "openapi delete aspect": send("delete", V3 + "/{urn}/globalTags"),
     "openapi batch": send("post", V3 + "/batchGet", lambda urn: [{"urn": urn}]),
+    "openapi incoming relationships": send("get", "/openapi/relationships/v1/?urn={urn}&direction=INCOMING"),
+    "openapi trace": send(
+        "post",
+        f"/openapi/v1/trace/write/{'0' * 32}?onlyIncludeErrors=false",
+        lambda urn: {urn: ["globalTags", "status"]},
+    ),
+    "gms series": send(
+        "post", "/aspects?action=getTimeseriesAspectValues", lambda urn: {"urn": urn, "aspect": "x", "limit": 1}
+    ),
+    "graphql lineage": query(
+        "query($urn: String!) {searchAcrossLineage(input: {urn: $urn, direction: DOWNSTREAM}) "
+        "{total searchResults {entity {urn}}}}"
+    ),
     "openapi relationships": send("get", "/openapi/relationships/v1/?urn={urn}&direction=OUTGOING"),
     "graphql entity": query("query($urn: String!) {entity(urn: $urn) {urn}}"),
     "graphql tag": query(
@@ -198,6 +258,68 @@ def test_hidden_is_absent(jo, pair):
         if found != missed:
             different[name] = (found, missed)
     assert different == {}
+
+
+#: Reads of one entity: alike also for who may view what is not stored.
+READS = {
+    name
+    for name in CALLS
+    if name.startswith(
+        ("gms get", "gms aspect", "gms references seen", "openapi get", "openapi head", "openapi aspect")
+    )
+} | {
+    "api get",
+    "api access",
+    "gms access read",
+    "gms series",
+    "openapi access read",
+    "openapi batch",
+    "openapi relationships",
+    "openapi incoming relationships",
+    "openapi trace",
+    "graphql entity",
+    "graphql exists",
+    "graphql access",
+    "graphql lineage",
+    "api patch",
+    "api delete",
+}
+
+
+def test_reads_are_alike_for_who_may_view_everything_but_some(root, person, settings, pair):
+    """A policy with NOT_EQUALS lets everybody view what is not stored, but not what has the tag."""
+    hidden, absent = pair
+    pointing = proposal(table("pointing"), "upstreamLineage", {"upstreams": [{"dataset": hidden, "type": "COPY"}]})
+    assert root.write(*stored(hidden), *([pointing] if ":dataset:" in hidden else [])).status_code == 200
+    close_the_reading_policies(root)
+    others = {"field": "TAG", "values": ["urn:li:tag:old"], "condition": "NOT_EQUALS"}
+    jo = person("jo", "VIEW_ENTITY_PAGE", resources={"filter": {"criteria": [others]}})
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    different = {}
+    for name in sorted(READS):
+        found, missed = told(CALLS[name](jo, hidden), hidden), told(CALLS[name](jo, absent), absent)
+        if found != missed:
+            different[name] = (found, missed)
+    assert different == {}
+
+
+@pytest.mark.parametrize("pair", [PAIRS["domain"]])
+def test_what_lies_in_something_hidden_is_not_found_by_it(root, jo, pair, person):
+    """Mine may be viewed, what it lies in may not: a filter by that finds nothing, and one for any finds nothing."""
+    hidden, absent = pair
+    inside = table("inside")
+    assert root.write(proposal(inside, "domains", {"domains": [hidden]})).status_code == 200
+    only = {"filter": {"criteria": [{"field": "URN", "values": [inside]}]}}
+    give(jo.urn, "VIEW_ENTITY_PAGE", displayName="Inside", resources=only)
+    for name in ("api entities in it", "gms search in it", "openapi scroll in it", "graphql search in it"):
+        assert inside in CALLS[name](root, hidden).content.decode(), name
+        assert told(CALLS[name](jo, hidden), hidden) == told(CALLS[name](jo, absent), absent), name
+    exists = query(
+        'query {searchAcrossEntities(input: {query: "*", types: [DATASET], '
+        'orFilters: [{and: [{field: "domains", condition: EXISTS}]}]}) {searchResults {entity {urn}}}}'
+    )
+    assert inside in exists(root, hidden).content.decode()
+    assert inside not in exists(jo, hidden).content.decode()
 
 
 def test_the_id_of_a_hidden_object_is_not_told(root, jo, pair, person):

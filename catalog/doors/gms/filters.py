@@ -9,6 +9,7 @@ from django.db.models import Q
 from catalog import queries
 from catalog.aspects.base import PLATFORM
 from policies.engine import matching
+from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models.fields import storable
 
@@ -40,8 +41,11 @@ def everything(*, with_removed: bool) -> Filter:
     return Filter(Q(), with_removed)
 
 
-def read(found: Any, place: str) -> Filter | None:
-    """Return a filter, None where there is none. Raises Invalid for fields and conditions that nobody knows."""
+def read(found: Any, place: str, *, by: Actor) -> Filter | None:
+    """Return a filter, None where there is none; what the caller may not view is met by nothing.
+
+    Raises Invalid for fields and conditions that nobody knows.
+    """
     if found is None:
         return None
     alternatives = _list(_member(found, "or", place), f"{place}/or")
@@ -51,14 +55,14 @@ def read(found: Any, place: str) -> Filter | None:
         here = f"{place}/or/{position}"
         both = Q()
         for number, criterion in enumerate(_list(_member(one, "and", here), f"{here}/and")):
-            field, holds = _criterion(criterion, f"{here}/and/{number}")
+            field, holds = _criterion(criterion, f"{here}/and/{number}", by)
             fields.add(field)
             both &= holds
         condition |= both
     return Filter(condition, _REMOVED in fields)
 
 
-def _criterion(found: Any, place: str) -> tuple[str, Q]:
+def _criterion(found: Any, place: str, by: Actor) -> tuple[str, Q]:
     field = str(_member(found, "field", place)).removesuffix(".keyword")
     if _member(found, "condition", place) not in (None, *_CONDITIONS):
         raise _wrong(f"{place}/condition", f"This is one of {', '.join(_CONDITIONS)}.")
@@ -66,20 +70,20 @@ def _criterion(found: Any, place: str) -> tuple[str, Q]:
     wanted = _list([found.get("value")] if values is None else values, f"{place}/values")
     if not all(isinstance(value, str) for value in wanted):
         raise _wrong(f"{place}/values", "This must be a list of texts.")
-    holds = _condition(field, storable(wanted))
+    holds = _condition(field, storable(wanted), by)
     if holds is None:
         known = ", ".join(sorted({_REMOVED, *_COLUMNS, *_FACETS}))
         raise _wrong(f"{place}/field", f"This is one of {known}.")
     return field, ~holds if found.get("negated") is True else holds
 
 
-def _condition(field: str, values: list[str]) -> Q | None:
+def _condition(field: str, values: list[str], by: Actor) -> Q | None:
     if field in _COLUMNS:
         return _COLUMNS[field](values)
     if field not in _FACETS:
         return None
-    found = Q(pk__in=[])
-    for value in values:
+    found, hidden = Q(pk__in=[]), queries.hidden(urns=values, by=by)
+    for value in (one for one in values if one not in hidden):
         found |= Q(pk__in=queries.members(field=_FACETS[field], value=value).order_by().values("pk"))
     return found
 

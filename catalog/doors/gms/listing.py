@@ -26,7 +26,7 @@ def search(request: HttpRequest, by: Actor) -> HttpResponse:
     """Find entities of one type by the words of their names, best first."""
     body = bodies.read(request)
     text = bodies.text(body, "input", "*")
-    asked = filters.read(body.get("filter"), "/filter")
+    asked = filters.read(body.get("filter"), "/filter", by=by)
     urns, facts = _page(body, found(bodies.text(body, "entity"), text, asked, by))
     return answers.value(
         {

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from catalog import queries
 from catalog.doors.gms import answers, bodies, names
 from catalog.doors.gms.callers import is_open
-from catalog.queries import StoredAspect
+from catalog.queries import StoredAspect, viewing
 from catalog.urns import Urn
 from policies import authority
 from policies.authority import Asked
@@ -36,7 +36,7 @@ def aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     if not name:
         raise Invalid.one(code="required", pointer="/aspect", detail="Name the aspect: ?aspect=status.")
     version = _version(request.GET.get("version", "0"))
-    found = None if name in SECRET else queries.aspect_for(urn=parsed.text, name=name, by=by, version=version)
+    found = find_aspect(parsed, name, by=by, version=version)
     if found is None:
         raise NotFound(f"{parsed.text} has no {name}" + (f" of version {version}." if version else "."))
     return answers.text(
@@ -53,7 +53,7 @@ def aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
 def entity(_request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     """Answer every aspect of an entity, each under `value` (source 003)."""
     parsed = readable(urn, by)
-    found = queries.aspects_for(urn=parsed.text, by=by)
+    found = find_aspects(parsed, by=by)
     if found is None:
         raise NotFound(f"There is no entity {parsed.text}.")
     aspects = answers.joined((name, answers.joined([("value", one.document)])) for name, one in shown(found).items())
@@ -63,7 +63,7 @@ def entity(_request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
 def entity_v2(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     """Answer aspects of an entity in envelopes, all or those listed; the key alone says that there is no entity."""
     parsed = readable(urn, by)
-    found = shown(queries.aspects_for(urn=parsed.text, by=by) or {})
+    found = shown(find_aspects(parsed, by=by) or {})
     key = found.get(parsed.key_aspect) or StoredAspect(parsed.key_aspect, answers.encoded(parsed.key_document))
     listed = _listed(request.GET.get("aspects"))
     wanted = {
@@ -82,11 +82,32 @@ def entity_v2(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
 
 
 def readable(text: str, by: Actor) -> Urn:
-    """Return the URN taken apart when the caller may read the entity, whether or not there is one."""
+    """Return the URN taken apart when the caller may read the entity, whether or not there is one.
+
+    Under view authorization nothing is refused: what may not be viewed is answered about as what is not stored, so that
+    no policy (one with NOT_EQUALS, say) tells the two apart.
+    """
     parsed = bodies.checked(text, "/urn")
-    if not is_open(parsed.type):
+    if not is_open(parsed.type) and not viewing.is_concealed_type(parsed.type):
         authority.require(by=by, requirement=reading_of(parsed.type), resource=Asked(parsed.text, parsed.type))
     return parsed
+
+
+def is_hidden(urn: Urn, *, by: Actor) -> bool:
+    """Whether the entity is to be answered about as one that is not stored."""
+    return not is_open(urn.type) and bool(queries.hidden(urns=[urn.text], by=by))
+
+
+def find_aspects(urn: Urn, *, by: Actor) -> Mapping[str, StoredAspect] | None:
+    """Return the newest documents of an entity that the caller may see, None where nothing is known or it is hidden."""
+    return None if is_hidden(urn, by=by) else queries.aspects_for(urn=urn.text, by=by)
+
+
+def find_aspect(urn: Urn, name: str, *, by: Actor, version: int) -> StoredAspect | None:
+    """Return one version of a document, None where there is none, it holds a secret, or its entity is hidden."""
+    if name in SECRET or is_hidden(urn, by=by):
+        return None
+    return queries.aspect_for(urn=urn.text, name=name, by=by, version=version)
 
 
 def reading_of(type_: str) -> Requirement:

@@ -61,7 +61,7 @@ def delete_references(request: HttpRequest, by: Actor) -> HttpResponse:
     dry_run = bodies.flag(body, "dryRun")
     found = deletes.references(urn=urn.text, by=by, door=DOOR, dry_run=dry_run, is_open=is_open(urn.type))
     seen = queries.nameable_among(urns={one.urn for one in found}, by=by)
-    shown = [one for one in found if one.urn in seen]
+    shown = [] if dry_run and reading.is_hidden(urn, by=by) else [one for one in found if one.urn in seen]
     related = [
         {"entity": one.urn, "relationship": _RELATIONSHIPS.get(one.aspect, ""), "aspect": one.aspect}
         for one in shown[:SHOWN]

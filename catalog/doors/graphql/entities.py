@@ -7,7 +7,7 @@ from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
 from policies import queries as people
-from policies.errors import Forbidden, Invalid, NotFound
+from policies.errors import Invalid, NotFound
 
 query = QueryType()
 
@@ -86,11 +86,9 @@ def checked(urn: str, *kinds: str) -> str:
 def stored(urn: str, info: Info, *kinds: str) -> Node:
     """Return the entity with this URN, of one of these types.
 
-    Raises Invalid, NotFound, and Forbidden for one that the caller may not view, stored or not.
+    Raises Invalid, and NotFound, also for one that the caller may not view.
     """
-    if queries.hidden(urns=[checked(urn, *kinds)], by=info.context.by):
-        raise Forbidden((), f"You may not view {urn}.")
-    if queries.aspects(urn=urn) is None:
+    if queries.hidden(urns=[checked(urn, *kinds)], by=info.context.by) or queries.aspects(urn=urn) is None:
         raise NotFound(f"There is no entity {urn}.")
     return nodes.one(urn, info)
 

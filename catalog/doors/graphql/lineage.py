@@ -14,7 +14,7 @@ from catalog.doors.graphql.filters import Reading
 from catalog.doors.graphql.searching import Place
 from catalog.doors.graphql.segments import Rows, Search, Segment
 from catalog.queries.lineage import Step, list_path, walk_lineage
-from policies.errors import Forbidden, Invalid
+from policies.errors import Invalid
 
 query = QueryType()
 
@@ -52,11 +52,15 @@ def search_across_lineage(_root: None, info: Info, *, input: Mapping[str, Any]) 
 
 
 def _find(input: Mapping[str, Any], info: Info) -> Found:
-    """Walk the lineage and return what of it passes the search. Raises Forbidden, and Invalid for what is not kept."""
+    """Walk the lineage and return what of it passes the search. Raises Invalid for what is not kept.
+
+    That of an entity which the caller may not view is empty, as of one that is not stored.
+    """
     urn, by, groups = _check(input), info.context.by, input.get("orFilters") or ()
-    if queries.hidden(urns=[urn], by=by):
-        raise Forbidden((), f"You may not view {urn}.")
-    steps = walk_lineage(urn=urn, is_upstream=input["direction"] == "UPSTREAM", degree=_find_limit(groups), by=by)
+    limit = _find_limit(groups)
+    is_hidden = bool(queries.hidden(urns=[urn], by=by))
+    is_upstream = input["direction"] == "UPSTREAM"
+    steps = {} if is_hidden else walk_lineage(urn=urn, is_upstream=is_upstream, degree=limit, by=by)
     sought = Search(
         text=input.get("query") or "*",
         kinds=tuple(nodes.kind_of(name) for name in input.get("types") or ()),

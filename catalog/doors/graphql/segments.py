@@ -16,6 +16,7 @@ from catalog.doors.graphql.filters import Column, Reading
 from catalog.doors.graphql.paging import without_star
 from catalog.queries import viewing
 from catalog.queries.coverage import having, meets
+from catalog.queries.naming import Nameable
 from catalog.queries.records import build_visible_users
 from policies import authority
 from policies import queries as people
@@ -52,6 +53,27 @@ class Search:
     def fields(self) -> frozenset[str]:
         """The fields that the filters speak of."""
         return frozenset[str]().union(*map(filters.fields_of, self.criteria))
+
+
+@dataclass(frozen=True, slots=True)
+class FactReading:
+    """The reading of a fact: has one of these values, directly; EXISTS: has any.
+
+    A value that `by` may not view counts as none.
+    """
+
+    field: str
+    by: Actor | None = None
+
+    def __call__(self, condition: str, values: list[str]) -> Q | None:
+        """Return the condition, None for a comparison that facts do not know."""
+        if condition == "EXISTS":
+            return having(self.field, Nameable.to(self.by).condition("value") if self.by else Q())
+        if condition not in ("EQUAL", "IN"):
+            return None
+        known = storable(values)
+        hidden = queries.hidden(urns=known, by=self.by) if self.by else frozenset()
+        return having(self.field, Q(value__among=[one for one in known if one not in hidden]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +120,15 @@ def _narrowed(segment: Segment, search: Search, known: Collection[str]) -> Rows:
     with_removed = search.with_removed or _REMOVED in search.fields
     missing: dict[str, Reading] = dict.fromkeys(known, _nothing)
     kind = _kinds(segment.kinds[0]) if segment.kinds else _types
-    own = {**segment.fields, **_guarded(segment, search.by)}
+    own = {name: _asked_by(search.by, reading) for name, reading in segment.fields.items()}
+    own |= _guarded(segment, search.by)
     fields = {**missing, "_entityType": kind, "typeNames": kind, **own, **search.own_fields}
     rows = segment.rows(replace(search, with_removed=with_removed))
     return rows.filter(*(filters.condition(one, fields) for one in search.criteria))
+
+
+def _asked_by(by: Actor, reading: Reading) -> Reading:
+    return replace(reading, by=by) if isinstance(reading, FactReading) else reading
 
 
 def _guarded(segment: Segment, by: Actor) -> dict[str, Reading]:
@@ -137,17 +164,6 @@ def _types(condition: str, values: list[str]) -> Q | None:
     if condition not in ("EQUAL", "IN"):
         return None
     return Q(type__among=storable(map(nodes.kind_of, values)))
-
-
-def _facet(field: str) -> Reading:
-    """Return the reading of a fact: has one of these values, directly; EXISTS: has any."""
-
-    def read(condition: str, values: list[str]) -> Q | None:
-        if condition == "EXISTS":
-            return having(field, Q())
-        return having(field, Q(value__among=storable(values))) if condition in ("EQUAL", "IN") else None
-
-    return read
 
 
 def _below(condition: str, values: list[str]) -> Q | None:
@@ -254,15 +270,15 @@ _SEGMENTS = (
             "_entityType": _types,
             "typeNames": _types,
             "name": Column("name"),
-            "platform": _facet(PLATFORM),
-            "platformInstance": _facet(matching.DATA_PLATFORM_INSTANCE),
-            "dataPlatformInstance": _facet(matching.DATA_PLATFORM_INSTANCE),
-            "container": _facet(matching.CONTAINER),
+            "platform": FactReading(PLATFORM),
+            "platformInstance": FactReading(matching.DATA_PLATFORM_INSTANCE),
+            "dataPlatformInstance": FactReading(matching.DATA_PLATFORM_INSTANCE),
+            "container": FactReading(matching.CONTAINER),
             "browsePathV2": _below,
-            "domains": _facet(matching.DOMAIN),
-            "glossaryTerms": _facet(matching.GLOSSARY),
-            "owners": _facet(matching.OWNER),
-            "tags": _facet(matching.TAG),
+            "domains": FactReading(matching.DOMAIN),
+            "glossaryTerms": FactReading(matching.GLOSSARY),
+            "owners": FactReading(matching.OWNER),
+            "tags": FactReading(matching.TAG),
             "origin": _origin,
         },
     ),

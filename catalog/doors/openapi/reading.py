@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from catalog import queries, urns
 from catalog.doors.gms import answers, bodies
-from catalog.doors.gms.reading import SECRET, readable
+from catalog.doors.gms.reading import find_aspect, find_aspects, readable
 from catalog.doors.openapi import addresses, showing
 from catalog.errors import TYPE_MISMATCH
 from catalog.urns import Urn
@@ -21,7 +21,7 @@ MOST = 1000
 def entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
     """Answer an entity with its aspects, all or those of `aspects`."""
     readable(urn.text, by)
-    found = queries.aspects_for(urn=urn.text, by=by)
+    found = find_aspects(urn, by=by)
     if found is None:
         raise NotFound(f"There is no entity {urn.text}.")
     names = addresses.listed(request, "aspects") or None
@@ -33,7 +33,7 @@ def aspect(request: HttpRequest, by: Actor, urn: Urn, name: str) -> HttpResponse
     """Answer one version of an aspect, 0 being the newest."""
     readable(urn.text, by)
     version = addresses.whole(request, "version", 0)
-    found = None if name in SECRET else queries.aspect_for(urn=urn.text, name=name, by=by, version=version)
+    found = find_aspect(urn, name, by=by, version=version)
     if found is None:
         raise NotFound(f"{urn.text} has no {name}" + (f" of version {version}." if version else "."))
     with_metadata = addresses.flag(request, "systemMetadata", default=False)

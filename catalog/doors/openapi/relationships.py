@@ -4,8 +4,9 @@ from django.http import HttpRequest, HttpResponse
 
 from catalog import queries
 from catalog.doors.gms import answers
-from catalog.doors.gms.reading import readable
+from catalog.doors.gms.reading import is_hidden, readable
 from catalog.doors.openapi import addresses
+from catalog.queries.relationships import Page
 from policies.engine.model import Actor
 from policies.errors import Invalid
 
@@ -23,14 +24,12 @@ def relationships(request: HttpRequest, by: Actor) -> HttpResponse:
         detail = f"This is one of {', '.join(_DIRECTIONS)}."
         raise Invalid.one(code="choice", pointer="/direction", detail=detail)
     start = addresses.whole(request, "start", 0)
-    page = queries.related(
-        urn=urn.text,
-        is_incoming=direction == "INCOMING",
-        names=addresses.listed(request, "relationshipTypes"),
-        start=start,
-        count=min(addresses.whole(request, "count", LONGEST_PAGE), LONGEST_PAGE),
-        by=by,
-    )
+    names, count = addresses.listed(request, "relationshipTypes"), addresses.whole(request, "count", LONGEST_PAGE)
+    if is_hidden(urn, by=by):
+        page = Page(0, ())
+    else:
+        is_incoming, count = direction == "INCOMING", min(count, LONGEST_PAGE)
+        page = queries.related(urn=urn.text, is_incoming=is_incoming, names=names, start=start, count=count, by=by)
     entities = [{"relationshipType": one.name, "urn": one.urn} for one in page.shown]
     return answers.text(
         answers.encoded({"start": start, "count": len(page.shown), "total": page.total, "entities": entities})

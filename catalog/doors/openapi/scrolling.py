@@ -50,7 +50,7 @@ class _Asked:
 def of_type(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
     """Scroll through entities of one type, with all their aspects unless some are named."""
     aspects = addresses.listed(request, "aspects") or None
-    return _page(request, _asked(request, [addresses.spelled(type_)], None, aspects), by)
+    return _page(request, _asked(request, [addresses.spelled(type_)], None, aspects, by), by)
 
 
 def of_types(request: HttpRequest, by: Actor) -> HttpResponse:
@@ -58,17 +58,19 @@ def of_types(request: HttpRequest, by: Actor) -> HttpResponse:
     body = bodies.read(request)
     types = [addresses.spelled(one) for one in _texts(body, "entities")]
     aspects = None if body.get("aspects") == [] else frozenset(_texts(body, "aspects"))
-    return _page(request, _asked(request, types, body.get("filter"), aspects), by)
+    return _page(request, _asked(request, types, body.get("filter"), aspects, by), by)
 
 
-def _asked(request: HttpRequest, types: Sequence[str], narrowing: Any, aspects: frozenset[str] | None) -> _Asked:
+def _asked(
+    request: HttpRequest, types: Sequence[str], narrowing: Any, aspects: frozenset[str] | None, by: Actor
+) -> _Asked:
     text = request.GET.get("query", "*")
     is_with_removed = addresses.flag(request, "includeSoftDelete", default=False)
     mark = json.dumps([sorted(types), text, narrowing, is_with_removed], sort_keys=True)
     return _Asked(
         types=tuple(sorted(set(types))),
         text=text,
-        narrowed=_narrowed(narrowing, is_with_removed=is_with_removed),
+        narrowed=_narrowed(narrowing, by, is_with_removed=is_with_removed),
         aspects=aspects,
         mark=hashlib.sha256(mark.encode("utf-8", "surrogatepass")).hexdigest()[:16],
         is_filtered=narrowing is not None,
@@ -123,7 +125,7 @@ def _sources(asked: _Asked, by: Actor) -> Iterator[QuerySet[Any]]:
                 continue
 
 
-def _narrowed(found: Any, *, is_with_removed: bool) -> Filter | None:
+def _narrowed(found: Any, by: Actor, *, is_with_removed: bool) -> Filter | None:
     """Return a filter. Its alternatives are called `and` and what must hold `criteria`; `or` and `and` work too.
 
     Raises Invalid for fields and conditions that nobody knows.
@@ -133,7 +135,7 @@ def _narrowed(found: Any, *, is_with_removed: bool) -> Filter | None:
             {"and": one.get("criteria")} if isinstance(one, dict) and "criteria" in one else one for one in found["and"]
         ]
         found = {"or": alternatives}
-    narrowed = filters.read(found, "/filter")
+    narrowed = filters.read(found, "/filter", by=by)
     if narrowed is None:
         return filters.everything(with_removed=True) if is_with_removed else None
     return filters.Filter(narrowed.condition, asks_removed=narrowed.asks_removed or is_with_removed)

@@ -348,8 +348,8 @@ def test_what_may_not_be_viewed_is_only_a_urn(root, described, person, settings)
     close_the_reading_policies()
     settings.VIEW_AUTHORIZATION_ENABLED = True
     jo = person("jo")
-    assert jo.refused(ACCESS, urn=DATASET)[:2] == (403, "UNAUTHORIZED")
-    assert jo.refused(f"{{entity(urn: {json.dumps(DATASET)}) {{urn}}}}")[0] == 403
+    assert jo.refused(ACCESS, urn=DATASET)[:2] == (404, "NOT_FOUND")
+    assert jo.refused(f"{{entity(urn: {json.dumps(DATASET)}) {{urn}}}}")[0] == 404
     assert jo.ask(f"{{entityExists(urn: {json.dumps(DATASET)})}}") == {"entityExists": False}
     assert root.ask(ACCESS, urn=DATASET)["dataset"]["name"] == "Orders"
 

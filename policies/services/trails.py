@@ -1,0 +1,28 @@
+"""The record of changes and the decision log as their readers may search them.
+
+Under view authorization a search by an entity that the reader may not view finds nothing, as for one of which nothing
+is recorded. Rows about such entities stay in the lists, concealed.
+"""
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from policies import authority, queries
+from policies.models import ChangeEvent, LoggedDecision
+
+
+def list_changes(*, urn: str | None = None, by: str | None = None, verb: str | None = None) -> QuerySet[ChangeEvent]:
+    """Return writes to users, groups, roles, tokens, grants and the catalog, newest first; each filter narrows."""
+    rows = queries.change_events(urn=urn, by=by, verb=verb)
+    return rows.none() if _is_hidden(urn) else rows
+
+
+def list_decisions(*, resource: str = "", **filters: Any) -> QuerySet[LoggedDecision]:
+    """Return the answers that were kept, newest first; `filters` are those of `queries.decisions`."""
+    rows = queries.decisions(resource=resource, **filters)
+    return rows.none() if _is_hidden(resource) else rows
+
+
+def _is_hidden(urn: str | None) -> bool:
+    return bool(urn) and bool(authority.directory().hidden(urns=[urn or ""]))

@@ -261,29 +261,30 @@ def test_hidden_is_absent(jo, pair):
 
 
 #: Reads of one entity: alike also for who may view what is not stored.
-READS = {
-    name
-    for name in CALLS
-    if name.startswith(
-        ("gms get", "gms aspect", "gms references seen", "openapi get", "openapi head", "openapi aspect")
-    )
-} | {
-    "api get",
+READS = (
     "api access",
+    "api delete",
+    "api get",
+    "api patch",
     "gms access read",
+    "gms aspect",
+    "gms get",
+    "gms get v2",
+    "gms references seen",
     "gms series",
-    "openapi access read",
-    "openapi batch",
-    "openapi relationships",
-    "openapi incoming relationships",
-    "openapi trace",
+    "graphql access",
     "graphql entity",
     "graphql exists",
-    "graphql access",
     "graphql lineage",
-    "api patch",
-    "api delete",
-}
+    "openapi access read",
+    "openapi aspect",
+    "openapi batch",
+    "openapi get",
+    "openapi head",
+    "openapi incoming relationships",
+    "openapi relationships",
+    "openapi trace",
+)
 
 
 def test_reads_are_alike_for_who_may_view_everything_but_some(root, person, settings, pair):
@@ -296,11 +297,38 @@ def test_reads_are_alike_for_who_may_view_everything_but_some(root, person, sett
     jo = person("jo", "VIEW_ENTITY_PAGE", resources={"filter": {"criteria": [others]}})
     settings.VIEW_AUTHORIZATION_ENABLED = True
     different = {}
-    for name in sorted(READS):
+    for name in READS:
         found, missed = told(CALLS[name](jo, hidden), hidden), told(CALLS[name](jo, absent), absent)
         if found != missed:
             different[name] = (found, missed)
     assert different == {}
+
+
+#: Calls that make what is not stored, and need more than CREATE_ENTITY for its tags.
+MAKING = ("api create with aspects", "gms ingest", "gms create entity", "gms batch", "openapi write", "openapi create")
+NAMED = {"value": {"name": "x"}}
+#: The same of a name, for which CREATE_ENTITY will do.
+NAMING = {
+    "api": CALLS["api create"],
+    "gms": send("post", INGEST, written("datasetProperties", {"name": "x"})),
+    "gms create": send("post", INGEST, written("datasetProperties", {"name": "x"}, changeType="CREATE_ENTITY")),
+    "openapi": send("post", V3 + "?async=false", lambda urn: [{"urn": urn, "datasetProperties": NAMED}]),
+}
+
+
+def test_who_may_create_learns_that_a_name_is_taken_and_nothing_else(root, person, settings):
+    hidden, absent = PAIRS["dataset"]
+    assert root.write(*stored(hidden)).status_code == 200
+    close_the_reading_policies(root)
+    settings.VIEW_AUTHORIZATION_ENABLED = True
+    maker = person("max", "CREATE_ENTITY")
+    for name in (*MAKING, *READS, "gms delete", "openapi delete"):
+        assert told(CALLS[name](maker, hidden), hidden) == told(CALLS[name](maker, absent), absent), name
+    for number, (name, call) in enumerate(NAMING.items()):
+        refusal = call(maker, hidden)
+        detail = refusal.json().get("detail") or refusal.json()["message"]
+        assert (refusal.status_code, detail) == (403, f"Missing: EDIT_ENTITY on {hidden}."), name
+        assert call(maker, table(f"new{number}")).status_code in (200, 201), name
 
 
 @pytest.mark.parametrize("pair", [PAIRS["domain"]])

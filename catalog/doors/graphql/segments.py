@@ -121,7 +121,7 @@ def _narrowed(segment: Segment, search: Search, known: Collection[str]) -> Rows:
     missing: dict[str, Reading] = dict.fromkeys(known, _nothing)
     kind = _kinds(segment.kinds[0]) if segment.kinds else _types
     own = {name: _asked_by(search.by, reading) for name, reading in segment.fields.items()}
-    own |= _guarded(segment, search.by)
+    own |= _guarded(segment, search)
     fields = {**missing, "_entityType": kind, "typeNames": kind, **own, **search.own_fields}
     rows = segment.rows(replace(search, with_removed=with_removed))
     return rows.filter(*(filters.condition(one, fields) for one in search.criteria))
@@ -131,10 +131,11 @@ def _asked_by(by: Actor, reading: Reading) -> Reading:
     return replace(reading, by=by) if isinstance(reading, FactReading) else reading
 
 
-def _guarded(segment: Segment, by: Actor) -> dict[str, Reading]:
-    """Return the readings of the private fields of a list, met only by rows that the caller may see."""
-    visible = segment.visible(by)
-    return {name: _where(visible, segment.fields[name]) for name in segment.private} if visible else {}
+def _guarded(segment: Segment, search: Search) -> dict[str, Reading]:
+    """Return the readings of the private fields that are asked about, met only by rows that the caller may see."""
+    private = segment.private & search.fields
+    visible = segment.visible(search.by) if private else Q()
+    return {name: _where(visible, segment.fields[name]) for name in private} if visible else {}
 
 
 def _where(visible: Q, reading: Reading) -> Reading:
@@ -193,10 +194,9 @@ def _catalog(search: Search) -> Rows:
 
 
 def _users(search: Search) -> Rows:
-    rows = people.users(
-        q=without_star(search.text), with_removed=search.with_removed, seen=build_visible_users(by=search.by)
-    )
-    return rows.prefetch_related(None)
+    words = without_star(search.text)
+    seen = build_visible_users(by=search.by) if words else None
+    return people.users(q=words, with_removed=search.with_removed, seen=seen).prefetch_related(None)
 
 
 def _visible_users(by: Actor) -> Q:

@@ -108,7 +108,15 @@ def policy_changes(request: HttpRequest) -> HttpResponse:
     page = pages.page_of(request, queries.policy_events(**wanted))
     events: Sequence[PolicyEvent] = list(page)
     who = _Named({event.by for event in events}, Asker.of(actor_of(request)))
-    rows = [{"event": event, "by": who(event.by), "url": _version_url(event)} for event in events]
+    rows = [
+        {
+            "event": event,
+            "channel": channel_names.name_channel(event.door),
+            "by": who(event.by),
+            "url": _version_url(event),
+        }
+        for event in events
+    ]
     return _changes(request, "audit-policies", form, page, rows)
 
 

@@ -90,7 +90,7 @@ def user_reset(request: HttpRequest, urn: str) -> HttpResponse:
         return render(request, "people/secret.html", context)
     return pages.ask(
         request,
-        title=f"Make a reset link for {user.name}?",
+        title=f"Create a reset link for {user.name}?",
         text="That person sets a new password with the link. It works once, for 24 hours; earlier links stop working.",
         label="Create the link",
         kind="primary",

@@ -122,6 +122,13 @@ def test_what_the_reader_may_not_view_is_not_named(browse, world, settings, writ
     assert "Orders of today" not in page
 
 
+def test_a_change_of_a_policy_names_its_channel(browse, world, write):
+    write("tags", displayName="Tags for all")
+    text = words(browse("root").get(f"{LOG}/policies"))
+    assert f"through {DOOR}" in text
+    assert "through Bootstrap" in text
+
+
 def test_changes_are_shown_with_before_and_after(browse, world, write):
     policy = write("tags", displayName="Tags for all")
     people.suspend(urn=OTTO, by=authority.SYSTEM, door=DOOR)

@@ -11,7 +11,7 @@ from policies.errors import Invalid
 from policies.services import json_text
 
 #: Most commas and opening brackets of a body.
-MAX_SIGNS = 150_000
+MAX_SIGNS = 100_000
 #: Most levels of lists and objects inside one another.
 MAX_DEPTH = 20
 #: Most values of an attribute of a user, such as addresses and telephone numbers. A patch names as many in all of its
@@ -23,7 +23,7 @@ MAX_NAMES = 100
 MAX_OPERATIONS = 100
 MAX_OTHER_OPERATIONS = 40
 #: Most members that one patch takes out: the library makes one condition of all of them.
-MAX_REMOVED = 2_000
+MAX_REMOVED = 1_000
 
 
 def check_size(body: bytes) -> None:

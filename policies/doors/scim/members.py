@@ -16,7 +16,7 @@ from policies.doors.scim.filters import identified
 from policies.engine.errors import quote
 
 #: Most members of a group that one request changes.
-MOST = 5_000
+MOST = 2_500
 
 Op = PatchOperation.Op
 

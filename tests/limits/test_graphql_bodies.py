@@ -1,0 +1,133 @@
+"""No field of GraphQL holds the interpreter for long, whatever its arguments are.
+
+The variables are made from the schema, so that a new field is covered by itself.
+"""
+
+import graphql
+import pytest
+from django.test import Client
+from graphql import GraphQLArgument, GraphQLField, GraphQLInputType
+
+from authzsite.middleware import find_body_limit
+from catalog.doors.graphql import assembly, limits
+from catalog.doors.graphql.bodies import LONGEST_QUERY, MAX_MEMBERS, MAX_SIGNS
+from tests.limits.costs import MAX_SECONDS, Costs
+from tests.limits.shapes import Body, Room, Schema, Shapes, encode, list_raw_bodies
+
+PATH = "/api/graphql"
+ROOM = Room(find_body_limit(PATH) - 4_000, MAX_SIGNS - 500, members=MAX_MEMBERS)
+
+SCALARS = {"Int": "integer", "Long": "integer", "Float": "number", "Boolean": "boolean"}
+
+#: What is refused for all fields alike, before one is looked up: it is sent to one field alone.
+ALIKE = ("{names}", "[bad, too many]", "(names)", "(levels)")
+
+#: Field → seconds that it may take, and why.
+ALLOWED: dict[str, tuple[float, str]] = {
+    "createPolicy": (0.6, "it stores a policy with as many members as its lists may have"),
+    "updatePolicy": (0.6, "the same"),
+}
+
+
+def list_fields() -> list[tuple[str, str]]:
+    """Return (operation, field) of each field of the schema that takes arguments."""
+    schema = assembly.schema()
+    assert schema.query_type is not None
+    assert schema.mutation_type is not None
+    types = {"query": schema.query_type, "mutation": schema.mutation_type}
+    return [(word, name) for word, type_ in types.items() for name, field in type_.fields.items() if field.args]
+
+
+def find_field(word: str, name: str) -> GraphQLField:
+    """Return a field of the schema."""
+    schema = assembly.schema()
+    type_ = schema.query_type if word == "query" else schema.mutation_type
+    assert type_ is not None
+    field: GraphQLField = type_.fields[name]
+    return field
+
+
+def describe_arguments(args: dict[str, GraphQLArgument], definitions: dict[str, Schema]) -> Schema:
+    """Return the schema of the variables that stand for all arguments of a field."""
+    return {
+        "type": "object",
+        "properties": {name: describe(argument.type, definitions) for name, argument in args.items()},
+        "required": [name for name, argument in args.items() if graphql.is_required_argument(argument)],
+    }
+
+
+def describe(kind: GraphQLInputType, definitions: dict[str, Schema]) -> Schema:
+    """Return a type of GraphQL as JSON Schema."""
+    if isinstance(kind, graphql.GraphQLNonNull):
+        return describe(kind.of_type, definitions)
+    if isinstance(kind, graphql.GraphQLList):
+        return {"type": "array", "items": describe(kind.of_type, definitions)}
+    if isinstance(kind, graphql.GraphQLEnumType):
+        return {"type": "string", "enum": list(kind.values)}
+    if not isinstance(kind, graphql.GraphQLInputObjectType):
+        return {"type": SCALARS.get(kind.name, "string")}
+    if kind.name not in definitions:
+        definitions[kind.name] = {}
+        definitions[kind.name] = {
+            "type": "object",
+            "properties": {name: describe(field.type, definitions) for name, field in kind.fields.items()},
+            "required": [name for name, field in kind.fields.items() if graphql.is_required_input_field(field)],
+        }
+    return {"$ref": f"#/{kind.name}"}
+
+
+def write_query(word: str, name: str, field: GraphQLField) -> str:
+    """Return the query of a field with a variable for each argument, which selects as little as it can."""
+    declared = ", ".join(f"${argument}: {found.type}" for argument, found in field.args.items())
+    values = ", ".join(f"{argument}: ${argument}" for argument in field.args)
+    selected = "" if graphql.is_leaf_type(graphql.get_named_type(field.type)) else "{__typename}"
+    return f"{word} q({declared}) {{{name}({values}){selected}}}"
+
+
+@pytest.mark.parametrize(("word", "name"), list_fields())
+def test_the_worst_variables_of_a_field(client: Client, word: str, name: str) -> None:
+    field, definitions = find_field(word, name), dict[str, Schema]()
+    schema = describe_arguments(field.args, definitions)
+    query = write_query(word, name, field)
+    bodies = [
+        Body(body.name, b'{"query":%s,"variables":%s}' % (encode(query), body.content))
+        for body in Shapes(definitions).list_bodies(schema, ROOM)
+        if not body.name.endswith(ALIKE) or name == "getUser"
+    ]
+    costs = Costs(client, ALLOWED.get(name, (MAX_SECONDS, ""))[0])
+    costs.measure("POST", PATH, bodies)
+    assert not costs.failures, "\n".join(costs.failures)
+
+
+def list_documents() -> dict[str, str]:
+    """Return documents, each with as much of one thing as it may have."""
+    typename = "{__typename}"
+    return {
+        "aliases": "{" + " ".join(f"a{n}: me {typename}" for n in range(limits.ROOT_FIELDS)) + "}",
+        "compared": "{me {" + " ".join(f"a{n % 9}: corpUser {{urn}}" for n in range(9 * limits.REPEATED - 9)) + "}}",
+        "fragments": " ".join(f"fragment f{n} on CorpUser {{urn ...f{n + 1}}}" for n in range(1_200))
+        + " fragment f1200 on CorpUser {urn} {me {corpUser {...f0}}}",
+        "schema": "{"
+        + " ".join(f"a{n}: __schema {{types {{name fields {{name}}}}}}" for n in range(limits.SCHEMAS))
+        + "}",
+        "unknown": "{" + " ".join(f"field{n}" for n in range(limits.ROOT_FIELDS)) + "}",
+        "unknown types": " ".join(f"fragment f{n} on T{n} {{urn}}" for n in range(1_400)) + " {me {__typename}}",
+        "literals": '{dataset(urn: ["' + '" "'.join("x" for _ in range(990)) + '"]) {urn}}',
+        "levels": "{" * 500 + "a" + "}" * 500,
+        "lists": "{dataset(urn: " + "[" * 500 + "]" * 500 + ") {urn}}",
+        "text": '{dataset(urn: "' + "x" * (LONGEST_QUERY - 100) + '") {urn}}',
+        "tokens": "{" * (LONGEST_QUERY - 10),
+    }
+
+
+@pytest.mark.parametrize("name", list_documents())
+def test_the_worst_documents(client: Client, name: str) -> None:
+    costs = Costs(client)
+    costs.measure("POST", PATH, [Body(name, encode({"query": list_documents()[name]}))])
+    assert not costs.failures, "\n".join(costs.failures)
+
+
+def test_bodies_that_are_hardly_json(client: Client) -> None:
+    costs = Costs(client)
+    costs.measure("POST", PATH, list_raw_bodies(ROOM.size, ROOM.signs))
+    assert not costs.failures, "\n".join(costs.failures)

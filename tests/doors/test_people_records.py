@@ -5,13 +5,16 @@ somebody who may read users like everything else, but sees no records.
 """
 
 import json
+from importlib import import_module
 from urllib.parse import quote
 
 import pytest
+from django.apps import apps
+from django.db import connection
 from django.db.models import Q
 
 from policies import authority, queries
-from policies.models import User
+from policies.models import NameWord, User
 from policies.services import groups, people, roles
 from tests.doors.conftest import DOOR, give, proposal
 from tests.doors.test_gms_access import close_the_reading_policies
@@ -226,3 +229,11 @@ def test_words_of_an_address_follow_it(zoe):
     assert (found(ADDRESS, Q()), found("elsewhere"), found("elsewhere", Q())) == ([], [], [ZOE])
     people.update(urn=ZOE, display_name="Elsewhere", by=authority.SYSTEM, door=DOOR)
     assert found("elsewhere") == [ZOE]
+
+
+def test_the_migration_marks_the_words_that_only_an_address_has(zoe):
+    written = set(NameWord.objects.filter(is_address=True).values_list("user__urn", "word"))
+    assert {word for urn, word in written if urn == ZOE} == {ADDRESS, "example", "z"}
+    NameWord.objects.update(is_address=False)
+    import_module("policies.migrations.0014_words_of_addresses").mark_addresses(apps, connection.schema_editor())
+    assert set(NameWord.objects.filter(is_address=True).values_list("user__urn", "word")) == written

@@ -72,10 +72,10 @@ CALLS: dict[str, tuple[str, Schema, int]] = {
     **{f"/aspects?action={action}": ("POST", REST, gms_bodies.MAX_SIGNS) for action in gms._ASPECTS},
     **{f"/entities?action={action}": ("POST", REST, gms_bodies.MAX_SIGNS) for action in gms._ENTITIES},
     **{f"/runs?action={action}": ("POST", REST, gms_bodies.MAX_SIGNS) for action in gms._RUNS},
-    "/aspects?action=ingestProposalBatch": ("POST", BATCH, gms_bodies.MAX_SIGNS),
-    "/openapi/v3/entity/tag": ("POST", ENTITIES, gms_bodies.MAX_SIGNS),
+    "/aspects?action=ingestProposalBatch": ("POST", BATCH, gms_bodies.MAX_BATCH_SIGNS),
+    "/openapi/v3/entity/tag": ("POST", ENTITIES, gms_bodies.MAX_BATCH_SIGNS),
     "/openapi/v3/entity/tag/urn:li:tag:pii/ownership": ("PATCH", PATCH, gms_bodies.MAX_SIGNS),
-    "/openapi/v3/entity/tag/batchGet": ("POST", ENTITIES, gms_bodies.MAX_SIGNS),
+    "/openapi/v3/entity/tag/batchGet": ("POST", ENTITIES, gms_bodies.MAX_BATCH_SIGNS),
     "/openapi/v3/entity/scroll": ("POST", SCROLL, gms_bodies.MAX_SIGNS),
     f"/openapi/v1/trace/write/{'0' * 32}": ("POST", ANYTHING, gms_bodies.MAX_SIGNS),
     "/access/v1/evaluation": ("POST", AUTHZEN, messages.MAX_SIGNS),
@@ -92,7 +92,7 @@ CALLS: dict[str, tuple[str, Schema, int]] = {
 
 #: Call → seconds that it may take, and why.
 ALLOWED: dict[str, tuple[float, str]] = {
-    "/aspects?action=ingestProposal": (2.0, "JSON of 16 MiB is read: clients fill a batch of proposals up to 15"),
+    "/aspects?action=ingestProposalBatch": (2.0, "JSON of 16 MiB is read: clients fill a batch of proposals up to 15"),
 }
 
 
@@ -107,7 +107,15 @@ def test_the_worst_bodies_of_a_call(client: Client, address: str) -> None:
     assert not costs.failures, "\n".join(costs.failures)
 
 
-@pytest.mark.parametrize("address", ["/aspects?action=ingestProposal", "/access/v1/evaluation", "/scim/v2/Groups"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/aspects?action=ingestProposal",
+        "/aspects?action=ingestProposalBatch",
+        "/access/v1/evaluation",
+        "/scim/v2/Groups",
+    ],
+)
 def test_bodies_that_are_hardly_json(client: Client, address: str) -> None:
     kind = "application/scim+json" if address.startswith("/scim") else "application/json"
     costs = Costs(client, ALLOWED.get(address, (MAX_SECONDS, ""))[0])

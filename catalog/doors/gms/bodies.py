@@ -9,9 +9,11 @@ from catalog import urns
 from policies.errors import Invalid
 from policies.services import json_text
 
-#: Most commas and opening brackets of a body, those in documents that are sent as text among them: a batch that clients
-#: fill up to 15 MiB has one in twenty bytes.
-MAX_SIGNS = 1_200_000
+#: Most commas and opening brackets of a body, those in documents that are sent as text among them: as many as one
+#: document may have (`catalog.aspects.register`), and what it is sent in.
+MAX_SIGNS = 310_000
+#: The same of a batch: clients fill one up to 15 MiB, and it has one sign in twenty bytes.
+MAX_BATCH_SIGNS = 1_200_000
 
 #: Most levels of lists and objects inside one another: a document of 100, and what it is sent in.
 DEEPEST = 150
@@ -19,9 +21,9 @@ DEEPEST = 150
 _BIGGEST = 2**31 - 1
 
 
-def read(request: HttpRequest) -> dict[str, Any]:
-    """Return the JSON object in the body. Raises Invalid."""
-    found = _read(request)
+def read(request: HttpRequest, *, signs: int = MAX_SIGNS) -> dict[str, Any]:
+    """Return the JSON object in the body, with at most so many commas and brackets. Raises Invalid."""
+    found = _read(request, signs)
     if not isinstance(found, dict):
         raise _wrong("body.shape", "", "The body must be a JSON object.")
     return found
@@ -29,7 +31,7 @@ def read(request: HttpRequest) -> dict[str, Any]:
 
 def read_list(request: HttpRequest, *, most: int) -> list[Any]:
     """Return the JSON list in the body, of at most so many entries. Raises Invalid."""
-    found = _read(request)
+    found = _read(request, MAX_BATCH_SIGNS)
     if not isinstance(found, list):
         raise _wrong("body.shape", "", "The body must be a JSON list.")
     if len(found) > most:
@@ -37,9 +39,9 @@ def read_list(request: HttpRequest, *, most: int) -> list[Any]:
     return found
 
 
-def _read(request: HttpRequest) -> Any:
+def _read(request: HttpRequest, signs: int) -> Any:
     raw = request.body
-    json_text.check_signs(raw, most=MAX_SIGNS)
+    json_text.check_signs(raw, most=signs)
     try:
         found = json.loads(raw.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError:

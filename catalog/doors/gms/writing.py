@@ -39,7 +39,7 @@ def ingest_proposal(request: HttpRequest, by: Actor) -> HttpResponse:
 
 def ingest_batch(request: HttpRequest, by: Actor) -> HttpResponse:
     """Write a list of proposals; answers their URNs in order."""
-    entries = bodies.read(request).get("proposals")
+    entries = bodies.read(request, signs=bodies.MAX_BATCH_SIGNS).get("proposals")
     if not isinstance(entries, list):
         raise Invalid.one(code="required", pointer="/proposals", detail="This must be a list of proposals.")
     if len(entries) > MOST:
@@ -59,7 +59,7 @@ def unescaped(text: str) -> str:
 
 def ingest_snapshot(request: HttpRequest, by: Actor) -> HttpResponse:
     """Write the aspects of a snapshot, as clients of before proposals send an entity; all or none."""
-    body = bodies.read(request)
+    body = bodies.read(request, signs=bodies.MAX_BATCH_SIGNS)
     written = _applied(list(snapshots.read(body)), by)
     return _moved(answers.value(None, written.lints), written)
 

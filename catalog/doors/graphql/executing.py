@@ -39,7 +39,7 @@ def _result(call: Call, here: Context) -> ExecutionResult:
         return ExecutionResult(None, [error])
     limits.check(document)
     if errors := unserved.find_refusals(document) or validate(schema, document, max_errors=limits.ERRORS):
-        return ExecutionResult(None, errors)
+        return ExecutionResult(None, [limits.explain(error) for error in errors])
     _check_operation(document, call.operation)
     try:
         return execute_sync(

@@ -13,6 +13,7 @@ from graphql import (
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
+    GraphQLError,
     InlineFragmentNode,
     ListValueNode,
     Node,
@@ -40,13 +41,19 @@ SCHEMAS = 5
 #: How often one answer may be asked for in the same place: every two of them are compared, up to the number at which
 #: the validation stops by itself. The same page asks 234 times, once in each fragment on a type.
 REPEATED = 250
-#: How much comparing the fields of one document with each other may cost, in graphql-core's unit. Its own bound of
-#: 500,000 takes more than a second of processor time. Measured on a busy machine with two cores, the worst of four
-#: documents: 100,000 take 0.43 s, 50,000 take 0.30 s, 20,000 take 0.06 s. DataHub's page of policies needs less.
-COMPARISONS = 30_000
+#: How much comparing the fields of one document with each other may cost, in graphql-core's unit: its own bound of
+#: 500,000 takes more than a second of processor time, this one less than a tenth. DataHub's page of policies, whose
+#: fields are compared most, needs less.
+COMPARISONS = 12_000
 overlapping_fields_can_be_merged.MAX_COMPLEXITY_BUDGET = COMPARISONS
 #: Most values in lists and objects that stand in the text of a query; longer ones are sent as variables.
 LITERALS = 1_000
+#: Most operations of a document, one of which is executed.
+OPERATIONS = 50
+#: Most parts of one kind at one place: the variables of an operation, the arguments and directives of a field.
+PARTS_OF_A_KIND = {"variable_definitions": 100, "arguments": 100, "directives": 20}
+#: What graphql-core says where COMPARISONS are used up, and nothing else.
+_ABORTED = "Validation aborted."
 #: Most errors of a document that are named; the last entry says that there are more.
 ERRORS = 50
 #: Most fields that are answered, lists written out.
@@ -77,14 +84,24 @@ class Budget:
 def check(document: DocumentNode) -> None:
     """Raise Invalid for a document that asks for too much, or holds text that nothing can be called."""
     _check_texts(document)
+    operations = [one for one in document.definitions if isinstance(one, OperationDefinitionNode)]
+    if len(operations) > OPERATIONS:
+        raise _too_much(f"A document has at most {OPERATIONS} operations.")
     fragments = {one.name.value: one for one in document.definitions if isinstance(one, FragmentDefinitionNode)}
     reached: set[str] = set()
-    for one in document.definitions:
-        if isinstance(one, OperationDefinitionNode):
-            reached |= _Walk(fragments).through(one)
+    for one in operations:
+        reached |= _Walk(fragments).through(one)
     for name, fragment in fragments.items():
         if name not in reached:
             _Walk(fragments).through(fragment)
+
+
+def explain(error: GraphQLError) -> GraphQLError:
+    """Return an error of the validation; the one that says only that it was aborted gets its reason."""
+    if error.message != _ABORTED:
+        return error
+    detail = "The same fields are asked for too often in the same place to compare them; ask for each of them once."
+    return GraphQLError(f"{_ABORTED} {detail}")
 
 
 class _Walk:
@@ -157,6 +174,9 @@ def _check_texts(document: DocumentNode) -> None:
         for key in node.keys:
             found = getattr(node, key, None)
             children = found if isinstance(found, list | tuple) else (found,)
+            if len(children) > PARTS_OF_A_KIND.get(key, PARTS):
+                noun = key.replace("_definitions", "s")
+                raise _too_much(f"One place in a query has at most {PARTS_OF_A_KIND.get(key, PARTS)} {noun}.")
             waiting += [(child, depth + 1) for child in children if isinstance(child, Node)]
 
 

@@ -84,6 +84,35 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
                 )
 
 
+@pytest.fixture(scope="module")
+def module_transaction(
+    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[bool]:
+    """A transaction around the tests of a module, for what they all start from; True where there is one.
+
+    A fixture of a module that asks for it may write what each test then finds, and what is there again for the next
+    one. Tests that commit have no transaction around them, so what they start from has to be written for each.
+    """
+    from django.db import transaction
+
+    if any(has_commits(item) for item in request.session.items if item.path == request.path):
+        yield False
+        return
+    around = transaction.atomic()
+    # As for the block around each test: what happens inside must not take it for a transaction of its own.
+    around._from_testcase = True  # type: ignore[attr-defined]  # what Django's TestCase sets
+    with django_db_blocker.unblock(), around:
+        yield True
+        transaction.set_rollback(True)
+
+
+def has_commits(item: pytest.Item) -> bool:
+    """Return whether a test commits what it writes, so that the tables are emptied after it."""
+    marker = item.get_closest_marker("django_db")
+    names = set(getattr(item, "fixturenames", ()))
+    return bool(names & {"transactional_db", "live_server"} or marker and marker.kwargs.get("transaction"))
+
+
 @pytest.fixture(autouse=True)
 def _nothing_kept() -> None:
     """Let a test begin with an empty memory: the database it had been compared with may have been emptied since."""

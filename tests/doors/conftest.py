@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.db import transaction
 from django.test import Client
 
 from catalog.models import Entity
@@ -107,15 +106,10 @@ def calling(urn: str) -> Caller:
 
 
 @pytest.fixture(scope="module")
-def _bootstrapped(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """One bootstrap for the tests of a module, in a transaction around theirs."""
-    around = transaction.atomic()
-    # As for the block around each test: what happens inside must not take it for a transaction of its own.
-    around._from_testcase = True  # type: ignore[attr-defined]  # what Django's TestCase sets
-    with django_db_blocker.unblock(), around:
-        bootstrap.run(is_restricted=True)
-        yield
-        transaction.set_rollback(True)
+def _bootstrapped(module_transaction: bool) -> None:
+    """One bootstrap for the tests of a module."""
+    assert module_transaction
+    bootstrap.run(is_restricted=True)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.web.catalog.conftest import shelves  # noqa: F401  # fixtures, named 
 from tests.web.catalog.test_pages import TABLE as CATALOG
 from tests.web.cdap.conftest import shop  # noqa: F401
 from tests.web.cdap.test_pages import TABLE_OF_PAGES as CDAP
-from tests.web.conftest import _fresh_snapshot, world, write  # noqa: F401
+from tests.web.conftest import _fresh_snapshot, ladder_of_module, world, write  # noqa: F401
 from tests.web.people.conftest import crew  # noqa: F401
 from tests.web.test_ladder import TABLE as PAGES
 

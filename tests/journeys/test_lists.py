@@ -9,7 +9,7 @@ from catalog.services import assertions
 from policies import authority
 from tests.journeys.browsing import barriers, sign_in
 from tests.web.catalog.conftest import shelves  # noqa: F401  # fixtures, named below
-from tests.web.conftest import _fresh_snapshot, world, write  # noqa: F401
+from tests.web.conftest import _fresh_snapshot, ladder_of_module, world, write  # noqa: F401
 
 pytestmark = [
     pytest.mark.browser,

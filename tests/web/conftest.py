@@ -50,30 +50,41 @@ def write() -> Callable[..., Policy]:
     return make
 
 
-@pytest.fixture
-def world(db: None, write: Callable[..., Policy]) -> dict[str, User | None]:
-    """Return the people of the ladder: nobody, an outsider, a steward (may ask about others), an admin and root."""
+#: The people of the ladder: nobody, an outsider, a steward (may ask about others), an admin and root.
+LADDER = {"anonymous": "", "outsider": "otto", "steward": "stella", "admin": "ada", "root": "datahub"}
+
+
+def store_ladder() -> None:
+    """Write an installation as bootstrap --restricted leaves it, and the people of the ladder."""
     bootstrap.run(is_restricted=True)
-
-    def person(username: str, **more: Any) -> User:
-        return people.create(username=username, by=authority.SYSTEM, door=DOOR, **more)
-
-    found: dict[str, User | None] = {
-        "anonymous": None,
-        "outsider": person("otto", display_name="Otto Outsider"),
-        "steward": person("stella", display_name="Stella Steward"),
-        "admin": person("ada", display_name="Ada Admin"),
-        "root": User.objects.get(username="datahub"),
-    }
-    write(
-        "stewards-ask",
+    for username, display_name in (("otto", "Otto Outsider"), ("stella", "Stella Steward"), ("ada", "Ada Admin")):
+        people.create(username=username, display_name=display_name, by=authority.SYSTEM, door=DOOR)
+    asking = document_of(
         displayName="Stewards ask about others",
         type="PLATFORM",
         privileges=["CHECK_ACCESS"],
         actors={"users": [f"{USER_PREFIX}stella"]},
     )
+    draft = policies.Draft("datahub", asking)
+    policies.create(urn="urn:li:dataHubPolicy:stewards-ask", draft=draft, by=authority.SYSTEM, door=DOOR)
     roles.give(urn="urn:li:dataHubRole:Admin", actors=[f"{USER_PREFIX}ada"], by=authority.SYSTEM, door=DOOR)
-    return found
+
+
+@pytest.fixture(scope="module")
+def ladder_of_module(module_transaction: bool) -> None:
+    """The ladder, once for the tests of a module whose transactions are taken back."""
+    if module_transaction:
+        store_ladder()
+
+
+@pytest.fixture
+def world(ladder_of_module: None, db: None) -> dict[str, User | None]:
+    """Return the people of the ladder."""
+    found = {user.username: user for user in User.objects.filter(username__in=LADDER.values())}
+    if not found:
+        store_ladder()
+        found = {user.username: user for user in User.objects.filter(username__in=LADDER.values())}
+    return {name: found[username] if username else None for name, username in LADDER.items()}
 
 
 @pytest.fixture

@@ -3,12 +3,16 @@
 PORT ?= 8000
 export PORT
 
-.PHONY: help run test test-clients lint bench lock port-is-free
+.PHONY: help run check t test test-all test-clients goldens lint bench lock port-is-free
 
 help:
 	@echo "make run           everything in one terminal, at http://127.0.0.1:8000 (PORT chooses another port)"
-	@echo "make test          format, lint, types, contracts, migrations, and the tests on SQLite and PostgreSQL"
+	@echo "make check         in a minute: format, lint, contracts, types, and the tests that need neither rows nor processes"
+	@echo "make t             the tests of what has changed since main"
+	@echo "make test          before a change lands: every check, the tests, and the newest clients"
+	@echo "make test-all      before a release: every test on SQLite and PostgreSQL, wide searches, every client"
 	@echo "make test-clients  other people's programs against this site"
+	@echo "make goldens       write down anew what users see of the product (tests/goldens)"
 	@echo "make lint          the checks of make test that run nothing"
 	@echo "make bench         the measurements"
 	@echo "make lock          resolve the dependencies of pyproject.toml anew"
@@ -19,6 +23,18 @@ run: port-is-free .venv/runtime.stamp
 
 test: .venv/development.stamp
 	@exec .venv/bin/python .make/test.py
+
+check: .venv/development.stamp
+	@exec .venv/bin/python .make/test.py check
+
+t: .venv/development.stamp
+	@exec .venv/bin/python .make/test.py touched
+
+test-all: .venv/development.stamp
+	@exec .venv/bin/python .make/test.py everything
+
+goldens: .venv/development.stamp
+	@GOLDENS=write exec .venv/bin/python -m pytest -q tests/goldens
 
 test-clients: .venv/development.stamp
 	@exec .venv/bin/python .make/test.py clients

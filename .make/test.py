@@ -1,4 +1,4 @@
-"""``make test``, ``make lint`` and ``make test-clients``: every check in turn, all of them even when one fails."""
+"""The checks and tests that the goals of the Makefile name, in turn, all of them even when one fails."""
 
 import os
 import signal
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import servers
 import tools
+import touched
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = Path(sys.executable).parent
@@ -22,23 +23,14 @@ STATIC_CHECKS = {
     "templates": ["djlint", "--check", "--lint", "templates"],
     "migrations": ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
 }
-# A file stays together, so that what its tests share is made once.
-TESTS = ["python", "-m", "pytest", "-m", "not clients", "-n", "2", "--dist", "loadfile"]
-# What no database has a part in, what reads files alone (Spark), what is about the shape of bodies and answers, and
-# what brings its own databases ends alike on both.
-ONCE = [
-    "tests/properties",
-    "tests/spark",
-    "tests/vendor",
-    "tests/api/test_fuzzing.py",
-    "tests/limits",
-    "tests/journeys/test_make_run.py",
-    "tests/site/test_fresh_facts.py",
-    "tests/site/test_processes.py",
-    "tests/site/test_report_worker.py",
-    "tests/site/test_serving.py",
-]
-CLIENT_TESTS = ["python", "-m", "pytest", "-m", "clients", "tests/clients"]
+# A file stays together, so that what its tests share is made once; files begin in the order of tests/runs.py.
+PYTEST = ["python", "-m", "pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+PYTEST += ["--durations", "25", "--durations-min", "1"]
+#: Which marks of tests/runs.py each run takes: what PostgreSQL has no part in or SQLite may differ in, then the rest.
+ON_SQLITE = "not clients and not deep and (not database or both or sqlite)"
+ON_POSTGRESQL = "not clients and not deep and database and not sqlite"
+#: Where the tests of `make check` lie; collecting the others takes longer than they do.
+FAST = ["tests/engine", "tests/properties", "tests/spec", "tests/architecture"]
 
 
 class Report:
@@ -93,47 +85,79 @@ def say(sentence: str) -> None:
     sys.stdout.flush()
 
 
-def static_checks(report: Report) -> None:
-    """Everything that runs no test."""
-    for name, command in STATIC_CHECKS.items():
-        report.run(name, command)
+def run_checks(report: Report, *names: str) -> None:
+    """Run what needs no test."""
+    for name in names or STATIC_CHECKS:
+        report.run(name, STATIC_CHECKS[name])
 
 
-def run_tests(report: Report) -> None:
-    """The whole suite on SQLite, then all that a database has a part in on PostgreSQL with Redis."""
+def run_tests(report: Report, *, is_all: bool) -> None:
+    """Run the tests on SQLite and on PostgreSQL with Redis, each where it can tell something, then clients.
+
+    `is_all` leaves nothing out: every test on both, the wide searches, every client. Without PostgreSQL or Redis all
+    that make test is about runs on SQLite.
+    """
     lacking = tools.provide()
     for tool in lacking:
         say(f"{tool.name} is missing; as root: {' '.join(tools.command_for([tool]))}")
     words = f"missing: {', '.join(tool.name for tool in lacking)}" if lacking else "all there"
     report.note("tools", is_ok=not (lacking and tools.is_ci()), seconds=0, words=words)
-    report.run("sqlite", TESTS, DATABASE_URL="", REDIS_URL="")
-    if {tool.name for tool in lacking} & {"PostgreSQL", "Redis"}:
+    is_alone = bool({tool.name for tool in lacking} & {"PostgreSQL", "Redis"})
+    depth = {"HYPOTHESIS_PROFILE": "all"} if is_all else {}
+    on_sqlite = "not clients" if is_all else "not clients and not deep" if is_alone else ON_SQLITE
+    report.run("sqlite", [*PYTEST, "-m", on_sqlite], DATABASE_URL="", REDIS_URL="", **depth)
+    if is_alone:
         say("The run on PostgreSQL with Redis is left out.")
+    else:
+        with ExitStack() as stack:
+            database = stack.enter_context(servers.postgres())
+            broker = stack.enter_context(servers.redis())
+            on_postgresql = "not clients and database and not sqlite" if is_all else ON_POSTGRESQL
+            report.run("postgresql", [*PYTEST, "-m", on_postgresql], DATABASE_URL=database, REDIS_URL=broker, **depth)
+    run_clients(report, "clients" if is_all else "smoke")
+
+
+def run_clients(report: Report, marks: str) -> None:
+    """Run other people's programs against this site; the smoke in two processes, where no port is the usual one."""
+    parallel = ["-n", "2", "--dist", "loadfile"] if marks == "smoke" else []
+    report.run("clients", ["python", "-m", "pytest", "-m", marks, *parallel, "--durations", "10", "tests/clients"])
+
+
+def run_touched(report: Report) -> None:
+    """Run the tests of what has changed since main, those that failed last first."""
+    files = touched.list_tests(ROOT)
+    if not files:
+        say("Nothing has changed that a test is about.")
         return
-    with ExitStack() as stack:
-        database = stack.enter_context(servers.postgres())
-        broker = stack.enter_context(servers.redis())
-        again = [*TESTS, *(f"--ignore={path}" for path in ONCE)]
-        report.run("postgresql", again, DATABASE_URL=database, REDIS_URL=broker)
+    chosen = "\n".join(files)
+    say(f"{len(files)} test files:\n{chosen}")
+    report.run("touched", ["python", "-m", "pytest", "-q", "-m", "not clients and not deep", "--ff", *files])
 
 
 def main(goal: str) -> int:
-    """Run what the goal names: everything, lint, or clients. SIGTERM ends it as Ctrl-C does, servers included."""
+    """Run what the goal names and return the exit status. SIGTERM ends it as Ctrl-C does, servers included."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     report = Report()
+    begin = time.monotonic()
     match goal:
         case "lint":
-            static_checks(report)
+            run_checks(report)
+        case "check":
+            run_checks(report, "format", "lint", "contracts", "types")
+            report.run("fast", [*PYTEST, "-q", "-m", "fast", *FAST], HYPOTHESIS_PROFILE="quick", DATABASE_URL="")
+        case "touched":
+            run_touched(report)
         case "clients":
-            report.run("clients", CLIENT_TESTS)
+            run_clients(report, "clients")
         case _:
-            static_checks(report)
-            run_tests(report)
+            run_checks(report)
+            run_tests(report, is_all=goal == "everything")
+    report.note("in all", is_ok=not report.has_failure, seconds=time.monotonic() - begin, words=goal)
     return report.close()
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "all"))
+        sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "test"))
     except KeyboardInterrupt:
         sys.exit(130)

@@ -4,7 +4,6 @@ import gc
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from pytest_django import DjangoDbBlocker
 # Playwright keeps an event loop in the thread of the test, which makes Django take the test for asynchronous code.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 
-CLIENTS = Path(__file__).parent / "clients"
 NEEDED = {"browser": "Chromium", "spark": "Java"}
 
 
@@ -60,13 +58,6 @@ def empty_tables_by_deleting() -> None:
         return ["SET LOCAL session_replication_role = replica", *deletions]
 
     DatabaseOperations.sql_flush = delete  # type: ignore[method-assign, assignment]  # `operations` is its self
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever lies in tests/clients belongs to `make test-clients`."""
-    for item in items:
-        if CLIENTS in item.path.parents:
-            item.add_marker("clients")
 
 
 def pytest_collection_finish() -> None:

@@ -28,7 +28,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("clients")
 
 
-@pytest.fixture(scope="session", params=DATAHUB, ids=str)
+@pytest.fixture(
+    scope="session",
+    params=[DATAHUB[0], *(pytest.param(older, marks=pytest.mark.deep) for older in DATAHUB[1:])],
+    ids=str,
+)
 def datahub(request: pytest.FixtureRequest) -> Package:
     """DataHub's own package, one version after the other."""
     package: Package = request.param

@@ -193,6 +193,7 @@ def reached() -> Counter[str]:
     return counts
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", REACHED)
 def test_the_generators_reach(name: str):
     assert reached()[name] >= 2

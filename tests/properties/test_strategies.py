@@ -192,6 +192,7 @@ def reached() -> Counter[str]:
     return counts
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("rule", REACHED)
 def test_the_generators_reach(rule: str):
     assert reached()[rule] >= 2

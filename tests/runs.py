@@ -1,0 +1,118 @@
+"""Which tests run where: the marks that `make check`, `make test` and `make test-all` choose by, and how deep they go.
+
+A test without rows ends alike on every database, so it runs once, on SQLite. A test with rows runs on PostgreSQL, as
+installations do; on SQLite, too, where its folder says that the database itself is what is tested. The rest of them run
+on SQLite in `make test-all`, and wherever there is no PostgreSQL.
+
+Loaded as a plugin (see pyproject.toml): the profile has to be chosen before a test module is imported.
+"""
+
+import os
+import random
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+TESTS = Path(__file__).parent
+
+#: Folders whose tests that a database has a part in run on both, and why.
+BOTH = {
+    "catalog": "SQL of our own: coverage, facets, search, closure, concurrency",
+    "cdap": "SQL of grants, concurrency",
+    "policies": "models, snapshot, bells, decision log, migrations",
+    "site": "processes of an installation, and what its database is set to",
+    "spec": "the rules, through what loads facts",
+}
+#: What runs on SQLite alone although it has rows, or a database of its own, and why.
+SQLITE = {
+    "api/test_fuzzing.py": "the shape of answers",
+    "goldens": "what is compared was made there",
+    "journeys/test_make_run.py": "starts its own installation, on SQLite",
+    "limits": "the size and shape of bodies",
+    "site/test_fresh_facts.py": "brings its own databases",
+    "site/test_processes.py": "brings its own databases",
+    "site/test_report_worker.py": "brings its own databases",
+    "site/test_serving.py": "brings its own databases",
+    "spark": "reads files",
+}
+#: What PostgreSQL or Redis have a part in without a fixture saying so.
+POSTGRESQL = ("faults", "site")
+#: Folders whose tests start processes, or a browser.
+SLOW = ("clients", "faults", "journeys", "site", "spark")
+#: Other people's programs that `make test` runs, in their newest versions: the SDK, the command line, the SCIM tester.
+SMOKE = ("clients/test_datahub_sdk.py", "clients/test_datahub_cli_init.py", "clients/test_scim.py")
+#: The order of files, so that the longest do not begin when the others have ended.
+FIRST = (
+    "journeys/test_every_page.py",
+    "journeys/test_make_run.py",
+    "spark",
+    "faults",
+    "journeys",
+    "site",
+    "doors/test_delegation.py",
+    "api/test_fuzzing.py",
+)
+
+#: How many examples of a law are tried: by `make check`, `make test`, `make test-all`, and by whoever searches.
+EXAMPLES = {"quick": 25, "usual": 50, "all": 300, "deep": 2000}
+_SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+for name, number in EXAMPLES.items():
+    settings.register_profile(
+        name, max_examples=number, deadline=None, database=None, suppress_health_check=_SLOW_TO_DRAW
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the seed of generated examples, unless one is given; every process of a run has the same."""
+    if config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Name what repeats the generated examples of this run."""
+    return f"generated examples: --hypothesis-seed={config.option.hypothesis_seed}"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Mark every test by its fixtures and its folder before tests are chosen by marks; let the longest files begin."""
+    for item in items:
+        place = find_place(item)
+        has_rows = bool(item.get_closest_marker("django_db")) or bool(
+            {"db", "transactional_db", "django_db_setup"} & set(getattr(item, "fixturenames", ()))
+        )
+        if has_rows or place.startswith(POSTGRESQL):
+            item.add_marker("database")
+        if is_on_both(place):
+            item.add_marker("both")
+        is_slow = has_rows or place.startswith(SLOW) or item.get_closest_marker("browser")
+        if not is_slow and not item.get_closest_marker("deep"):
+            item.add_marker("fast")
+        if place.startswith("clients/"):
+            item.add_marker("clients")
+        if place.startswith(SMOKE) and not item.get_closest_marker("deep"):
+            item.add_marker("smoke")
+        if place.startswith(tuple(SQLITE)):
+            item.add_marker("sqlite")
+    yield
+    items.sort(key=_find_rank)
+
+
+def find_place(item: pytest.Item) -> str:
+    """Return the path of the file of a test below the folder of tests."""
+    return item.path.relative_to(TESTS).as_posix()
+
+
+def is_on_both(place: str) -> bool:
+    """Return whether tests with rows at this place run on both databases."""
+    return place.partition("/")[0] in BOTH
+
+
+def _find_rank(item: pytest.Item) -> int:
+    place = find_place(item)
+    return next((rank for rank, one in enumerate(FIRST) if place.startswith(one)), len(FIRST))

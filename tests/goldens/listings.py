@@ -25,6 +25,9 @@ PAGE_METHODS = ("GET", "POST")
 #: Whose answers the table of addresses has.
 ASKING = ("root", "outsider", "anonymous")
 
+#: Documents that each call makes anew, by whatever method.
+MADE_ANEW = {"/api/v1/openapi.json"}
+
 #: What stands for a part of an address: by a word of the address for URNs, by the name of the part for others.
 URNS = {
     "policies": "urn:li:dataHubPolicy:sales-domain-team",
@@ -70,7 +73,7 @@ def list_access() -> Iterator[str]:
         is_page = product.channel_of(_match(part)) == "pages"
         for address in fill_in(path, part):
             cells = []
-            for method in PAGE_METHODS if is_page else METHODS:
+            for method in ("GET",) if address in MADE_ANEW else PAGE_METHODS if is_page else METHODS:
                 answers: list[str] = []
                 for person in ASKING:
                     answers.append(_answer(clients[person][not is_page], method, address))

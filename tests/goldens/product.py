@@ -1,7 +1,23 @@
 """The few parts of the product that the goldens need and that no address or command shows."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from policies import store
 from policies.guard import _door_name as channel_of
 from tests.architecture.test_urls import patterns as list_routes
 from tests.finished import shelve as store_report_runs
 
-__all__ = ["channel_of", "list_routes", "store_report_runs"]
+__all__ = ["always_current", "channel_of", "list_routes", "store_report_runs"]
+
+
+@contextmanager
+def always_current() -> Iterator[None]:
+    """Let every question look for changes of policies: nothing commits here, which would say that there are any."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "LOOK_EVERY", 0.0)
+        store.drop()
+        yield
+        store.drop()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import pytest
 from django.db import connection
 
-from tests.goldens import explanations, listings, pages, world
+from tests.goldens import explanations, listings, pages, product, world
 from tests.goldens.files import compare
 from tests.goldens.masks import Masker
 
@@ -21,7 +21,9 @@ def installation(module_transaction, tmp_path_factory):
     if connection.vendor != "sqlite":
         pytest.skip("The goldens are made on SQLite.")
     assert module_transaction
-    world.build(tmp_path_factory.mktemp("goldens"))
+    with product.always_current():
+        world.build(tmp_path_factory.mktemp("goldens"))
+        yield
 
 
 LISTS: dict[str, Callable[[], Iterable[str]]] = {

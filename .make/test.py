@@ -26,8 +26,10 @@ STATIC_CHECKS = {
 # A file stays together, so that what its tests share is made once; files begin in the order of tests/runs.py.
 PYTEST = ["python", "-m", "pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
 PYTEST += ["--durations", "25", "--durations-min", "1"]
+#: What measures processor time: nothing else runs beside it.
+ONE_PROCESS = ["python", "-m", "pytest", "-n", "0"]
 #: Which marks of tests/runs.py each run takes: what PostgreSQL has no part in or SQLite may differ in, then the rest.
-ON_SQLITE = "not clients and not deep and (not database or both or sqlite)"
+ON_SQLITE = "not clients and not deep and not alone and (not database or both or sqlite)"
 ON_POSTGRESQL = "not clients and not deep and database and not sqlite"
 #: Where the tests of `make check` lie; collecting the others takes longer than they do.
 FAST = ["tests/engine", "tests/properties", "tests/spec", "tests/architecture"]
@@ -104,8 +106,10 @@ def run_tests(report: Report, *, is_all: bool) -> None:
     report.note("tools", is_ok=not (lacking and tools.is_ci()), seconds=0, words=words)
     is_alone = bool({tool.name for tool in lacking} & {"PostgreSQL", "Redis"})
     depth = {"HYPOTHESIS_PROFILE": "all"} if is_all else {}
-    on_sqlite = "not clients" if is_all else "not clients and not deep" if is_alone else ON_SQLITE
+    usual = "not clients and not alone"
+    on_sqlite = usual if is_all else f"{usual} and not deep" if is_alone else ON_SQLITE
     report.run("sqlite", [*PYTEST, "-m", on_sqlite], DATABASE_URL="", REDIS_URL="", **depth)
+    report.run("alone", [*ONE_PROCESS, "-m", "alone", "tests/limits"], DATABASE_URL="", REDIS_URL="")
     if is_alone:
         say("The run on PostgreSQL with Redis is left out.")
     else:

@@ -37,6 +37,8 @@ SQLITE = {
     "site/test_serving.py": "brings its own databases",
     "spark": "reads files",
 }
+#: What measures processor time, so that no other test runs beside it.
+ALONE = ("limits",)
 #: What PostgreSQL or Redis have a part in without a fixture saying so.
 POSTGRESQL = ("faults", "site")
 #: Folders whose tests start processes, or a browser.
@@ -82,25 +84,29 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
     """Mark every test by its fixtures and its folder before tests are chosen by marks; let the longest files begin."""
     for item in items:
-        place = find_place(item)
-        has_rows = bool(item.get_closest_marker("django_db")) or bool(
-            {"db", "transactional_db", "django_db_setup"} & set(getattr(item, "fixturenames", ()))
-        )
-        if has_rows or place.startswith(POSTGRESQL):
-            item.add_marker("database")
-        if is_on_both(place):
-            item.add_marker("both")
-        is_slow = has_rows or place.startswith(SLOW) or item.get_closest_marker("browser")
-        if not is_slow and not item.get_closest_marker("deep"):
-            item.add_marker("fast")
-        if place.startswith("clients/"):
-            item.add_marker("clients")
-        if place.startswith(SMOKE) and not item.get_closest_marker("deep"):
-            item.add_marker("smoke")
-        if place.startswith(tuple(SQLITE)):
-            item.add_marker("sqlite")
+        for mark in list_marks(item, find_place(item)):
+            item.add_marker(mark)
     yield
     items.sort(key=_find_rank)
+
+
+def list_marks(item: pytest.Item, place: str) -> list[str]:
+    """Return the marks of a test in a file below the folder of tests."""
+    has_rows = bool(item.get_closest_marker("django_db")) or bool(
+        {"db", "transactional_db", "django_db_setup"} & set(getattr(item, "fixturenames", ()))
+    )
+    is_slow = has_rows or place.startswith(SLOW) or bool(item.get_closest_marker("browser"))
+    is_deep = bool(item.get_closest_marker("deep"))
+    found = {
+        "database": has_rows or place.startswith(POSTGRESQL),
+        "both": is_on_both(place),
+        "fast": not is_slow and not is_deep,
+        "clients": place.startswith("clients/"),
+        "smoke": place.startswith(SMOKE) and not is_deep,
+        "sqlite": place.startswith(tuple(SQLITE)),
+        "alone": place.startswith(ALONE),
+    }
+    return [mark for mark, is_meant in found.items() if is_meant]
 
 
 def find_place(item: pytest.Item) -> str:

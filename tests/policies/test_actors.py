@@ -1,6 +1,7 @@
 """Who somebody is, and what lists of people cost."""
 
 import pytest
+from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 
 from policies import queries
@@ -74,7 +75,9 @@ def test_names_of_everything_that_lives_here(cast, user):
         ({}, ["ann", "bea", "jo"]),
         ({"q": "AN"}, ["ann"]),
         ({"q": "lee"}, ["ann"]),
-        ({"q": "@site"}, ["ann"]),
+        ({"q": "@site"}, []),
+        ({"q": "@site", "seen": Q()}, ["ann"]),
+        ({"q": "@site", "seen": Q(username="bea")}, []),
         ({"q": "a\x00"}, []),
         ({"state": "SUSPENDED"}, ["bea"]),
         ({"group": "urn:li:corpGroup:eng"}, ["bea", "jo"]),

@@ -26,11 +26,11 @@ STATIC_CHECKS = {
 # A file stays together, so that what its tests share is made once; files begin in the order of tests/runs.py.
 PYTEST = ["python", "-m", "pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
 PYTEST += ["--durations", "25", "--durations-min", "1"]
-#: What measures processor time: nothing else runs beside it.
+#: For tests that measure time, or during whose faults every other answer has to come in time: nothing runs beside them.
 ONE_PROCESS = ["python", "-m", "pytest", "-n", "0"]
 #: Which marks of tests/runs.py each run takes: what PostgreSQL has no part in or SQLite may differ in, then the rest.
 ON_SQLITE = "not clients and not deep and not alone and (not database or both or sqlite)"
-ON_POSTGRESQL = "not clients and not deep and database and not sqlite"
+ON_POSTGRESQL = "not clients and not deep and not alone and database and not sqlite"
 #: Where the tests of `make check` lie; collecting the others takes longer than they do.
 FAST = ["tests/engine", "tests/properties", "tests/spec", "tests/architecture"]
 
@@ -109,15 +109,17 @@ def run_tests(report: Report, *, is_all: bool) -> None:
     usual = "not clients and not alone"
     on_sqlite = usual if is_all else f"{usual} and not deep" if is_alone else ON_SQLITE
     report.run("sqlite", [*PYTEST, "-m", on_sqlite], DATABASE_URL="", REDIS_URL="", **depth)
-    report.run("alone", [*ONE_PROCESS, "-m", "alone", "tests/limits"], DATABASE_URL="", REDIS_URL="")
+    report.run("limits", [*ONE_PROCESS, "tests/limits"], DATABASE_URL="", REDIS_URL="")
     if is_alone:
         say("The run on PostgreSQL with Redis is left out.")
     else:
         with ExitStack() as stack:
             database = stack.enter_context(servers.postgres())
             broker = stack.enter_context(servers.redis())
-            on_postgresql = "not clients and database and not sqlite" if is_all else ON_POSTGRESQL
-            report.run("postgresql", [*PYTEST, "-m", on_postgresql], DATABASE_URL=database, REDIS_URL=broker, **depth)
+            addresses = {"DATABASE_URL": database, "REDIS_URL": broker}
+            on_postgresql = "not clients and not alone and database and not sqlite" if is_all else ON_POSTGRESQL
+            report.run("postgresql", [*PYTEST, "-m", on_postgresql], **addresses, **depth)
+            report.run("faults", [*ONE_PROCESS, "tests/faults"], **addresses)
     run_clients(report, "clients" if is_all else "smoke")
 
 

@@ -37,8 +37,8 @@ SQLITE = {
     "site/test_serving.py": "brings its own databases",
     "spark": "reads files",
 }
-#: What measures processor time, so that no other test runs beside it.
-ALONE = ("limits",)
+#: What measures processor time, or refuses no answer but those of a fault: no other test runs beside it.
+ALONE = ("faults", "limits")
 #: What PostgreSQL or Redis have a part in without a fixture saying so.
 POSTGRESQL = ("faults", "site")
 #: Folders whose tests start processes, or a browser.
@@ -50,7 +50,6 @@ FIRST = (
     "journeys/test_every_page.py",
     "journeys/test_make_run.py",
     "spark",
-    "faults",
     "journeys",
     "site",
     "doors/test_delegation.py",

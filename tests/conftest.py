@@ -1,7 +1,6 @@
 """Plumbing of all tests: the database, the browser, and what happens where a tool is missing."""
 
 import gc
-import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -93,18 +92,10 @@ def django_db_modify_db_settings(
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Make the database of the tests, and end what a request that its browser left behind still holds.
-
-    PostgreSQL drops no database that is in use. What a test with `serialized_rollback` starts from has no content
-    types: after a test without it they are there already, under other ids.
-    """
+    """End what a request that its browser left behind still holds: PostgreSQL drops no database that is in use."""
+    yield
     from django.db import connection
 
-    stored = json.loads(getattr(connection, "_test_serialized_contents", "[]"))
-    kept = [row for row in stored if row["model"] not in {"contenttypes.contenttype", "auth.permission"}]
-    if stored:
-        connection._test_serialized_contents = json.dumps(kept)  # type: ignore[attr-defined]  # Django's test runner's
-    yield
     if connection.vendor == "postgresql":
         with django_db_blocker.unblock():
             connection.close()

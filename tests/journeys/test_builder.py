@@ -12,7 +12,7 @@ from policies.models import Policy
 from policies.services import bootstrap, people
 from tests.journeys.browsing import barriers, problems, sign_in
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 POLICIES = "/settings/permissions/policies"
 PASSWORD = "correct horse battery"

@@ -12,7 +12,7 @@ from tests.journeys.browsing import problems, sign_in
 from tests.web.catalog.conftest import DOCUMENTS, ORDERS, OWNER, READER, VIEWS_ALL
 from tests.web.catalog.conftest import store as write
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PASSWORD = "correct horse battery"
 DOOR = "test"

@@ -16,7 +16,7 @@ from policies.models import Policy
 from policies.services import bootstrap, people, policies, roles
 from tests.journeys.browsing import barriers, sign_in
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 BASE = "/settings/permissions/policies"
 ORDERS = "urn:li:dataset:(urn:li:dataPlatform:snowflake,shop.orders,PROD)"

@@ -16,7 +16,7 @@ from tests.web.test_ladder import TABLE as PAGES
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.django_db(transaction=True, serialized_rollback=True),
+    pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("shelves", "crew", "shop"),
 ]
 

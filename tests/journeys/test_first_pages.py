@@ -11,7 +11,7 @@ from policies import authority, store
 from policies.services import bootstrap, people, policies
 from tests.journeys.browsing import problems, sign_in
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 POLICIES = "/settings/permissions/policies"
 DATASET = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"

@@ -13,7 +13,7 @@ from tests.web.conftest import _fresh_snapshot, ladder_of_module, world, write  
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.django_db(transaction=True, serialized_rollback=True),
+    pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("shelves"),
 ]
 

@@ -11,7 +11,7 @@ from policies.services import bootstrap, people
 from tests.doors.oidc.conftest import Place, place  # noqa: F401  # a fixture, named below
 from tests.journeys.browsing import problems
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

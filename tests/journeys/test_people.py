@@ -11,7 +11,7 @@ from policies.models import User
 from policies.services import bootstrap, groups, invites, people, resets, roles, service_accounts, tokens
 from tests.journeys.browsing import barriers, problems, sign_in
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 USERS, GROUPS = "/settings/identities/users", "/settings/identities/groups"
 ROLES, SERVICES = "/settings/permissions/roles", "/settings/identities/service-accounts"

@@ -16,7 +16,7 @@ from tests.journeys.browsing import barriers, sign_in
 from tests.web.catalog.conftest import DOCUMENTS
 from tests.web.catalog.conftest import store as write
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 DOOR = "test"
 OTTO, DATAHUB = "urn:li:corpuser:otto", "urn:li:corpuser:datahub"

@@ -19,7 +19,7 @@ from policies import authority, store
 from policies.models import AccessToken
 from policies.services import bootstrap, people, policies, tokens
 
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+pytestmark = pytest.mark.django_db(transaction=True)
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 DOOR = "test"

@@ -13,7 +13,7 @@ from pytest_django import DjangoDbBlocker
 # Playwright keeps an event loop in the thread of the test, which makes Django take the test for asynchronous code.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 
-NEEDED = {"browser": "Chromium", "spark": "Java"}
+NEEDED = {"browser": "Chromium", "redis": "Redis", "spark": "Java"}
 
 
 def pytest_configure() -> None:

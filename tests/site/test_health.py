@@ -3,8 +3,10 @@
 import json
 import logging
 import sys
+from contextlib import closing
 
 import pytest
+import redis
 import servers
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -147,6 +149,17 @@ def test_a_broker_that_refuses_is_said_plainly(tmp_path):
         "ok": False,
         "detail": "broker cannot be reached (ConnectionError).",
     }
+
+
+@pytest.mark.redis
+def test_a_broker_is_asked_once(tmp_path):
+    """A second question could meet a Redis that says nothing any more, and then takes seconds."""
+    show = "import json; from authzsite import health; print(json.dumps(health.outcome(health.broker)))"
+    with servers.redis_server() as server, closing(redis.Redis.from_url(server.address)) as client:
+        before = client.info("stats")["total_connections_received"]
+        told = manage("shell", "--verbosity", "0", "-c", show, folder=tmp_path, REDIS_URL=server.address)
+        assert client.info("stats")["total_connections_received"] == before + 1
+    assert json.loads(told.stdout.splitlines()[-1]) == {"ok": True, "kind": "redis"}
 
 
 def test_the_log_says_once_what_is_missing_and_when_it_is_back(caplog):

@@ -94,7 +94,7 @@ def body_limit(get_response: Handler) -> Handler:
             return refusal(request, HTTPStatus.LENGTH_REQUIRED, "Send the body with its Content-Length.")
         if length > settings.BODY_LIMIT and length > (limit := find_body_limit(request.path)):
             drain(request)
-            return refusal(request, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is larger than {limit} bytes.")
+            return refusal(request, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is larger than {limit:,} bytes.")
         return get_response(request)
 
     return handle

@@ -19,6 +19,14 @@ GMS = ("/aspects", "/auth/signUp", "/entities", "/logIn", "/openapi/", "/runs", 
 #: Where the doors for programs begin; whatever else there is, people look at.
 DOORS = ("/access/", "/api/", "/scim/", *GMS)
 
+#: What a page says in large letters, in other words than the protocol's.
+TITLES = {
+    HTTPStatus.LENGTH_REQUIRED: "The length is missing",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "This is too large",
+    HTTPStatus.TOO_MANY_REQUESTS: "Too many requests",
+    HTTPStatus.SERVICE_UNAVAILABLE: "Not available right now",
+}
+
 _EXCEPTION = "com.linkedin.restli.server.RestLiServiceException"
 _SCIM_ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
 
@@ -46,7 +54,7 @@ def refusal(
     """Return a refusal as clients of this path read it: a page where a browser looks for one."""
     path = request.path
     if not path.startswith(DOORS) and "text/html" in request.headers.get("Accept", ""):
-        page = {"code": status.value, "title": status.phrase, "text": detail}
+        page = {"code": status.value, "title": TITLES.get(status, status.phrase), "text": detail}
         # What is around every other page asks the database.
         return HttpResponse(render_to_string("refused.html", page), status=status, headers=headers)
     if path.startswith("/access/"):

@@ -19,7 +19,7 @@ from multiprocessing.util import Finalize
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
 from policies import metrics, rows
@@ -28,6 +28,7 @@ from policies.engine.requirements import Requirement
 from policies.models import LoggedDecision
 from policies.models.decision import WANTED_LENGTH
 from policies.models.fields import URN_LENGTH, is_storable, json_text
+from policies.outages import find_outage
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +170,11 @@ class Keeper:
         while True:
             try:
                 rows.store(LoggedDecision, _COLUMNS, values)
-            except (OperationalError, InterfaceError) as error:
+            except (DatabaseError, InterfaceError) as error:
+                if find_outage(error) is None:
+                    log.exception("decisions_refused")
+                    self._lose(len(values))
+                    return
                 tries_left -= self._ending.is_set()
                 connection.close()
                 log.warning("decisions_wait", extra={"error": str(error), "waiting": len(values) + len(self._waiting)})
@@ -177,10 +182,6 @@ class Keeper:
                     self._lose(len(values))
                     return
                 time.sleep(RETRY) if self._ending.is_set() else self._ending.wait(RETRY)
-            except DatabaseError:
-                log.exception("decisions_refused")
-                self._lose(len(values))
-                return
             else:
                 return
 

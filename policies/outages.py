@@ -51,9 +51,20 @@ def find_outage(error: BaseException) -> Outage | None:
     causes = list(_causes(error))
     if any(_is_storage_full(one) for one in causes):
         return STORAGE_FULL
-    if any(isinstance(one, OperationalError | InterfaceError | MissingFact) for one in causes):
+    if any(_is_unavailable(cause) for cause in causes):
         return UNAVAILABLE
     return None
+
+
+def _is_unavailable(error: BaseException) -> bool:
+    match error:
+        case OperationalError() | InterfaceError() | MissingFact() | psycopg.errors.ReadOnlySqlTransaction():
+            return True
+        case psycopg.DatabaseError(sqlstate=None):
+            # The class for whatever has no code: the client's library made it up for a server that is gone.
+            return type(error) is psycopg.DatabaseError
+        case _:
+            return False
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection
+from django.db import DatabaseError, InternalError, OperationalError, ProgrammingError, connection
 from django.test import Client
 
 from policies import authority, store
@@ -228,3 +228,13 @@ def test_a_failure_is_known_by_its_cause() -> None:
     assert find_outage(OSError(errno.EPIPE, "Broken pipe")) is None
     assert find_outage(OperationalError("database is locked")) == UNAVAILABLE
     assert find_outage(ValueError()) is None
+    # A server that is gone in the middle of an answer, and one that has become a standby.
+    lost = DatabaseError("server closed the connection unexpectedly")
+    lost.__cause__ = psycopg.DatabaseError("server closed the connection unexpectedly")
+    assert find_outage(lost) == UNAVAILABLE
+    standby = InternalError("cannot execute INSERT in a read-only transaction")
+    standby.__cause__ = psycopg.errors.ReadOnlySqlTransaction("cannot execute INSERT in a read-only transaction")
+    assert find_outage(standby) == UNAVAILABLE
+    wrong = ProgrammingError("the query has 1 placeholder but 2 parameters were passed")
+    wrong.__cause__ = psycopg.ProgrammingError("the query has 1 placeholder but 2 parameters were passed")
+    assert find_outage(wrong) is None

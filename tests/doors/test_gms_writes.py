@@ -255,7 +255,7 @@ def test_bodies_up_to_sixteen_mebibytes(root):
     too_large = b" " * (16 * 1024 * 1024 + 1)
     answer = root.post("/aspects?action=ingestProposal", too_large)
     assert (answer.status_code, answer.json()["status"]) == (413, 413)
-    assert "16777216 bytes" in answer.json()["message"]
+    assert "16,777,216 bytes" in answer.json()["message"]
 
 
 def test_a_body_far_too_large_is_refused_before_it_is_read(root, settings):

@@ -67,12 +67,11 @@ def examined(site: Site) -> Iterator[Health]:
 
 
 def check_promptness(health: Health) -> None:
-    """Both kinds are told in a second; a machine that has other things to do may hand a single answer over later."""
+    """Both kinds are told in a second; a machine that has other things to do may hand single answers over later."""
     for path in health.seen:
-        *told, last_but_one, last = sorted(health.list_seconds(path))
-        assert median(told) < HEALTH_SECONDS, path
-        assert last_but_one < HEALTH_SECONDS + MARGIN, path
-        assert last < REQUEST_SECONDS, path
+        told = health.list_seconds(path)
+        assert median(told) < HEALTH_SECONDS
+        assert max(told) < HEALTH_SECONDS + MARGIN
 
 
 def test_postgresql_is_stopped(site: Site, facts: dict[str, int]) -> None:

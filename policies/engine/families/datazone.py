@@ -137,11 +137,7 @@ def _check_policy(reader: _Reader, policy: Mapping[str, Json]) -> None:
     if not isinstance(statements, list) or not statements:
         reader.note("policy.no_statements", "/statements", "A policy needs at least one statement.")
         statements = []
-    if len(statements) > MAX_STATEMENTS:
-        detail = f"A policy has up to {MAX_STATEMENTS} statements, not {len(statements)}."
-        reader.note("list.too_long", "/statements", detail)
-        statements = []
-    for index, item in enumerate(statements):
+    for index, item in enumerate(reader.items(statements, "/statements", limit=MAX_STATEMENTS)):
         _check_statement(reader, item, index)
     if not reader.is_storable(policy):
         reader.note("text.invalid", "", "The document holds a character that cannot be stored.")

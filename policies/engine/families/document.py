@@ -84,20 +84,20 @@ class Reader:
                 found.append(None)
         return found
 
-    def items(self, value: Json, pointer: str) -> list[Json]:
+    def items(self, value: Json, pointer: str, *, limit: int = MAX_MEMBERS) -> list[Json]:
         """Return a list; None stands for an empty one, and for one that is too long after noting that."""
         if value is None:
             return []
         if not isinstance(value, list):
             self.note("type.list", pointer, f"This must be a list, not {kind(value)}.")
             return []
-        return value if self.is_short(value, pointer) else []
+        return value if self.is_short(value, pointer, limit=limit) else []
 
-    def is_short(self, value: list[Json], pointer: str) -> bool:
-        """Whether a list has no more than MAX_MEMBERS members; noted when it has."""
-        if len(value) <= MAX_MEMBERS:
+    def is_short(self, value: list[Json], pointer: str, *, limit: int = MAX_MEMBERS) -> bool:
+        """Whether a list has no more than `limit` members; noted when it has."""
+        if len(value) <= limit:
             return True
-        self.note("list.too_long", pointer, f"This list has up to {MAX_MEMBERS} members, not {len(value)}.")
+        self.note("list.too_long", pointer, f"This list has up to {limit} members, not {len(value)}.")
         return False
 
     def choice(self, value: Json, choices: Collection[str], pointer: str, *, default: str | None = None) -> str:

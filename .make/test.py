@@ -28,9 +28,11 @@ PYTEST = ["python", "-m", "pytest", "-n", "2", "--dist", "loadfile", "--no-loads
 PYTEST += ["--durations", "25", "--durations-min", "1"]
 #: For tests that measure time, or during whose faults every other answer has to come in time: nothing runs beside them.
 ONE_PROCESS = ["python", "-m", "pytest", "-n", "0"]
-#: Which marks of tests/runs.py each run takes: what PostgreSQL has no part in or SQLite may differ in, then the rest.
-ON_SQLITE = "not clients and not deep and not alone and (not database or both or sqlite)"
-ON_POSTGRESQL = "not clients and not deep and not alone and database and not sqlite"
+#: Which marks of tests/runs.py the two runs choose by: what PostgreSQL has no part in or SQLite may differ in, and all
+#: that PostgreSQL has a part in.
+USUAL = "not clients and not alone"
+TOLD_BY_SQLITE = "(not database or both or sqlite)"
+TOLD_BY_POSTGRESQL = "database and not sqlite"
 #: Where the tests of `make check` lie; collecting the others takes longer than they do.
 FAST = ["tests/engine", "tests/properties", "tests/spec", "tests/architecture"]
 
@@ -106,8 +108,8 @@ def run_tests(report: Report, *, is_all: bool) -> None:
     report.note("tools", is_ok=not (lacking and tools.is_ci()), seconds=0, words=words)
     is_alone = bool({tool.name for tool in lacking} & {"PostgreSQL", "Redis"})
     depth = {"HYPOTHESIS_PROFILE": "all"} if is_all else {}
-    usual = "not clients and not alone"
-    on_sqlite = usual if is_all else f"{usual} and not deep" if is_alone else ON_SQLITE
+    usual = USUAL if is_all else f"{USUAL} and not deep"
+    on_sqlite = usual if is_all or is_alone else f"{usual} and {TOLD_BY_SQLITE}"
     report.run("sqlite", [*PYTEST, "-m", on_sqlite], DATABASE_URL="", REDIS_URL="", **depth)
     report.run("limits", [*ONE_PROCESS, "tests/limits"], DATABASE_URL="", REDIS_URL="")
     if is_alone:
@@ -117,8 +119,7 @@ def run_tests(report: Report, *, is_all: bool) -> None:
             database = stack.enter_context(servers.postgres())
             broker = stack.enter_context(servers.redis())
             addresses = {"DATABASE_URL": database, "REDIS_URL": broker}
-            on_postgresql = "not clients and not alone and database and not sqlite" if is_all else ON_POSTGRESQL
-            report.run("postgresql", [*PYTEST, "-m", on_postgresql], **addresses, **depth)
+            report.run("postgresql", [*PYTEST, "-m", f"{usual} and {TOLD_BY_POSTGRESQL}"], **addresses, **depth)
             report.run("faults", [*ONE_PROCESS, "tests/faults"], **addresses)
     run_clients(report, "clients" if is_all else "smoke")
 

@@ -121,13 +121,13 @@ def disk() -> Facts:
     """Files can be written where the site keeps them."""
     for name, folder in (("VAR_DIR", settings.VAR_DIR), ("METRICS_DIR", settings.METRICS_DIR)):
         try:
-            _write_into(folder)
+            _reserve_room(folder)
         except OSError as error:
             raise NotReady(f"Nothing can be written into {name}: {os.strerror(error.errno or 0)}.") from error
     return {}
 
 
-def _write_into(folder: Path) -> None:
+def _reserve_room(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     # Room is reserved and nothing is flushed: a busy disk takes seconds for that, and an answer has one.
     with tempfile.TemporaryFile(dir=folder) as file:

@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 
 from policies.api import problems
 from policies.engine.errors import MAX_DETAIL
-from policies.outages import find_outage
+from policies.outages import UNAVAILABLE, find_outage
 
 #: Where DataHub's REST clients call.
 GMS = ("/aspects", "/auth/signUp", "/entities", "/logIn", "/openapi/", "/runs", "/signUp")
@@ -24,7 +24,7 @@ TITLES = {
     HTTPStatus.LENGTH_REQUIRED: "The length is missing",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "This is too large",
     HTTPStatus.TOO_MANY_REQUESTS: "Too many requests",
-    HTTPStatus.SERVICE_UNAVAILABLE: "Not available right now",
+    HTTPStatus.SERVICE_UNAVAILABLE: UNAVAILABLE.title,
 }
 
 _EXCEPTION = "com.linkedin.restli.server.RestLiServiceException"

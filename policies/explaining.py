@@ -218,7 +218,7 @@ def _ungranted(
 
 
 def _hints(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:
-    """Return what finds the hints of one answer; suggestions are looked up for the first few unknown names of all."""
+    """Return a function from a trace to its hints; suggestions are looked up for the first few unknown names of all."""
     known = list(families.vocabularies().values())
     actors = dict.fromkeys(trace.actor.urn for trace in traces)
     people = queries.names(urns=list(actors))

@@ -48,7 +48,7 @@ def require_stored(*, urn: str, by: Actor) -> None:
 
 
 def find_refusal(*, by: Actor, asks: Sequence[Ask]) -> Forbidden | None:
-    """Return what refuses these changes, None when all are allowed.
+    """Return the refusal of these changes, None when all are allowed.
 
     It names no hidden term group; and of a data product in no domain, which nobody may manage (source 000), it says
     what would help.

@@ -26,7 +26,7 @@ _OLDER_FIELDS = ("RESOURCE_TYPE", "RESOURCE_URN")
 
 
 def lints(*, draft: Draft, urn: str | None = None) -> tuple[Problem, ...]:
-    """Return what is worth a look in a checked draft, the first MAX_PROBLEMS; a family without lints has none.
+    """Return the lints of a checked draft, at most MAX_PROBLEMS; a family without lints has none.
 
     `urn` is that of the policy which the draft is to replace: it is not compared with itself.
     """

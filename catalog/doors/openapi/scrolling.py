@@ -50,7 +50,7 @@ class _Asked:
 def of_type(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
     """Scroll through entities of one type, with all their aspects unless some are named."""
     aspects = addresses.listed(request, "aspects") or None
-    return _page(request, _asked(request, [addresses.spelled(type_)], None, aspects, by), by)
+    return _page(request, _read_search(request, [addresses.spelled(type_)], None, aspects, by), by)
 
 
 def of_types(request: HttpRequest, by: Actor) -> HttpResponse:
@@ -58,10 +58,10 @@ def of_types(request: HttpRequest, by: Actor) -> HttpResponse:
     body = bodies.read(request)
     types = [addresses.spelled(one) for one in _texts(body, "entities")]
     aspects = None if body.get("aspects") == [] else frozenset(_texts(body, "aspects"))
-    return _page(request, _asked(request, types, body.get("filter"), aspects, by), by)
+    return _page(request, _read_search(request, types, body.get("filter"), aspects, by), by)
 
 
-def _asked(
+def _read_search(
     request: HttpRequest, types: Sequence[str], narrowing: Any, aspects: frozenset[str] | None, by: Actor
 ) -> _Asked:
     text = request.GET.get("query", "*")

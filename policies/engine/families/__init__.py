@@ -119,7 +119,7 @@ def vocabularies() -> Mapping[str, vocabulary.Vocabulary]:
 
 
 def display_privilege(name: str) -> str:
-    """Return what a privilege of any family is called on screens; an unknown privilege is called by its name."""
+    """Return the display name of a privilege of any family, and its own name where no family knows it."""
     found = (known.get(name) for known in vocabularies().values())
     return next((info.display for info in found if info is not None), name)
 

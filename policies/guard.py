@@ -5,13 +5,14 @@ same authority that answers everybody else's questions.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import ResolverMatch
 from django.utils.decorators import method_decorator
 from django.views import View
 from rest_framework.exceptions import NotAuthenticated
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 #: Where a request keeps who is calling.
 _ACTOR = "actor"
 
+#: Channels: what people look at, Django's admin, and the project's own API.
+PAGES, ADMIN, API = "pages", "admin", "api"
+
 AnyView = TypeVar("AnyView", bound=Callable[..., Any])
 
 
@@ -34,22 +38,29 @@ AnyView = TypeVar("AnyView", bound=Callable[..., Any])
 class Guard:
     """Who may pass: everybody, whoever is signed in, or holders of one of the lists of privileges.
 
-    Marks a view (function or class) when used as a decorator.
+    Marks a view (function or class) when used as a decorator. `channel` is the name of the interface that the view
+    belongs to, as records of changes and decisions have it.
     """
 
     is_public: bool = False
     any_of: tuple[tuple[str, ...], ...] = ()
+    channel: str = PAGES
 
     def __call__(self, view: AnyView) -> AnyView:
         """Mark a view and, unless it is one of the API's (`IsGuarded` asks there), make it ask first."""
         if isinstance(view, type):
-            if issubclass(view, View) and not hasattr(view, "permission_classes"):
+            is_api = hasattr(view, "permission_classes")
+            if issubclass(view, View) and not is_api:
                 view.dispatch = method_decorator(self._asking)(view.dispatch)  # type: ignore[method-assign]
-            view.guard = self  # type: ignore[attr-defined]
+            view.guard = self.with_channel(API) if is_api else self  # type: ignore[attr-defined]
             return view
         asking = self._asking(view)
         asking.guard = self  # type: ignore[attr-defined]
         return asking
+
+    def with_channel(self, channel: str) -> "Guard":
+        """Return the same guard for views of another interface."""
+        return replace(self, channel=channel)
 
     def admit(self, request: HttpRequest | Request) -> None:
         """Let a signed-in caller pass, or raise Forbidden naming what is missing."""
@@ -86,6 +97,16 @@ def guard_of(view: Callable[..., Any]) -> Guard | None:
     return found if isinstance(found, Guard) else None
 
 
+def channel_of(match: ResolverMatch | None) -> str:
+    """Return the channel of the view that an address leads to; what leads nowhere is answered by a page."""
+    if match is None:
+        return PAGES
+    if ADMIN in match.app_names:
+        return ADMIN
+    guard = guard_of(match.func)
+    return PAGES if guard is None else guard.channel
+
+
 def actor_of(request: HttpRequest | Request) -> Actor:
     """Return who is calling, with groups and roles; resolved once for each request. Raises NotAuthenticated."""
     found: Actor | None = request.__dict__.get(_ACTOR)
@@ -112,20 +133,10 @@ def reading(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[Ht
 
 def _door_of(request: HttpRequest) -> decision_log.Door:
     return decision_log.Door(
-        name=lambda: _door_name(request),
+        name=lambda: channel_of(request.resolver_match),
         by=lambda: getattr(request.user, "urn", ""),
         request_id=lambda: str(structlog.contextvars.get_contextvars().get("request_id", "")),
     )
-
-
-def _door_name(request: HttpRequest) -> str:
-    """Return the name of the package whose view answers, as the record of changes calls it."""
-    match = request.resolver_match
-    view = match.func if match is not None else None
-    rooms = getattr(getattr(view, "view_class", getattr(view, "cls", view)), "__module__", "").split(".")
-    if "doors" in rooms:
-        return rooms[rooms.index("doors") + 1]
-    return next((room for room in ("api", "admin") if room in rooms), "pages")
 
 
 def _reader_of(request: HttpRequest) -> Actor:

@@ -19,7 +19,5 @@ def late(path: str, guard: Guard) -> Callable[..., HttpResponse]:
         found: HttpResponse = import_string(path)(request, *args, **parts)
         return found
 
-    # Records say through which door something came by the module of its view.
-    view.__module__ = path.rpartition(".")[0]
     view.guard = guard  # type: ignore[attr-defined]
     return view

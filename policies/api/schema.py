@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from drf_spectacular.generators import SchemaGenerator
 
-from policies.guard import public, signed_in
+from policies.guard import API, public, signed_in
 
 Endpoint = tuple[str, str, str, Any]
 
@@ -35,13 +35,13 @@ def finished(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     return result
 
 
-@public
+@public.with_channel(API)
 def document(_request: HttpRequest) -> HttpResponse:
     """Return the document; it says nothing about this installation, so everybody may read it."""
     return JsonResponse(_document())
 
 
-@signed_in
+@signed_in.with_channel(API)
 def page(request: HttpRequest) -> HttpResponse:
     """Show every operation with its shapes and a command to try it with."""
     found = _document()

@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
 from django.core.management import call_command
 from django.db import transaction
-from django.test import Client, RequestFactory
-from django.urls import URLPattern, get_resolver
+from django.test import Client
+from django.urls import ResolverMatch, URLPattern, get_resolver
 from graphql import build_client_schema, get_introspection_query, print_schema
 
 from tests.goldens import product, world
@@ -56,7 +55,7 @@ def list_addresses() -> Iterator[str]:
 def list_channels() -> Iterator[str]:
     """Yield the channel that records name for what comes in by each address."""
     for path, part in list_routes():
-        yield f"/{path}  {product.channel_of(_match(part))}"
+        yield f"/{path}  {product.channel_of(_match(path, part))}"
 
 
 def list_access() -> Iterator[str]:
@@ -70,7 +69,7 @@ def list_access() -> Iterator[str]:
         clients[person] = (world.sign_in(person), Client(headers=headers, raise_request_exception=False))
     yield f"methods: {' '.join(METHODS)} (pages: {' '.join(PAGE_METHODS)}); people: {' '.join(ASKING)}"
     for path, part in list_routes():
-        is_page = product.channel_of(_match(part)) == "pages"
+        is_page = product.channel_of(_match(path, part)) == "pages"
         for address in fill_in(path, part):
             cells = []
             for method in ("GET",) if address in MADE_ANEW else PAGE_METHODS if is_page else METHODS:
@@ -83,10 +82,8 @@ def list_access() -> Iterator[str]:
             yield f"{address}  {' | '.join(cells)}"
 
 
-def _match(part: URLPattern) -> Any:
-    request = RequestFactory().get("/")
-    request.resolver_match = type("Match", (), {"func": staticmethod(part.callback)})()
-    return request
+def _match(path: str, part: URLPattern) -> ResolverMatch:
+    return ResolverMatch(part.callback, (), {}, app_names=["admin"] if path.startswith("admin/") else [])
 
 
 def _answer(client: Client, method: str, address: str) -> str:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from policies import store
-from policies.guard import _door_name as channel_of
+from policies.guard import channel_of
 from tests.architecture.test_urls import patterns as list_routes
 from tests.finished import shelve as store_report_runs
 

@@ -19,6 +19,9 @@ from policies.engine.model import Actor
 from policies.errors import PolicyAppError
 from policies.outages import UNAVAILABLE, find_outage
 
+#: What records call this interface.
+CHANNEL = "authzen"
+
 Answer = Callable[[Reader, Actor], dict[str, object]]
 
 #: The members of the metadata and the views they name.
@@ -52,7 +55,7 @@ def _endpoint(answer: Answer) -> Callable[[HttpRequest], HttpResponse]:
             outage = find_outage(error) or UNAVAILABLE
             return _refusal(outage.status, outage.detail)
 
-    view.guard = guard.signed_in  # type: ignore[attr-defined]
+    view.guard = guard.signed_in.with_channel(CHANNEL)  # type: ignore[attr-defined]
     return csrf_exempt(never_cache(view))
 
 
@@ -64,7 +67,7 @@ search_action = _endpoint(searching.actions)
 
 
 @require_safe
-@guard.public
+@guard.public.with_channel(CHANNEL)
 def configuration(request: HttpRequest) -> HttpResponse:
     """Where everything is; below PUBLIC_URL where that is set, since a proxy may hide under which name it is asked."""
     base = settings.PUBLIC_URL or f"{request.scheme}://{request.get_host()}"

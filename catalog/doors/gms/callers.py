@@ -30,6 +30,7 @@ More = ParamSpec("More")
 
 def for_callers(
     *methods: str,
+    channel: str = DOOR,
 ) -> Callable[[Callable[Concatenate[HttpRequest, Actor, More], HttpResponse]], Callable[..., HttpResponse]]:
     """Make a view of a function that takes the request and its caller; other methods than these are answered 405."""
 
@@ -50,7 +51,7 @@ def for_callers(
                     raise
                 return answers.refusal(outage.status, outage.detail)
 
-        answer.guard = guard.signed_in  # type: ignore[attr-defined]
+        answer.guard = guard.signed_in.with_channel(channel)  # type: ignore[attr-defined]
         return csrf_exempt(never_cache(answer))
 
     return framed

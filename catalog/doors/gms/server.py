@@ -5,6 +5,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from catalog.doors.gms import answers
+from catalog.doors.gms.callers import DOOR
 from policies.guard import public
 
 #: The release whose calls are answered here: from 1.0.1 on clients take OpenAPI and write traces.
@@ -25,7 +26,7 @@ _CONFIG = {
 }
 
 
-@public
+@public.with_channel(DOOR)
 @never_cache
 @require_safe
 def config(_request: HttpRequest) -> HttpResponse:

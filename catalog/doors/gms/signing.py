@@ -63,7 +63,7 @@ def _for_everybody(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[Htt
                 raise
             return answers.refusal(outage.status, outage.detail)
 
-    return csrf_exempt(never_cache(public(answer)))
+    return csrf_exempt(never_cache(public.with_channel(DOOR)(answer)))
 
 
 @_for_everybody

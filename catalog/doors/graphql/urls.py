@@ -6,7 +6,7 @@ from django.views.decorators.csrf import csrf_exempt
 from policies.guard import signed_in
 from policies.late import late
 
-graphql = csrf_exempt(late("catalog.doors.graphql.views.graphql", signed_in))
+graphql = csrf_exempt(late("catalog.doors.graphql.views.graphql", signed_in.with_channel("graphql")))
 
 urlpatterns = [
     path("api/graphql", graphql, name="graphql"),

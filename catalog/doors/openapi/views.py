@@ -8,8 +8,11 @@ from catalog.doors.openapi import addresses, reading, scrolling, tracing, writin
 from catalog.doors.openapi import relationships as related
 from policies.engine.model import Actor
 
+#: What records call this interface.
+CHANNEL = "openapi"
 
-@for_callers("GET", "HEAD", "POST", "PATCH")
+
+@for_callers("GET", "HEAD", "POST", "PATCH", channel=CHANNEL)
 def entities(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
     """Write entities of one type, or scroll through them."""
     if request.method in ("POST", "PATCH"):
@@ -17,7 +20,7 @@ def entities(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
     return scrolling.of_type(request, by, type_)
 
 
-@for_callers("GET", "HEAD", "POST", "PATCH", "DELETE")
+@for_callers("GET", "HEAD", "POST", "PATCH", "DELETE", channel=CHANNEL)
 def entity(request: HttpRequest, by: Actor, type_: str, rest: str) -> HttpResponse:
     """Read or delete an entity, or read, write and delete one of its aspects."""
     is_writing = request.method in ("POST", "PATCH")
@@ -33,7 +36,7 @@ def entity(request: HttpRequest, by: Actor, type_: str, rest: str) -> HttpRespon
     return reading.aspect(request, by, urn, name) if name else reading.entity(request, by, urn)
 
 
-batch_get = for_callers("POST")(reading.batch_get)
-scroll = for_callers("POST")(scrolling.of_types)
-relationships = for_callers("GET", "HEAD")(related.relationships)
-trace = for_callers("POST")(tracing.write)
+batch_get = for_callers("POST", channel=CHANNEL)(reading.batch_get)
+scroll = for_callers("POST", channel=CHANNEL)(scrolling.of_types)
+relationships = for_callers("GET", "HEAD", channel=CHANNEL)(related.relationships)
+trace = for_callers("POST", channel=CHANNEL)(tracing.write)

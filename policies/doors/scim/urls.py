@@ -6,6 +6,6 @@ from django.views.decorators.csrf import csrf_exempt
 from policies.guard import signed_in
 from policies.late import late
 
-door = csrf_exempt(late("policies.doors.scim.views.door", signed_in))
+door = csrf_exempt(late("policies.doors.scim.views.door", signed_in.with_channel("scim")))
 
 urlpatterns = [re_path(r"^scim/v2(?:/(?P<path>(?s:.*)))?$", door, name="scim")]

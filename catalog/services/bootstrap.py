@@ -1,7 +1,7 @@
 """What every catalog starts with: the ownership types that policies about owners can name, and the CDAP instance."""
 
 import json
-from pathlib import Path
+from importlib import resources
 from typing import Any
 
 from django.utils import timezone
@@ -18,7 +18,7 @@ from policies.engine.model import Actor
 DOOR = "bootstrap"
 INFO = "ownershipTypeInfo"
 
-_FIXTURE = Path(__file__).resolve().parents[2] / "policies" / "fixtures" / "ownership_types.json"
+_FIXTURE = resources.files("policies").joinpath("fixtures", "ownership_types.json")
 
 
 def ownership_types(*, by: Actor) -> None:

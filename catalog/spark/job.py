@@ -16,7 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +29,10 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from catalog.spark.session import SparkUnavailable, has_executors, started
+from catalog import spark
+from catalog.reporting import disk, slices
+from catalog.spark.session import SparkUnavailable, find_local_folder, has_executors, started
+from policies import engine
 from policies.engine.collecting import uncollected
 
 DONE, BAD_INPUT, FAILED = 0, 10, 11
@@ -37,17 +42,9 @@ SCHEMA = 2
 
 _ENDED = "Spark ended before the report was finished."
 
-_PROJECT = Path(__file__).parents[2]
-#: What executors need of this project.
-_SHIPPED = (
-    "policies/__init__.py",
-    "policies/engine",
-    "catalog/__init__.py",
-    "catalog/reporting/__init__.py",
-    "catalog/reporting/disk.py",
-    "catalog/reporting/slices.py",
-    "catalog/spark",
-)
+#: What executors need of this project, and the kinds of files among it.
+_SHIPPED: tuple[ModuleType, ...] = (engine, spark, disk, slices)
+_SUFFIXES = frozenset({".py", ".toml"})
 
 
 class BadInput(Exception):
@@ -145,8 +142,7 @@ def _done(name: str, work: Work, ahead: Ahead | None, source: str, target: str, 
         read = beside.submit(ahead, source, manifest) if ahead is not None else None
         with started(name, is_light=is_light) as context:
             if has_executors(context):
-                folder = Path(os.environ.get("VAR_DIR") or _PROJECT / "var") / "spark"
-                context.addPyFile(str(_shipped(folder)))
+                context.addPyFile(str(_shipped(find_local_folder())))
             try:
                 summary = work(Job(context, source, target, parameters, manifest, read))
             except (Py4JError, PySparkException) as error:
@@ -174,12 +170,28 @@ def _shipped(folder: Path) -> Path:
     archive = folder / "shipped" / "authzsite.zip"
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as pack:
-        for name in _SHIPPED:
-            place = _PROJECT / name
-            for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
-                if file.suffix in (".py", ".toml"):
-                    pack.write(file, file.relative_to(_PROJECT))
+        for name, file in sorted(_list_shipped().items()):
+            pack.write(file, name)
     return archive
+
+
+def _list_shipped() -> dict[str, Path]:
+    """Return the files that executors need by their places in the archive, the packages that they lie in among them."""
+    files: dict[str, Path] = {}
+    for module in _SHIPPED:
+        names = module.__name__.split(".")
+        for depth in range(1, len(names)):
+            files.update(_list_files(import_module(".".join(names[:depth]))))
+        place = Path(module.__file__ or "")
+        files.update(_list_files(module, *(place.parent.rglob("*") if hasattr(module, "__path__") else ())))
+    return files
+
+
+def _list_files(module: ModuleType, *more: Path) -> dict[str, Path]:
+    """Return the file of a module and `more` that lies beside or below it, by their places in the archive."""
+    place = Path(module.__file__ or "")
+    above = module.__name__.count(".") + hasattr(module, "__path__")
+    return {str(file.relative_to(place.parents[above])): file for file in (place, *more) if file.suffix in _SUFFIXES}
 
 
 class _SparkFailed(Exception):

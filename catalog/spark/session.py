@@ -21,12 +21,14 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+import catalog
+
 #: Where Spark runs when SPARK_MASTER names no other place: here, on every core.
 HERE = "local[*]"
 
 _LOOPBACK = "127.0.0.1"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
-_PROJECT = Path(__file__).parents[2]
+_PROJECT = Path(catalog.__file__).parents[1]
 
 #: Loggers of PySpark that repeat, with the Java stack, what the exception says that is being raised.
 _ECHOES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -82,7 +84,7 @@ def started(
     master = os.environ.get("SPARK_MASTER", "").strip() or HERE
     conf = SparkConf(loadDefaults=False)
     conf.setAll(
-        list(_settings(name, master, _made(folder or _default_folder()), has_ui=has_ui, is_light=is_light).items())
+        list(_settings(name, master, _made(folder or find_local_folder()), has_ui=has_ui, is_light=is_light).items())
     )
     with _java(conf, address=_LOOPBACK if _is_here(master) else None) as gateway:
         try:
@@ -110,7 +112,8 @@ def _sentence(error: Py4JError) -> str:
     return next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])
 
 
-def _default_folder() -> Path:
+def find_local_folder() -> Path:
+    """Return where Spark keeps what it needs while it runs on this machine."""
     return Path(os.environ.get("VAR_DIR", "").strip() or _PROJECT / "var") / "spark"
 
 

@@ -7,7 +7,7 @@ Admin hold every privilege of the registry, so they grow with it.
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
+from importlib import resources
 from typing import Any
 
 from django.conf import settings
@@ -27,7 +27,7 @@ DOOR = "bootstrap"
 #: Policies that cannot be deleted, whatever else changes (rules/datahub.md a.12, rules/datazone.md DZ-71).
 SYSTEM_POLICIES = frozenset({"urn:li:dataHubPolicy:0", "urn:li:dataHubPolicy:1", "urn:li:dataHubPolicy:datazone-admin"})
 
-_FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+_FIXTURES = resources.files("policies") / "fixtures"
 
 
 @dataclass(slots=True)

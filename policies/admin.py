@@ -32,6 +32,7 @@ from policies.models import (
     RoleAssignment,
     User,
 )
+from policies.reach_comparison import MOST
 from policies.services import impact, people, policies, tokens
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ class PolicyAdmin(ReadOnly):
             "is_across": request.POST.get("select_across", "0"),
             "rows": [_measure(row, state) for row in listed[:_MAX_MEASURED]],
             "more": max(len(listed) - _MAX_MEASURED, 0),
-            "most": impact.MOST,
+            "most": MOST,
         }
         return TemplateResponse(request, "admin/policy_state_confirmation.html", context)
 

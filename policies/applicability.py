@@ -2,12 +2,13 @@
 
 from enum import StrEnum
 
-from policies import authority, queries, store
+from policies import authority, store
 from policies.authority import Asked
 from policies.engine.families import datahub
 from policies.engine.matching import Resource, resource_tokens
 from policies.engine.model import SYSTEM_ACTOR, Actor, Statement
 from policies.engine.provisos import failing
+from policies.models import Policy
 
 
 class Obstacle(StrEnum):
@@ -35,7 +36,7 @@ def list_obstacles(*, actor: Actor, asked: Asked | None) -> dict[str, Obstacle]:
     if asked is not None:
         privileges = frozenset[str]().union(*(one.privileges for one in statements.values()))
         resource = authority.resource_for(asked=asked, snapshot=snapshot, privileges=privileges)
-    rows = queries.policies(family=datahub.NAME).values_list("urn", "name")
+    rows = Policy.objects.filter(family=datahub.NAME).order_by("urn").values_list("urn", "name")
     judged = ((name, _obstacle(statements.get(urn), actor, resource)) for urn, name in rows)
     return {name: obstacle for name, obstacle in judged if obstacle is not None}
 

@@ -14,7 +14,7 @@ from policies.api import answers, fields
 from policies.api.answers import MissingOut, ResultantOut
 from policies.api.base import DOOR, Door
 from policies.api.described import described
-from policies.api.questions import LISTED, ActorIn
+from policies.api.questions import LISTED
 from policies.engine.families.cdap_questions import Said
 from policies.guard import signed_in
 
@@ -33,7 +33,7 @@ class DeployedIn(fields.Strict):
 class OperationIn(fields.Strict):
     """An operation that is to be done. Lists and delete_all take what the entities lie in, null for everywhere."""
 
-    actor = ActorIn(required=False, allow_null=True, help_text="Left out: the caller.")
+    actor = fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     operation = fields.Text(max_length=255, help_text="`dataset.create`, `program.start` …")
     entity = fields.Urn(required=False, allow_null=True)
     parent = fields.Urn(  # type: ignore[assignment]  # the base has one

@@ -10,7 +10,7 @@ from catalog.queries import tables
 from policies.api import fields, questions
 from policies.api.ask import Asking
 from policies.api.described import described
-from policies.api.questions import COLUMNS, ActorIn, ResourceIn, VersionIn
+from policies.api.questions import COLUMNS, ResourceIn, VersionIn
 from policies.authority import Asked
 from policies.engine.rendering import DIALECTS
 from policies.guard import signed_in
@@ -19,7 +19,7 @@ from policies.guard import signed_in
 class RenderIn(VersionIn):
     """Which table, as the catalog knows it and as the database calls it, for whom, and in which dialect."""
 
-    actor = ActorIn(required=False, allow_null=True, help_text="Left out: the caller.")
+    actor = fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     resource = ResourceIn()
     table = fields.Text(max_length=512)
     columns = fields.List(

@@ -12,7 +12,7 @@ from policies.api import fields
 from policies.api.ask import Asking
 from policies.api.base import Paged, page_of
 from policies.api.described import described
-from policies.api.questions import ActorIn, VersionIn
+from policies.api.questions import VersionIn
 from policies.guard import signed_in
 
 #: Exact numbers of entities are told up to this many.
@@ -22,7 +22,7 @@ COUNTED = 10_000
 class WhatIn(VersionIn, Paged):
     """On which entities may this actor use this privilege? `query` is searched as in lists of entities."""
 
-    actor = ActorIn(required=False, allow_null=True, help_text="Left out: the caller.")
+    actor = fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     privilege = fields.Text(max_length=255)
     type = fields.Text(required=False, allow_null=True, max_length=64)
     query = fields.Text(required=False, allow_null=True, allow_blank=True, max_length=1024)

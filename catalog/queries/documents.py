@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from catalog import urns as urn_room
 from catalog.models import Aspect, Entity
@@ -16,6 +16,13 @@ from policies.engine.model import SYSTEM_ACTOR
 from policies.models.fields import is_storable, storable
 
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+class Documents(Protocol):
+    """What is stored before a change: documents as text."""
+
+    def document(self, urn: str, aspect: str) -> str | None:
+        """Return the text of a document, None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

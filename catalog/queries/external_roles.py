@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
@@ -22,8 +21,6 @@ TYPE = "role"
 
 #: Types of entities that name external roles.
 REACHED_TYPES = BEARERS["access"]
-
-_WEB = ("http", "https")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +86,6 @@ def counts(*, urns: Collection[str], by: Actor) -> dict[str, int]:
     seen = viewable(Entity.objects.filter(is_removed=False), by=by).order_by().values("pk")
     rows = Facet.objects.filter(field=ACCESS_ROLE, value__among=urns, entity__in=seen).order_by()
     return dict(rows.values_list("value").annotate(Count("entity")))
-
-
-def is_web(address: str | None) -> bool:
-    """Whether an address may become a link: http or https, with a host."""
-    if not address or not address.isprintable() or " " in address:
-        return False
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return False
-    return parts.scheme in _WEB and bool(parts.netloc)
 
 
 def _described(urn: str, said: Mapping[str, Any], datasets: Iterable[str], by: Actor) -> ExternalRole:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from catalog import queries
-from catalog.services.needs import Documents
+from catalog.queries.documents import Documents
 from policies import authority
 from policies.authority import Ask
 from policies.engine.model import Actor, Missing

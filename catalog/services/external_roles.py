@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from catalog import queries, urns
 from catalog.aspects.base import ACCESS_ROLE
+from catalog.aspects.web_links import is_web_address
 from catalog.models import Entity
 from catalog.queries import external_roles as reading
 from catalog.services import deletes, proposals
@@ -115,7 +116,7 @@ def _problems(draft: Draft, *, by: Actor) -> list[Problem]:
         found.append(Problem("required", "/name", "Give a name."))
     if not draft.type.strip():
         found.append(Problem("required", "/type", "Give a type, such as READ, WRITE or ADMIN."))
-    if draft.request_url and not reading.is_web(draft.request_url):
+    if draft.request_url and not is_web_address(draft.request_url):
         found.append(Problem(URL_INVALID, "/request_url", "Give an address that begins with http:// or https://."))
     named = (*(draft.users or ()), *(draft.groups or ()))
     known = set(people.names(urns=named)) if named else set()

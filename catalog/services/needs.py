@@ -10,11 +10,12 @@ one above it (ADR 22).
 
 import json
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from catalog import urns
 from catalog.aspects.annotations import tags_of
 from catalog.aspects.base import SUBJECT
+from catalog.queries.documents import Documents
 from catalog.services.intake import Item
 from catalog.services.proposed import GLOSSARY_INFO, PARENT_NODE, Proposed, groups_above, values_of
 from catalog.urns import Urn
@@ -24,13 +25,6 @@ from policies.engine.families import cdap, cdap_names, datahub
 from policies.engine.requirements import Need, Requirement, alternatives
 
 _PRODUCT, _PRODUCT_PROPERTIES = "dataProduct", "dataProductProperties"
-
-
-class Documents(Protocol):
-    """What is stored before a change: documents as text."""
-
-    def document(self, urn: str, aspect: str) -> str | None:
-        """Return the text of a document, None where there is none."""
 
 
 _EDIT = (("EDIT_ENTITY",),)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from catalog.queries import external_roles
+from catalog.aspects.web_links import is_web_address
 from catalog.services import annotations
 from catalog.web import controls
 from catalog.web.subject import Reference, Subject, references
@@ -80,7 +80,7 @@ def _description(subject: Subject) -> str:
 
 def _link(entry: Mapping[str, Any]) -> dict[str, Any]:
     url = str(entry.get("url") or "")
-    return {"url": url, "label": entry.get("description") or url, "is_link": external_roles.is_web(url)}
+    return {"url": url, "label": entry.get("description") or url, "is_link": is_web_address(url)}
 
 
 def _deprecation(document: Mapping[str, Any], named: Mapping[str, Reference]) -> dict[str, Any] | None:

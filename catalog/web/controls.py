@@ -7,7 +7,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from catalog import urns
-from catalog.queries.external_roles import REACHED_TYPES
+from catalog.aspects.register import BEARERS
 from catalog.services import disclosure, needs
 from catalog.services.annotations import DESCRIPTIONS
 from catalog.web.subject import Subject
@@ -58,7 +58,7 @@ CONTROLS: Mapping[str, Control] = {
     "domains": Control("Domains", "domains", _ASSETS | {"glossaryTerm"}),
     "links": Control("Links", "institutionalMemory", _ASSETS | _GLOSSARY | {"domain"}),
     "deprecation": Control("Deprecation", "deprecation", _ASSETS | {"glossaryTerm"}),
-    "access": Control("External roles", "access", REACHED_TYPES),
+    "access": Control("External roles", "access", BEARERS["access"]),
 }
 
 

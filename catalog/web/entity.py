@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -17,11 +16,10 @@ from django.views.decorators.http import require_GET
 from catalog import queries, urns
 from catalog.aspects.base import PLATFORM
 from catalog.models import Entity
-from catalog.queries import browsing, external_roles
-from catalog.web import browse, cdap_tabs, controls, words
+from catalog.queries import browsing
+from catalog.web import browse, controls, entity_tabs, words
 from catalog.web.about import about
 from catalog.web.columns import columns_of
-from catalog.web.roles import access_rows
 from catalog.web.subject import Subject, references
 from policies.guard import signed_in
 
@@ -50,7 +48,9 @@ def entity(request: HttpRequest, urn: str) -> HttpResponse:
     subject = Subject.of(request, urn)
     tab = request.GET.get("show", "")
     tab = tab if tab in _tabs(subject) else "about"
-    return draw(request, subject, tab=tab, template=f"catalog/_{tab}.html", **_FILLED[tab](subject, request))
+    added = entity_tabs.find_tab(tab)
+    load = added.load if added is not None else _FILLED[tab]
+    return draw(request, subject, tab=tab, template=f"catalog/_{tab}.html", **load(subject, request))
 
 
 def draw(
@@ -63,7 +63,9 @@ def draw(
     **filled: Any,
 ) -> HttpResponse:
     """Answer the page of an entity with this tab open; `filled` is what the tab's template sees."""
-    tabs = {key: (label, _tab_url(subject, key)) for key, label in _tabs(subject).items()} | cdap_tabs.tabs(subject)
+    tabs = {key: (label, _tab_url(subject, key)) for key, label in _tabs(subject).items()} | entity_tabs.list_links(
+        subject
+    )
     context = {
         "entity": subject.entity,
         "tab": tab,
@@ -81,9 +83,7 @@ def _tabs(subject: Subject) -> dict[str, str]:
         found["columns"] = "Columns"
     if subject.entity.type in _HOLDERS:
         found["contents"] = "Contents"
-    if settings.SHOW_ACCESS_MANAGEMENT and subject.entity.type in external_roles.REACHED_TYPES:
-        found["access"] = "Access"
-    return found | {"documents": "Documents"}
+    return found | entity_tabs.list_tabs(subject) | {"documents": "Documents"}
 
 
 def _tab_url(subject: Subject, tab: str) -> str:
@@ -148,20 +148,6 @@ def _inside(row: Entity, subject: Subject) -> Any:
     return browsing.find(by=subject.by, **{name: row.urn}).exclude(pk=row.pk)
 
 
-def _access(subject: Subject, request: HttpRequest) -> dict[str, Any]:
-    text = request.GET.get("q", "")
-    return {
-        "rows": access_rows(subject.document("access"), text=text, by=subject.by),
-        "query": text,
-        "columns": (
-            {"label": "Role"},
-            {"label": "Description"},
-            {"label": "Access type"},
-            {"label": "Access"},
-        ),
-    }
-
-
 def _documents(subject: Subject, _request: HttpRequest) -> dict[str, Any]:
     key = urns.parse(subject.entity.urn).key_aspect
     named = references({aspect.created_by for aspect in subject.stored.values()})
@@ -180,7 +166,6 @@ def _documents(subject: Subject, _request: HttpRequest) -> dict[str, Any]:
 
 _FILLED: Mapping[str, Callable[[Subject, HttpRequest], dict[str, Any]]] = {
     "about": about,
-    "access": _access,
     "columns": _columns,
     "contents": _contents,
     "documents": _documents,

@@ -22,8 +22,8 @@ from catalog.models import Entity
 from catalog.queries import external_roles as reading
 from catalog.services import external_roles as service
 from catalog.web import browse, picking
-from catalog.web.forms import RoleFilters, RoleForm
 from catalog.web.picking import Picker
+from catalog.web.role_forms import RoleFilters, RoleForm
 from catalog.web.roles import rows
 from catalog.web.subject import references
 from policies import authority

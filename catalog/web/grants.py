@@ -21,7 +21,7 @@ from catalog.queries.granted import instance_administrators
 from catalog.services import granting
 from catalog.services.granting import Sent
 from catalog.web import cdap_tabs, entity, picking
-from catalog.web.forms import GrantForm
+from catalog.web.grant_forms import GrantForm
 from catalog.web.picking import Picker
 from catalog.web.subject import Reference, Subject, references
 from policies.engine.families import cdap, cdap_names

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 from catalog.services import granting
 from catalog.services.granting import Sent
 from catalog.web import cdap_tabs, entity, picking, words
-from catalog.web.forms import PatternForm
+from catalog.web.grant_forms import PatternForm
 from catalog.web.picking import Picker
 from catalog.web.subject import Subject
 from policies.engine.families import cdap, cdap_names

@@ -4,10 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
+from django.http import HttpRequest
 from django.urls import reverse
 
+from catalog.aspects.web_links import is_web_address
 from catalog.queries import external_roles
 from catalog.queries.external_roles import ExternalRole
+from catalog.web.entity_tabs import EntityTab
+from catalog.web.subject import Subject
 from policies.engine.model import Actor
 
 #: Longest description that is shown at once, in characters (rules/datahub.md e).
@@ -40,7 +45,7 @@ def rows(found: Sequence[ExternalRole], counts: Mapping[str, int] | None = None)
 
 
 def _row(role: ExternalRole, count: int) -> Row:
-    is_offered = not role.is_mine and external_roles.is_web(role.request_url)
+    is_offered = not role.is_mine and is_web_address(role.request_url)
     return Row(
         role=role,
         url=reverse("external-role", args=[role.urn]),
@@ -49,3 +54,25 @@ def _row(role: ExternalRole, count: int) -> Row:
         request_url=(role.request_url or "") if is_offered else "",
         count=count,
     )
+
+
+def _applies_to(subject: Subject) -> bool:
+    return settings.SHOW_ACCESS_MANAGEMENT and subject.entity.type in external_roles.REACHED_TYPES
+
+
+def _load(subject: Subject, request: HttpRequest) -> dict[str, Any]:
+    text = request.GET.get("q", "")
+    return {
+        "rows": access_rows(subject.document("access"), text=text, by=subject.by),
+        "query": text,
+        "columns": (
+            {"label": "Role"},
+            {"label": "Description"},
+            {"label": "Access type"},
+            {"label": "Access"},
+        ),
+    }
+
+
+#: The tab of an entity that external roles open.
+TAB = EntityTab("access", "Access", _applies_to, _load)

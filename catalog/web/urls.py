@@ -4,18 +4,24 @@ from django.urls import path
 
 from catalog.web import (
     browse,
+    cdap_tabs,
     datahub_addresses,
     edits,
     entity,
+    entity_tabs,
     external_roles,
     grants,
     operations,
     patterns,
     picking,
     restrictions,
+    roles,
     tree,
 )
 from catalog.web.reports import asked, asking, assertions, comparing, findings, results, runs
+
+entity_tabs.register_tab(roles.TAB)
+entity_tabs.register_links("cdap", cdap_tabs.tabs)
 
 urlpatterns = [
     path("catalog", browse.entity_list, name="catalog"),

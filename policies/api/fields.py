@@ -11,6 +11,7 @@ from rest_framework.settings import api_settings
 
 from policies.engine.errors import MAX_PROBLEMS, MORE_PROBLEMS, quote
 from policies.models.fields import URN_LENGTH
+from policies.models.people import USER_PREFIX
 
 #: Largest number a version column can hold.
 BIGGEST = 2**63 - 1
@@ -88,6 +89,13 @@ class Urn(Text):
         if self.prefixes and not urn.startswith(self.prefixes):
             self.fail("urn.type", prefixes=" or ".join(self.prefixes))
         return urn
+
+
+class ActorUrn(Urn):
+    """The URN of a user, who is asked about or acts. A group or role cannot act."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(prefixes=(USER_PREFIX,), **kwargs)
 
 
 class ObjectId(Text):

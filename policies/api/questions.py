@@ -81,13 +81,6 @@ class RelatedIn(fields.Strict):
     programs = fields.List(child=fields.Urn(), required=False, max_length=LISTED)
 
 
-class ActorIn(fields.Urn):
-    """Who is asked about: a user. A group or role cannot act."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(prefixes=(USER_PREFIX,), **kwargs)
-
-
 class VersionIn(fields.Strict):
     """The policy version from which on an answer counts; one that is not known yet is answered with 503."""
 
@@ -97,7 +90,7 @@ class VersionIn(fields.Strict):
 class QuestionIn(VersionIn):
     """May this actor do this with that? Exactly one of `privilege`, `any_of` and `operation` says what."""
 
-    actor = ActorIn(required=False, allow_null=True, help_text="Left out: the caller.")
+    actor = fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     privilege = fields.Text(required=False, allow_null=True, max_length=255)
     any_of = fields.List(
         child=fields.List(child=fields.Text(max_length=255), max_length=MAX_ALTERNATIVES),
@@ -143,7 +136,7 @@ class WhoIn(VersionIn):
 class GrantedIn(VersionIn):
     """Which privileges does this actor have, on that resource or without one?"""
 
-    actor = ActorIn(required=False, allow_null=True, help_text="Left out: the caller.")
+    actor = fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     resource = ResourceIn(required=False, allow_null=True)
 
 

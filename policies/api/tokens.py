@@ -12,7 +12,6 @@ from policies import authority, queries
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
-from policies.api.questions import ActorIn
 from policies.engine.model import Actor
 from policies.guard import signed_in
 from policies.models import AccessToken
@@ -29,7 +28,7 @@ class TokenIn(fields.Strict):
 
     name = fields.Text(max_length=1000)
     duration = serializers.ChoiceField(CHOICES, required=False, default="ONE_MONTH")
-    actor = ActorIn(required=False, allow_null=True)
+    actor = fields.ActorUrn(required=False, allow_null=True)
     description = fields.Text(required=False, allow_blank=True)
 
 
@@ -60,7 +59,7 @@ class NewTokenOut(serializers.Serializer[Any]):
 class TokenFilters(Paged):
     """Whose tokens to list."""
 
-    actor = ActorIn(required=False, help_text="Left out: the caller's own.")
+    actor = fields.ActorUrn(required=False, help_text="Left out: the caller's own.")
 
 
 @signed_in

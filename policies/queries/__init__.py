@@ -1,5 +1,6 @@
 """Every read of this app. Callers write `queries.actor(urn=...)` and need not know in which module it lives."""
 
+from policies.queries.active import active_policies, is_open_to_everybody
 from policies.queries.actors import actor, actors
 from policies.queries.aspects import aspects_of, aspects_of_many
 from policies.queries.credentials import (
@@ -23,7 +24,7 @@ from policies.queries.decisions import (
     uses,
 )
 from policies.queries.events import change_events, policy_events, urns_in
-from policies.queries.names import known_people, names
+from policies.queries.names import known_people, names, similar_users
 from policies.queries.people import (
     group,
     groups,
@@ -35,7 +36,6 @@ from policies.queries.people import (
     policies_naming,
     role,
     roles,
-    similar_users,
     stored_group,
     stored_role,
     stored_user,
@@ -43,8 +43,6 @@ from policies.queries.people import (
     users,
 )
 from policies.queries.policies import (
-    active_policies,
-    is_open_to_everybody,
     policies,
     policies_among,
     policy,

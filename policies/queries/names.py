@@ -1,14 +1,16 @@
 """What people call the things that have their home in this app."""
 
+import difflib
 from collections.abc import Collection, Mapping
 
 from django.db.models import Case, F, QuerySet, When
 
 from policies.models import GroupProfile, Policy, Role, User
-from policies.models.fields import storable
+from policies.models.fields import is_storable, storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.models.words import LAST_CHARACTER
 
 
 def names(*, urns: Collection[str]) -> dict[str, str]:
@@ -29,6 +31,19 @@ def known_people() -> set[str]:
     users = User.objects.filter(is_removed=False).order_by().values_list("urn", flat=True)
     groups = GroupProfile.objects.filter(is_removed=False).order_by().values_list("urn", flat=True)
     return {*users, *groups, *Role.objects.order_by().values_list("urn", flat=True)}
+
+
+def similar_users(*, urn: str, limit: int = 3) -> tuple[str, ...]:
+    """Return up to `limit` URNs of users that an unknown URN may have been meant for, best first.
+
+    Compared are user names that begin alike, so that the search stays a range however many users there are.
+    """
+    name = urn.removeprefix(USER_PREFIX)
+    if name == urn or not name or not is_storable(name):
+        return ()
+    near = User.objects.filter(is_removed=False, username__gte=name[:2], username__lt=name[:2] + LAST_CHARACTER)
+    close = difflib.get_close_matches(name, near.order_by("username").values_list("username", flat=True)[:5000], limit)
+    return tuple(f"{USER_PREFIX}{username}" for username in close)
 
 
 def _sources() -> Mapping[str, QuerySet]:  # type: ignore[type-arg]  # four models, two columns each

@@ -4,7 +4,6 @@ Every list is a query set in a stable order that pages by slicing; what a row sh
 a page costs the same number of queries whatever its length.
 """
 
-import difflib
 from collections import defaultdict
 from collections.abc import Collection
 
@@ -13,7 +12,6 @@ from django.db.models import F, Prefetch, Q, QuerySet
 from policies.errors import NotFound
 from policies.models import GroupProfile, Membership, NameWord, PolicyFacet, Role, RoleAssignment, User
 from policies.models.fields import is_storable
-from policies.models.people import USER_PREFIX
 from policies.models.words import LAST_CHARACTER, words
 
 
@@ -201,16 +199,3 @@ def _can_match(*texts: str | None) -> bool:
 
 def _nothing(kind: str, urn: str) -> str:
     return f"There is no {kind} {urn!r}."
-
-
-def similar_users(*, urn: str, limit: int = 3) -> tuple[str, ...]:
-    """Return up to `limit` URNs of users that an unknown URN may have been meant for, best first.
-
-    Compared are user names that begin alike, so that the search stays a range however many users there are.
-    """
-    name = urn.removeprefix(USER_PREFIX)
-    if name == urn or not name or not is_storable(name):
-        return ()
-    near = User.objects.filter(is_removed=False, username__gte=name[:2], username__lt=name[:2] + LAST_CHARACTER)
-    close = difflib.get_close_matches(name, near.order_by("username").values_list("username", flat=True)[:5000], limit)
-    return tuple(f"{USER_PREFIX}{username}" for username in close)

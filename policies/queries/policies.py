@@ -1,18 +1,12 @@
-"""Policies as lists, one by one, and as the snapshot reads them."""
+"""Policies as lists, one by one, and their versions."""
 
 from collections.abc import Collection
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from policies.engine.matching import EVERYONE
 from policies.errors import NotFound
 from policies.models import Policy, PolicyEvent, PolicyFacet
 from policies.models.fields import is_storable
-
-
-def active_policies() -> QuerySet[Policy]:
-    """Return the policies that take part in decisions, by URN."""
-    return Policy.objects.filter(state=Policy.State.ACTIVE).order_by("urn")
 
 
 def policies(
@@ -61,14 +55,6 @@ def policy(*, urn: str) -> Policy:
 def policies_among(*, urns: Collection[str]) -> QuerySet[Policy]:
     """Return those of these policies that are stored, by URN."""
     return Policy.objects.filter(urn__in=urns).order_by("urn")
-
-
-def is_open_to_everybody() -> bool:
-    """Whether an active policy lets every user manage policies, and with that everything; pages show a banner then."""
-    rows = active_policies()
-    for field, value in ((PolicyFacet.Field.ACTOR, EVERYONE), (PolicyFacet.Field.PRIVILEGE, "MANAGE_POLICIES")):
-        rows = rows.filter(Exists(PolicyFacet.objects.filter(policy=OuterRef("pk"), field=field, value=value)))
-    return rows.exists()
 
 
 def versions(*, urn: str) -> QuerySet[PolicyEvent]:

@@ -9,21 +9,20 @@ from collections.abc import Collection, Iterable
 
 from django.db.models import Exists, OuterRef
 
-from policies import queries, store
+from policies import queries, reach_comparison, store
 from policies.engine.model import Actor, Cover, Coverage, Effect, Statement
 from policies.models import Policy, PolicyFacet
-from policies.services import impact
-from policies.services.impact import Impact, Side
+from policies.reach_comparison import Impact, Side
 
 
 def given(*, role: str, actors: Collection[str]) -> Impact:
     """Return what giving a role to these users and groups means, beside those who hold it already."""
-    return impact.compared(_side([role], [role]), _side([role], [role, *actors]))
+    return reach_comparison.compared(_side([role], [role]), _side([role], [role, *actors]))
 
 
 def held(*, actor: str, before: Collection[str], after: Collection[str]) -> Impact:
     """Return what a user or group reaches by the roles it holds, before and after they become others."""
-    return impact.compared(_side(before, [actor] if before else []), _side(after, [actor] if after else []))
+    return reach_comparison.compared(_side(before, [actor] if before else []), _side(after, [actor] if after else []))
 
 
 def _side(roles: Collection[str], tokens: Collection[str]) -> Side:
@@ -50,4 +49,4 @@ def _without_platform(statements: Iterable[Statement], roles: Collection[str]) -
 
 
 def _covers(statements: Collection[Statement]) -> tuple[Cover, ...]:
-    return tuple(dict.fromkeys(impact.cover_of(one) for one in statements))
+    return tuple(dict.fromkeys(reach_comparison.cover_of(one) for one in statements))

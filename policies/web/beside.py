@@ -11,7 +11,7 @@ from policies.services import impact, lints, policy_rows, transfer
 from policies.services.policies import Draft
 from policies.web import differences, presenters
 from policies.web.editing import Edit
-from policies.web.impact_words import meaning
+from policies.web.impact_rows import meaning
 from policies.web.policies import crumbs, makers
 
 

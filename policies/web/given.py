@@ -13,7 +13,7 @@ from policies import queries
 from policies.guard import actor_of, needs
 from policies.services import groups, role_impact, roles
 from policies.web import pages
-from policies.web.impact_words import meaning
+from policies.web.impact_rows import meaning
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm
 from policies.web.people_shown import account_url

@@ -1,40 +1,18 @@
-"""What a change of policies or roles means, in words: rows beside an editor, and sentences of a question."""
+"""What a change of policies means, as sentences of a question."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from policies.engine import families
 from policies.models import Policy
+from policies.reach_comparison import SAMPLES, Count, PrivilegeChange
 from policies.services import impact
-from policies.services.impact import MOST, Count, Impact, PrivilegeChange
 from policies.services.policies import Draft
+from policies.web.impact_rows import counted, display_privileges, name_samples
 
 #: What stands beside every count: it is about one policy, and people may have several.
 OTHER_POLICIES = "Other policies are not considered: people who have this access through another policy keep it."
 
-#: How many privileges a row or a sentence names.
-_NAMED = 5
-
-
-def counted(number: int) -> str:
-    """Return a count as it is shown: beyond the limit only that it is more."""
-    return f"{MOST:,}+" if number > MOST else f"{number:,}"
-
-
-def meaning(found: Impact | None) -> dict[str, Any]:
-    """Return what `policies/_means.html` draws of what saving means; None where it cannot be saved yet."""
-    if found is None:
-        return {"is_sound": False, "impact": [], "impact_entities": None, "impact_privileges": []}
-    privileges = [_privilege_row("Privileges", "gives", "give", found.allowed, has_same_reach=found.has_same_reach)]
-    if found.denied.now or found.denied.then:
-        row = _privilege_row("Denied privileges", "denies", "deny", found.denied, has_same_reach=found.has_same_reach)
-        privileges.append(row)
-    return {
-        "is_sound": True,
-        "impact": [_reach_row("People", found.people)],
-        "impact_entities": _reach_row("Entities", found.entities) if found.entities else None,
-        "impact_privileges": privileges,
-    }
+#: Verbs in the plural, and in the singular.
+_SINGULAR = {"lose": "loses", "get": "gets", "are": "is"}
 
 
 def describe_change(*, policy: Policy, after: Draft | None) -> list[str]:
@@ -55,49 +33,8 @@ def describe_change(*, policy: Policy, after: Draft | None) -> list[str]:
     return said
 
 
-def display_privileges(names: Sequence[str]) -> list[str]:
-    """Return what the first few of these privileges are called on screens, and how many more there are."""
-    more = [f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
-    return [families.display_privilege(name) for name in names[:_NAMED]] + more
-
-
-# -- rows beside an editor --------------------------------------------------------------------------------------------
-
-
-def _reach_row(label: str, count: Count) -> dict[str, Any]:
-    return {
-        "label": label,
-        "verbs": ("reaches", "reach"),
-        "now": counted(count.now),
-        "then": counted(count.then),
-        "gained": _name_samples(count.gained),
-        "lost": _name_samples(count.lost),
-    }
-
-
-def _privilege_row(
-    label: str, verb: str, infinitive: str, change: PrivilegeChange, *, has_same_reach: bool
-) -> dict[str, Any]:
-    return {
-        "label": label,
-        "verbs": (verb, infinitive),
-        "now": counted(change.now),
-        "then": counted(change.then),
-        "gained": display_privileges(change.gained),
-        "lost": display_privileges(change.lost),
-        "moved": display_privileges(change.moved) if has_same_reach else [],
-    }
-
-
-# -- sentences of a question ------------------------------------------------------------------------------------------
-
-
-#: Verbs in the plural, and in the singular.
-_SINGULAR = {"lose": "loses", "get": "gets", "are": "is"}
-
-
 def _describe_reach(count: Count, nouns: tuple[str, str], losing: str, gaining: str) -> list[str]:
-    lost, gained = _name_samples(count.lost), _name_samples(count.gained)
+    lost, gained = name_samples(count.lost), name_samples(count.gained)
     if not count.now and not count.then:
         return [f"It reaches no {nouns[1]}, now or then."]
     if not count.then:
@@ -130,8 +67,4 @@ def _agree(predicate: str, number: int) -> str:
 def _list(names: Sequence[str], number: int) -> str:
     if not names:
         return ""
-    return f": {', '.join(names)}{' and others' if number > len(names) == impact.SAMPLES else ''}"
-
-
-def _name_samples(samples: Mapping[str, str]) -> list[str]:
-    return [name or urn for urn, name in samples.items()]
+    return f": {', '.join(names)}{' and others' if number > len(names) == SAMPLES else ''}"

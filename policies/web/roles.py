@@ -17,7 +17,7 @@ from policies.models import Role, RoleAssignment, User
 from policies.services import needs as wanted
 from policies.services import role_impact, roles
 from policies.web import leaving, naming, pages
-from policies.web.impact_words import meaning
+from policies.web.impact_rows import meaning
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm, NewRoleForm, RoleForm, SearchFilters
 from policies.web.people_shown import account_url

@@ -9,10 +9,10 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority, queries
+from policies import authority, queries, reach_comparison
 from policies.models import Policy
-from policies.services import impact, policies
-from policies.web import impact_words
+from policies.services import policies
+from policies.web import impact_rows
 from tests.web.conftest import DOOR, document_of
 from tests.web.policies.writing import BASE, Builder
 
@@ -384,8 +384,8 @@ def test_a_changed_list_of_privileges_shows(browse, catalog, write):
 
 
 def test_beyond_the_limit_nobody_counts(browse, catalog, write, monkeypatch):
-    monkeypatch.setattr(impact, "MOST", 2)
-    monkeypatch.setattr(impact_words, "MOST", 2)
+    monkeypatch.setattr(reach_comparison, "MOST", 2)
+    monkeypatch.setattr(impact_rows, "MOST", 2)
     policy = write("all", actors={"allUsers": True})
     assert numbers(edit(browse("root"), policy).response) == [("2+", "2+"), ("2+", "2+")]
 

@@ -1,0 +1,56 @@
+"""The tabs that other rooms add to the page of an entity. `catalog.urls` registers them beside the addresses."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+
+from catalog.web.subject import Subject
+
+#: What the template of a tab sees.
+LoadTab = Callable[[Subject, HttpRequest], dict[str, Any]]
+#: Key → (label, address) of tabs that have pages of their own, for one entity and its reader.
+ListLinks = Callable[[Subject], Mapping[str, tuple[str, str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityTab:
+    """A tab of the page itself: `catalog/_<key>.html` draws it, for the entities that it applies to."""
+
+    key: str
+    label: str
+    applies_to: Callable[[Subject], bool]
+    load: LoadTab
+
+
+_tabs: dict[str, EntityTab] = {}
+_links: dict[str, ListLinks] = {}
+
+
+def register_tab(tab: EntityTab) -> None:
+    """Add a tab to the page of every entity that it applies to."""
+    _tabs[tab.key] = tab
+
+
+def register_links(name: str, list_links: ListLinks) -> None:
+    """Add tabs that lead to pages of their own; `name` is whose they are."""
+    _links[name] = list_links
+
+
+def find_tab(key: str) -> EntityTab | None:
+    """Return the registered tab with this key."""
+    return _tabs.get(key)
+
+
+def list_tabs(subject: Subject) -> dict[str, str]:
+    """Return key → label of the registered tabs that apply to an entity."""
+    return {tab.key: tab.label for tab in _tabs.values() if tab.applies_to(subject)}
+
+
+def list_links(subject: Subject) -> dict[str, tuple[str, str]]:
+    """Return key → (label, address) of the pages that stand beside the tabs of an entity."""
+    found: dict[str, tuple[str, str]] = {}
+    for links in _links.values():
+        found |= links(subject)
+    return found

@@ -1,0 +1,39 @@
+"""Forms of the pages on which privileges on CDAP's entities are given."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+
+from policies.engine.families import cdap
+
+
+class GrantForm(forms.Form):
+    """What is given on a CDAP entity; to whom is chosen beside it."""
+
+    privileges = forms.MultipleChoiceField(
+        label="Privileges",
+        choices=[*((one, one) for one in cdap.PRIVILEGES), (cdap.ALL, "ALL: the four of them")],
+        help_text="Each stands alone: ADMIN gives neither READ nor WRITE.",
+        error_messages={"required": "Choose at least one."},
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+
+class PatternForm(GrantForm):
+    """What is given on all entities of a kind whose names begin alike. `kinds` are (kind, words for several of it)."""
+
+    kind = forms.ChoiceField(label="On all", error_messages={"invalid_choice": "There is no such kind here."})
+    start = forms.CharField(
+        label="Whose names begin with",
+        required=False,
+        max_length=200,
+        help_text="If empty: all of them, including those created later.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    field_order = ("kind", "start", "privileges")
+
+    def __init__(self, kinds: Sequence[tuple[str, str]], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["kind"].choices = list(kinds)  # type: ignore[attr-defined]  # a ChoiceField, which has them

@@ -1,0 +1,53 @@
+"""Forms of the pages of external roles."""
+
+from typing import Any
+
+from django import forms
+
+from catalog.urns import LONGEST
+from catalog.web.forms import TEXT_LENGTH, check_web_address
+
+
+class RoleFilters(forms.Form):
+    """What narrows the list of external roles."""
+
+    q = forms.CharField(
+        label="Search",
+        required=False,
+        max_length=LONGEST,
+        widget=forms.SearchInput(attrs={"placeholder": "Words of the name, or a URN"}),
+    )
+    type = forms.ChoiceField(label="Access type", required=False, error_messages={"invalid_choice": "No such type."})
+    held = forms.BooleanField(label="Only those I hold", required=False)
+
+    def __init__(self, *args: Any, types: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["type"].choices = [("", "Any"), *((one, one) for one in types)]  # type: ignore[attr-defined]
+
+
+class RoleForm(forms.Form):
+    """What is said about an external role; holders and datasets are chosen beside it."""
+
+    urn = forms.CharField(
+        label="URN",
+        required=False,
+        max_length=LONGEST,
+        help_text="urn:li:role: and an id. If empty, one is generated.",
+        widget=forms.TextInput(attrs={"placeholder": "urn:li:role:snowflake_reader"}),
+    )
+    name = forms.CharField(label="Name", max_length=255)
+    type = forms.CharField(
+        label="Access type",
+        max_length=64,
+        help_text="READ, WRITE or ADMIN, or what the source system calls it.",
+    )
+    description = forms.CharField(
+        label="Description", required=False, max_length=TEXT_LENGTH, widget=forms.Textarea(attrs={"rows": 4})
+    )
+    request_url = forms.CharField(
+        label="Where to request it",
+        required=False,
+        max_length=2000,
+        validators=[check_web_address],
+        widget=forms.URLInput(attrs={"placeholder": "https://"}),
+    )

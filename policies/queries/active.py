@@ -1,0 +1,19 @@
+"""The policies that take part in decisions."""
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from policies.engine.matching import EVERYONE
+from policies.models import Policy, PolicyFacet
+
+
+def active_policies() -> QuerySet[Policy]:
+    """Return the policies that take part in decisions, by URN."""
+    return Policy.objects.filter(state=Policy.State.ACTIVE).order_by("urn")
+
+
+def is_open_to_everybody() -> bool:
+    """Whether an active policy lets every user manage policies, and with that everything; pages show a banner then."""
+    rows = active_policies()
+    for field, value in ((PolicyFacet.Field.ACTOR, EVERYONE), (PolicyFacet.Field.PRIVILEGE, "MANAGE_POLICIES")):
+        rows = rows.filter(Exists(PolicyFacet.objects.filter(policy=OuterRef("pk"), field=field, value=value)))
+    return rows.exists()

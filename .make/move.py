@@ -1,10 +1,11 @@
-"""Move modules to other rooms, and rewrite every import, dotted name and path that names them: `.make/move.py SLICE...`.
+"""Move modules to other rooms, and rewrite every import, dotted name and path of them: `.make/move.py SLICE...`.
 
 The table is `.make/moves.toml`: a slice maps old files to new ones, `packages` says in a line what a new folder is.
 What has moved already is passed over, so a slice can be run again after a merge. `git mv` keeps the history.
 
-Reads through the facades of a folder (`from policies import queries`) become reads of the module that has the name.
-A local name follows its module; where that name is taken in a file, the module is imported as <folder>_<module>.
+The slice `facades` moves nothing: reads through the facade of a folder (`from policies import queries`) become reads of
+the module that has the name. A local name follows its module; where that name is taken in a file, or says too little,
+the module is imported as <folder>_<module>.
 """
 
 import re
@@ -18,7 +19,12 @@ from pathlib import Path
 
 import libcst as cst
 from libcst import matchers as m
-from libcst.metadata import Assignment, BuiltinAssignment, GlobalScope, ImportAssignment, MetadataWrapper, Scope, ScopeProvider
+from libcst.metadata import (
+    BuiltinAssignment,
+    ImportAssignment,
+    MetadataWrapper,
+    ScopeProvider,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = tomllib.loads((ROOT / ".make" / "moves.toml").read_text(encoding="utf-8"))
@@ -44,7 +50,9 @@ def local_name(module: str) -> str:
 
 
 def singular(name: str) -> str:
-    return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
+    if name.endswith("ies"):
+        return f"{name[:-3]}y"
+    return name[:-1] if name.endswith("s") and not name.endswith(("ss", "us")) else name
 
 
 @dataclass
@@ -53,13 +61,12 @@ class Table:
 
     modules: dict[str, str] = field(default_factory=dict)
     facades: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
+    #: Every move there is: a module is called what it is going to be.
+    ends: dict[str, str] = field(default_factory=dict)
 
-    def find(self, module: str) -> str | None:
-        return self.modules.get(module)
 
-
-def read_facade(package: str, modules: dict[str, str]) -> dict[str, tuple[str, str]]:
-    """Return for each name that a package hands on the module that has it, at its new place, and its name there."""
+def read_facade(package: str) -> dict[str, tuple[str, str]]:
+    """Return for each name that a package hands on the module that has it, and its name there."""
     tree = cst.parse_module((ROOT / package.replace(".", "/") / "__init__.py").read_text(encoding="utf-8"))
     names = {}
     for statement in tree.body:
@@ -68,7 +75,7 @@ def read_facade(package: str, modules: dict[str, str]) -> dict[str, tuple[str, s
                 module = dotted_of(part.module)
                 for alias in part.names:
                     local = alias.asname.name.value if alias.asname else alias.name.value  # type: ignore[union-attr]
-                    names[local] = (modules.get(module, module), alias.name.value)
+                    names[local] = (module, alias.name.value)
     return names  # type: ignore[return-value]
 
 
@@ -121,32 +128,33 @@ class Rewriter(cst.CSTTransformer):
         module = dotted_of(statement.module)
         stays: list[cst.ImportAlias] = []
         goes: dict[str, list[cst.ImportAlias]] = defaultdict(list)
-        target = self.table.find(module)
         assert not isinstance(statement.names, cst.ImportStar)
         for alias in statement.names:
-            name = alias.name.value
-            assert isinstance(name, str)
-            whole = f"{module}.{name}"
-            local = alias.asname.name.value if alias.asname else name  # type: ignore[union-attr]
-            if whole in self.table.facades:
-                for new_module, new_alias in self.plan_facade(whole, str(local)):
-                    goes[new_module].append(new_alias)
-            elif module in self.table.facades and name in self.table.facades[module]:
-                new_module, new_name = self.table.facades[module][name]
-                goes[new_module].append(cst.ImportAlias(cst.Name(new_name), asname=alias.asname))
-            elif new := self.table.find(whole):
-                new_module, _, new_name = new.rpartition(".")
-                goes[new_module].append(self.plan_module(new, str(local), has_alias=alias.asname is not None))
-            elif target:
-                goes[target].append(alias.with_changes(comma=cst.MaybeSentinel.DEFAULT))
-            else:
-                stays.append(alias.with_changes(comma=cst.MaybeSentinel.DEFAULT))
+            for new_module, new_alias in self.plan_alias(module, alias):
+                goes[new_module].append(new_alias) if new_module else stays.append(new_alias)
         if not goes:
             return
-        made = [cst.ImportFrom(module=node_of(name), names=unique(aliases)) for name, aliases in goes.items() if aliases]
+        made = [
+            cst.ImportFrom(module=node_of(name), names=unique(aliases)) for name, aliases in goes.items() if aliases
+        ]
         if stays:
             made.insert(0, cst.ImportFrom(module=statement.module, names=stays))
         self.split[statement] = made
+
+    def plan_alias(self, module: str, alias: cst.ImportAlias) -> Iterable[tuple[str, cst.ImportAlias]]:
+        """Return what an imported name becomes, by the module it is imported from then: "" where nothing changes."""
+        name = alias.name.value
+        assert isinstance(name, str)
+        whole = f"{module}.{name}"
+        local = str(alias.asname.name.value if alias.asname else name)  # type: ignore[union-attr]
+        if whole in self.table.facades:
+            return list(self.plan_facade(whole, local))
+        if name in self.table.facades.get(module, {}):
+            new_module, new_name = self.table.facades[module][name]
+            return [(new_module, cst.ImportAlias(cst.Name(new_name), asname=alias.asname))]
+        if new := self.table.modules.get(whole):
+            return [(new.rpartition(".")[0], self.plan_module(new, local, has_alias=alias.asname is not None))]
+        return [(self.table.modules.get(module, ""), alias.with_changes(comma=cst.MaybeSentinel.DEFAULT))]
 
     def plan_module(self, new: str, local: str, *, has_alias: bool) -> cst.ImportAlias:
         """Return the import of a moved module, whose name in this file follows."""
@@ -163,7 +171,7 @@ class Rewriter(cst.CSTTransformer):
         """Yield the imports of the modules whose names are read through a facade."""
         names = self.table.facades[facade]
         chosen: dict[str, str] = {}
-        for access, attribute in self.find_attributes(local):
+        for attribute in self.find_attributes(local):
             name = attribute.attr.value
             if name not in names:
                 self.warnings.append(f"{facade}.{name} is not handed on")
@@ -180,8 +188,12 @@ class Rewriter(cst.CSTTransformer):
         """Return a name for a module that nothing else in the file has."""
         if module in self.taken:
             return self.taken[module]
-        *above, stem = module.split(".")
-        candidates = [local_name(module), f"{singular(above[-1])}_{stem}", f"{singular(above[-2])}_{stem}", f"{stem}_module"]
+        end = self.table.ends.get(module, module)
+        *above, stem = end.split(".")
+        rooms = (
+            f"{singular(stem)}_{room}" if room in GENERIC else f"{singular(room)}_{stem}" for room in reversed(above)
+        )
+        candidates = [local_name(end), *rooms, f"{stem}_module"]
         used = self.list_names() - given_up | set(self.taken.values())
         name = next(name for name in candidates if name not in used)
         if name != candidates[0]:
@@ -207,17 +219,17 @@ class Rewriter(cst.CSTTransformer):
                     for access in assignment.references:
                         yield access.node if isinstance(access.node, cst.Name) else root_of(access.node)
 
-    def find_attributes(self, local: str) -> Iterator[tuple[cst.CSTNode, cst.Attribute]]:
+    def find_attributes(self, local: str) -> Iterator[cst.Attribute]:
         roots = set(self.find_accesses(local))
         for attribute in self.attributes:
             if attribute.value in roots:
-                yield attribute.value, attribute
+                yield attribute
 
     attributes: list[cst.Attribute] = []
 
     # Writing.
 
-    def leave_ImportFrom(
+    def leave_ImportFrom(  # noqa: N802  # libcst calls it by the name of its class
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
     ) -> "cst.ImportFrom | cst.FlattenSentinel[cst.BaseSmallStatement] | cst.RemovalSentinel":
         made = self.split.get(original_node)
@@ -225,10 +237,10 @@ class Rewriter(cst.CSTTransformer):
             return updated_node
         return cst.FlattenSentinel(made) if made else cst.RemoveFromParent()
 
-    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:  # noqa: N802  # libcst calls it by the name of its class
         return self.replaced.get(original_node, updated_node)
 
-    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:  # noqa: N802  # libcst calls it by the name of its class
         name = self.renamed.get(original_node)
         return updated_node.with_changes(value=name) if name else updated_node
 
@@ -260,12 +272,17 @@ def list_files(suffixes: tuple[str, ...]) -> Iterator[Path]:
 
 def move_files(moves: dict[str, str], packages: dict[str, str]) -> None:
     """Move the files, and make the folders that they need."""
-    for old, new in moves.items():
+    for old, new in sorted(moves.items(), key=lambda move: not move[1].endswith("__init__.py")):
         source, target = ROOT / old, ROOT / new
         if not source.exists():
             continue
         folder = target.parent
-        while folder != ROOT and not (folder / "__init__.py").exists() and target.name != "__init__.py":
+        while (
+            new.endswith(".py")
+            and target.name != "__init__.py"
+            and folder != ROOT
+            and not (folder / "__init__.py").exists()
+        ):
             folder.mkdir(parents=True, exist_ok=True)
             name = str(folder.relative_to(ROOT))
             (folder / "__init__.py").write_text(f'"""{packages[name]}"""\n', encoding="utf-8")
@@ -296,7 +313,9 @@ def rewrite_texts(moves: dict[str, str]) -> None:
     """Rewrite dotted names and paths in texts: settings, contracts, patches of tests, documents."""
     names = {dotted(old): dotted(new) for old, new in moves.items() if not old.endswith("__init__.py")}
     paths = {old: new for old, new in moves.items() if not old.endswith("__init__.py")}
-    one = re.compile(r"(?<![\w./])(" + "|".join(map(re.escape, sorted({**names, **paths}, key=len, reverse=True))) + r")(?!\w)")
+    one = re.compile(
+        r"(?<![\w./])(" + "|".join(map(re.escape, sorted({**names, **paths}, key=len, reverse=True))) + r")(?!\w)"
+    )
     both = {**names, **paths}
     for path in list_files(TEXTS):
         text = path.read_text(encoding="utf-8")
@@ -308,21 +327,16 @@ def rewrite_texts(moves: dict[str, str]) -> None:
 def main(slices: list[str]) -> int:
     """Move the named slices; without a name, say which there are."""
     if not slices:
-        sys.stdout.write("\n".join(TABLE["slices"]) + "\n")
+        sys.stdout.write("\n".join(["facades", *TABLE["slices"]]) + "\n")
         return 0
-    moves = {old: new for name in slices for old, new in TABLE["slices"][name].items()}
-    present = {old: new for old, new in moves.items() if (ROOT / old).exists()}
-    modules = {dotted(old): dotted(new) for old, new in moves.items()}
-    facades = {}
-    for name in TABLE.get("facades", ()):
-        if (ROOT / name.replace(".", "/") / "__init__.py").exists():
-            handed = read_facade(name, modules)
-            # Only what moves now is read where it is; the rest stays behind its facade.
-            facades[name] = handed
-    table = Table(modules, facades)
-    move_files(present, TABLE["packages"])
+    moves = {old: new for name in slices if name != "facades" for old, new in TABLE["slices"][name].items()}
+    ends = {dotted(old): dotted(new) for table in TABLE["slices"].values() for old, new in table.items()}
+    facades = {name: read_facade(name) for name in TABLE["facades"]} if "facades" in slices else {}
+    table = Table({dotted(old): dotted(new) for old, new in moves.items()}, facades, ends)
+    move_files(moves, TABLE["packages"])
     rewrite_imports(table)
-    rewrite_texts(moves)
+    if moves:
+        rewrite_texts(moves)
     return 0
 
 

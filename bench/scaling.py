@@ -28,10 +28,11 @@ from bench.worlds import HOT, Company  # noqa: E402
 from catalog.models import Entity, Facet, Report  # noqa: E402
 from catalog.reporting import export, making  # noqa: E402
 from catalog.services import reports  # noqa: E402
-from policies import authority, queries, store  # noqa: E402
+from policies import authority, store  # noqa: E402
 from policies.engine.families import vocabulary  # noqa: E402
 from policies.models import User  # noqa: E402
 from policies.models.people import USER_PREFIX  # noqa: E402
+from policies.queries import actors as actor_resolution  # noqa: E402
 
 #: With how many statements that speak to somebody lists are measured, and how often each is asked for.
 STATEMENTS, VISITS = 50, 15
@@ -91,7 +92,7 @@ def _asked() -> Iterator[tuple[int, str, str]]:
     snapshot = store.current()
     names = sorted(info.name for info in vocabulary.datahub().metadata() if info.name != HOT)
     for number in range(PEOPLE):
-        actor = queries.actor(urn=f"{USER_PREFIX}u{number}")
+        actor = actor_resolution.actor(urn=f"{USER_PREFIX}u{number}")
         for name in names:
             yield len(snapshot.coverage(actor, name).allows), actor.urn, name
 

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from catalog import queries
 from catalog.models import Ancestry, Entity, Facet, prefix_range
+from catalog.queries import coverage as coverage_sql
+from catalog.queries import lists as entity_lists
+from catalog.queries import reaching as reachable_resources
+from catalog.queries import viewing as view_permissions
 from policies.engine.matching import OWNER
 from policies.engine.model import Actor, Coverage
 from policies.engine.ports import Branch, Deep, Named, Portion
@@ -26,11 +29,11 @@ class OrmDirectory:
 
     def hidden(self, *, urns: Collection[str]) -> frozenset[str]:
         """Return those that the viewer may not view, by the rule that every page and list follows."""
-        return frozenset() if self.viewer is None else queries.hidden(urns=urns, by=self.viewer)
+        return frozenset() if self.viewer is None else view_permissions.hidden(urns=urns, by=self.viewer)
 
     def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[Named]:
         """Return entities whose name or URN has words beginning with the words of the text, best first."""
-        rows = self._seen(queries.search(text=text, types=types))[:limit]
+        rows = self._seen(entity_lists.search(text=text, types=types))[:limit]
         return [Named(urn, name, type_) for urn, name, type_ in rows.values_list("urn", "name", "type")]
 
     def children(self, *, parent: str, types: Collection[str], limit: int) -> Sequence[Branch]:
@@ -48,19 +51,19 @@ class OrmDirectory:
 
     def count_covered(self, *, coverage: Coverage, limit: int) -> int:
         """Return how many entities that are not removed a coverage reaches, counting no further than the limit."""
-        return self._seen(queries.covered(coverage, _present()))[:limit].count()
+        return self._seen(coverage_sql.covered(coverage, _present()))[:limit].count()
 
     def sample_covered(self, *, coverage: Coverage, without: Coverage | None, limit: int) -> Sequence[Named]:
         """Return the first few that a coverage reaches, by name, leaving out what another one reaches."""
-        rows = self._seen(queries.covered(coverage, _present()))
+        rows = self._seen(coverage_sql.covered(coverage, _present()))
         if without is not None:
-            rows = rows.exclude(queries.reached_by_any([without]))
+            rows = rows.exclude(coverage_sql.reached_by_any([without]))
         columns = rows.order_by("name", "urn").values_list("urn", "name", "type")
         return [Named(urn, name, type_) for urn, name, type_ in columns[:limit]]
 
     def owners_covered(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
         """Return who owns something that a coverage reaches, as one of these types (None: any), up to a limit."""
-        rows = Facet.objects.filter(field=OWNER, entity__in=queries.covered(coverage, _present()).order_by())
+        rows = Facet.objects.filter(field=OWNER, entity__in=coverage_sql.covered(coverage, _present()).order_by())
         if types is not None:
             rows = rows.filter(type__in=types)
         return frozenset(rows.order_by().values_list("value", flat=True).distinct()[:limit])
@@ -77,7 +80,7 @@ class OrmDirectory:
         most: int,
     ) -> Portion:
         """Return a part of what a coverage reaches and the viewer may view, and its length, counted up to a most."""
-        found = queries.reachable(coverage=coverage, text=text, types=types, viewer=viewer, most=most)
+        found = reachable_resources.reachable(coverage=coverage, text=text, types=types, viewer=viewer, most=most)
         rows = [Named(row.urn, row.name, row.type) for row in found[start : start + limit]]
         if len(rows) < limit and (rows or not start):
             return Portion(rows, start + len(rows))
@@ -95,7 +98,7 @@ class OrmDirectory:
         return [Deep(urn, names.get(urn, urn), type, above + 1) for urn, above in levels.items()]
 
     def _seen(self, rows: QuerySet[Entity]) -> QuerySet[Entity]:
-        return rows if self.viewer is None else queries.viewable(rows, by=self.viewer)
+        return rows if self.viewer is None else view_permissions.viewable(rows, by=self.viewer)
 
 
 def _present() -> QuerySet[Entity]:

@@ -5,13 +5,14 @@ from collections.abc import Collection, Iterable, Mapping
 
 from django.db import connection
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.aspects.base import LOGICAL_PARENT, SUBJECT
 from catalog.models import Entity, Facet, list_parameter
-from policies import queries as people
+from catalog.queries import lists as entity_lists
 from policies.engine import matching
 from policies.engine.matching import Owner, Resource
 from policies.models.fields import storable
+from policies.queries import actors as actor_resolution
 from policies.queries.objects import object_ids
 from policies.queries.objects import object_urns as objects_of_people
 
@@ -79,8 +80,8 @@ class OrmFacetSource:
         """
         fields = {_DIRECT[name] for name in names if name in _DIRECT}
         direct = _direct(urns, fields) if fields else {}
-        parents = dict(queries.parents(urns=urns)) if not _PARENTHOOD.isdisjoint(names) else {}
-        above = queries.ancestors(nodes=_in_glossary(urns)) if "term_groups" in names else {}
+        parents = dict(entity_lists.parents(urns=urns)) if not _PARENTHOOD.isdisjoint(names) else {}
+        above = entity_lists.ancestors(nodes=_in_glossary(urns)) if "term_groups" in names else {}
         return {urn: {name: _relative(name, urn, direct, parents, above) for name in names} for urn in urns}
 
     def known(self, *, urns: Collection[str]) -> Mapping[str, str]:
@@ -134,7 +135,7 @@ def _add_themselves(found: Mapping[str, dict[str, set[str]]]) -> None:
 
 def _add_groups(found: Mapping[str, dict[str, set[str]]]) -> None:
     users = [urn for urn in found if urns.type_of(urn) == _USER]
-    for urn, actor in people.actors(urns=users).items() if users else ():
+    for urn, actor in actor_resolution.actors(urns=users).items() if users else ():
         found[urn][matching.GROUP_MEMBERSHIP].update(actor.groups)
 
 

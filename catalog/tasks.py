@@ -8,8 +8,8 @@ from celery.signals import worker_shutting_down
 from django.conf import settings
 from django.utils import timezone
 
-from catalog import queries
 from catalog.models import Report
+from catalog.queries import retention as aspect_retention
 from catalog.reporting import findings, launcher, making, runs
 from catalog.reporting.kinds import KINDS
 from policies.authority import SYSTEM
@@ -59,7 +59,7 @@ def reopen_findings(**_: Any) -> int:
 def forget_aspect_versions(**_: Any) -> int:
     """Delete the versions of aspects beyond ASPECT_VERSIONS_KEPT, in batches; return how many. 0 keeps all of them."""
     kept = settings.ASPECT_VERSIONS_KEPT
-    return delete_all(lambda: queries.delete_old_versions(kept=kept, batch=FORGOTTEN_AT_ONCE)) if kept else 0
+    return delete_all(lambda: aspect_retention.delete_old_versions(kept=kept, batch=FORGOTTEN_AT_ONCE)) if kept else 0
 
 
 @shared_task(name="catalog.run_nightly_reports", ignore_result=True)

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from policies import decision_log, metrics, queries, store
+from policies import decision_log, metrics, store
 from policies.engine import families
 from policies.engine.alternatives import limit_alternatives
 from policies.engine.evaluate import Relatives, decide_requirement
@@ -27,6 +27,7 @@ from policies.engine.ports import Directory, FacetSource, Grants, GrantSource
 from policies.engine.requirements import SELF, Requirement, alternatives
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
+from policies.queries import names as display_names
 from policies.recall import KeptFacets
 
 #: The actor as which management commands and the bootstrap act.
@@ -249,7 +250,7 @@ def directory() -> Directory:
 
 def names(*, urns: Collection[str]) -> dict[str, str]:
     """Return the display names of anything with a URN; what has none, or may not be viewed, is left out."""
-    known = queries.names(urns=urns)
+    known = display_names.names(urns=urns)
     rest = [urn for urn in urns if urn not in known]
     return {**directory().names(urns=rest), **known} if rest else known
 

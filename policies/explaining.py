@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from django.conf import settings
 
-from policies import authority, queries, reach, store
+from policies import authority, reach, store
 from policies.authority import Ask, Asked
 from policies.engine import explain, families, ungranted
 from policies.engine.families import vocabulary
@@ -17,6 +17,7 @@ from policies.engine.model import Actor, Code, Decision, Missing, Question
 from policies.engine.snapshot import Snapshot
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import names as display_names
 
 #: How many near misses an explanation names.
 NEAREST = 3
@@ -117,7 +118,7 @@ def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> l
 
 def is_known(*, urn: str) -> bool:
     """Whether anything is stored about a URN; a question about another is judged by its URN and type alone."""
-    return bool(queries.names(urns=[urn]) or authority.facets().known(urns=[urn]))
+    return bool(display_names.names(urns=[urn]) or authority.facets().known(urns=[urn]))
 
 
 def remedy(lack: explain.Lack) -> str:
@@ -221,9 +222,9 @@ def _hints(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:
     """Return a function from a trace to its hints; suggestions are looked up for the first few unknown names of all."""
     known = list(families.vocabularies().values())
     actors = dict.fromkeys(trace.actor.urn for trace in traces)
-    people = queries.names(urns=list(actors))
+    people = display_names.names(urns=list(actors))
     strangers = [urn for urn in actors if urn not in people]
-    similar = {urn: queries.similar_users(urn=urn) for urn in strangers[:STRANGERS]}
+    similar = {urn: display_names.similar_users(urn=urn) for urn in strangers[:STRANGERS]}
 
     suggestions: dict[str, tuple[str, ...]] = {}
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from django.conf import settings
 
-from policies import authority, queries, store
+from policies import authority, store
 from policies.authority import Ask, Asked
 from policies.engine import families
 from policies.engine.evaluate import decide
@@ -20,6 +20,7 @@ from policies.engine.requirements import alternatives, one
 from policies.engine.restrictions import RoleAllow, combine
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import actors as actor_resolution
 
 #: Who may ask about others holds one of these.
 ABOUT_OTHERS = (("CHECK_ACCESS",), ("MANAGE_POLICIES",))
@@ -89,7 +90,7 @@ def who_many(*, asked: Sequence[tuple[str, Asked | None]], at_least: int = 0) ->
         is_conditional = any(each.provisos and each.effect is Effect.ALLOW for each in speaking)
         named.append((tokens, is_conditional))
     users = sorted({token for tokens, _ in named for token in tokens if token.startswith(USER_PREFIX)})
-    acting = queries.actors(urns=users) if users else {}
+    acting = actor_resolution.actors(urns=users) if users else {}
     return [
         Holders(
             is_all_users=EVERYONE in tokens,

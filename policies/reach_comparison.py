@@ -6,9 +6,10 @@ Counted in SQL up to a limit. A side is a policy, or the roles of somebody, as i
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from policies import authority, queries
+from policies import authority
 from policies.engine.matching import ActorMatch
 from policies.engine.model import Cover, Coverage, Effect, Origin, Statement
+from policies.queries import reached as users_by_actor_clause
 
 #: Beyond this nobody counts here; an access report gives the exact figure.
 MOST = 10_000
@@ -108,11 +109,11 @@ def _people(now: frozenset[str], then: frozenset[str]) -> Count:
 
 
 def _number(tokens: frozenset[str]) -> int:
-    return queries.reached(tokens=tokens).order_by()[: MOST + 1].count()
+    return users_by_actor_clause.reached(tokens=tokens).order_by()[: MOST + 1].count()
 
 
 def _beyond(tokens: frozenset[str], others: frozenset[str]) -> dict[str, str]:
-    rows = queries.reached(tokens=tokens, without=others)[:SAMPLES]
+    rows = users_by_actor_clause.reached(tokens=tokens, without=others)[:SAMPLES]
     return {user.urn: user.name for user in rows}
 
 

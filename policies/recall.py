@@ -12,13 +12,14 @@ from typing import TypeVar
 from django.conf import settings
 from django.db import transaction
 
-from policies import queries, store
+from policies import store
 from policies.engine.matching import GROUP_MEMBERSHIP, HIERARCHIES, Resource
 from policies.engine.model import Actor
 from policies.engine.ports import FacetSource
 from policies.kept import Shelf, memory
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import actors as actor_resolution
 
 Value = TypeVar("Value")
 
@@ -74,7 +75,7 @@ def actor(*, urn: str) -> Actor:
 
 def actors(*, urns: Collection[str]) -> Mapping[str, Actor]:
     """Return an actor for each URN."""
-    return through(_actors, urns, lambda missing: queries.actors(urns=missing))
+    return through(_actors, urns, lambda missing: actor_resolution.actors(urns=missing))
 
 
 def through(

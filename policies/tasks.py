@@ -12,7 +12,9 @@ from django.core.cache import cache
 from django.db import close_old_connections
 from django.utils import timezone
 
-from policies import queries, store
+from policies import store
+from policies.queries import decisions as decision_log_queries
+from policies.queries import retention
 
 #: Set in the shared cache while a refresh waits in the queue; it runs out by itself, should the message be lost.
 QUEUED = "policies:refresh-queued"
@@ -38,14 +40,14 @@ def refresh_policy_cache(**_: Any) -> int:
 def forget_decisions(**_: Any) -> int:
     """Delete what has been in the decision log too long (DECISION_LOG_DAYS), in batches; return how many."""
     before = timezone.now() - timedelta(days=settings.DECISION_LOG_DAYS)
-    return delete_all(lambda: queries.forget_decisions(before=before, batch=FORGOTTEN_AT_ONCE))
+    return delete_all(lambda: decision_log_queries.forget_decisions(before=before, batch=FORGOTTEN_AT_ONCE))
 
 
 @shared_task(name="policies.forget_sessions", ignore_result=True)
 def forget_sessions(**_: Any) -> int:
     """Delete the sessions that have run out, in batches; return how many."""
     now = timezone.now()
-    return delete_all(lambda: queries.delete_expired_sessions(now=now, batch=FORGOTTEN_AT_ONCE))
+    return delete_all(lambda: retention.delete_expired_sessions(now=now, batch=FORGOTTEN_AT_ONCE))
 
 
 @shared_task(name="policies.forget_changes", ignore_result=True)
@@ -56,8 +58,8 @@ def forget_changes(**_: Any) -> int:
     """
     total = 0
     for days, delete in (
-        (settings.CHANGE_LOG_DAYS, queries.delete_changes),
-        (settings.POLICY_HISTORY_DAYS, queries.delete_policy_changes),
+        (settings.CHANGE_LOG_DAYS, retention.delete_changes),
+        (settings.POLICY_HISTORY_DAYS, retention.delete_policy_changes),
     ):
         if days:
             total += delete_all(partial(delete, before=timezone.now() - timedelta(days=days), batch=FORGOTTEN_AT_ONCE))

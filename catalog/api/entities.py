@@ -8,9 +8,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog import queries
 from catalog.models import Entity
+from catalog.queries import lists as entity_lists
+from catalog.queries import reaching as reachable_resources
+from catalog.queries import records as people_records
 from catalog.queries import viewing
+from catalog.queries import viewing as view_permissions
 from catalog.services import entities as service
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
@@ -86,8 +89,8 @@ class Entities(Door):
         """Return a page of entities; what the caller may not view is not in it."""
         asked = self.asked(EntityFilters)
         named = {name: asked[name] for name in ("domain", "tag", "platform") if name in asked}
-        rows = queries.entities(text=asked.get("q", ""), types=[asked["type"]] if "type" in asked else [], **named)
-        if queries.hidden(urns=list(named.values()), by=self.actor):
+        rows = entity_lists.entities(text=asked.get("q", ""), types=[asked["type"]] if "type" in asked else [], **named)
+        if view_permissions.hidden(urns=list(named.values()), by=self.actor):
             rows = rows.none()
         return self.page(viewing.viewable(rows, by=self.actor), lambda found: whole(found, self.actor), asked)
 
@@ -119,7 +122,7 @@ class OneEntity(Door):
     @described("entities_get", "Get an entity", answer=EntityOut, tag=TAG)
     def get(self, _request: Request, urn: str) -> Response:
         """Return the entity with its documents; one that the caller may not view is not there."""
-        entity = queries.get(urn=urn)
+        entity = entity_lists.get(urn=urn)
         if not viewing.may_view(entity, by=self.actor):
             raise NotFound(f"There is no entity {urn}.")
         return Response(whole([entity], self.actor)[0])
@@ -137,7 +140,7 @@ class OneEntity(Door):
         return Response(status=204)
 
 
-def rows_of(entities: Sequence[Entity | queries.ReachedRow]) -> list[dict[str, Any]]:
+def rows_of(entities: Sequence[Entity | reachable_resources.ReachedRow]) -> list[dict[str, Any]]:
     """Return entities as lists show them."""
     columns = ("urn", "type", "name", "object_id", "project", "parent")
     return [{column: getattr(entity, column) for column in columns} for entity in entities]
@@ -145,7 +148,7 @@ def rows_of(entities: Sequence[Entity | queries.ReachedRow]) -> list[dict[str, A
 
 def whole(entities: Sequence[Entity], by: Actor) -> list[dict[str, Any]]:
     """Return entities with the documents that the caller may see, in a number of queries that does not grow."""
-    found = queries.documents_for(urns=[entity.urn for entity in entities], by=by)
+    found = people_records.documents_for(urns=[entity.urn for entity in entities], by=by)
     return [
         {**row, "aspects": {name: aspect.value for name, aspect in found.get(row["urn"], {}).items()}}
         for row in rows_of(entities)

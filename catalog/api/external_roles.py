@@ -7,10 +7,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog import queries
 from catalog.aspects.base import ACCESS_ROLE
 from catalog.models import Entity
 from catalog.queries import external_roles as reading
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
 from catalog.services import external_roles as service
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of, unchanged
@@ -169,10 +170,10 @@ class Access(_Roles):
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of external roles, by URN; `assigned_to_me` is about the caller."""
         asked = self.asked()
-        entity = queries.get(urn=urn)
-        if not queries.may_view(entity, by=self.actor):
+        entity = entity_lists.get(urn=urn)
+        if not view_permissions.may_view(entity, by=self.actor):
             raise NotFound(f"There is no entity {urn}.")
-        return self.page(queries.values_of(urns=[urn], field=ACCESS_ROLE).get(urn, []), self.shown, asked)
+        return self.page(entity_lists.values_of(urns=[urn], field=ACCESS_ROLE).get(urn, []), self.shown, asked)
 
 
 def _draft(sent: dict[str, Any]) -> service.Draft:

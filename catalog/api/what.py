@@ -4,16 +4,16 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog import queries
 from catalog.api.entities import EntityRow, rows_of
+from catalog.queries import reaching as reachable_resources
 from policies import authority, reach
-from policies import queries as people
 from policies.api import fields
 from policies.api.ask import Asking
 from policies.api.base import Paged, page_of
 from policies.api.described import described
 from policies.api.questions import VersionIn
 from policies.guard import signed_in
+from policies.queries import actors as actor_resolution
 
 #: Exact numbers of entities are told up to this many.
 COUNTED = 10_000
@@ -54,11 +54,11 @@ class What(Asking):
         if who != self.actor.urn:
             self.may_ask_about_others()
         scope = reach.scope_of(self.actor)
-        actor = self.actor if who == self.actor.urn else people.actor(urn=who)
+        actor = self.actor if who == self.actor.urn else actor_resolution.actor(urn=who)
         coverage = authority.visible(
             actor=actor, privilege=sent["privilege"], at_least=sent.get("at_least_version") or 0
         )
-        found = queries.reachable(
+        found = reachable_resources.reachable(
             coverage=coverage,
             text=sent.get("query") or "",
             types=[sent["type"]] if sent.get("type") else [],

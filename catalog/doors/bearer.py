@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http import HttpRequest
 
-from policies import queries
 from policies.doors import bearer
 from policies.doors.bearer import Unauthenticated
 from policies.engine.model import Actor
 from policies.errors import Forbidden
+from policies.queries import actors as actor_resolution
 
 __all__ = ["Unauthenticated", "caller", "is_foreign"]
 
@@ -28,7 +28,7 @@ def caller(request: HttpRequest) -> Actor:
         return bearer.caller(request)
     if is_foreign(request):
         raise Forbidden((), "Calls without a token are not for pages of other sites.")
-    return queries.actor(urn=_ROOT)
+    return actor_resolution.actor(urn=_ROOT)
 
 
 def is_foreign(request: HttpRequest) -> bool:

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from catalog import urns as urn_room
 from catalog.models import Aspect, Entity
-from policies import queries as people
 from policies.engine.model import SYSTEM_ACTOR
 from policies.models.fields import is_storable, storable
+from policies.queries import aspects as aspect_queries
 
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
@@ -105,7 +105,7 @@ def _stored(row: Aspect) -> StoredAspect:
 
 def _composed(urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
     of_people = [urn for urn in urns if urn_room.type_of(urn) in urn_room.PEOPLE_TYPES]
-    found = people.aspects_of_many(urns=of_people) if of_people else {}
+    found = aspect_queries.aspects_of_many(urns=of_people) if of_people else {}
     return {
         urn: {name: StoredAspect(name, json.dumps(value, ensure_ascii=False)) for name, value in documents.items()}
         for urn, documents in found.items()

@@ -19,11 +19,12 @@ from catalog.queries.people_conditions import PeopleConditions
 from catalog.queries.records import build_visible_users
 from catalog.queries.viewing import viewable
 from catalog.urns import PEOPLE_TYPES
-from policies import queries as people
 from policies.engine import matching
 from policies.engine.model import Actor, Coverage
 from policies.models import GroupProfile, Policy, Role, User
 from policies.models.fields import is_storable
+from policies.queries import people as users_groups_roles
+from policies.queries import policies
 
 _ANYTHING = frozenset({"", "*"})
 _URN_PREFIX = "urn:li:"
@@ -172,10 +173,10 @@ def _sought(type_: str, text: str, viewer: Actor | None) -> QuerySet[Any]:
     words = "" if wanted in _ANYTHING or wanted.startswith(_URN_PREFIX) else wanted
     seen = None if viewer is None or not words else build_visible_users(by=viewer)
     lists: dict[str, QuerySet[Any]] = {
-        "corpuser": people.users(q=words, seen=seen).prefetch_related(None),
-        "corpGroup": people.groups(q=words).prefetch_related(None),
-        "dataHubRole": people.roles(q=words).prefetch_related(None),
-        "dataHubPolicy": people.policies(q=words).defer("document", "extra"),
+        "corpuser": users_groups_roles.users(q=words, seen=seen).prefetch_related(None),
+        "corpGroup": users_groups_roles.groups(q=words).prefetch_related(None),
+        "dataHubRole": users_groups_roles.roles(q=words).prefetch_related(None),
+        "dataHubPolicy": policies.policies(q=words).defer("document", "extra"),
     }
     if not is_storable(wanted):
         return lists[type_].none()

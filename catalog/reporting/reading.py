@@ -13,9 +13,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from catalog import queries
 from catalog.models import Report, ReportRow
 from catalog.queries import reports
+from catalog.queries import viewing as view_permissions
 from catalog.reporting.kind import Column, ColumnKind, Input, Kind, ResultTable
 from catalog.reporting.summary import Summary
 from policies.engine.model import Actor
@@ -46,7 +46,7 @@ def shown(*, columns: Sequence[Column], rows: Iterable[tuple[str, Sequence[Any]]
     found = [(key, _filled(values, len(columns))) for key, values in rows]
     entities = [place for place, column in enumerate(columns) if column.kind is ColumnKind.ENTITY]
     named = {values[place] for _, values in found for place in entities if isinstance(values[place], str)}
-    hidden = queries.hidden(urns=named, by=by)
+    hidden = view_permissions.hidden(urns=named, by=by)
     naming = frozenset(place for place, column in enumerate(columns) if column.kind in _NAMING)
     if not hidden:
         return [Shown(key, values) for key, values in found]
@@ -66,7 +66,7 @@ def of_rows(*, table: ResultTable, rows: Iterable[ReportRow], by: Actor) -> list
 def summary(*, run: Report, by: Actor) -> Summary:
     """Return the headline numbers and charts of a run; of what the reader may not view only how much there is."""
     found = Summary.read(run.summary)
-    return found.without(queries.hidden(urns=found.urns, by=by))
+    return found.without(view_permissions.hidden(urns=found.urns, by=by))
 
 
 def parameters(*, kind: Kind, run: Report, by: Actor) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def parameters(*, kind: Kind, run: Report, by: Actor) -> dict[str, Any]:
     documents = {one.name for one in kind.parameters if one.input is Input.JSON}
     texts = [text for value in said.values() for text in (value if isinstance(value, list) else [value])]
     named = {text for text in texts if _is_urn(text)}
-    hidden = queries.hidden(urns=named, by=by)
+    hidden = view_permissions.hidden(urns=named, by=by)
     if run.requested_by != by.urn:
         said = {name: value for name, value in said.items() if name not in documents}
     return {

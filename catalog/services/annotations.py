@@ -15,17 +15,19 @@ from typing import Any
 
 from django.utils import timezone
 
-from catalog import queries
 from catalog import urns as urns_room
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP, OwnerEntry
-from catalog.queries import StoredAspect
+from catalog.queries import documents as aspect_documents
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
+from catalog.queries.documents import StoredAspect
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
 from catalog.services.stamps import stamp
-from policies import queries as people
 from policies.engine.model import Actor
 from policies.errors import NotFound, Stale
 from policies.models import Gate, open_write
+from policies.queries import names as display_names
 
 #: Where the description of each type is kept: aspect and field. What is not listed has none that can be edited.
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
@@ -292,7 +294,7 @@ def _edit(
     # Two editors queue at the gate, and the second sees what the first wrote.
     with open_write(Gate.CATALOG):
         _require_stored(wanted, by=by)
-        stored = queries.texts(keys={(urn, aspect) for urn in wanted})
+        stored = aspect_documents.texts(keys={(urn, aspect) for urn in wanted})
         now = stamp(by=by, at=timezone.now())
         proposed = []
         for urn in wanted:
@@ -310,9 +312,9 @@ def _edit(
 
 def _require_stored(wanted: Sequence[str], *, by: Actor) -> None:
     """Raise NotFound for the first that is neither in the catalog nor a user or group, or may not be viewed."""
-    known = queries.stored(urns=wanted)
-    people_known = people.names(urns=[urn for urn in wanted if urns_room.type_of(urn) in urns_room.PEOPLE_TYPES])
-    hidden = queries.hidden(urns=wanted, by=by)
+    known = entity_lists.stored(urns=wanted)
+    people_known = display_names.names(urns=[urn for urn in wanted if urns_room.type_of(urn) in urns_room.PEOPLE_TYPES])
+    hidden = view_permissions.hidden(urns=wanted, by=by)
     for urn in wanted:
         if urn in hidden or (urn not in known and urn not in people_known):
             raise NotFound(f"There is no entity {urn}.")

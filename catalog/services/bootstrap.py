@@ -6,8 +6,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from catalog import queries
 from catalog.models import Entity
+from catalog.queries import documents as aspect_documents
 from catalog.services import proposals
 from catalog.services.ledger import Ledger
 from catalog.services.proposals import Proposal
@@ -27,7 +27,7 @@ def ownership_types(*, by: Actor) -> None:
     A hook of `manage.py bootstrap` (settings.BOOTSTRAP_HOOKS), part of its transaction.
     """
     entries = json.loads(_FIXTURE.read_text(encoding="utf-8"))
-    stored = queries.documents(urns=[entry["urn"] for entry in entries])
+    stored = aspect_documents.documents(urns=[entry["urn"] for entry in entries])
     now = stamp(by=by, at=timezone.now())
     found: list[Proposal] = []
     for entry in entries:

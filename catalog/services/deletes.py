@@ -9,22 +9,24 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from catalog import grants, queries
+from catalog import grants
 from catalog import urns as urn_room
 from catalog.aspects import register
 from catalog.aspects.base import PROJECT
 from catalog.aspects.register import PROJECTING
 from catalog.models import Aspect, Entity, Facet
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
 from catalog.services import closure, disclosure, needs
 from catalog.services.ledger import Ledger
 from catalog.services.recording import Record
 from catalog.urns import Urn
-from policies import queries as people
 from policies.authority import SYSTEM
 from policies.engine.families.cdap_names import INSTANCE_URN
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
 from policies.models import Gate, PolicyVersion, open_write, retry_deadlock
+from policies.queries import aspects as aspect_queries
 from policies.queries import relations
 from policies.services import aspects as people_aspects
 
@@ -60,7 +62,7 @@ def delete(*, urn: str, by: Actor, door: str, is_open: bool = False) -> Removed:
         raise Invalid([problem])
     parsed = urn_room.parse(urn)
     with open_write(*_gates_of(parsed)):
-        if parsed.type in urn_room.PEOPLE_TYPES and people.aspects_of(urn=urn) is not None:
+        if parsed.type in urn_room.PEOPLE_TYPES and aspect_queries.aspects_of(urn=urn) is not None:
             people_aspects.remove(urn=urn, by=by, door=door)
         elif parsed.type in urn_room.PEOPLE_TYPES or not is_open:
             _require_removal(parsed, by=by)
@@ -83,7 +85,7 @@ def forget(*, urns: Sequence[str], by: str, door: str) -> frozenset[str]:
 
 
 def _forget(urns: Sequence[str], *, by: str, door: str) -> frozenset[str]:
-    doomed = list(dict.fromkeys((*urns, *queries.within(urns=urns))))
+    doomed = list(dict.fromkeys((*urns, *entity_lists.within(urns=urns))))
     rows = list(Entity.objects.filter(urn__among=doomed).order_by())
     projects = [row.object_id for row in rows if row.type == "project" and row.object_id is not None]
     grants.end_within(urns=doomed)
@@ -148,7 +150,7 @@ def _require_removal(urn: Urn, *, by: Actor) -> None:
     """Let the actor go on, or raise Forbidden; of what it may not view in the words for what is not stored."""
     asks = needs.removal(urn)
     if refusal := disclosure.find_refusal(by=by, asks=asks):
-        unseen = queries.hidden(urns=[urn.text], by=by)
+        unseen = view_permissions.hidden(urns=[urn.text], by=by)
         raise disclosure.find_refusal_as_absent(by=by, asks=asks, unseen=unseen) if unseen else refusal
 
 
@@ -211,7 +213,7 @@ def _memberships(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
         (_MEMBERSHIPS[name], rows, path) for name, rows, path in relations.incoming(urn=urn) if name in _MEMBERSHIPS
     ]
     named = [(holder, aspect) for aspect, rows, path in ties for holder in rows.order_by().values_list(path, flat=True)]
-    documents = people.aspects_of_many(urns=[holder for holder, _ in named]) if named else {}
+    documents = aspect_queries.aspects_of_many(urns=[holder for holder, _ in named]) if named else {}
     return {(holder, aspect): documents[holder][aspect] for holder, aspect in named if holder in documents}
 
 

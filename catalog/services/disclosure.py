@@ -7,7 +7,8 @@ belongs to.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from catalog import queries
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
 from catalog.queries.documents import Documents
 from policies import authority
 from policies.authority import Ask
@@ -36,14 +37,14 @@ class DocumentsWithout:
 
 def require_visible(*, urn: str, by: Actor) -> None:
     """Raise NotFound for an entity that the caller may not view, as for one that is not stored."""
-    if queries.hidden(urns=[urn], by=by):
+    if view_permissions.hidden(urns=[urn], by=by):
         raise NotFound(f"There is no entity {urn}.")
 
 
 def require_stored(*, urn: str, by: Actor) -> None:
     """Raise NotFound for an entity of the catalog that is not stored, or that the caller may not view."""
     require_visible(urn=urn, by=by)
-    if not queries.stored(urns=[urn]):
+    if not entity_lists.stored(urns=[urn]):
         raise NotFound(f"There is no entity {urn}.")
 
 
@@ -64,7 +65,7 @@ def find_refusal(*, by: Actor, asks: Sequence[Ask]) -> Forbidden | None:
     stored = authority.facets().relatives(urns=urns, names=("term_group", "term_groups"))
     named = {urn for found in stored.values() for groups in found.values() for urn in groups}
     named |= {urn for ask in about for name in _GROUPS & ask.relatives.keys() for urn in ask.relatives[name]}
-    unseen = queries.hidden(urns=named, by=by)
+    unseen = view_permissions.hidden(urns=named, by=by)
     return (
         authority.find_refusal(by=by, asks=[_without_groups(ask, unseen, stored) for ask in asks])
         if unseen

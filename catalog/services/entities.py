@@ -12,10 +12,12 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
-from catalog import errors, queries, urns
+from catalog import errors, urns
 from catalog.aspects import projection, register
 from catalog.aspects.register import REGISTRATION
 from catalog.models import Entity
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
 from catalog.services import deletes, disclosure, proposals
 from catalog.services.proposals import Ids, Proposal
 from policies.engine.errors import MAX_PROBLEMS, Problem
@@ -116,20 +118,20 @@ def update(*, urn: str, body: Any, by: Actor, door: str) -> Entity:
     """
     change, problems = _read(_Change, body, "")
     with open_write(Gate.CATALOG):
-        queries.get(urn=urn)
+        entity_lists.get(urn=urn)
         disclosure.require_visible(urn=urn, by=by)
         if change is None or problems:
             raise Invalid(problems)
         if change.project is not None and not _projects([change.project]):
             raise Invalid.one(code=_UNKNOWN, pointer="/project", detail=_NO_PROJECT)
         proposals.apply(proposals=_proposals(urn, change, ""), registered={urn: _ids(change)}, by=by, door=door)
-        return queries.get(urn=urn)
+        return entity_lists.get(urn=urn)
 
 
 def delete(*, urn: str, by: Actor, door: str) -> None:
     """Remove an entity with its grants. Children stay and lose their parent. Raises NotFound and Forbidden."""
     with open_write(Gate.CATALOG):
-        queries.get(urn=urn)
+        entity_lists.get(urn=urn)
         disclosure.require_visible(urn=urn, by=by)
         deletes.delete(urn=urn, by=by, door=door)
 
@@ -191,7 +193,7 @@ def _named(drafts: Sequence[_Draft], *, by: Actor) -> tuple[list[str], list[str]
     wanted = [draft.object_id for draft in drafts if draft.object_id is not None]
     rows = Entity.objects.filter(object_id__among=wanted).order_by().values_list("type", "object_id", "urn")
     known = {(type_, object_id): urn for type_, object_id, urn in rows}
-    hidden = queries.hidden(urns=set(known.values()), by=by)
+    hidden = view_permissions.hidden(urns=set(known.values()), by=by)
     named: list[str] = []
     taken: list[str] = []
     for draft in drafts:
@@ -243,7 +245,7 @@ def _domains_of_products(drafts: Sequence[_Draft], named: Sequence[str], *, by: 
     products = [index for index, draft in enumerate(drafts) if draft.type == "dataProduct"]
     stored = Entity.objects.filter(urn__among=[named[index] for index in products]).order_by()
     known = set(stored.values_list("urn", flat=True)) if products else set()
-    known -= queries.hidden(urns=known, by=by)
+    known -= view_permissions.hidden(urns=known, by=by)
     found: dict[str, tuple[str, ...]] = {}
     problems: list[Problem] = []
     for index in products:

@@ -12,21 +12,24 @@ from typing import Any
 
 from django.utils import timezone
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.aspects.base import ACCESS_ROLE
 from catalog.aspects.web_links import is_web_address
 from catalog.models import Entity
+from catalog.queries import documents as aspect_documents
 from catalog.queries import external_roles as reading
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
 from catalog.services import deletes, proposals
 from catalog.services.proposals import Proposal
 from catalog.services.stamps import stamp
 from policies import authority
-from policies import queries as people
 from policies.authority import SYSTEM, Asked
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
 from policies.models import Gate, open_write
+from policies.queries import names as display_names
 
 URL_INVALID = "url.invalid"
 UNKNOWN = "unknown"
@@ -90,7 +93,7 @@ def _write(urn: str, draft: Draft, *, by: Actor, door: str) -> Entity:
     problems = _problems(draft, by=by)
     if problems:
         raise Invalid(problems)
-    stored = {name: aspect.value for name, aspect in (queries.aspects(urn=urn) or {}).items()}
+    stored = {name: aspect.value for name, aspect in (aspect_documents.aspects(urn=urn) or {}).items()}
     found = [
         Proposal(
             urn, "roleProperties", _text(_properties(stored.get("roleProperties"), draft, by=by)), keeps_unknown=True
@@ -107,7 +110,7 @@ def _write(urn: str, draft: Draft, *, by: Actor, door: str) -> Entity:
             raise Invalid.one(code="list.long", pointer="/datasets", detail=detail)
         found += _mentions(leaving, coming, urn)
     proposals.apply(proposals=found, by=by, door=door)
-    return queries.get(urn=urn)
+    return entity_lists.get(urn=urn)
 
 
 def _problems(draft: Draft, *, by: Actor) -> list[Problem]:
@@ -119,7 +122,7 @@ def _problems(draft: Draft, *, by: Actor) -> list[Problem]:
     if draft.request_url and not is_web_address(draft.request_url):
         found.append(Problem(URL_INVALID, "/request_url", "Give an address that begins with http:// or https://."))
     named = (*(draft.users or ()), *(draft.groups or ()))
-    known = set(people.names(urns=named)) if named else set()
+    known = set(display_names.names(urns=named)) if named else set()
     found += _unknown("users", draft.users, known, "There is no user {}.")
     found += _unknown("groups", draft.groups, known, "There is no group {}.")
     return found + _unreachable(draft.datasets or (), by)
@@ -128,7 +131,7 @@ def _problems(draft: Draft, *, by: Actor) -> list[Problem]:
 def _unreachable(datasets: Sequence[str], by: Actor) -> list[Problem]:
     if not datasets:
         return []
-    rows = queries.viewable(Entity.objects.filter(urn__among=datasets), by=by).order_by()
+    rows = view_permissions.viewable(Entity.objects.filter(urn__among=datasets), by=by).order_by()
     types = dict(rows.values_list("urn", "type"))
     found = _unknown("datasets", datasets, types, "There is no entity {}.")
     detail = "Access is kept for datasets, dashboards and containers."
@@ -166,7 +169,7 @@ def _actors(before: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
 
 def _mentions(leaving: Sequence[str], coming: Sequence[str], role: str) -> list[Proposal]:
     """Return the changes that take the role off some entities and put it on others."""
-    stored = queries.documents(urns=[*leaving, *coming])
+    stored = aspect_documents.documents(urns=[*leaving, *coming])
     found: list[Proposal] = []
     for urn in (*leaving, *coming):
         aspect = stored.get(urn, {}).get("access")

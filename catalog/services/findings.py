@@ -16,11 +16,11 @@ from catalog.queries import findings as reading
 from catalog.reporting import findings as recording
 from catalog.services.reports import NEEDED
 from policies import authority
-from policies import queries as people
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.queries import names as display_names
 
 
 def read(*, id: int, by: Actor) -> Finding:
@@ -50,7 +50,7 @@ def accept(*, ids: Collection[int], note: str, by: Actor, until: date | None = N
 def assign(*, ids: Collection[int], assignee: str, by: Actor, note: str | None = None) -> int:
     """Give it to a user or group to see to; without a note the old one stays. Raises Forbidden, and Invalid."""
     is_somebody = assignee.startswith((USER_PREFIX, GROUP_PREFIX))
-    if not is_somebody or assignee not in people.names(urns=[assignee]):
+    if not is_somebody or assignee not in display_names.names(urns=[assignee]):
         raise Invalid([Problem("unknown", "/assignee", f"There is no user or group {assignee}.")])
     said = {} if note is None else {"note": note.strip()}
     return _decide(ids, by, state=Finding.State.ASSIGNED, assignee=assignee, **said)

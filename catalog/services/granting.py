@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from catalog import grants, queries
+from catalog import grants
 from catalog import urns as urn_room
 from catalog.grants import Grant
 from catalog.models import Entity
+from catalog.queries import coverage as coverage_sql
 from catalog.queries import given
 from catalog.queries.granted import instance_administrators, is_instance_administrator
 from policies import authority
@@ -97,7 +98,7 @@ def listed(*, entity: str, principal: str, by: Actor) -> grants.Listed:
     if is_all := _may_grant_anywhere(by):
         rows = Entity.objects.all()
     else:
-        rows = queries.covered(authority.visible(actor=by, privilege=cdap.ADMIN))
+        rows = coverage_sql.covered(authority.visible(actor=by, privilege=cdap.ADMIN))
     patterns = grants.patterns(entity=name, principal=principal)
     if not is_all:
         lacking = {one.entity for one in _missing([name, *patterns] if name else patterns, by=by)}

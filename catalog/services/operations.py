@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from catalog import grants, queries
+from catalog import grants
 from catalog.grants import Grant
 from catalog.models import Entity
+from catalog.queries import coverage as coverage_sql
+from catalog.queries import lists as entity_lists
 from catalog.services import deletes
 from catalog.services.ledger import Ledger
 from policies import authority
-from policies import queries as people
 from policies.authority import Ask, Asked
 from policies.engine.errors import InvalidQuestion, Problem, UnknownOperation
 from policies.engine.families import cdap, cdap_names, cdap_questions
@@ -27,6 +28,8 @@ from policies.engine.requirements import Requirement
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import Gate, Verb
 from policies.models.people import NAME_LENGTH
+from policies.queries import actors as actor_resolution
+from policies.queries import names as display_names
 from policies.services.changes import change
 
 #: What acting for somebody else needs.
@@ -119,9 +122,9 @@ def _acting(actor: str | None, by: Actor) -> Actor:
     if actor is None or actor == by.urn:
         return by
     authority.require(by=by, any_of=_FOR_OTHERS)
-    if not people.names(urns=[actor]):
+    if not display_names.names(urns=[actor]):
         raise Invalid.one(code="entity.unknown", pointer="/actor", detail=f"There is no user {actor}.")
-    return people.actor(urn=actor)
+    return actor_resolution.actor(urn=actor)
 
 
 # -- one entity -------------------------------------------------------------------------------------------------------
@@ -270,7 +273,7 @@ def _deleted(kind: str, urn: str, actor: Actor, *, by: Actor, door: str) -> tupl
 
 def _there(kind: str, place: CdapName) -> QuerySet[Entity]:
     """Return the entities of a kind in a place; removed ones are on no list."""
-    found = queries.contents(place=[place.urn], kind=kind)
+    found = entity_lists.contents(place=[place.urn], kind=kind)
     if kind == place.kind:
         found = Entity.objects.filter(urn=place.urn)
     return found.filter(is_removed=False)
@@ -281,7 +284,7 @@ def _reached(rows: QuerySet[Entity], actor: Actor, privileges: Sequence[str]) ->
     found = Q(pk__in=[])
     for privilege in privileges:
         coverage = authority.visible(actor=actor, privilege=privilege)
-        found |= Q(pk__in=queries.covered(coverage).order_by().values("pk"))
+        found |= Q(pk__in=coverage_sql.covered(coverage).order_by().values("pk"))
     return rows.filter(found)
 
 

@@ -5,8 +5,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from catalog import queries
 from catalog.aspects import register
+from catalog.queries import documents as aspect_documents
+from catalog.queries import viewing as view_permissions
 from catalog.services import needs
 from catalog.services.disclosure import find_refusal_as_absent
 from catalog.services.intake import ChangeType, Item
@@ -34,7 +35,7 @@ def settled(items: Sequence[Item], *, by: Actor, now: datetime, is_open: bool) -
     patched = {item.key for item in items if item.patch is not None}
     if not patched:
         return list(items)
-    texts: dict[tuple[str, str], str | None] = dict(queries.texts(keys=patched))
+    texts: dict[tuple[str, str], str | None] = dict(aspect_documents.texts(keys=patched))
     found: list[Item] = []
     problems: list[tuple[Urn, Problem]] = []
     for item in items:
@@ -82,6 +83,6 @@ def _require_reading(urns: Collection[Urn], *, by: Actor, is_open: bool) -> None
     guarded = sorted((urn.text, urn.type) for urn in urns if not (is_open and urn.type not in PEOPLE_TYPES))
     asks = [Ask(reading, Asked(*one)) for one in guarded]
     if refusal := authority.find_refusal(by=by, asks=asks):
-        unseen = queries.hidden(urns=[urn for urn, _ in guarded], by=by)
+        unseen = view_permissions.hidden(urns=[urn for urn, _ in guarded], by=by)
         making = [needs.creation(urn) for urn in sorted(urns, key=lambda one: one.text) if urn.text in unseen]
         raise find_refusal_as_absent(by=by, asks=making, unseen=unseen) if unseen else refusal

@@ -10,9 +10,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.aspects.base import ASSET
 from catalog.models import Facet
+from catalog.queries import documents as aspect_documents
 from catalog.services import disclosure, proposals
 from catalog.services.proposals import Proposal
 from catalog.services.stamps import stamp
@@ -70,7 +71,7 @@ def _require(asks: Sequence[Ask], *, by: Actor) -> None:
 
 
 def _write(products: Collection[str], change: Callable[[dict[str, Any]], None], *, by: Actor, door: str) -> None:
-    stored = queries.texts(keys={(urn, _ASPECT) for urn in products})
+    stored = aspect_documents.texts(keys={(urn, _ASPECT) for urn in products})
     proposed = []
     for urn in products:
         text = stored.get((urn, _ASPECT))

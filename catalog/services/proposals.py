@@ -11,18 +11,19 @@ from dataclasses import dataclass, field, replace
 from django.conf import settings
 from django.utils import timezone
 
-from catalog import queries
 from catalog import urns as urn_room
+from catalog.queries import documents as aspect_documents
+from catalog.queries import viewing as view_permissions
 from catalog.services import deletes, intake, needs, patching
 from catalog.services.disclosure import DocumentsWithout, find_refusal, find_refusal_as_absent
 from catalog.services.intake import ChangeType, Item, Proposal
 from catalog.services.ledger import Ledger, aspect_exists, entity_exists
-from policies import queries as people
 from policies.authority import Ask
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid
 from policies.models import Gate, open_write, retry_deadlock
+from policies.queries import names as display_names
 from policies.services import aspects as people_aspects
 
 __all__ = ["Applied", "ChangeType", "Ids", "Proposal", "apply"]
@@ -134,7 +135,7 @@ def _find_refusal(
     )
     refusal = find_refusal(by=by, asks=_once(asks))
     named = {*(item.urn.text for item in items), *noted}
-    unseen = queries.hidden(urns=known & named, by=by) if refusal else frozenset[str]()
+    unseen = view_permissions.hidden(urns=known & named, by=by) if refusal else frozenset[str]()
     if not unseen:
         return refusal
     as_absent = needs.asks(
@@ -158,7 +159,7 @@ def _frozen(ask: Ask) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _known_people(items: Collection[Item]) -> frozenset[str]:
     urns = {item.urn.text for item in items if item.urn.type in urn_room.PEOPLE_TYPES}
-    return frozenset(people.names(urns=urns)) if urns else frozenset()
+    return frozenset(display_names.names(urns=urns)) if urns else frozenset()
 
 
 def _creations(items: Sequence[Item]) -> tuple[list[Item], list[Problem]]:
@@ -170,7 +171,7 @@ def _creations(items: Sequence[Item]) -> tuple[list[Item], list[Problem]]:
     if not making:
         return list(items), []
     entities = _known_people(making)
-    aspects = queries.texts(keys={item.key for item in making})
+    aspects = aspect_documents.texts(keys={item.key for item in making})
     found: list[Item] = []
     problems: list[Problem] = []
     for item in items:

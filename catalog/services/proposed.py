@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from catalog import queries
 from catalog.aspects.base import SUBJECT
 from catalog.aspects.projection import facts
+from catalog.queries import lists as entity_lists
 from catalog.services.intake import ChangeType, Item
 from policies.engine import matching
 
@@ -48,7 +48,7 @@ class Proposed:
 
 def groups_above(groups: Collection[str]) -> Mapping[str, tuple[str, ...]]:
     """Return, for each of these term groups that is in another, those above it as they are stored; one query."""
-    return queries.ancestors(nodes=groups) if groups else {}
+    return entity_lists.ancestors(nodes=groups) if groups else {}
 
 
 def values_of(item: Item, text: str | None, field: str) -> tuple[str, ...]:

@@ -13,9 +13,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from catalog import errors, queries, urns
+from catalog import errors, urns
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP
 from catalog.models import Ancestry, Entity
+from catalog.queries import documents as aspect_documents
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
 from catalog.services import deletes, disclosure, needs, proposals
 from catalog.services.proposals import ChangeType, Ids, Proposal
 from catalog.services.stamps import stamp
@@ -192,7 +195,7 @@ def _change(urn: str, changes: Mapping[str, Any], *, by: Actor, door: str) -> No
         if not Entity.objects.filter(urn=urn).exists():
             raise NotFound(f"There is no entity {urn}.")
         disclosure.require_visible(urn=urn, by=by)
-        stored = queries.texts(keys={(urn, of.aspect)}).get((urn, of.aspect))
+        stored = aspect_documents.texts(keys={(urn, of.aspect)}).get((urn, of.aspect))
         document: dict[str, Any] = {"name": urns.parse(urn).identifier} if stored is None else json.loads(stored)
         document |= {key: value for key, value in changes.items() if value is not None}
         for key in [key for key, value in changes.items() if value is None]:
@@ -205,7 +208,7 @@ def _change(urn: str, changes: Mapping[str, Any], *, by: Actor, door: str) -> No
 def _make(proposed: list[Proposal], registered: Mapping[str, Ids], *, by: Actor, door: str) -> None:
     urn = proposed[0].urn
     # Who may make such an entity, and may know of this one, is told that the id is taken; others that they may not.
-    if not registered and queries.stored(urns=[urn]) and not queries.hidden(urns=[urn], by=by):
+    if not registered and entity_lists.stored(urns=[urn]) and not view_permissions.hidden(urns=[urn], by=by):
         group = json.loads(proposed[0].document or "{}").get("parentNode")
         if refusal := disclosure.find_refusal(by=by, asks=[needs.creation(urns.parse(urn), group=group)]):
             raise refusal
@@ -243,7 +246,7 @@ def _known(urn: str, type_: str, pointer: str, *, by: Actor) -> str:
     problem = urns.problem(urn, pointer, (type_,))
     if problem is not None:
         raise Invalid([problem])
-    if not Entity.objects.filter(urn=urn).exists() or queries.hidden(urns=[urn], by=by):
+    if not Entity.objects.filter(urn=urn).exists() or view_permissions.hidden(urns=[urn], by=by):
         raise Invalid.one(code="unknown", pointer=pointer, detail=f"There is no {type_} {urn}.")
     return urn
 

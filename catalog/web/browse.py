@@ -11,10 +11,12 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from catalog import queries
 from catalog.aspects.base import PLATFORM
 from catalog.models import Entity
 from catalog.queries import browsing
+from catalog.queries import documents as aspect_documents
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
 from catalog.web import words
 from catalog.web.forms import CatalogFilters
 from catalog.web.subject import references
@@ -112,9 +114,9 @@ _BROWSING: Mapping[str, Sequence[Mapping[str, Any]]] = {
 def rows(entities: Sequence[Entity]) -> list[dict[str, Any]]:
     """Return entities as lists show them, in a number of queries that does not grow."""
     urns = [entity.urn for entity in entities]
-    platforms = queries.values_of(urns=urns, field=PLATFORM)
+    platforms = entity_lists.values_of(urns=urns, field=PLATFORM)
     named = references({urn for found in platforms.values() for urn in found})
-    deprecated = queries.deprecated(urns=urns)
+    deprecated = aspect_documents.deprecated(urns=urns)
     return [
         {
             "urn": entity.urn,
@@ -153,7 +155,7 @@ def _offer(form: CatalogFilters, by: Actor) -> None:
 def _within(filters: Mapping[str, str], request: HttpRequest, by: Actor) -> list[dict[str, str]]:
     """Return the filters that no select shows, each with the address of the list without it."""
     asked = {name: filters[name] for name in ("container", "term") if name in filters}
-    concealed = queries.hidden(urns=list(asked.values()), by=by)
+    concealed = view_permissions.hidden(urns=list(asked.values()), by=by)
     # Called by what its URN says, as one that is not stored.
     named = references(set(asked.values()), known=dict.fromkeys(concealed, ""))
     found = []
@@ -200,8 +202,8 @@ def _tree(request: HttpRequest, way: str, by: Actor) -> dict[str, Any]:
 
 
 def _node(urn: str, type_: str, by: Actor) -> Entity:
-    node = queries.get(urn=urn)
-    if node.type != type_ or not queries.may_view(node, by=by):
+    node = entity_lists.get(urn=urn)
+    if node.type != type_ or not view_permissions.may_view(node, by=by):
         raise NotFound(f"There is no entity {urn}.")
     return node
 

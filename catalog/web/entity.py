@@ -13,10 +13,11 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.aspects.base import PLATFORM
 from catalog.models import Entity
 from catalog.queries import browsing
+from catalog.queries import lists as entity_lists
 from catalog.web import browse, controls, entity_tabs, words
 from catalog.web.about import about
 from catalog.web.columns import columns_of
@@ -92,7 +93,7 @@ def _tab_url(subject: Subject, tab: str) -> str:
 
 def _around(subject: Subject) -> dict[str, Any]:
     row = subject.entity
-    platforms = queries.values_of(urns=[row.urn], field=PLATFORM).get(row.urn, [])
+    platforms = entity_lists.values_of(urns=[row.urn], field=PLATFORM).get(row.urn, [])
     trail = browsing.trail(entity=row, by=subject.by)
     deprecation = subject.document("deprecation")
     kinds = subject.document("subTypes").get("typeNames") or ()

@@ -27,12 +27,13 @@ from catalog.web.role_forms import RoleFilters, RoleForm
 from catalog.web.roles import rows
 from catalog.web.subject import references
 from policies import authority
-from policies import queries as people
 from policies.authority import Ask, Asked
 from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.guard import actor_of, signed_in
+from policies.queries import actors as actor_resolution
+from policies.queries import names as display_names
 from policies.web import pages
 
 DOOR = "pages"
@@ -124,10 +125,10 @@ def detail(request: HttpRequest, urn: str) -> HttpResponse:
 def held(request: HttpRequest, urn: str) -> HttpResponse:
     """The external roles of one person or group, those of a person's groups among them; htmx gets the list alone."""
     type_ = urns.type_of(urn)
-    known = people.names(urns=[urn]) if type_ in ("corpuser", "corpGroup") else {}
+    known = display_names.names(urns=[urn]) if type_ in ("corpuser", "corpGroup") else {}
     if urn not in known:
         raise NotFound(_NO_USER_OR_GROUP.format(urn))
-    holders = people.actor(urn=urn).holders if type_ == "corpuser" else frozenset({urn})
+    holders = actor_resolution.actor(urn=urn).holders if type_ == "corpuser" else frozenset({urn})
     page = pages.page_of(request, reading.external_roles(holders=holders))
     context = {
         "page": page,

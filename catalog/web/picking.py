@@ -10,15 +10,18 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.models import Entity
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
 from catalog.queries.records import build_visible_users
 from catalog.web import words
 from policies import authority
-from policies import queries as people
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.guard import actor_of, signed_in
+from policies.queries import names as display_names
+from policies.queries import people as users_groups_roles
 
 #: How many suggestions one search gives.
 LIMIT = 20
@@ -149,7 +152,7 @@ def options(request: HttpRequest, kind: str) -> HttpResponse:
 
 def _suggest(kind: Kind, text: str, by: Actor) -> list[dict[str, str]]:
     if kind.types[0] not in urns.PEOPLE_TYPES:
-        rows = queries.viewable(queries.search(text=text, types=kind.types), by=by)[: LIMIT + 1]
+        rows = view_permissions.viewable(entity_lists.search(text=text, types=kind.types), by=by)[: LIMIT + 1]
         return [option(row.urn, row.name) for row in rows]
     found: list[dict[str, str]] = []
     for type_ in kind.types:
@@ -158,16 +161,16 @@ def _suggest(kind: Kind, text: str, by: Actor) -> list[dict[str, str]]:
 
 
 def _users(text: str, by: Actor) -> list[dict[str, str]]:
-    rows = people.users(q=text, seen=build_visible_users(by=by))
+    rows = users_groups_roles.users(q=text, seen=build_visible_users(by=by))
     return [option(user.urn, user.get_full_name()) for user in rows[: LIMIT + 1]]
 
 
 def _groups(text: str, _by: Actor) -> list[dict[str, str]]:
-    return [option(group.urn, group.name) for group in people.groups(q=text)[: LIMIT + 1]]
+    return [option(group.urn, group.name) for group in users_groups_roles.groups(q=text)[: LIMIT + 1]]
 
 
 def _roles(text: str, _by: Actor) -> list[dict[str, str]]:
-    return [option(role.urn, role.name) for role in people.roles(q=text)[: LIMIT + 1]]
+    return [option(role.urn, role.name) for role in users_groups_roles.roles(q=text)[: LIMIT + 1]]
 
 
 _PEOPLE: Mapping[str, Callable[[str, Actor], list[dict[str, str]]]] = {
@@ -180,5 +183,5 @@ _PEOPLE: Mapping[str, Callable[[str, Actor], list[dict[str, str]]]] = {
 def _known(found: Sequence[str], by: Actor) -> set[str]:
     if not found:
         return set()
-    rows = queries.viewable(Entity.objects.filter(urn__among=found), by=by).order_by()
-    return {*rows.values_list("urn", flat=True), *people.names(urns=found)}
+    rows = view_permissions.viewable(Entity.objects.filter(urn__among=found), by=by).order_by()
+    return {*rows.values_list("urn", flat=True), *display_names.names(urns=found)}

@@ -10,13 +10,14 @@ from django.views.decorators.http import require_GET
 
 from catalog import urns
 from catalog.queries import tables
-from policies import authority, explaining, queries
+from policies import authority, explaining
 from policies.authority import Ask, Asked
 from policies.engine.model import Actor, Decision, Effect, Statement
 from policies.engine.requirements import one
 from policies.engine.restrictions import RoleAllow, Slice, combine
 from policies.errors import Invalid
 from policies.guard import signed_in
+from policies.queries import actors as actor_resolution
 from policies.web import asking
 from policies.web.asking import Asker
 from policies.web.forms import WhyForm
@@ -55,7 +56,7 @@ def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]
     if kind not in tables.READS:
         form.add_error("resource", "Name a dataset or a view: nothing else has rows.")
         return {}
-    actor, may_know = queries.actor(urn=urn), asker.may_know(resource)
+    actor, may_know = actor_resolution.actor(urn=urn), asker.may_know(resource)
     asked = Asked(resource, kind)
     decision = authority.answer(actor=actor, ask=Ask(one(tables.READS[kind]), asked))
     allows = [one for one in decision.statements if one.effect is Effect.ALLOW] if may_know else []

@@ -7,9 +7,12 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.models import Entity
-from catalog.queries import StoredAspect
+from catalog.queries import lists as entity_lists
+from catalog.queries import records as people_records
+from catalog.queries import viewing as view_permissions
+from catalog.queries.documents import StoredAspect
 from policies import authority
 from policies.engine.model import Actor
 from policies.errors import NotFound
@@ -29,11 +32,11 @@ class Subject:
     def of(cls, request: HttpRequest, urn: str) -> "Subject":
         """Return the entity with this URN. Raises NotFound, also for one that may not be viewed."""
         by = actor_of(request)
-        entity = queries.get(urn=urn)
-        if not queries.may_view(entity, by=by):
+        entity = entity_lists.get(urn=urn)
+        if not view_permissions.may_view(entity, by=by):
             raise NotFound(f"There is no entity {urn}.")
-        stored = queries.aspects_for(urn=urn, by=by) or {}
-        said = queries.redacted({name: aspect.value for name, aspect in stored.items()}, by=by)
+        stored = people_records.aspects_for(urn=urn, by=by) or {}
+        said = view_permissions.redacted({name: aspect.value for name, aspect in stored.items()}, by=by)
         return cls(entity, by, stored, said)
 
     def document(self, aspect: str) -> Mapping[str, Any]:

@@ -14,8 +14,8 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from catalog import queries
 from catalog.models import Entity
+from catalog.queries import viewing as view_permissions
 from catalog.services import operations
 from catalog.services.operations import Found
 from catalog.web import cdap_tabs, entity, words
@@ -102,7 +102,7 @@ def _viewed(found: Mapping[str, Found], subject: Subject) -> dict[str, Found]:
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return dict(found)
     listed = [urn for one in found.values() for urn in one.returned]
-    rows = queries.viewable(Entity.objects.filter(urn__among=listed), by=subject.by)
+    rows = view_permissions.viewable(Entity.objects.filter(urn__among=listed), by=subject.by)
     seen = set(rows.order_by().values_list("urn", flat=True))
     return {
         kind: replace(one, returned=tuple(urn for urn in one.returned if urn in seen)) for kind, one in found.items()

@@ -10,13 +10,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
-from policies import authority, queries
+from policies import authority
 from policies.api import fields
 from policies.api.answers import OUTCOMES
 from policies.api.base import Door, Paged, page_of
 from policies.api.described import described
 from policies.guard import needs
 from policies.models import ChangeEvent, LoggedDecision, PolicyEvent, Verb
+from policies.queries import decisions as decision_log_queries
+from policies.queries import events as change_log_queries
 from policies.services import trails
 
 POLICIES, PEOPLE, DECISIONS = "policies", "people", "decisions"
@@ -84,7 +86,7 @@ class PlaceIn(fields.Text):
     def to_internal_value(self, data: Any) -> Any:
         """Return the place; any other text is invalid."""
         try:
-            return queries.Place.read(super().to_internal_value(data))
+            return decision_log_queries.Place.read(super().to_internal_value(data))
         except ValueError:
             self.fail("place.invalid")
 
@@ -149,7 +151,7 @@ class Audit(Door):
             return self._decisions(asked)
         wanted = {name: asked[name] for name in ("by", "verb") if name in asked}
         if asked["of"] == POLICIES:
-            return self.page(queries.policy_events(urn=asked.get("object"), **wanted), _of_policies, asked)
+            return self.page(change_log_queries.policy_events(urn=asked.get("object"), **wanted), _of_policies, asked)
         return self.page(trails.list_changes(urn=asked.get("object"), **wanted), _of_people, asked)
 
     def _decisions(self, asked: Mapping[str, Any]) -> Response:
@@ -157,7 +159,7 @@ class Audit(Door):
         wanted = {name: asked[name] for name in columns if name in asked}
         is_allowed = {"ALLOW": True, "DENY": False}.get(asked.get("decision", ""))
         rows = trails.list_decisions(**wanted, is_allowed=is_allowed)
-        found = queries.decisions_at(
+        found = decision_log_queries.decisions_at(
             rows, size=asked["page_size"], before=asked.get("before"), after=asked.get("after")
         )
         bare = self.request.build_absolute_uri()
@@ -165,11 +167,11 @@ class Audit(Door):
             bare = remove_query_param(bare, name)
         older = newer = None
         if found.rows:
-            older = replace_query_param(bare, "before", str(queries.Place.of(found.rows[-1])))
-            newer = replace_query_param(bare, "after", str(queries.Place.of(found.rows[0])))
+            older = replace_query_param(bare, "before", str(decision_log_queries.Place.of(found.rows[-1])))
+            newer = replace_query_param(bare, "after", str(decision_log_queries.Place.of(found.rows[0])))
         return Response(
             {
-                "count": queries.decisions_counted(rows),
+                "count": decision_log_queries.decisions_counted(rows),
                 "next": older if found.has_older else None,
                 "previous": newer if found.has_newer else None,
                 "results": _of_decisions(found.rows),
@@ -211,7 +213,7 @@ def _of_policies(events: Sequence[PolicyEvent]) -> list[dict[str, Any]]:
 
 
 def _of_people(events: Sequence[ChangeEvent]) -> list[dict[str, Any]]:
-    named = {event.pk: queries.urns_in(event) for event in events}
+    named = {event.pk: change_log_queries.urns_in(event) for event in events}
     hidden = authority.directory().hidden(urns=frozenset().union(*named.values()))
     return [_change(event, is_concealed=not hidden.isdisjoint(named[event.pk])) for event in events]
 

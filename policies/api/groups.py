@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority, queries
+from policies import authority
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
@@ -17,6 +17,7 @@ from policies.guard import signed_in
 from policies.models import GroupProfile
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import people as users_groups_roles
 from policies.services import groups, needs
 
 
@@ -38,7 +39,7 @@ class GroupOut(GroupRow):
 
     def get_members(self, group: GroupProfile) -> list[str]:
         """Return the URNs of the members, in order."""
-        return queries.member_urns(groups=[group.urn])[group.urn]
+        return users_groups_roles.member_urns(groups=[group.urn])[group.urn]
 
 
 class GroupIn(fields.Strict):
@@ -86,7 +87,7 @@ class Groups(Door):
         authority.require(by=self.actor, any_of=needs.SEEING_GROUPS)
         asked = self.asked(GroupFilters)
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
-        return self.page(queries.groups(**filters), lambda rows: GroupRow(rows, many=True).data, asked)
+        return self.page(users_groups_roles.groups(**filters), lambda rows: GroupRow(rows, many=True).data, asked)
 
     @described("groups_create", "Create a group", body=GroupIn, answer=GroupOut, status=201, statuses=(409,), tag=TAG)
     def post(self, request: Request) -> Response:
@@ -94,7 +95,7 @@ class Groups(Door):
         sent = fields.checked(GroupIn, request.data)
         identifier = identifier_of(sent, GROUP_PREFIX)
         group = groups.create(identifier=identifier, **sent, by=self.actor, door=DOOR)
-        return Response(GroupOut(queries.group(urn=group.urn)).data, status=201)
+        return Response(GroupOut(users_groups_roles.group(urn=group.urn)).data, status=201)
 
 
 @signed_in
@@ -110,7 +111,7 @@ class OneGroup(Replaceable):
     def shown(self, urn: str) -> Mapping[str, Any]:
         """Return the group as it is sent, to who may change its members or what it is called; raises Forbidden."""
         needs.require(by=self.actor, requirement=needs.group_members(), urn=urn, type=groups.TYPE)
-        return GroupOut(queries.group(urn=urn)).data
+        return GroupOut(users_groups_roles.group(urn=urn)).data
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:
         """Store name and description."""
@@ -129,7 +130,7 @@ class Members(Door):
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of users, by URN, to who may change the members."""
         needs.require(by=self.actor, requirement=needs.group_members(), urn=urn, type=groups.TYPE)
-        rows = queries.members(group=queries.group(urn=urn))
+        rows = users_groups_roles.members(group=users_groups_roles.group(urn=urn))
         return self.page(rows, lambda users: UserOut(users, many=True).data, self.asked())
 
     @described(

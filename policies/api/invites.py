@@ -9,13 +9,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import queries
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
 from policies.guard import needs, signed_in
 from policies.models import InviteToken
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import credentials
 from policies.services import invites
 
 TAG = "people"
@@ -72,7 +72,7 @@ class Invites(Door):
     @described("invite_tokens_list", "List invitations", query=Paged, answer=page_of(InviteOut, "Invite"), tag=TAG)
     def get(self, _request: Request) -> Response:
         """Return a page of links that have not ended, newest first."""
-        return self.page(queries.invites(), _shown, self.asked())
+        return self.page(credentials.invites(), _shown, self.asked())
 
     @described("invite_tokens_create", "Create an invitation", body=InviteIn, answer=NewInviteOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:

@@ -8,7 +8,6 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import queries
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of, unchanged
 from policies.api.described import described
@@ -18,6 +17,7 @@ from policies.engine.errors import Problem
 from policies.errors import Invalid, NotFound
 from policies.guard import needs
 from policies.models import Policy, PolicyEvent
+from policies.queries import policies
 from policies.services import lints
 from policies.services import policies as service
 from policies.services.policies import Draft, Written
@@ -131,7 +131,7 @@ class Policies(Door):
         """Return a page of policies, by URN."""
         asked = self.asked(PolicyFilters)
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
-        return self.page(queries.policies(**filters), lambda rows: PolicyOut(rows, many=True).data, asked)
+        return self.page(policies.policies(**filters), lambda rows: PolicyOut(rows, many=True).data, asked)
 
     @described(
         "policies_create",
@@ -157,7 +157,7 @@ class OnePolicy(Door):
     @described("policies_get", "Get a policy", answer=PolicyDetailOut, tag=TAG)
     def get(self, _request: Request, urn: str) -> Response:
         """Return the policy; its version stands in ETag, too."""
-        policy = queries.policy(urn=urn)
+        policy = policies.policy(urn=urn)
         return Response(_detail(policy), headers={"ETag": f'"{policy.version}"'})
 
     @described(
@@ -172,7 +172,7 @@ class OnePolicy(Door):
     def put(self, request: Request, urn: str) -> Response:
         """Store another document under this URN."""
         sent = fields.checked(PolicyIn, request.data)
-        stored = queries.policy(urn=urn)
+        stored = policies.policy(urn=urn)
         draft = agreeing(sent, version=stored.version, urn=urn)
         written = service.update(urn=urn, draft=draft, by=self.actor, door=DOOR, if_version=self.if_version())
         return answered(written)
@@ -215,7 +215,7 @@ class Versions(Door):
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of versions, newest first; also of a policy that is gone."""
         asked = self.asked()
-        rows = queries.versions(urn=urn)
+        rows = policies.versions(urn=urn)
         if not rows.exists():
             raise NotFound(f"There is no policy {urn!r}.")
         return self.page(rows, lambda events: [_version(event) for event in events], asked)
@@ -228,7 +228,7 @@ class OneVersion(Door):
     @described("policies_version", "Get a version of a policy", answer=VersionOut, tag=TAG)
     def get(self, _request: Request, urn: str, number: str) -> Response:
         """Return the policy as it was written then."""
-        event = queries.versions(urn=urn).filter(version=int(number)).first()
+        event = policies.versions(urn=urn).filter(version=int(number)).first()
         if event is None:
             raise NotFound(f"There is no version {number} of {urn!r}.")
         return Response(_version(event))

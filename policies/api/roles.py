@@ -7,7 +7,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import queries
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
@@ -18,6 +17,8 @@ from policies.guard import signed_in
 from policies.models import Role, RoleAssignment
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import names as display_names
+from policies.queries import people as users_groups_roles
 from policies.services import needs, roles
 
 _HOLDERS = (USER_PREFIX, GROUP_PREFIX)
@@ -95,7 +96,7 @@ class Roles(Door):
     def get(self, _request: Request) -> Response:
         """Return a page of roles, by URN."""
         asked = self.asked(RoleFilters)
-        return self.page(queries.roles(q=asked.get("q", "")), shown, asked)
+        return self.page(users_groups_roles.roles(q=asked.get("q", "")), shown, asked)
 
     @described("roles_create", "Create a role", body=RoleIn, answer=RoleOut, status=201, statuses=(409,), tag=TAG)
     def post(self, request: Request) -> Response:
@@ -121,7 +122,7 @@ class OneRole(Replaceable):
 
     def shown(self, urn: str) -> Mapping[str, Any]:
         """Return the role as it is sent."""
-        return shown([queries.role(urn=urn)])[0]
+        return shown([users_groups_roles.role(urn=urn)])[0]
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:
         """Store name and description."""
@@ -140,7 +141,7 @@ class Holders(Door):
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of users and groups, users first, by URN, to who manages policies."""
         needs.require(by=self.actor, requirement=needs.MANAGE_POLICIES)
-        return self.page(queries.holders(role=queries.role(urn=urn)), _holders, self.asked())
+        return self.page(users_groups_roles.holders(role=users_groups_roles.role(urn=urn)), _holders, self.asked())
 
     @described("roles_give", "Assign a role", body=HoldersIn, answer=HoldersIn, status=201, tag=TAG)
     def post(self, request: Request, urn: str) -> Response:
@@ -158,7 +159,7 @@ class OneHolder(Door):
     def delete(self, _request: Request, urn: str, actor: str) -> Response:
         """Remove the role; an actor that does not hold it is no problem."""
         roles.take(urn=urn, actors=[actor], by=self.actor, door=DOOR)
-        if actor not in queries.names(urns=[actor]):
+        if actor not in display_names.names(urns=[actor]):
             raise NotFound(f"There is no user or group {actor!r}.")
         return Response(status=204)
 
@@ -179,7 +180,7 @@ class Assign(Door):
 
 def shown(rows: Sequence[Role]) -> list[dict[str, Any]]:
     """Return roles as they are sent, with the policies that name them; one query for all of them."""
-    naming = queries.policies_naming(actors=[role.urn for role in rows])
+    naming = users_groups_roles.policies_naming(actors=[role.urn for role in rows])
     return [
         {
             "urn": role.urn,

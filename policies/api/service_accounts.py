@@ -8,13 +8,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority, queries
+from policies import authority
 from policies.api import fields, tokens
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
 from policies.api.one import Changeable, described_one
 from policies.guard import needs
 from policies.models import User
+from policies.queries import credentials
+from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
 from policies.services import people, service_accounts
 
@@ -84,7 +86,9 @@ class ServiceAccounts(Door):
     def get(self, _request: Request) -> Response:
         """Return a page of service accounts, by URN."""
         asked = self.asked(ServiceFilters)
-        rows = queries.users(kind=User.Kind.SERVICE, q=asked.get("q", ""), state=asked.get("state"), seen=Q())
+        rows = users_groups_roles.users(
+            kind=User.Kind.SERVICE, q=asked.get("q", ""), state=asked.get("state"), seen=Q()
+        )
         return self.page(rows, lambda shown: ServiceOut(shown, many=True).data, asked)
 
     @described(
@@ -135,7 +139,7 @@ class ServiceTokens(Door):
         """Return a page of its tokens that have not ended, newest first."""
         service_accounts.get(urn=urn)
         authority.require(by=self.actor, requirement=wanted.TOKENS_OF_SERVICES)
-        return self.page(queries.tokens(owner=urn), tokens.shown, self.asked())
+        return self.page(credentials.tokens(owner=urn), tokens.shown, self.asked())
 
     @described(
         "service_accounts_tokens_create",

@@ -6,13 +6,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority, queries
+from policies import authority
 from policies.api.base import Door
 from policies.api.described import described
 from policies.authority import Ask
 from policies.engine.requirements import one
 from policies.guard import signed_in
 from policies.models import PolicyVersion
+from policies.queries import active as pdp_active_policies
 from policies.status import checklist, processes
 
 
@@ -82,7 +83,7 @@ def _installation() -> dict[str, Any]:
     queue = processes.queue()
     serving = [*processes.web(), *queue.processes]
     return {
-        "active_policies": queries.active_policies().count(),
+        "active_policies": pdp_active_policies.active_policies().count(),
         "processes": [{"name": each.name, "policy_version": each.version, "age_seconds": each.age} for each in serving],
         "workers": sorted(queue.answers),
         "broker": {"reachable": queue.kind is not None, "kind": queue.kind},

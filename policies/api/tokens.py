@@ -8,13 +8,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority, queries
+from policies import authority
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
 from policies.engine.model import Actor
 from policies.guard import signed_in
 from policies.models import AccessToken
+from policies.queries import credentials
 from policies.services import tokens
 
 TAG = "tokens"
@@ -73,7 +74,7 @@ class Tokens(Door):
         owner = asked.get("actor") or self.actor.urn
         if owner != self.actor.urn:
             authority.require(by=self.actor, any_of=[["MANAGE_ACCESS_TOKENS"]])
-        return self.page(queries.tokens(owner=owner), shown, asked)
+        return self.page(credentials.tokens(owner=owner), shown, asked)
 
     @described("tokens_create", "Create a token", body=TokenIn, answer=NewTokenOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:

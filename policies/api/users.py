@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority, queries
+from policies import authority
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
@@ -18,6 +18,7 @@ from policies.guard import signed_in
 from policies.models import Gate, User, open_write
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import people as users_groups_roles
 from policies.services import needs, people
 
 TAG = "people"
@@ -81,7 +82,9 @@ class Users(Door):
         authority.require(by=self.actor, any_of=needs.SEEING_USERS)
         asked = self.asked(UserFilters)
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
-        return self.page(queries.users(**filters, seen=Q()), lambda rows: UserOut(rows, many=True).data, asked)
+        return self.page(
+            users_groups_roles.users(**filters, seen=Q()), lambda rows: UserOut(rows, many=True).data, asked
+        )
 
     @described("users_create", "Create a user", body=UserIn, answer=UserOut, status=201, statuses=(409,), tag=TAG)
     def post(self, request: Request) -> Response:
@@ -92,7 +95,7 @@ class Users(Door):
             detail = "The URN of a user is made of its username."
             raise Invalid.one(code="urn.disagrees", pointer="/urn", detail=detail)
         user = people.create(**sent, by=self.actor, door=DOOR)
-        return Response(UserOut(queries.user(urn=user.urn)).data, status=201)
+        return Response(UserOut(users_groups_roles.user(urn=user.urn)).data, status=201)
 
 
 @signed_in
@@ -107,10 +110,10 @@ class OneUser(Replaceable):
 
     def shown(self, urn: str) -> Mapping[str, Any]:
         """Return the user as it is sent, to itself and to who may look at people; raises Forbidden for others."""
-        user = queries.stored_user(urn=urn)
+        user = users_groups_roles.stored_user(urn=urn)
         is_service = user is not None and user.kind == User.Kind.SERVICE
         needs.require(by=self.actor, requirement=needs.user_record(is_service=is_service), urn=urn, type=people.TYPE)
-        return UserOut(queries.user(urn=urn)).data
+        return UserOut(users_groups_roles.user(urn=urn)).data
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:
         """Store names and state, and a password if one is given; all or none."""

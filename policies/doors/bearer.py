@@ -2,9 +2,9 @@
 
 from django.http import HttpRequest
 
-from policies import queries
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
+from policies.queries import actors as actor_resolution
 from policies.services import tokens
 
 _REALM = 'Bearer realm="authzsite"'
@@ -34,4 +34,4 @@ def caller(request: HttpRequest) -> Actor:
         raise Unauthenticated(is_sent=bool(header))
     # What is asked in this request is asked by, and answered to, this user.
     request.user = user
-    return queries.actor(urn=user.urn)
+    return actor_resolution.actor(urn=user.urn)

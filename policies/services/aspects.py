@@ -11,7 +11,7 @@ nobody has described yet is made, since programs write in any order. `roleMember
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from policies import authority, queries
+from policies import authority
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
@@ -19,6 +19,7 @@ from policies.errors import Forbidden, Invalid, NotFound
 from policies.models import Policy, PolicyVersion, Role, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import people as users_groups_roles
 from policies.services import aspect_shapes, groups, lints, people, policies, roles
 from policies.services.aspect_rows import Batch
 from policies.services.aspect_shapes import POLICY_INFO, ROLE, SECRETS, SHAPES, USER, AspectChange
@@ -61,7 +62,9 @@ def amend(*, urn: str, entity_type: str, name: str, fields: Mapping[str, Any], b
     """
     with change(by=by, door=door):
         # Read behind the lock of the change, so that of two who set different fields both are heard.
-        row = queries.stored_user(urn=urn) if entity_type == USER else queries.stored_group(urn=urn)
+        row = (
+            users_groups_roles.stored_user(urn=urn) if entity_type == USER else users_groups_roles.stored_group(urn=urn)
+        )
         if row is None:
             raise NotFound(f"There is no {entity_type} {urn!r}.")
         emptied = [field for field, value in fields.items() if value in (None, "")]

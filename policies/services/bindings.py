@@ -6,18 +6,19 @@ Problems are noted with their places, like those that the family itself finds in
 from collections.abc import Container, Iterable
 from typing import Any
 
-from policies import queries, store
+from policies import store
 from policies.engine.errors import Problem
 from policies.engine.families import Family
 from policies.engine.matching import CONSTANTS
 from policies.engine.model import Effect, Statement
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import names as display_names
 
 
 def existing(pairs: Iterable[tuple[Family, Any]]) -> frozenset[str]:
     """Return the URNs of those things that exist, of all that these documents bind; one query for each kind."""
     bound = {urn for family, document in pairs for _, urn in family.bound(document)}
-    return frozenset(queries.names(urns=bound)) if bound else frozenset()
+    return frozenset(display_names.names(urns=bound)) if bound else frozenset()
 
 
 def unbound(*, family: Family, document: Any, known: Container[str] | None = None) -> list[Problem]:

@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies import authority, queries
+from policies import authority
 from policies.engine.errors import Problem
 from policies.engine.families.datazone_patterns import Pattern, Scope, expand, parse_pattern, unversioned
 from policies.engine.matching import MAIN_BRANCH
 from policies.engine.model import Effect
 from policies.models import Policy
+from policies.queries import active as active_policies
+from policies.queries import reached as users_by_actor_clause
 
 #: A role lifts a restriction in practice when at least this part of those who are restricted hold it, too.
 MOST = 0.5
@@ -64,7 +66,7 @@ def lints(*, document: Mapping[str, Any], urn: str | None) -> Iterator[Problem]:
     own = _read("", document)
     others = [
         said
-        for policy in queries.active_policies().filter(family=Policy.Family.DATAZONE).exclude(urn=urn or "")
+        for policy in active_policies.active_policies().filter(family=Policy.Family.DATAZONE).exclude(urn=urn or "")
         for said in _read(policy.name, policy.document)
     ]
     if not document.get("roles"):
@@ -160,7 +162,9 @@ def _of_restriction(said: _Said, meeting: Iterable[_Said]) -> Iterator[Problem]:
 
 
 def _holders(roles: frozenset[str]) -> frozenset[str]:
-    return frozenset(queries.reached(tokens=roles).values_list("urn", flat=True)) if roles else frozenset()
+    return (
+        frozenset(users_by_actor_clause.reached(tokens=roles).values_list("urn", flat=True)) if roles else frozenset()
+    )
 
 
 def _of_branch(said: _Said, branches: Collection[str]) -> Iterator[Problem]:

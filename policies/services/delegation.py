@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 
-from policies import queries, store
+from policies import store
 from policies.engine.evaluate import decide
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Effect, Missing, Question
@@ -22,6 +22,8 @@ from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
 from policies.models import Membership, User
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.queries import actors as actor_resolution
+from policies.queries import reached as users_by_actor_clause
 
 _MANAGE = "MANAGE_POLICIES"
 
@@ -83,8 +85,8 @@ def find_holders(*, privileges: Collection[str], urns: Collection[str]) -> _Hold
     listed = set(users.order_by().values_list("urn", flat=True))
     if groups := [urn for urn in urns if urn.startswith(GROUP_PREFIX)]:
         members = Membership.objects.filter(group__profile__urn__in=groups).values("user")
-        listed |= set(queries.reached(tokens=tokens).filter(pk__in=members).values_list("urn", flat=True))
-    actors = queries.actors(urns=listed) if listed else {}
+        listed |= set(users_by_actor_clause.reached(tokens=tokens).filter(pk__in=members).values_list("urn", flat=True))
+    actors = actor_resolution.actors(urns=listed) if listed else {}
     # Most people are named by none of these statements, and need not be asked about.
     named = {urn: actor for urn, actor in actors.items() if not tokens.isdisjoint(actor.tokens)}
     found = {urn: _held(actor, privileges, snapshot) for urn, actor in named.items()}
@@ -98,7 +100,7 @@ def require_account(*, by: Actor, urns: Collection[str]) -> None:
     """
     if withheld := find_withheld(by=by):
         snapshot = store.current()
-        actors = queries.actors(urns=urns).values()
+        actors = actor_resolution.actors(urns=urns).values()
         _refuse(_held(replace(actor, is_active=True), withheld, snapshot) for actor in actors)
 
 

@@ -14,12 +14,12 @@ import structlog
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 
-from policies import queries
 from policies.engine.model import Actor
 from policies.errors import Forbidden, NotFound
 from policies.models import GroupProfile, Membership, Role, User, Verb, documents
 from policies.models.fields import is_storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.queries import actors as actor_resolution
 from policies.services import claims, delegation, groups, needs, people, wording
 from policies.services import roles as role_service
 from policies.services.changes import Change, change
@@ -180,7 +180,7 @@ def _put_into(user: User, identifiers: tuple[str, ...], doing: Change) -> None:
 def _refused(user: User, urns: Collection[str], doing: Change) -> Collection[str]:
     """Return those of these groups that would give the user more than the provider may give; the log names them."""
     author = doing.delegation.author
-    gained = delegation.list_gained(by=author, actor=queries.actor(urn=user.urn), groups=_roles_of(urns))
+    gained = delegation.list_gained(by=author, actor=actor_resolution.actor(urn=user.urn), groups=_roles_of(urns))
     for urn, privileges in gained.items():
         log.warning("oidc_group_gives_too_much", user=user.urn, group=urn, privileges=sorted(privileges))
     return gained.keys()

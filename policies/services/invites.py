@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from policies import queries
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.models import InviteToken, Role, User, Verb
 from policies.models.fields import is_storable
 from policies.models.people import NAME_LENGTH, USER_PREFIX
+from policies.queries import actors as actor_resolution
 from policies.services import delegation, needs, people, secret_texts
 from policies.services import roles as role_service
 from policies.services.changes import Change, change
@@ -105,7 +105,7 @@ def accept(*, text: str, by: Actor, door: str) -> Role | None:
     who is no active person and where the role gives platform privileges that who made the link does not hold, Conflict
     for the last who can manage policies and would not by the role of the link.
     """
-    author = queries.actor(urn=find(text=text).created_by)
+    author = actor_resolution.actor(urn=find(text=text).created_by)
     with change(by=by, door=door, author=author) as doing:
         user = User.objects.filter(urn=by.urn).first()
         if user is None or not user.is_active or user.kind != User.Kind.PERSON:
@@ -134,7 +134,7 @@ def sign_up(
     if not isinstance(username, str) or not is_storable(username):
         raise Invalid.one(code="text.unstorable", pointer="/username", detail="Printable characters only.")
     newcomer = Actor(USER_PREFIX + username)
-    author = queries.actor(urn=find(text=text).created_by)
+    author = actor_resolution.actor(urn=find(text=text).created_by)
     with change(by=newcomer, door=door, author=author) as doing:
         role = find(text=text).role
         user = people.add(

@@ -8,11 +8,12 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any
 
-from policies import authority, queries
+from policies import authority
 from policies.engine import families
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
 from policies.engine.families import datahub, datahub_fields, datazone, vocabulary
 from policies.engine.model import Origin, Statement
+from policies.queries import names as display_names
 from policies.services import datazone_lints
 from policies.services.policies import Draft
 
@@ -128,7 +129,7 @@ def _of_names(document: Json) -> Iterator[Problem]:
     """Note the users, groups, roles and entities that nobody knows; they may still be made."""
     actors = document.get("actors") or {}
     people = {f"/actors/{name}/{index}": urn for name in _NAMED for index, urn in enumerate(actors.get(name) or ())}
-    known = queries.names(urns=set(people.values()))
+    known = display_names.names(urns=set(people.values()))
     for place, urn in people.items():
         if urn not in known:
             yield Problem("actor.unknown", place, f"Nobody is known as {urn}.")

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.db.models import Exists, OuterRef, QuerySet
 
-from policies import queries
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.families import vocabulary
@@ -18,6 +17,9 @@ from policies.engine.model import SYSTEM_ACTOR, Actor, Origin, Question
 from policies.engine.snapshot import Snapshot
 from policies.errors import Conflict
 from policies.models import Policy, PolicyFacet, User
+from policies.queries import active as active_policies
+from policies.queries import actors as actor_resolution
+from policies.queries import reached as users_by_actor_clause
 
 _MANAGE = "MANAGE_POLICIES"
 
@@ -52,11 +54,11 @@ def is_manageable() -> bool:
     ]
     snapshot = Snapshot.build(0, compiled)
     tokens = frozenset[str]().union(*(statement.actors.tokens for statement in snapshot.listed(_MANAGE)))
-    people = queries.reached(tokens=tokens).filter(kind=User.Kind.PERSON)
+    people = users_by_actor_clause.reached(tokens=tokens).filter(kind=User.Kind.PERSON)
     urns = people.exclude(password="").exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
     listed = list(urns.values_list("urn", flat=True)[:_CHUNK])
     while listed:
-        actors = queries.actors(urns=listed).values()
+        actors = actor_resolution.actors(urns=listed).values()
         if any(decide(snapshot, Question(actor, _MANAGE)).is_allowed for actor in actors):
             return True
         listed = list(urns.filter(urn__gt=listed[-1]).values_list("urn", flat=True)[:_CHUNK])
@@ -73,4 +75,4 @@ def _may_give(policy: Policy) -> bool:
 
 def _giving() -> QuerySet[Policy]:
     named = PolicyFacet.objects.filter(policy=OuterRef("pk"), field=PolicyFacet.Field.PRIVILEGE, value__in=_names())
-    return queries.active_policies().filter(Exists(named))
+    return active_policies.active_policies().filter(Exists(named))

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from policies import authority, queries
+from policies import authority
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy, Problem, UnknownFamily
 from policies.engine.model import SYSTEM_ACTOR, Actor, Origin
@@ -19,6 +19,7 @@ from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.models import Gate, Policy, PolicyEvent, Verb, open_write
 from policies.models.fields import is_storable
 from policies.models.policy import POLICY_PREFIX
+from policies.queries import policies
 from policies.services import bindings, lockout, policy_rows
 
 #: What a holder of the privilege can do: effectively everything (source 000, platform privileges).
@@ -98,7 +99,7 @@ def update(
     with open_write(Gate.PEOPLE) as write:
         policy_version = write.bump()
         _check_bound(draft)
-        policy = queries.policy(urn=urn)
+        policy = policies.policy(urn=urn)
         _check_changing(policy, columns, by=by, if_version=if_version)
         replaced = policy.version
         before = {urn: policy_rows.snapshot_of(policy)}
@@ -120,7 +121,7 @@ def write_many(*, writes: Sequence[Write], by: Actor, door: str, verb: Verb = Ve
     with open_write(Gate.PEOPLE) as write:
         policy_version = write.bump()
         known = bound_by(one.draft for one in writes)
-        stored = {policy.urn: policy for policy in queries.policies_among(urns=[one.urn for one in writes])}
+        stored = {policy.urn: policy for policy in policies.policies_among(urns=[one.urn for one in writes])}
         new: list[Policy] = []
         changed: list[Policy] = []
         before: dict[str, policy_rows.Snapshot] = {}
@@ -153,7 +154,7 @@ def put_many(*, drafts: Mapping[str, Draft], by: Actor, door: str) -> int:
         checked_urn(urn)
     # Behind the gate, so that nobody changes what is looked up here.
     with open_write(Gate.PEOPLE):
-        stored = {policy.urn: policy.version for policy in queries.policies_among(urns=list(drafts))}
+        stored = {policy.urn: policy.version for policy in policies.policies_among(urns=list(drafts))}
         writes = [Write(urn, draft, stored.get(urn)) for urn, draft in drafts.items()]
         return write_many(writes=writes, by=by, door=door)
 
@@ -162,7 +163,7 @@ def set_state(*, urn: str, state: str, by: Actor, door: str, if_version: int | N
     """Activate or deactivate a policy. The state of a DataHub policy stands in its document and is changed there."""
     authority.require(by=by, any_of=MANAGE)
     verb = _verb_of(state)
-    policy = queries.policy(urn=urn)
+    policy = policies.policy(urn=urn)
     version = policy.version if if_version is None else if_version
     return update(urn=urn, draft=put_in_state(policy, state), by=by, door=door, if_version=version, verb=verb)
 
@@ -175,7 +176,7 @@ def set_states(*, urns: Collection[str], state: str, by: Actor, door: str) -> in
     authority.require(by=by, any_of=MANAGE)
     verb = _verb_of(state)
     with open_write(Gate.PEOPLE):
-        found = {policy.urn: policy for policy in queries.policies_among(urns=urns)}
+        found = {policy.urn: policy for policy in policies.policies_among(urns=urns)}
         if unknown := sorted(set(urns) - found.keys()):
             raise NotFound(f"There is no policy {unknown[0]!r}.")
         writes = [Write(urn, put_in_state(policy, state), policy.version) for urn, policy in found.items()]
@@ -185,7 +186,7 @@ def set_states(*, urns: Collection[str], state: str, by: Actor, door: str) -> in
 def restore(*, urn: str, version: int, by: Actor, door: str, if_version: int | None = None) -> Written:
     """Store an earlier version of a policy again, as a new version; raises what `update` raises."""
     authority.require(by=by, any_of=MANAGE)
-    event = queries.versions(urn=urn).filter(version=version, after__isnull=False).first()
+    event = policies.versions(urn=urn).filter(version=version, after__isnull=False).first()
     if event is None:
         raise NotFound(f"There is no version {version} of {urn}.")
     return update(urn=urn, draft=draft_of_version(event), by=by, door=door, if_version=if_version, verb=Verb.RESTORED)
@@ -212,7 +213,7 @@ def delete(*, urn: str, by: Actor, door: str, if_version: int | None = None) -> 
     authority.require(by=by, any_of=MANAGE)
     with open_write(Gate.PEOPLE) as write:
         policy_version = write.bump()
-        policy = queries.policy(urn=urn)
+        policy = policies.policy(urn=urn)
         _check_version(policy, if_version=if_version)
         if policy.is_system:
             raise Forbidden((), f"{policy.name} is a system policy and cannot be deleted.")

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from policies import queries
 from policies.engine.model import Actor
 from policies.errors import Conflict, NotFound
 from policies.models import ResetToken, User, Verb
 from policies.models.fields import is_storable
+from policies.queries import actors as actor_resolution
 from policies.services import delegation, needs, people, secret_texts
 from policies.services.changes import change
 
@@ -82,6 +82,6 @@ def use(*, text: str, password: str, door: str) -> User:
         reset = find(text=text)
         user = reset.user
         if reset.created_by != user.urn:
-            delegation.require_account(by=queries.actor(urn=reset.created_by), urns=[user.urn])
+            delegation.require_account(by=actor_resolution.actor(urn=reset.created_by), urns=[user.urn])
         people.write_password(user=user, password=password, doing=doing)
     return user

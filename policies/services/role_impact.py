@@ -9,9 +9,11 @@ from collections.abc import Collection, Iterable
 
 from django.db.models import Exists, OuterRef
 
-from policies import queries, reach_comparison, store
+from policies import reach_comparison, store
 from policies.engine.model import Actor, Cover, Coverage, Effect, Statement
 from policies.models import Policy, PolicyFacet
+from policies.queries import active as active_policies
+from policies.queries import reached as users_by_actor_clause
 from policies.reach_comparison import Impact, Side
 
 
@@ -27,7 +29,7 @@ def held(*, actor: str, before: Collection[str], after: Collection[str]) -> Impa
 
 def _side(roles: Collection[str], tokens: Collection[str]) -> Side:
     people = frozenset(tokens)
-    if not roles or not queries.reached(tokens=people).exists():
+    if not roles or not users_by_actor_clause.reached(tokens=people).exists():
         return Side(people)
     naming = tuple(one for one in store.current().statements if not one.actors.tokens.isdisjoint(roles))
     statements = _without_platform(naming, roles)
@@ -43,7 +45,7 @@ def _side(roles: Collection[str], tokens: Collection[str]) -> Side:
 def _without_platform(statements: Iterable[Statement], roles: Collection[str]) -> list[Statement]:
     """Return these statements that name one of the roles, but for those of platform policies."""
     naming = PolicyFacet.objects.filter(policy=OuterRef("pk"), field=PolicyFacet.Field.ACTOR, value__in=roles)
-    platform = queries.active_policies().filter(Exists(naming), type=Policy.Type.PLATFORM)
+    platform = active_policies.active_policies().filter(Exists(naming), type=Policy.Type.PLATFORM)
     left_out = frozenset(platform.values_list("urn", flat=True))
     return [one for one in statements if one.origin.policy not in left_out]
 

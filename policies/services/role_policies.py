@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from policies import queries
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.models import Gate, Policy, Role, open_write
+from policies.queries import policies as policy_queries
 from policies.services import needs, policies, roles
 from policies.services.checks import Checks
 from policies.services.policies import Draft, Write
@@ -21,7 +21,7 @@ def create(*, name: str, description: str, policies_of: Sequence[str], by: Actor
     # Behind the gate, so that nobody changes what is looked up here.
     with open_write(Gate.PEOPLE):
         role = roles.create(name=name, description=description, by=by, door=door)
-        stored = {policy.urn: policy for policy in queries.policies_among(urns=policies_of)}
+        stored = {policy.urn: policy for policy in policy_queries.policies_among(urns=policies_of)}
         checks = Checks()
         checks.known(policies_of, stored, "/policyUrns", "policy")
         checks.finish()

@@ -11,13 +11,13 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 
-from policies import queries
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Conflict, Forbidden, NotFound
 from policies.models import GroupProfile, Role, RoleAssignment, User, Verb, documents
 from policies.models.fields import is_storable, storable
 from policies.models.people import NAME_LENGTH, django_group_name
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import people as users_groups_roles
 from policies.services import needs
 from policies.services.changes import Change, change, refuse_stale
 from policies.services.checks import TEXT_LENGTH, Checks
@@ -122,7 +122,7 @@ def delete(*, urn: str, by: Actor, door: str) -> None:
     needs.require(by=by, requirement=needs.MANAGE_POLICIES)
     with change(by=by, door=door) as doing:
         role = _changeable(urn, by=by)
-        if naming := queries.policies_naming(actors=[urn])[urn]:
+        if naming := users_groups_roles.policies_naming(actors=[urn])[urn]:
             raise Conflict(f"{role.name} is named by {len(naming)} policies: {', '.join(naming[:5])}.")
         doing.ends(urn)
         doing.record(urn=urn, name=role.name, verb=Verb.DELETED, before=facts(role))

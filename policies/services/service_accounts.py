@@ -2,10 +2,10 @@
 
 import uuid
 
-from policies import queries
 from policies.engine.model import Actor
 from policies.errors import Invalid, NotFound
 from policies.models import User
+from policies.queries import people as users_groups_roles
 from policies.services import needs, people
 
 #: How the user name of a service account begins.
@@ -27,7 +27,7 @@ def create(*, display_name: str, by: Actor, door: str, description: str = "") ->
 
 def get(*, urn: str) -> User:
     """Return a service account with its groups and roles; raises NotFound, for a person also."""
-    user = queries.user(urn=urn)
+    user = users_groups_roles.user(urn=urn)
     if user.kind != User.Kind.SERVICE or user.is_removed:
         raise NotFound(f"There is no service account {urn!r}.")
     return user
@@ -46,7 +46,7 @@ def update(
     """Change what is given of a service account; raises as `people.update`, and NotFound for a person."""
     if display_name is not None:
         _check_name(display_name)
-    user = queries.stored_user(urn=urn)
+    user = users_groups_roles.stored_user(urn=urn)
     if user is None or user.kind != User.Kind.SERVICE:
         needs.require(by=by, requirement=needs.SERVICES)
         raise NotFound(f"There is no service account {urn!r}.")

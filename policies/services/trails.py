@@ -8,19 +8,21 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from policies import authority, queries
+from policies import authority
 from policies.models import ChangeEvent, LoggedDecision
+from policies.queries import decisions as decision_log_queries
+from policies.queries import events as change_log_queries
 
 
 def list_changes(*, urn: str | None = None, by: str | None = None, verb: str | None = None) -> QuerySet[ChangeEvent]:
     """Return writes to users, groups, roles, tokens, grants and the catalog, newest first; each filter narrows."""
-    rows = queries.change_events(urn=urn, by=by, verb=verb)
+    rows = change_log_queries.change_events(urn=urn, by=by, verb=verb)
     return rows.none() if _is_hidden(urn) else rows
 
 
 def list_decisions(*, resource: str = "", **filters: Any) -> QuerySet[LoggedDecision]:
     """Return the answers that were kept, newest first; `filters` are those of `queries.decisions`."""
-    rows = queries.decisions(resource=resource, **filters)
+    rows = decision_log_queries.decisions(resource=resource, **filters)
     return rows.none() if _is_hidden(resource) else rows
 
 

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from policies import authority, queries
+from policies import authority
 from policies.engine import families
 from policies.engine.errors import Problem, UnknownFamily
 from policies.engine.families.document import escape
@@ -18,6 +18,7 @@ from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Invalid, Stale
 from policies.models import Gate, Policy, PolicyVersion, open_write
 from policies.models.policy import POLICY_PREFIX
+from policies.queries import policies as policy_queries
 from policies.services import changes, json_text, policies
 from policies.services.policies import MANAGE, Draft, Write
 
@@ -202,7 +203,7 @@ class _Reading:
         read = [one for place, entry in entries if (one := self._read(place, entry)) is not None]
         known = policies.bound_by(one.draft for one in read)
         urns = [one.urn for one in read if one.urn is not None]
-        self._stored = {policy.urn: policy for policy in queries.policies_among(urns=urns)}
+        self._stored = {policy.urn: policy for policy in policy_queries.policies_among(urns=urns)}
         self._entries = [checked for one in read if (checked := self._checked(one, known)) is not None]
 
     def planned(self, by: Actor) -> list[Planned]:

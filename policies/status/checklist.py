@@ -13,12 +13,14 @@ from typing import Final
 from django.conf import settings
 from django.core.cache import cache
 
-from policies import authority, queries, store
+from policies import authority, store
 from policies.engine.matching import CONTAINER, DOMAIN, TYPE, URN, Condition
 from policies.engine.model import Statement
 from policies.engine.snapshot import Snapshot
 from policies.models.people import GROUP_PREFIX, ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import active as active_policies
+from policies.queries import crowds as membership_stats
 
 #: How many of what it finds a check names.
 SHOWN: Final = 10
@@ -104,7 +106,7 @@ def _about_policies(snapshot: Snapshot) -> tuple[Check, ...]:
 
 
 def _active() -> Check:
-    count = queries.active_policies().count()
+    count = active_policies.active_policies().count()
     return Check(
         "active_policies",
         "Active policies",
@@ -141,7 +143,7 @@ def _crowds() -> Check:
     # Every membership is counted, which is too much for each visit of a page.
     kept = cache.get(CROWDS)
     if kept is None:
-        crowd = queries.in_many_groups(more_than=_MANY_GROUPS, limit=SHOWN)
+        crowd = membership_stats.in_many_groups(more_than=_MANY_GROUPS, limit=SHOWN)
         kept = (crowd.count, crowd.first)
         cache.set(CROWDS, kept, timeout=_COUNTED_EVERY)
     count, first = kept
@@ -157,7 +159,7 @@ def _crowds() -> Check:
 
 
 def _roles() -> Check:
-    holders = queries.holders_of(roles=_VIEWING_ROLES) if settings.VIEW_AUTHORIZATION_ENABLED else {}
+    holders = membership_stats.holders_of(roles=_VIEWING_ROLES) if settings.VIEW_AUTHORIZATION_ENABLED else {}
     names = authority.names(urns=holders)
     found = tuple(Finding(urn, names.get(urn, urn), f"{count} holders") for urn, count in sorted(holders.items()))
     sentence = "View authorization is off: everybody may look at everything."

@@ -10,12 +10,15 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority, explaining, queries
+from policies import authority, explaining
 from policies.engine.model import SYSTEM_ACTOR, Code
 from policies.guard import actor_of, needs
 from policies.models import LoggedDecision, PolicyEvent, Verb
 from policies.models.people import USER_PREFIX
-from policies.queries import Place
+from policies.queries import decisions as decision_log_queries
+from policies.queries import events as change_log_queries
+from policies.queries import names as display_names
+from policies.queries.decisions import Place
 from policies.services import trails
 from policies.web import channel_names, pages
 from policies.web.asking import Asker
@@ -84,7 +87,7 @@ def decisions(request: HttpRequest) -> HttpResponse:
         until=wanted.get("until"),
     )
     size = {str(offered): offered for offered in pages.SIZES}.get(request.GET.get("size", ""), pages.PAGE_SIZE)
-    found = queries.decisions_at(rows, size=size, **_place(request))
+    found = decision_log_queries.decisions_at(rows, size=size, **_place(request))
     context = {
         **_frame("audit", "decisions"),
         "form": form,
@@ -105,7 +108,7 @@ def decisions(request: HttpRequest) -> HttpResponse:
 def policy_changes(request: HttpRequest) -> HttpResponse:
     """Every write to a policy; before and after stand on the page of the version."""
     form, wanted = _narrowing(request)
-    page = pages.page_of(request, queries.policy_events(**wanted))
+    page = pages.page_of(request, change_log_queries.policy_events(**wanted))
     events: Sequence[PolicyEvent] = list(page)
     who = _Named({event.by for event in events}, Asker.of(actor_of(request)))
     rows = [
@@ -135,7 +138,7 @@ def people_changes(request: HttpRequest) -> HttpResponse:
     form, wanted = _narrowing(request)
     page = pages.page_of(request, trails.list_changes(**wanted))
     events = list(page)
-    named = {event.pk: queries.urns_in(event) for event in events}
+    named = {event.pk: change_log_queries.urns_in(event) for event in events}
     hidden = authority.directory().hidden(urns=frozenset().union(*named.values()))
     who = _Named({event.by for event in events}, Asker.of(actor_of(request)))
     rows = [
@@ -156,7 +159,7 @@ class _Named:
     """Users as pages show them: the name, the URN, and the page for who may open it; one query for all."""
 
     def __init__(self, urns: Collection[str], asker: Asker) -> None:
-        self._names = {SYSTEM_ACTOR: "The system", **queries.names(urns=urns)}
+        self._names = {SYSTEM_ACTOR: "The system", **display_names.names(urns=urns)}
         self._asker = asker
 
     def __call__(self, urn: str) -> Mapping[str, str]:

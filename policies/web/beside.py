@@ -5,8 +5,8 @@ from typing import Any
 
 from django.urls import reverse
 
-from policies import queries
 from policies.models import Policy
+from policies.queries import policies
 from policies.services import impact, lints, policy_rows, transfer
 from policies.services.policies import Draft
 from policies.web import differences, presenters
@@ -52,7 +52,7 @@ def frame(work: Edit, draft: Draft, *, starters: Sequence[Any]) -> dict[str, Any
 
 def _overtaken(work: Edit, draft: Draft) -> dict[str, Any]:
     """Return what somebody else did to the policy that is being edited, with both versions; nothing when nobody did."""
-    latest = queries.versions(urn=work.urn).first() if work.urn is not None else None
+    latest = policies.versions(urn=work.urn).first() if work.urn is not None else None
     if latest is None:
         return {}
     stored, began_with = work.stored, work.version
@@ -61,7 +61,7 @@ def _overtaken(work: Edit, draft: Draft) -> dict[str, Any]:
         return {"is_gone": True, "new_url": reverse(presenters.of(draft.family).maker), **who}
     if began_with is None or stored.version == began_with:
         return {}
-    base = queries.versions(urn=stored.urn).filter(version=began_with).first()
+    base = policies.versions(urn=stored.urn).filter(version=began_with).first()
     began = base.after if base is not None else None
     theirs = policy_rows.snapshot_of(stored)
     mine = {"document": draft.document, "state": _column(draft, "state"), "description": _column(draft, "description")}

@@ -11,12 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from policies import queries
 from policies.engine.errors import Problem
 from policies.engine.families import datahub
 from policies.errors import Invalid
 from policies.guard import needs
 from policies.models import Policy
+from policies.queries import policies
 from policies.web import drafts, editing, pages
 from policies.web.builder_page import STEPS, Work, page, step_of
 from policies.web.policy_actions import seen
@@ -39,7 +39,7 @@ def new(request: HttpRequest) -> HttpResponse:
 def edit(request: HttpRequest, urn: str) -> HttpResponse:
     """Change a policy, or learn that somebody else did meanwhile."""
     if request.method == "POST":
-        return _go_on(request, urn, queries.policies_among(urns=[urn]).first())
+        return _go_on(request, urn, policies.policies_among(urns=[urn]).first())
     policy = editing.opened(urn=urn, family=datahub.NAME)
     draft = drafts.Draft.of(policy.document)
     return page(Work(request=request, urn=urn, stored=policy, version=policy.version, draft=draft))

@@ -8,10 +8,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from policies import queries
 from policies.errors import Conflict, Forbidden, NotFound, Stale
 from policies.guard import actor_of
 from policies.models import Policy
+from policies.queries import policies
 from policies.services import policies as service
 from policies.services.policies import Draft
 from policies.web import pages, presenters
@@ -62,7 +62,7 @@ class Edit:
 
 def opened(*, urn: str, family: str) -> Policy:
     """Return the policy to be edited; raises NotFound, also for one of another family, and Forbidden."""
-    policy = queries.policy(urn=urn)
+    policy = policies.policy(urn=urn)
     _refuse_strangers(policy.family, policy.name, wanted=family)
     if not policy.is_editable:
         raise Forbidden((), f"{policy.name} cannot be changed.")
@@ -78,10 +78,10 @@ def copied(request: HttpRequest, *, family: str) -> tuple[Mapping[str, Any], str
     if not like:
         return None
     if number is None:
-        policy = queries.policy(urn=like)
+        policy = policies.policy(urn=like)
         _refuse_strangers(policy.family, policy.name, wanted=family)
         return presenters.of(family).copied(policy.document), policy.description
-    event = queries.versions(urn=like).filter(version=number, after__isnull=False).first()
+    event = policies.versions(urn=like).filter(version=number, after__isnull=False).first()
     if event is None:
         raise NotFound(f"There is no version {number} of {like!r}.")
     _refuse_strangers(event.family, event.name, wanted=family)

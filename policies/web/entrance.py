@@ -15,10 +15,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from policies import queries
 from policies.errors import NotFound, PolicyAppError
 from policies.guard import actor_of, public
 from policies.models import InviteToken
+from policies.queries import people as users_groups_roles
 from policies.services import invites, resets
 from policies.web.pages import DOOR, FormPage
 from policies.web.people_forms import NewPasswordForm, SignUpForm
@@ -77,7 +77,7 @@ def _accept(request: HttpRequest, invite: InviteToken, text: str) -> HttpRespons
         role = invites.accept(text=text, by=actor_of(request), door=DOOR)
         messages.success(request, f"You are {role.name} now." if role else "You now hold no role of your own.")
         return redirect("home")
-    held = queries.user(urn=actor_of(request).urn).role_names
+    held = users_groups_roles.user(urn=actor_of(request).urn).role_names
     context = {
         "title": f"Take the role {invite.role.name}?" if invite.role else "Accept this invitation?",
         "text": _consequence(invite.role.name if invite.role else "", held),

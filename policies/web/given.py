@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from policies import queries
 from policies.guard import actor_of, needs
+from policies.queries import people as users_groups_roles
 from policies.services import groups, role_impact, roles
 from policies.web import pages
 from policies.web.impact_rows import meaning
@@ -27,7 +27,7 @@ ASSIGNS = needs("MANAGE_POLICIES")
 @ASSIGNS
 def user_roles(request: HttpRequest, urn: str) -> HttpResponse:
     """Choose the roles that a user, person or service, holds itself."""
-    user = queries.user(urn=urn)
+    user = users_groups_roles.user(urn=urn)
     crumbs = pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Roles", ""))
     return choose_roles(request, urn=urn, name=user.name, held=user.role_urns, breadcrumbs=crumbs)
 
@@ -37,7 +37,7 @@ def user_roles(request: HttpRequest, urn: str) -> HttpResponse:
 @needs("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS", "UPDATE_USERS_AND_GROUPS")
 def user_groups(request: HttpRequest, urn: str) -> HttpResponse:
     """Put a user into further groups."""
-    user = queries.user(urn=urn)
+    user = users_groups_roles.user(urn=urn)
     picker = Picker(
         "groups", "Groups", "group", help="Groups whose members come from an identity source cannot be chosen."
     )

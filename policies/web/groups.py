@@ -10,13 +10,15 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import authority, queries
+from policies import authority
 from policies.authority import Asked
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
 from policies.guard import Guard, actor_of, needs, signed_in
 from policies.models import GroupProfile
 from policies.models.people import USER_PREFIX
+from policies.queries import credentials
+from policies.queries import people as users_groups_roles
 from policies.services import groups
 from policies.services import needs as wanted
 from policies.web import leaving, naming, pages
@@ -50,8 +52,8 @@ def group_list(request: HttpRequest) -> HttpResponse:
     form = GroupFilters(request.GET)
     form.is_valid()
     filters = {name: value for name, value in form.cleaned_data.items() if value}
-    page = pages.page_of(request, queries.groups(**filters))
-    counts = queries.member_counts(groups=list(page))
+    page = pages.page_of(request, users_groups_roles.groups(**filters))
+    counts = credentials.member_counts(groups=list(page))
     context = {
         "form": form,
         "page": page,
@@ -74,8 +76,8 @@ def group_detail(request: HttpRequest, urn: str) -> HttpResponse:
     form = SearchFilters(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
-    page = pages.page_of(request, queries.users(group=urn, q=text, seen=Q()))
-    native = set(queries.native_members(group=group, users=list(page)))
+    page = pages.page_of(request, users_groups_roles.users(group=urn, q=text, seen=Q()))
+    native = set(users_groups_roles.native_members(group=group, users=list(page)))
     names = authority.names(urns=[group.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {
         "group": group,
@@ -86,7 +88,7 @@ def group_detail(request: HttpRequest, urn: str) -> HttpResponse:
         "columns": _MEMBER_COLUMNS,
         "is_filtered": bool(text),
         "is_external": group.origin == GroupProfile.Origin.EXTERNAL,
-        "policies": queries.named_policies(actor=urn),
+        "policies": credentials.named_policies(actor=urn),
         "roles": group.role_names,
         "may": _rights(request, urn),
         "breadcrumbs": _crumbs(group.name),
@@ -125,7 +127,7 @@ def group_new(request: HttpRequest) -> HttpResponse:
 def group_edit(request: HttpRequest, urn: str) -> HttpResponse:
     """Change what a group is called."""
     authority.require(by=actor_of(request), requirement=wanted.group_profile(), resource=Asked(urn, TYPE))
-    group = _group(urn) if request.method == "GET" else queries.stored_group(urn=urn)
+    group = _group(urn) if request.method == "GET" else users_groups_roles.stored_group(urn=urn)
     now = None if group is None else groups.facts(group)
     name = urn if group is None else group.name
     page = FormPage(
@@ -148,8 +150,8 @@ def group_remove(request: HttpRequest, urn: str) -> HttpResponse:
         groups.remove(urn=urn, by=actor_of(request), door=DOOR)
         messages.success(request, f"{group.name} is deleted.")
         return redirect("groups")
-    members = queries.member_counts(groups=[group])[urn]
-    naming = len(queries.policies_naming(actors=[urn])[urn])
+    members = credentials.member_counts(groups=[group])[urn]
+    naming = len(users_groups_roles.policies_naming(actors=[urn])[urn])
     who = "1 member loses" if members == 1 else f"{members} members lose"
     losses = [f"{who} what policies and roles give to the group."]
     losses += [f"Its roles are no longer assigned: {', '.join(group.role_names)}."] if group.role_names else []
@@ -170,7 +172,7 @@ def group_remove(request: HttpRequest, urn: str) -> HttpResponse:
 def group_add(request: HttpRequest, urn: str) -> HttpResponse:
     """Choose people and put them into a group."""
     authority.require(by=actor_of(request), requirement=wanted.group_members(), resource=Asked(urn, TYPE))
-    group = _group(urn) if request.method == "GET" else queries.stored_group(urn=urn)
+    group = _group(urn) if request.method == "GET" else users_groups_roles.stored_group(urn=urn)
     name = urn if group is None else group.name
     picker = Picker("members", "People", "user", help="User names will do, too.", group=urn)
     page = FormPage(
@@ -231,7 +233,7 @@ def _create(typed: dict[str, Any], picker: Picker, request: HttpRequest) -> Grou
 
 
 def _group(urn: str) -> GroupProfile:
-    group = queries.group(urn=urn)
+    group = users_groups_roles.group(urn=urn)
     if group.is_removed:
         raise NotFound(f"There is no group {urn!r}.")
     return group

@@ -9,10 +9,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import queries
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.guard import actor_of, needs
 from policies.models import Policy, PolicyEvent
+from policies.queries import policies
 from policies.services import policies as service
 from policies.services import policy_rows
 from policies.web import channel_names, differences, pages, presenters, presenting
@@ -29,7 +29,7 @@ _PAGE_SIZE = 20
 def history(request: HttpRequest, urn: str) -> HttpResponse:
     """Every change of a policy, newest first, in words; also of a policy that is gone."""
     stored = _stored(urn)
-    page = pages.page_of(request, queries.versions(urn=urn), _PAGE_SIZE)
+    page = pages.page_of(request, policies.versions(urn=urn), _PAGE_SIZE)
     events = list(page)
     if not events:
         raise NotFound(f"There is no policy {urn!r}.")
@@ -86,7 +86,7 @@ def version(request: HttpRequest, urn: str, number: int) -> HttpResponse:
 @needs("MANAGE_POLICIES")
 def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
     """Ask whether to take a version up again, saying what that changes; then do so."""
-    event, policy = _event(urn, number), queries.policy(urn=urn)
+    event, policy = _event(urn, number), policies.policy(urn=urn)
     if event.after is None:
         raise NotFound(f"Version {number} of {policy.name} is its deletion, and cannot be restored.")
     if request.method == "POST":
@@ -116,14 +116,14 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
 
 
 def _event(urn: str, number: int) -> PolicyEvent:
-    event = queries.versions(urn=urn).filter(version=number).first() if number < 2**31 else None
+    event = policies.versions(urn=urn).filter(version=number).first() if number < 2**31 else None
     if event is None:
         raise NotFound(f"There is no version {number} of {urn!r}.")
     return event
 
 
 def _stored(urn: str) -> Policy | None:
-    return queries.policies_among(urns=[urn]).first()
+    return policies.policies_among(urns=[urn]).first()
 
 
 def _documents(event: PolicyEvent) -> tuple[Any, Any]:

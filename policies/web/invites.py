@@ -9,10 +9,12 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from policies import authority, queries
+from policies import authority
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
 from policies.guard import actor_of, needs
+from policies.queries import credentials
+from policies.queries import people as users_groups_roles
 from policies.services import invites
 from policies.web import pages
 from policies.web.pages import DOOR
@@ -29,7 +31,7 @@ _OFFERED = 500
 @INVITES
 def invite(request: HttpRequest) -> HttpResponse:
     """The form that makes a link, and the links that are live; htmx gets the form alone, for a dialog."""
-    offered = [(role.urn, role.name) for role in queries.roles()[:_OFFERED]]
+    offered = [(role.urn, role.name) for role in users_groups_roles.roles()[:_OFFERED]]
     form = InviteForm(pages.posted(request), roles=offered, initial={"role": request.GET.get("role", "")})
     status = 200
     if request.method == "POST":
@@ -40,7 +42,7 @@ def invite(request: HttpRequest) -> HttpResponse:
             )
             return _shown(request, made)
         status = pages.UNPROCESSABLE
-    live = list(queries.invites()[: _OFFERED + 1])
+    live = list(credentials.invites()[: _OFFERED + 1])
     makers = {one.created_by for one in live}
     names = {urn: urn for urn in makers} | authority.names(urns=makers) | {SYSTEM_ACTOR: "the system"}
     context = {
@@ -67,7 +69,7 @@ def invite_revoke(request: HttpRequest, invite_id: uuid.UUID) -> HttpResponse:
         invites.revoke(invite_id=invite_id, by=actor_of(request), door=DOOR)
         messages.success(request, "The invitation was revoked.")
         return redirect("invite")
-    found = queries.invites().filter(pk=invite_id).first()
+    found = credentials.invites().filter(pk=invite_id).first()
     if found is None:
         raise NotFound("There is no such invitation: it was replaced, revoked or has expired.")
     role = "without a role" if found.role is None else f"as {found.role.name}"

@@ -6,8 +6,8 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from policies import queries
 from policies.guard import needs
+from policies.queries import policies
 from policies.web import builder, presenters
 
 #: The route of the builder, which this address is itself.
@@ -21,7 +21,7 @@ def new(request: HttpRequest) -> HttpResponse:
     """Show the page that writes policies of a family, the one named or that of the policy to be copied."""
     family = request.GET.get("family", "")
     if like := request.GET.get("like"):
-        event = queries.versions(urn=like).first()
+        event = policies.versions(urn=like).first()
         family = event.family if event is not None else family
     route = presenters.of(family).maker if family in presenters.PRESENTERS else ""
     if route in ("", _HERE):

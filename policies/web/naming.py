@@ -12,11 +12,12 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from policies import queries
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Stale
 from policies.guard import actor_of
 from policies.models import ChangeEvent
+from policies.queries import events as change_log_queries
+from policies.queries import names as display_names
 from policies.services.changes import fingerprint
 from policies.web import pages
 from policies.web.pages import DOOR, FormPage
@@ -59,10 +60,10 @@ def answer(
 
 def _overtaken(form: forms.Form, urn: str, now: Mapping[str, Any]) -> dict[str, Any]:
     """Return who else changed it, when, and every field of which one of the three versions differs from another."""
-    recent = list(queries.change_events(urn=urn)[:_RECENT])
+    recent = list(change_log_queries.change_events(urn=urn)[:_RECENT])
     before = _begun(recent, form.cleaned_data["seen"], now)
     latest = next((event for event in recent if _facts(event.after, now) == now), None)
-    names = {} if latest is None else queries.names(urns=[latest.by]) | {SYSTEM_ACTOR: "The system"}
+    names = {} if latest is None else display_names.names(urns=[latest.by]) | {SYSTEM_ACTOR: "The system"}
     by = "Somebody" if latest is None else names.get(latest.by, latest.by)
     labels = {name: str(field.label) for name, field in form.fields.items() if name in now}
     rows = [_row(label, before, name, now, form.cleaned_data[name]) for name, label in labels.items()]

@@ -9,13 +9,14 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority, queries
+from policies import authority
 from policies.authority import Asked
 from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import NotFound
 from policies.guard import actor_of, signed_in
 from policies.models import User
+from policies.queries import people as users_groups_roles
 from policies.services import needs, records
 from policies.web.picking import PREFIXES, option
 
@@ -66,16 +67,16 @@ def _search(kind: str, text: str, by: Actor) -> list[dict[str, str]]:
     if kind in ("user", "person", "holder"):
         found += _people(text, User.Kind.PERSON if kind == "person" else None, by)[:most]
     if kind in ("group", "holder") and len(found) < most:
-        groups = queries.groups(q=text).prefetch_related(None)
+        groups = users_groups_roles.groups(q=text).prefetch_related(None)
         found += [option(group.urn, group.name, hint=group.identifier) for group in groups[: most - len(found)]]
     if kind == "role":
-        found += [option(role.urn, role.name, hint=role.identifier) for role in queries.roles(q=text)[:most]]
+        found += [option(role.urn, role.name, hint=role.identifier) for role in users_groups_roles.roles(q=text)[:most]]
     return found
 
 
 def _people(text: str, kind: str | None, by: Actor) -> list[dict[str, str]]:
     """Return the first users that a text finds; addresses are searched and shown where the caller sees the records."""
-    rows = queries.users(q=text, kind=kind, seen=records.build_condition(by=by)).prefetch_related(None)
+    rows = users_groups_roles.users(q=text, kind=kind, seen=records.build_condition(by=by)).prefetch_related(None)
     users = list(rows[: SHOWN + 1])
     visible = records.list_visible(urns=[user.urn for user in users], by=by)
     return [

@@ -4,9 +4,10 @@ from typing import Any
 
 from django.urls import reverse
 
-from policies import queries
 from policies.errors import NotFound
 from policies.models import User
+from policies.queries import credentials
+from policies.queries import people as users_groups_roles
 
 STATES = {"ACTIVE": ("Active", "success"), "SUSPENDED": ("Suspended", "warning")}
 
@@ -16,7 +17,7 @@ _SHOWN = 3
 
 def person(urn: str) -> User:
     """Return one person; raises NotFound, also for a service."""
-    user = queries.user(urn=urn)
+    user = users_groups_roles.user(urn=urn)
     if user.kind != User.Kind.PERSON or user.is_removed:
         raise NotFound(f"There is no user {urn!r}.")
     return user
@@ -67,13 +68,13 @@ def losses_of(user: User) -> list[str]:
         (user.memberships.count(), "group membership ends.", "group memberships end."),
         (user.role_assignments.count(), "role is no longer assigned.", "roles are no longer assigned."),
         (
-            queries.tokens(owner=user.urn).count(),
+            credentials.tokens(owner=user.urn).count(),
             "access token stops working at once.",
             "access tokens stop working at once.",
         ),
     )
     found = [f"{count} {one if count == 1 else many}" for count, one, many in counted if count]
-    naming = len(queries.policies_naming(actors=[user.urn])[user.urn])
+    naming = len(users_groups_roles.policies_naming(actors=[user.urn])[user.urn])
     if naming:
         found.append(f"Policies that name this user ({naming}) stay, and apply to nobody of that name.")
     return ["Every session ends at once.", *found, "Grants on single entities are deleted."]

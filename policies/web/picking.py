@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.urls import reverse
 
-from policies import queries
 from policies.engine.errors import MAX_PROBLEMS, Problem
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import names as display_names
 
 #: How many things can be chosen at once.
 MOST = 1_000
@@ -84,7 +84,7 @@ class Picker:
 
     def drawn(self) -> dict[str, Any]:
         """Return what components/picker.html draws."""
-        names = queries.names(urns=self.chosen)
+        names = display_names.names(urns=self.chosen)
         query = {"kind": self.kind, "name": self.name, **({"group": self.group} if self.group else {})}
         return {
             "name": self.name,

@@ -10,12 +10,14 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority, queries
+from policies import authority
 from policies.engine import families
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.guard import needs
 from policies.models import Policy
+from policies.queries import active as active_policies
+from policies.queries import policies as policy_queries
 from policies.services import policies as service
 from policies.services import transfer
 from policies.web import pages, policy_live, presenters, presenting
@@ -38,7 +40,7 @@ def policy_list(request: HttpRequest) -> HttpResponse:
     order = request.GET.get("sort", "")
     if order.removeprefix("-") not in _SORTABLE:
         order = "name"
-    page = pages.page_of(request, queries.policies(**filters).order_by(order, "urn"))
+    page = pages.page_of(request, policy_queries.policies(**filters).order_by(order, "urn"))
     privileges = vocabulary.datahub()
     context = {
         "page": page,
@@ -54,7 +56,7 @@ def policy_list(request: HttpRequest) -> HttpResponse:
         "breadcrumbs": crumbs(),
         "privileges": list(privileges.privileges.values()),
         "makers": presenters.makers(),
-        "everybody_manages": queries.is_open_to_everybody(),
+        "everybody_manages": active_policies.is_open_to_everybody(),
     }
     return pages.listed(request, whole="policies/list.html", part="policies/_list.html", context=context)
 
@@ -64,9 +66,9 @@ def policy_list(request: HttpRequest) -> HttpResponse:
 @needs("MANAGE_POLICIES")
 def policy_detail(request: HttpRequest, urn: str) -> HttpResponse:
     """One policy: what it says, whom it is for, and how it came to be."""
-    policy = queries.policy(urn=urn)
+    policy = policy_queries.policy(urn=urn)
     presenter = presenters.of(policy.family)
-    events = list(queries.versions(urn=urn)[: HISTORY_SIZE + 1])
+    events = list(policy_queries.versions(urn=urn)[: HISTORY_SIZE + 1])
     names = makers({policy.created_by, policy.updated_by, *(event.by for event in events)})
     context = {
         "policy": policy,

@@ -10,10 +10,10 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from policies import queries
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.guard import actor_of, needs
 from policies.models import Policy
+from policies.queries import policies
 from policies.services import policies as service
 from policies.web import pages, presenters
 from policies.web.impact_words import OTHER_POLICIES, describe_change
@@ -33,7 +33,7 @@ _QUESTIONS = {
 def set_state(request: HttpRequest, urn: str) -> HttpResponse:
     """Ask whether to activate or deactivate a policy, saying what that changes; then do so and go back to the list."""
     if request.method == "GET":
-        return _ask_state(request, queries.policy(urn=urn))
+        return _ask_state(request, policies.policy(urn=urn))
     sent = request.GET.dict() | request.POST.dict()
     state = sent.get("state", "")
     try:
@@ -69,7 +69,7 @@ def _ask_state(request: HttpRequest, policy: Policy) -> HttpResponse:
 @needs("MANAGE_POLICIES")
 def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
     """Store a copy that is not active, of a policy that no builder begins with."""
-    policy = queries.policy(urn=urn)
+    policy = policies.policy(urn=urn)
     document = presenters.of(policy.family).copied(policy.document)
     draft = service.Draft(policy.family, document, state=Policy.State.INACTIVE)
     written = service.create(draft=draft, by=actor_of(request), door=pages.DOOR)
@@ -82,7 +82,7 @@ def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
 @needs("MANAGE_POLICIES")
 def delete(request: HttpRequest, urn: str) -> HttpResponse:
     """Ask whether to delete a policy, saying what is lost with it; then do so."""
-    policy = queries.policy(urn=urn)
+    policy = policies.policy(urn=urn)
     version = seen(request.GET.get("version"))
     if request.method == "POST":
         try:

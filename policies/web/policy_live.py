@@ -8,9 +8,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import queries
 from policies.guard import needs
 from policies.models import PolicyEvent
+from policies.queries import policies
 from policies.status import processes
 from policies.status.processes import Process
 from policies.web import pages
@@ -24,11 +24,11 @@ _TRIES = 40
 @needs("MANAGE_POLICIES")
 def live(request: HttpRequest, urn: str) -> HttpResponse:
     """The line for htmx, else a page of its own."""
-    policy = queries.policy(urn=urn)
+    policy = policies.policy(urn=urn)
     tried = request.GET.get("tried", "")
     context = {
         "policy": policy,
-        **reached(queries.versions(urn=urn).first(), tried=int(tried) if tried in map(str, range(_TRIES)) else _TRIES),
+        **reached(policies.versions(urn=urn).first(), tried=int(tried) if tried in map(str, range(_TRIES)) else _TRIES),
         "breadcrumbs": pages.crumbs(
             "Permissions",
             ("Policies", reverse("policies")),

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.urls import reverse
 
-from policies import queries
 from policies.engine.families import datahub, datazone
 from policies.models import Policy
+from policies.queries import names as display_names
 from policies.web import parts, presenting, presenting_datazone, sentences, starters
 from policies.web.differences import Change, Parts, beside, compared
 
@@ -93,7 +93,7 @@ def has_editor(family: str) -> bool:
 
 def names_of(policies: Iterable[Policy]) -> Mapping[str, str]:
     """Return the names of everybody that the rows of these policies show."""
-    return queries.names(
+    return display_names.names(
         urns={urn for policy in policies for _, urn in of(policy.family).actors(policy.document)[:_SHOWN]}
     )
 

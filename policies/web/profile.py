@@ -9,8 +9,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import queries
 from policies.guard import actor_of, signed_in
+from policies.queries import credentials
+from policies.queries import names as display_names
+from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
 from policies.services import people
 from policies.web import naming, pages
@@ -29,16 +31,16 @@ _SHOWN = 20
 def profile(request: HttpRequest) -> HttpResponse:
     """What one is called, and what one is given."""
     urn = actor_of(request).urn
-    user = queries.user(urn=urn)
+    user = users_groups_roles.user(urn=urn)
     context = {
         "user_shown": user,
         "facts": facts_of(
-            user, {user.created_by: queries.names(urns=[user.created_by]).get(user.created_by, "the system")}
+            user, {user.created_by: display_names.names(urns=[user.created_by]).get(user.created_by, "the system")}
         ),
         "memberships": sorted(user.memberships.all(), key=lambda one: one.group.profile.name.casefold()),
         "roles": user.role_names,
-        "through_groups": queries.roles_through_groups(urn=urn),
-        "tokens": queries.tokens(owner=urn)[:_SHOWN],
+        "through_groups": credentials.roles_through_groups(urn=urn),
+        "tokens": credentials.tokens(owner=urn)[:_SHOWN],
         "may": pages.may(request, create=(wanted.OWN_TOKEN, None)),
         "breadcrumbs": _CRUMBS,
     }
@@ -51,7 +53,7 @@ def profile(request: HttpRequest) -> HttpResponse:
 def profile_edit(request: HttpRequest) -> HttpResponse:
     """Change what one is called; the address belongs to who manages users."""
     urn = actor_of(request).urn
-    now = people.facts(queries.user(urn=urn))
+    now = people.facts(users_groups_roles.user(urn=urn))
     page = FormPage(
         title="Edit your profile",
         subtitle="Your address is changed by somebody who manages users.",

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority, explaining, holdings, queries, reach
+from policies import authority, explaining, holdings, reach
 from policies.authority import Asked
 from policies.engine import families
 from policies.engine.model import Code
@@ -18,6 +18,7 @@ from policies.holdings import Holding
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import actors as actor_resolution
 from policies.web import asking
 from policies.web.asking import ABOUT_OTHERS, Asker
 from policies.web.forms import WhyForm
@@ -63,7 +64,7 @@ def _can(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     if (choices := asking.choices(form, request)) is not None:
         return {"choices": choices}
     urn, resource = form.cleaned_data["actor"] or asker.actor.urn, form.cleaned_data["resource"]
-    found = holdings.held(actor=queries.actor(urn=urn), asked=Asked(resource) if resource else None)
+    found = holdings.held(actor=actor_resolution.actor(urn=urn), asked=Asked(resource) if resource else None)
     names = authority.names(urns={urn, resource} - {""})
     ways = ((one.family, one.privilege.category) for one in found.holdings)
     answer = {
@@ -122,7 +123,7 @@ def _who(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
 def _what(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     data = form.cleaned_data
     urn = data["actor"] or asker.actor.urn
-    coverage = authority.visible(actor=queries.actor(urn=urn), privilege=data["privilege"])
+    coverage = authority.visible(actor=actor_resolution.actor(urn=urn), privilege=data["privilege"])
     number = _whole(request.GET.get("page"))
     start = (number - 1) * _PAGE_SIZE
     found = authority.directory().covered(

@@ -9,11 +9,14 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import authority, queries
+from policies import authority
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Forbidden, NotFound
 from policies.guard import actor_of, needs
 from policies.models import Role, RoleAssignment, User
+from policies.queries import credentials
+from policies.queries import names as display_names
+from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
 from policies.services import role_impact, roles
 from policies.web import leaving, naming, pages
@@ -46,7 +49,7 @@ def role_list(request: HttpRequest) -> HttpResponse:
     form = SearchFilters(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
-    page = pages.page_of(request, queries.roles(q=text))
+    page = pages.page_of(request, users_groups_roles.roles(q=text))
     context = {
         "form": form,
         "page": page,
@@ -64,8 +67,8 @@ def role_list(request: HttpRequest) -> HttpResponse:
 @MANAGES
 def role_detail(request: HttpRequest, urn: str) -> HttpResponse:
     """One role: who holds it, page by page, and the policies that name it."""
-    role = queries.role(urn=urn)
-    page = pages.page_of(request, queries.holders(role=role))
+    role = users_groups_roles.role(urn=urn)
+    page = pages.page_of(request, users_groups_roles.holders(role=role))
     names = authority.names(urns=[role.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {
         "role": role,
@@ -82,7 +85,7 @@ def role_detail(request: HttpRequest, urn: str) -> HttpResponse:
         "page": page,
         "rows": [_holder(row) for row in page],
         "columns": _HOLDER_COLUMNS,
-        "policies": queries.named_policies(actor=urn),
+        "policies": credentials.named_policies(actor=urn),
         "may": _rights(request),
         "breadcrumbs": _crumbs(role.name),
     }
@@ -117,7 +120,7 @@ def role_new(request: HttpRequest) -> HttpResponse:
 @MANAGES
 def role_edit(request: HttpRequest, urn: str) -> HttpResponse:
     """Change what a role is called; those that come with the product stay as they are."""
-    role = _changeable(urn) if request.method == "GET" else queries.stored_role(urn=urn)
+    role = _changeable(urn) if request.method == "GET" else users_groups_roles.stored_role(urn=urn)
     now = None if role is None else roles.facts(role)
     name = urn if role is None else role.name
     page = FormPage(
@@ -140,12 +143,12 @@ def role_remove(request: HttpRequest, urn: str) -> HttpResponse:
         roles.delete(urn=urn, by=actor_of(request), door=DOOR)
         messages.success(request, f"{role.name} is deleted.")
         return redirect("roles")
-    users, groups = queries.holder_counts(roles=[role])[urn]
+    users, groups = users_groups_roles.holder_counts(roles=[role])[urn]
     losses = [
         f"{users} user{'' if users == 1 else 's'} and {groups} group{'' if groups == 1 else 's'} no longer hold it.",
         "Grants given to it on single entities are deleted.",
     ]
-    if naming := queries.named_policies(actor=urn):
+    if naming := credentials.named_policies(actor=urn):
         named = ", ".join(policy.name for policy in naming[:5])
         losses.append(f"It cannot be deleted while policies name it: {named}. Remove it from them first.")
     return pages.ask(
@@ -163,7 +166,7 @@ def role_remove(request: HttpRequest, urn: str) -> HttpResponse:
 @MANAGES
 def role_assign(request: HttpRequest, urn: str) -> HttpResponse:
     """Choose users and groups, and give them the role beside what they hold."""
-    role = queries.role(urn=urn) if request.method == "GET" else queries.stored_role(urn=urn)
+    role = users_groups_roles.role(urn=urn) if request.method == "GET" else users_groups_roles.stored_role(urn=urn)
     name = urn if role is None else role.name
     picker = Picker("actors", "Users and groups", "holder", help="They keep the roles they have.")
     page = FormPage(
@@ -192,15 +195,15 @@ def role_assign(request: HttpRequest, urn: str) -> HttpResponse:
 def role_take(request: HttpRequest, urn: str) -> HttpResponse:
     """Ask, saying what is lost, then take the role from one user or group."""
     actor = request.POST.get("actor") or request.GET.get("actor", "")
-    name = queries.names(urns=[actor]).get(actor, actor)
+    name = display_names.names(urns=[actor]).get(actor, actor)
     if request.method == "POST":
         taken = roles.take(urn=urn, actors=[actor], by=actor_of(request), door=DOOR)
         messages.success(request, f"{name} no longer holds it." if taken else f"{name} did not hold it.")
         return redirect("role", urn=urn)
-    role = queries.role(urn=urn)
+    role = users_groups_roles.role(urn=urn)
     if not actor:
         raise NotFound("Choose a user or group on the page of the role.")
-    naming = queries.named_policies(actor=urn)
+    naming = credentials.named_policies(actor=urn)
     listed = ", ".join(policy.name for policy in naming[:5]) + (" and others" if len(naming) > 5 else "")
     return pages.ask(
         request,
@@ -218,15 +221,15 @@ def _create(typed: dict[str, Any], request: HttpRequest) -> Role:
 
 
 def _changeable(urn: str) -> Role:
-    role = queries.role(urn=urn)
+    role = users_groups_roles.role(urn=urn)
     if not role.is_editable:
         raise Forbidden((), f"The role {role.name} is built in and cannot be changed or deleted.")
     return role
 
 
 def _rows(found: list[Role]) -> list[dict[str, Any]]:
-    counts = queries.holder_counts(roles=found)
-    carried = queries.policies_of_roles(roles=found)
+    counts = users_groups_roles.holder_counts(roles=found)
+    carried = credentials.policies_of_roles(roles=found)
     return [
         {
             "role": role,

@@ -8,11 +8,13 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from policies import authority, queries
+from policies import authority
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
 from policies.guard import actor_of, needs
 from policies.models import User
+from policies.queries import credentials
+from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
 from policies.services import people, service_accounts
 from policies.web import leaving, naming, pages
@@ -40,8 +42,8 @@ def service_list(request: HttpRequest) -> HttpResponse:
     form = SearchFilters(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
-    page = pages.page_of(request, queries.users(kind=User.Kind.SERVICE, q=text, seen=Q()))
-    counts = queries.token_counts(users=list(page))
+    page = pages.page_of(request, users_groups_roles.users(kind=User.Kind.SERVICE, q=text, seen=Q()))
+    counts = credentials.token_counts(users=list(page))
     context = {
         "form": form,
         "page": page,
@@ -63,10 +65,10 @@ def service_detail(request: HttpRequest, urn: str) -> HttpResponse:
     context = {
         "user_shown": user,
         "facts": [fact for fact in facts_of(user, names) if fact["label"] not in ("Email", "Title")],
-        "tokens": queries.tokens(owner=urn)[:100],
+        "tokens": credentials.tokens(owner=urn)[:100],
         "group_names": user.group_names,
         "role_names": user.role_names,
-        "policies": queries.named_policies(actor=urn),
+        "policies": credentials.named_policies(actor=urn),
         "may": pages.may(
             request, assign=(wanted.MANAGE_POLICIES, None), groups=(wanted.group_of("group.update"), None)
         ),
@@ -101,7 +103,7 @@ def service_new(request: HttpRequest) -> HttpResponse:
 @MANAGES
 def service_edit(request: HttpRequest, urn: str) -> HttpResponse:
     """Change what a service account is called."""
-    user = _service(urn) if request.method == "GET" else queries.stored_user(urn=urn)
+    user = _service(urn) if request.method == "GET" else users_groups_roles.stored_user(urn=urn)
     now = None if user is None else people.facts(user)
     name = urn if user is None else user.name
     page = FormPage(
@@ -146,7 +148,7 @@ def service_remove(request: HttpRequest, urn: str) -> HttpResponse:
 
 
 def _service(urn: str) -> User:
-    user = queries.user(urn=urn)
+    user = users_groups_roles.user(urn=urn)
     if user.kind != User.Kind.SERVICE or user.is_removed:
         raise NotFound(f"There is no service account {urn!r}.")
     return user

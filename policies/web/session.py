@@ -11,10 +11,10 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from policies import queries
 from policies.errors import NotFound
 from policies.guard import public, signed_in
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
+from policies.queries import people as users_groups_roles
 from policies.web.forms import SignInForm
 
 #: Where a session keeps the address at which its person signs out of the provider.
@@ -61,7 +61,7 @@ def _is_default_password() -> bool:
     if not settings.PLAIN_HTTP:
         return False
     try:
-        root = queries.user(urn=f"{USER_PREFIX}{ROOT_USERNAME}")
+        root = users_groups_roles.user(urn=f"{USER_PREFIX}{ROOT_USERNAME}")
     except NotFound:
         return False
     return root.check_password(settings.DEFAULT_ROOT_PASSWORD)

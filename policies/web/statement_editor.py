@@ -12,13 +12,13 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import queries
 from policies.engine.errors import Problem
 from policies.engine.families import datazone
 from policies.engine.families.datazone_patterns import types
 from policies.errors import Invalid, NotFound
 from policies.guard import needs
 from policies.models import Policy
+from policies.queries import policies
 from policies.services import policies as service
 from policies.web import beside, editing, pages
 from policies.web.builder_fields import Notes
@@ -71,7 +71,7 @@ def new(request: HttpRequest) -> HttpResponse:
 def edit(request: HttpRequest, urn: str) -> HttpResponse:
     """Change a policy, or learn that somebody else did meanwhile."""
     if request.method == "POST":
-        return _go_on(request, urn, queries.policies_among(urns=[urn]).first())
+        return _go_on(request, urn, policies.policies_among(urns=[urn]).first())
     policy = editing.opened(urn=urn, family=datazone.NAME)
     writing = Writing.of(policy.document, state=policy.state, description=policy.description)
     return _page(Work(request=request, urn=urn, stored=policy, version=policy.version, writing=writing))

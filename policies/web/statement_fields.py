@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from policies import authority, queries
+from policies import authority
 from policies.engine.families import datazone_patterns as patterns
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
 from policies.engine.families.datazone_patterns import Scope
 from policies.engine.matching import ID
+from policies.queries import people as users_groups_roles
 from policies.web.builder_fields import Notes
 from policies.web.statements import LISTS, SHOWN, TYPED, Row, Writing, lines_of
 
@@ -46,11 +47,12 @@ def cards(writing: Writing, notes: Notes) -> list[dict[str, Any]]:
 def objects(kind: str, text: str) -> list[dict[str, str]]:
     """Return the first few things of a resource type that a text may mean, as id and name; three queries at most."""
     if kind == "user":
-        people = queries.users(q=text).prefetch_related(None)[:_FOUND]
+        people = users_groups_roles.users(q=text).prefetch_related(None)[:_FOUND]
         return [{"id": user.object_id, "name": user.name, "hint": user.username} for user in people]
     if kind == "role":
         return [
-            {"id": one.object_id, "name": one.name, "hint": one.identifier} for one in queries.roles(q=text)[:_FOUND]
+            {"id": one.object_id, "name": one.name, "hint": one.identifier}
+            for one in users_groups_roles.roles(q=text)[:_FOUND]
         ]
     found = authority.directory().search(text=text, types=patterns.entity_types(kind), limit=_FOUND)
     loaded = authority.facets().load(urns=[one.urn for one in found], fields={ID}) if found else {}

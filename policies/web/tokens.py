@@ -10,10 +10,12 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import authority, queries
+from policies import authority
 from policies.errors import NotFound
 from policies.guard import actor_of, needs, signed_in
 from policies.models import AccessToken, User
+from policies.queries import credentials
+from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
 from policies.services import tokens
 from policies.web import pages
@@ -47,7 +49,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
         authority.require(by=actor_of(request), requirement=wanted.TOKENS_OF_OTHERS)
     else:
         owner = actor_of(request).urn
-    page = pages.page_of(request, queries.tokens(owner=owner or None))
+    page = pages.page_of(request, credentials.tokens(owner=owner or None))
     context = {
         "form": form if may["all"] else None,
         "page": page,
@@ -67,7 +69,7 @@ def token_new(request: HttpRequest) -> HttpResponse:
     """Make a token, for oneself unless `?owner=` names somebody else, and show it this once."""
     actor = actor_of(request)
     urn = request.GET.get("owner") or actor.urn
-    owner = queries.stored_user(urn=urn)
+    owner = users_groups_roles.stored_user(urn=urn)
     authority.require(by=actor, requirement=tokens.requirement_for(owner=urn, user=owner, by=actor))
     if owner is None:
         raise NotFound(f"There is no user {urn!r}.")
@@ -112,7 +114,7 @@ def token_revoke(request: HttpRequest, token_id: uuid.UUID) -> HttpResponse:
 
 def _visible(request: HttpRequest, token_id: uuid.UUID) -> AccessToken:
     actor = actor_of(request)
-    token = queries.tokens().filter(pk=token_id).first()
+    token = credentials.tokens().filter(pk=token_id).first()
     if token is None or token.user.urn != actor.urn:
         is_service = token is not None and token.user.kind == User.Kind.SERVICE
         requirement = wanted.TOKENS_OF_SERVICES if is_service else wanted.TOKENS_OF_OTHERS

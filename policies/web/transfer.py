@@ -12,10 +12,10 @@ from django.utils.text import slugify
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import queries
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.guard import actor_of, needs
+from policies.queries import policies
 from policies.services import transfer
 from policies.services.transfer import Plan
 from policies.web import pages
@@ -59,7 +59,7 @@ class ImportForm(forms.Form):
 @needs("MANAGE_POLICIES")
 def export_many(request: HttpRequest) -> HttpResponse:
     """Every policy that the list shows under its filters, as one file."""
-    rows = queries.policies(**narrowing(PolicyFilters(request.GET)))
+    rows = policies.policies(**narrowing(PolicyFilters(request.GET)))
     return _file(transfer.exported(rows.iterator(chunk_size=500)), "policies")
 
 
@@ -68,7 +68,7 @@ def export_many(request: HttpRequest) -> HttpResponse:
 @needs("MANAGE_POLICIES")
 def export_one(_request: HttpRequest, urn: str) -> HttpResponse:
     """One policy as a file."""
-    policy = queries.policy(urn=urn)
+    policy = policies.policy(urn=urn)
     return _file(transfer.exported([policy]), slugify(policy.name) or "policy")
 
 

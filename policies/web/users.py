@@ -10,10 +10,12 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import authority, queries
+from policies import authority
 from policies.engine.model import SYSTEM_ACTOR
 from policies.guard import Guard, actor_of, needs
 from policies.models import User
+from policies.queries import credentials
+from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
 from policies.services import people
 from policies.web import naming, pages
@@ -44,7 +46,7 @@ def user_list(request: HttpRequest) -> HttpResponse:
     form = UserFilters(request.GET)
     form.is_valid()
     filters = {name: value for name, value in form.cleaned_data.items() if value}
-    rows = queries.users(kind=User.Kind.PERSON, seen=Q(), **filters)
+    rows = users_groups_roles.users(kind=User.Kind.PERSON, seen=Q(), **filters)
     page = pages.page_of(request, rows)
     context = {
         "form": form,
@@ -64,7 +66,7 @@ def user_list(request: HttpRequest) -> HttpResponse:
 def user_detail(request: HttpRequest, urn: str) -> HttpResponse:
     """One person: names, groups, roles, and what can be done."""
     user = person(urn)
-    through = queries.roles_through_groups(urn=urn)
+    through = credentials.roles_through_groups(urn=urn)
     names = authority.names(urns=[user.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {
         "user_shown": user,
@@ -72,7 +74,7 @@ def user_detail(request: HttpRequest, urn: str) -> HttpResponse:
         "memberships": sorted(user.memberships.all(), key=lambda one: one.group.profile.name.casefold()),
         "roles": sorted((one.role for one in user.role_assignments.all()), key=lambda role: role.name.casefold()),
         "through_groups": through,
-        "policies": queries.named_policies(actor=urn),
+        "policies": credentials.named_policies(actor=urn),
         "may": _rights(request),
         "breadcrumbs": pages.crumbs("Users & Groups", ("Users", reverse("users")), (user.name, "")),
     }
@@ -110,7 +112,7 @@ def user_new(request: HttpRequest) -> HttpResponse:
 @UPDATES
 def user_edit(request: HttpRequest, urn: str) -> HttpResponse:
     """Change what a person is called."""
-    user = person(urn) if request.method == "GET" else queries.stored_user(urn=urn)
+    user = person(urn) if request.method == "GET" else users_groups_roles.stored_user(urn=urn)
     now = None if user is None else people.facts(user)
     name = urn if user is None else user.name
     page = FormPage(

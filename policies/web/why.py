@@ -8,13 +8,14 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority, explaining, queries, store
+from policies import authority, explaining, store
 from policies.authority import Ask, Asked
 from policies.engine.explain import Near
 from policies.engine.requirements import one
 from policies.explaining import Explained, Hint
 from policies.guard import signed_in
 from policies.models.people import USER_PREFIX
+from policies.queries import actors as actor_resolution
 from policies.web import asking
 from policies.web.asking import Asker
 from policies.web.forms import WhyForm
@@ -34,7 +35,7 @@ def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]
         return {"choices": choices}
     urn, resource = data["actor"] or asker.actor.urn, data["resource"]
     ask = Ask(one(data["privilege"]), Asked(resource) if resource else None, data["sub_resources"])
-    found = explaining.explained(actor=queries.actor(urn=urn), ask=ask)
+    found = explaining.explained(actor=actor_resolution.actor(urn=urn), ask=ask)
     return {"answer": _presented(found, urn, data["privilege"], resource, asker, request)}
 
 

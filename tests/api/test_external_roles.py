@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog import queries
 from catalog.models import Entity
+from catalog.queries import documents as aspect_documents
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
 from policies import authority
@@ -48,7 +48,7 @@ def put(urn, aspect, document):
 
 
 def said(urn, aspect):
-    found = queries.aspect(urn=urn, name=aspect)
+    found = aspect_documents.aspect(urn=urn, name=aspect)
     return None if found is None else found.value
 
 

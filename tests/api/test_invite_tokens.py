@@ -4,8 +4,9 @@ import uuid
 
 import pytest
 
-from policies import authority, queries
+from policies import authority
 from policies.models import InviteToken
+from policies.queries import people as users_groups_roles
 from policies.services import roles
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
@@ -48,10 +49,10 @@ def test_accepting_replaces_the_roles_of_the_caller(inviter, client_of):
     roles.give(urn=other.urn, actors=["urn:li:corpuser:jo"], by=authority.SYSTEM, door=DOOR)
     token = make(inviter, role=SELLER)["token"]
     assert client.post(f"{PLACE}accept/", {"token": token}, format="json").json() == {"role": SELLER}
-    assert queries.user(urn="urn:li:corpuser:jo").role_urns == [SELLER]
+    assert users_groups_roles.user(urn="urn:li:corpuser:jo").role_urns == [SELLER]
     bare = make(inviter)["token"]
     assert client.post(f"{PLACE}accept", {"token": bare}, format="json").json() == {"role": None}
-    assert queries.user(urn="urn:li:corpuser:jo").role_urns == []
+    assert users_groups_roles.user(urn="urn:li:corpuser:jo").role_urns == []
     for dead in ("azi_" + "x" * 43, "", "x" * 900, "azs_" + "x" * 43):
         assert client.post(f"{PLACE}accept/", {"token": dead}, format="json").status_code in (400, 404)
 

@@ -2,9 +2,11 @@
 
 import pytest
 
-from policies import authority, queries
+from policies import authority
 from policies.errors import Forbidden, Invalid
 from policies.models import User
+from policies.queries import actors as actor_resolution
+from policies.queries import aspects as aspect_queries
 from policies.services import aspects, people
 from policies.services.aspects import AspectChange
 from tests.api.conftest import DOOR, pointers_of, problem_of
@@ -114,22 +116,22 @@ def info(urn):
 
 def test_a_program_makes_one_by_its_aspects(client_of):
     client_of("keeper", "MANAGE_SERVICE_ACCOUNTS")
-    keeper = queries.actor(urn="urn:li:corpuser:keeper")
+    keeper = actor_resolution.actor(urn="urn:li:corpuser:keeper")
     urn = "urn:li:corpuser:service_x"
     aspects.apply(changes=[info(urn), sub_types(urn, "SERVICE_ACCOUNT")], by=keeper)
     assert User.objects.get(urn=urn).kind == User.Kind.SERVICE
-    composed = queries.aspects_of(urn=urn)
+    composed = aspect_queries.aspects_of(urn=urn)
     assert composed is not None
     assert composed["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT"]}
     aspects.apply(changes=[info(urn), sub_types(urn, "SERVICE_ACCOUNT", "Robot")], by=keeper)
-    composed = queries.aspects_of(urn=urn)
+    composed = aspect_queries.aspects_of(urn=urn)
     assert composed is not None
     assert composed["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT", "Robot"]}
 
 
 def test_one_made_here_reads_as_programs_expect_and_survives_other_writes(keeper, service):
-    assert (queries.aspects_of(urn=service["urn"]) or {})["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT"]}
-    aspects.apply(changes=[info(service["urn"])], by=queries.actor(urn="urn:li:corpuser:keeper"))
+    assert (aspect_queries.aspects_of(urn=service["urn"]) or {})["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT"]}
+    aspects.apply(changes=[info(service["urn"])], by=actor_resolution.actor(urn="urn:li:corpuser:keeper"))
     assert User.objects.get(urn=service["urn"]).kind == User.Kind.SERVICE
 
 
@@ -139,7 +141,7 @@ def test_one_made_here_reads_as_programs_expect_and_survives_other_writes(keeper
 def test_no_aspect_turns_a_person_into_one(client_of, privileges):
     client_of("keeper", *privileges)
     people.create(username="jo", by=authority.SYSTEM, door=DOOR)
-    keeper = queries.actor(urn="urn:li:corpuser:keeper")
+    keeper = actor_resolution.actor(urn="urn:li:corpuser:keeper")
     batches = [
         [sub_types(JO, "SERVICE_ACCOUNT")],
         [info(JO), sub_types(JO, "SERVICE_ACCOUNT")],
@@ -167,5 +169,7 @@ def test_who_manages_people_only_makes_no_service_by_aspects(client_of):
     client_of("clerk", "MANAGE_USERS_AND_GROUPS")
     urn = "urn:li:corpuser:service_x"
     with pytest.raises(Forbidden) as refused:
-        aspects.apply(changes=[sub_types(urn, "SERVICE_ACCOUNT")], by=queries.actor(urn="urn:li:corpuser:clerk"))
+        aspects.apply(
+            changes=[sub_types(urn, "SERVICE_ACCOUNT")], by=actor_resolution.actor(urn="urn:li:corpuser:clerk")
+        )
     assert [need.privilege for need in refused.value.missing] == ["MANAGE_SERVICE_ACCOUNTS"]

@@ -11,8 +11,9 @@ from django.db import transaction
 from catalog.models import Ancestry, Aspect, Entity, Facet
 from catalog.services import proposals
 from catalog.services.proposals import Applied, Proposal
-from policies import authority, queries, store
+from policies import authority, store
 from policies.engine.model import Actor
+from policies.queries import actors as actor_resolution
 from policies.services import people, policies
 
 DOOR = "test"
@@ -86,7 +87,7 @@ def holding(db: None) -> Callable[..., Actor]:
     def make(*privileges: str, username: str = "holder", **document: object) -> Actor:
         urn = people.create(username=username, by=authority.SYSTEM, door=DOOR).urn
         give(urn, *privileges, **document)
-        return queries.actor(urn=urn)
+        return actor_resolution.actor(urn=urn)
 
     return make
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from catalog import queries
 from catalog.models import Aspect, Entity
+from catalog.queries import documents as aspect_documents
 from catalog.services import bootstrap, proposals
 from catalog.services.proposals import Proposal
 from policies import authority
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 def info() -> dict[str, Any]:
     """What is stored of the ownership type."""
-    found = queries.aspect(urn=URN, name="ownershipTypeInfo")
+    found = aspect_documents.aspect(urn=URN, name="ownershipTypeInfo")
     assert found is not None
     value: dict[str, Any] = found.value
     return value

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog import queries
 from catalog.facets import OrmFacetSource
 from catalog.models import Entity, prefix_range
-from policies import queries as people
+from catalog.queries import coverage as coverage_sql
 from policies.engine import matching
 from policies.engine.evaluate import decide
 from policies.engine.matching import ActorMatch, Condition, Criterion, Selector
 from policies.engine.model import Cover, Coverage, Effect, Origin, Question, Statement
+from policies.queries import actors as actor_resolution
 from tests.catalog.conftest import said, tell, undone
 from tests.catalog.generated import store
 from tests.strategies import ACTORS, ENTITIES, PRIVILEGES, UNKNOWN_ENTITY, UNKNOWN_NODES, USERS, worlds
@@ -41,7 +41,7 @@ def test_the_facts_are_those_of_the_world(world) -> None:
         store(world)
         asked = [*ENTITIES, UNKNOWN_ENTITY, *UNKNOWN_NODES]
         loaded = OrmFacetSource().load(urns=asked, fields=FIELDS)
-        actors = people.actors(urns=USERS)
+        actors = actor_resolution.actors(urns=USERS)
     for urn, actor in actors.items():
         known = {pair for pair in world.actor(urn).circumstances if pair[0].startswith("ACTOR.")}
         assert actor.circumstances == known
@@ -62,7 +62,7 @@ def test_covered_is_what_the_engine_allows(world, privilege: str) -> None:
         for who in ACTORS:
             actor = world.actor(who)
             coverage = snapshot.coverage(actor, privilege)
-            found = queries.covered(coverage, Entity.objects.filter(urn__in=ENTITIES))
+            found = coverage_sql.covered(coverage, Entity.objects.filter(urn__in=ENTITIES))
             expected = {
                 urn for urn in ENTITIES if decide(snapshot, Question(actor, privilege, world.resource(urn))).is_allowed
             }
@@ -83,11 +83,11 @@ def test_thousands_of_alternatives_are_one_query(django_assert_num_queries) -> N
     one_each = [allow(Criterion("URN", Condition.EQUALS, frozenset({urn}))) for urn in urns[:3000]]
     prefixes = [allow(Criterion("URN", Condition.STARTS_WITH, frozenset({f"{urn}$"}))) for urn in urns[:2500]]
     with django_assert_num_queries(1):
-        found = queries.covered(Coverage(actor.actor, tuple(one_each + prefixes))).count()
+        found = coverage_sql.covered(Coverage(actor.actor, tuple(one_each + prefixes))).count()
     assert found == 300
     prefixed = allow(Criterion("TAG", Condition.STARTS_WITH, frozenset(f"{urn}$" for urn in urns)))
     with django_assert_num_queries(1):
-        assert not queries.covered(Coverage(actor.actor, (prefixed,))).exists()
+        assert not coverage_sql.covered(Coverage(actor.actor, (prefixed,))).exists()
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from catalog import queries
 from catalog.facets import OrmFacetSource
 from catalog.models import Entity
+from catalog.queries import coverage as coverage_sql
 from policies import authority
 from policies.engine.matching import BRANCH, CREATION, ID, PROJECT
 from policies.models import Role, User
@@ -51,7 +51,7 @@ def test_a_list_holds_what_the_oracle_allows(world: World) -> None:
         store(world)
         for urn in USERS:
             for action in ACTIONS:
-                found = queries.covered(snapshot.coverage(world.actor(urn), action))
+                found = coverage_sql.covered(snapshot.coverage(world.actor(urn), action))
                 expected = oracle.what(world.raw, world.policies, urn, action)
                 assert sorted(found.values_list("urn", flat=True)) == expected
 
@@ -86,7 +86,7 @@ def test_dz_57_what_shows_no_column_is_not_in_lists() -> None:
     world = World(raw, [("blind", blind), ("lifting", lifting)])
     store(world)
     for user, expected in ((USERS[0], ["b"]), (USERS[1], ["a", "b"])):
-        found = queries.covered(world.snapshot().coverage(world.actor(user), "dataset:read"))
+        found = coverage_sql.covered(world.snapshot().coverage(world.actor(user), "dataset:read"))
         assert [urn[-1] for urn in found.order_by("urn").values_list("urn", flat=True)] == expected
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from catalog import queries
 from catalog.models import Ancestry, Aspect, Entity, Facet
+from catalog.queries import documents as aspect_documents
+from catalog.queries import lists as entity_lists
 from catalog.services import deletes, rebuild
 from catalog.services.deletes import Mention
 from policies.authority import SYSTEM
@@ -42,13 +43,13 @@ def test_children_stay_and_lose_their_parent() -> None:
     delete(MIDDLE)
     delete("urn:li:container:c")
     assert not Ancestry.objects.exists()
-    assert queries.get(urn=LOW).parent is None
-    found = queries.aspect(urn=LOW, name="domainProperties")
+    assert entity_lists.get(urn=LOW).parent is None
+    found = aspect_documents.aspect(urn=LOW, name="domainProperties")
     assert found is not None
     assert found.value == {"name": "Low", "future": 1}
-    assert queries.aspect(urn=LOW, name="domainProperties", version=1) is not None
-    assert queries.aspect(urn=DATASET, name="container") is None
-    assert queries.get(urn=DATASET).parent is None
+    assert aspect_documents.aspect(urn=LOW, name="domainProperties", version=1) is not None
+    assert aspect_documents.aspect(urn=DATASET, name="container") is None
+    assert entity_lists.get(urn=DATASET).parent is None
     before = projection()
     rebuild.rebuild()
     assert projection() == before
@@ -62,7 +63,7 @@ def test_a_deleted_project_lets_its_objects_go() -> None:
     assert ("PROJECT", "a" * 24, "") in facets(inside)
     delete(project)
     assert facets(inside) == set()
-    assert queries.get(urn=inside).project is None
+    assert entity_lists.get(urn=inside).project is None
 
 
 def test_users_are_deleted_like_on_their_page() -> None:
@@ -102,4 +103,4 @@ def test_references_are_counted_then_taken_out() -> None:
     deletes.references(urn=role, by=SYSTEM, door=DOOR, dry_run=False)
     assert {value for field, value, _ in facets(DATASET) if field == "ACCESS_ROLE"} == {"urn:li:role:writer"}
     assert deletes.references(urn=TOP, by=SYSTEM, door=DOOR, dry_run=False) == [Mention(LOW, "domainProperties")]
-    assert queries.get(urn=LOW).parent is None
+    assert entity_lists.get(urn=LOW).parent is None

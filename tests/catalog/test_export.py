@@ -11,18 +11,18 @@ import pyarrow.parquet as pq
 import pytest
 from django.contrib.auth.models import Permission
 
-from catalog import queries
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant
+from catalog.queries import coverage as coverage_sql
 from catalog.reporting import export
 from catalog.reporting.kind import UNTESTED
 from catalog.reporting.tables import SCHEMA, TABLES
 from policies import authority, store
-from policies import queries as actors_of
 from policies.engine import bulk, families, matching
 from policies.engine.model import Actor, Origin
 from policies.engine.postings import Postings
 from policies.engine.snapshot import Snapshot
 from policies.models import GroupProfile, PolicyVersion, Role, User
+from policies.queries import actors as actor_resolution
 from policies.services import groups, people, policies, roles
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
 
@@ -182,10 +182,10 @@ def test_the_engine_answers_alike_from_the_files_and_from_the_database(tmp_path:
     facts, everybody, compiled = postings(found), actors(found), snapshot(found)
     reached = set()
     for urn, actor in everybody.items():
-        assert actor == actors_of.actor(urn=urn)
+        assert actor == actor_resolution.actor(urn=urn)
         for privilege in PRIVILEGES:
             covered = bulk.covered(facts, compiled.coverage(actor, privilege)).certain
-            present = queries.covered(store.current().coverage(actor, privilege)).filter(is_removed=False)
+            present = coverage_sql.covered(store.current().coverage(actor, privilege)).filter(is_removed=False)
             listed = sorted(present.values_list("urn", flat=True))
             assert sorted(facts.urns[number] for number in covered) == listed, (urn, privilege)
             reached |= {(urn, privilege, facts.urns[number]) for number in covered}

@@ -2,10 +2,11 @@
 
 import pytest
 
-from catalog import queries
 from catalog.models import Aspect, Entity
-from policies import queries as people
+from catalog.queries import documents as aspect_documents
+from catalog.queries import lists as entity_lists
 from policies.errors import Invalid
+from policies.queries import names as display_names
 from tests.catalog.conftest import facets, owners, projection, said, stored, tags, tell
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +24,7 @@ def versions(urn: str, aspect: str) -> list[tuple[int, str]]:
 def test_a_document_comes_back_byte_for_byte() -> None:
     text = '{ "b":1.0,\n "a":"\\u00e9 é 😀",  "a2": [1e2, 0.10]}'
     tell(said(DATASET, "madeUp", text, system_metadata='{"runId":  "r"}'))
-    found = queries.aspect(urn=DATASET, name="madeUp")
+    found = aspect_documents.aspect(urn=DATASET, name="madeUp")
     assert found is not None
     assert (found.document, found.system_metadata) == (text, '{"runId":  "r"}')
 
@@ -102,11 +103,11 @@ def test_deleting_the_key_deletes_the_entity() -> None:
 def test_a_soft_delete_keeps_everything_but_leaves_lists() -> None:
     tell(said(DATASET, "globalTags", tags("a")))
     tell(said(DATASET, "status", {"removed": True}))
-    assert queries.get(urn=DATASET).is_removed
-    assert queries.entities().count() == 0
-    assert queries.entities(with_removed=True).count() == 1
+    assert entity_lists.get(urn=DATASET).is_removed
+    assert entity_lists.entities().count() == 0
+    assert entity_lists.entities(with_removed=True).count() == 1
     tell(said(DATASET, "status", {"removed": False}))
-    assert queries.entities().count() == 1
+    assert entity_lists.entities().count() == 1
 
 
 def test_every_problem_of_every_proposal_and_nothing_stored() -> None:
@@ -150,11 +151,11 @@ def test_people_are_written_to_their_rows_and_read_back() -> None:
     )
     assert applied.urns == (user, user, DATASET)
     assert not Aspect.objects.filter(name="corpUserInfo").exists()
-    found = queries.aspects(urn=user)
+    found = aspect_documents.aspects(urn=user)
     assert found is not None
     assert {"corpUserKey", "corpUserInfo", "globalTags"} <= set(found)
     assert found["corpUserInfo"].value == info
-    assert people.names(urns=[user]) == {user: "Jo"}
+    assert display_names.names(urns=[user]) == {user: "Jo"}
 
 
 def test_problems_of_people_have_their_place_in_the_whole() -> None:
@@ -171,8 +172,8 @@ def test_the_key_of_a_person_is_not_deleted_as_an_aspect() -> None:
 
 def test_every_known_entity_has_its_key() -> None:
     tell(said("urn:li:role:reader", "roleProperties", {"name": "Reader"}))
-    found = queries.aspects(urn="urn:li:role:reader")
+    found = aspect_documents.aspects(urn="urn:li:role:reader")
     assert found is not None
     assert found["roleKey"].value == {"id": "reader"}
-    assert queries.aspects(urn="urn:li:role:writer") is None
-    assert queries.aspect(urn="urn:li:role:writer", name="roleKey") is None
+    assert aspect_documents.aspects(urn="urn:li:role:writer") is None
+    assert aspect_documents.aspect(urn="urn:li:role:writer", name="roleKey") is None

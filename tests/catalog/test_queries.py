@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission
 
-from catalog import queries
 from catalog.directory import OrmDirectory
 from catalog.grants import OrmGrantSource
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant
+from catalog.queries import documents as aspect_documents
+from catalog.queries import lists as entity_lists
 from policies.authority import SYSTEM
 from policies.engine.ports import Named
 from policies.errors import NotFound
@@ -56,18 +57,18 @@ def _catalog() -> None:
     ],
 )
 def test_search(text: str, found: list[str]) -> None:
-    assert list(queries.search(text=text).values_list("urn", flat=True)) == found
+    assert list(entity_lists.search(text=text).values_list("urn", flat=True)) == found
 
 
 @pytest.mark.parametrize("text", ["", " ", "*"])
 def test_searching_for_anything(text: str) -> None:
-    assert queries.search(text=text).count() == 5
-    assert queries.search(text=text, types=["domain"]).count() == 2
+    assert entity_lists.search(text=text).count() == 5
+    assert entity_lists.search(text=text, types=["domain"]).count() == 2
 
 
 def test_narrowing() -> None:
     def urns(**filters: Any) -> set[str]:
-        return set(queries.entities(**filters).values_list("urn", flat=True))
+        return set(entity_lists.entities(**filters).values_list("urn", flat=True))
 
     assert urns(tag="urn:li:tag:PII") == {ORDERS}
     assert urns(domain="urn:li:domain:top") == {ORDERS, "urn:li:domain:low", "urn:li:domain:top"}
@@ -78,18 +79,18 @@ def test_narrowing() -> None:
 
 
 def test_get() -> None:
-    assert queries.get(urn=ORDERS).name == "sales.order_lines"
+    assert entity_lists.get(urn=ORDERS).name == "sales.order_lines"
     for urn in ("urn:li:tag:none", "\x00"):
         with pytest.raises(NotFound):
-            queries.get(urn=urn)
+            entity_lists.get(urn=urn)
 
 
 def test_documents() -> None:
-    found = queries.documents(urns=[ORDERS, "urn:li:tag:none", "nonsense", "\x00"])
+    found = aspect_documents.documents(urns=[ORDERS, "urn:li:tag:none", "nonsense", "\x00"])
     assert list(found) == [ORDERS]
     assert set(found[ORDERS]) == {"datasetKey", "globalTags", "domains"}
-    assert queries.aspect(urn=ORDERS, name="globalTags", version=1) is None
-    assert queries.aspect(urn=ORDERS, name="globalTags", version=10**30) is None
+    assert aspect_documents.aspect(urn=ORDERS, name="globalTags", version=1) is None
+    assert aspect_documents.aspect(urn=ORDERS, name="globalTags", version=10**30) is None
 
 
 def test_the_directory() -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog import queries
 from catalog.facets import OrmFacetSource
 from catalog.models import Entity
+from catalog.queries import reaching as reachable_resources
 from policies import authority
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
@@ -63,7 +63,7 @@ def test_what_has_it_exactly_when_the_single_question_allows(world, privilege, a
         loaded = OrmFacetSource().load(urns=known, fields=FIELDS)
         for who in ACTORS:
             actor = world.actor(who)
-            found = queries.reachable(coverage=snapshot.coverage(actor, privilege), most=1000)
+            found = reachable_resources.reachable(coverage=snapshot.coverage(actor, privilege), most=1000)
             rows = found[0:1000]
             allowed = {urn for urn in known if decide(snapshot, Question(actor, privilege, loaded[urn])).is_allowed}
             assert sorted(row.urn for row in rows) == sorted(allowed)

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from catalog import queries, tasks
+from catalog import tasks
 from catalog.models import Aspect, Entity
+from catalog.queries import retention as aspect_retention
 
 pytestmark = pytest.mark.django_db
 
@@ -63,4 +64,4 @@ def test_versions_beyond_those_that_are_kept_are_deleted(
 def test_the_order_of_batches_does_not_matter() -> None:
     write_versions("globalTags", 6)
     Aspect.objects.get(name="globalTags", version=2).delete()
-    assert (queries.delete_old_versions(kept=1, batch=9), list_versions("globalTags")) == (3, [0, 5])
+    assert (aspect_retention.delete_old_versions(kept=1, batch=9), list_versions("globalTags")) == (3, [0, 5])

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reporting.kinds import unused_access
-from policies import queries
 from policies.models import LoggedDecision
+from policies.queries import decisions as decision_log_queries
 
 JO, VIEW, EDIT = "urn:li:corpuser:jo", "VIEW_ENTITY_PAGE", "EDIT_ENTITY"
 POLICY, OTHER = "urn:li:dataHubPolicy:one", "urn:li:dataHubPolicy:two"
@@ -56,7 +56,7 @@ def test_each_use_stands_once_with_its_last_time(tmp_path):
     }
     (last,) = (row["last"] for row in rows if (row["privilege"], row["policy"]) == (VIEW, POLICY))
     assert last > newest.at.isoformat(timespec="seconds")
-    assert len(list(queries.uses(since=timezone.now() - timedelta(days=30)))) == 3
+    assert len(list(decision_log_queries.uses(since=timezone.now() - timedelta(days=30)))) == 3
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,10 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Entity
 from catalog.services import loading
-from policies import authority, queries
+from policies import authority
 from policies.models import ChangeEvent, ChangeSet, Gate, PolicyVersion, open_write
+from policies.queries import actors as actor_resolution
+from policies.queries import names as display_names
 from policies.services import groups, people, policies, roles, tokens
 from tests.catalog.conftest import DOOR, said, tags, tell
 
@@ -83,7 +85,7 @@ def test_a_revoke_goes_through_while_an_ingest_is_open() -> None:
         people.suspend(urn=user.urn, **BY)
         assert PolicyVersion.last_change() == number + 6
         assert not Entity.objects.filter(urn=DATASET).exists()
-        assert queries.actor(urn=user.urn).roles == queries.actor(urn=user.urn).groups == frozenset()
+        assert actor_resolution.actor(urn=user.urn).roles == actor_resolution.actor(urn=user.urn).groups == frozenset()
     assert PolicyVersion.last_change() == number + 7
     later = ChangeEvent.objects.filter(change_set__change_seq=number + 7).values_list("object_urn", flat=True)
     assert len(later) == 21
@@ -182,7 +184,7 @@ def test_a_file_is_stored_in_pieces_and_others_write_between_them(monkeypatch: p
 
     loaded = loading.load(stream=io.BytesIO(json.dumps(entries).encode()), progress=between, **BY)
     assert (loaded.proposals, seen) == (5, [2, 4, 5])
-    assert queries.names(urns=[f"urn:li:corpuser:jo-{stored}" for stored in (2, 4, 5)]).keys() == {
+    assert display_names.names(urns=[f"urn:li:corpuser:jo-{stored}" for stored in (2, 4, 5)]).keys() == {
         f"urn:li:corpuser:jo-{stored}" for stored in (2, 4, 5)
     }
 

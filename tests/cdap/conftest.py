@@ -9,9 +9,11 @@ from rest_framework.test import APIClient
 from catalog.models import Entity
 from catalog.services import bootstrap, granting, operations
 from catalog.services.granting import Sent
-from policies import authority, queries, store
+from policies import authority, store
 from policies.engine.families.cdap_questions import Said
 from policies.models.people import USER_PREFIX
+from policies.queries import actors as actor_resolution
+from policies.queries import names as display_names
 from policies.services import people, policies, tokens
 
 DOOR = "test"
@@ -60,7 +62,7 @@ def client_of(instance: None) -> Callable[..., APIClient]:
 
     def make(username: str, *privileges: str) -> APIClient:
         who = urn(username)
-        if who not in queries.names(urns=[who]):
+        if who not in display_names.names(urns=[who]):
             people.create(username=username, by=authority.SYSTEM, door=DOOR)
         if privileges:
             policies.create(draft=policies.Draft("datahub", platform(who, *privileges)), by=authority.SYSTEM, door=DOOR)
@@ -125,7 +127,7 @@ def may(client: APIClient, operation: str, entity: str, **more: Any) -> dict[str
 def performed(operation: str, entity: str, actor: str, **more: Any) -> Any:
     """Do an operation through the service, as a user."""
     said = Said(operation, urn(entity), **more)
-    return operations.perform(said=said, actor=None, by=queries.actor(urn=urn(actor)), door=DOOR)
+    return operations.perform(said=said, actor=None, by=actor_resolution.actor(urn=urn(actor)), door=DOOR)
 
 
 def known(*names: str) -> set[str]:

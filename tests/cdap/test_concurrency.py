@@ -11,8 +11,9 @@ from django.db import connection
 from catalog.models import Entity, EntityUserGrant
 from catalog.services import bootstrap, granting
 from catalog.services.granting import Sent
-from policies import authority, queries
+from policies import authority
 from policies.errors import Conflict, Forbidden, NotFound, PolicyAppError
+from policies.queries import actors as actor_resolution
 from policies.services import people
 from tests.cdap.conftest import DOOR, give, performed, register, urn
 
@@ -84,7 +85,10 @@ def test_the_last_two_admins_cannot_both_go_cd_19(writers: list[str]):
         give(name, "stream:ns1.clicks", "ADMIN")
     deeds = [
         partial(
-            granting.take, sent=[Sent(urn(name), urn("stream:ns1.clicks"))], by=queries.actor(urn=urn(name)), door=DOOR
+            granting.take,
+            sent=[Sent(urn(name), urn("stream:ns1.clicks"))],
+            by=actor_resolution.actor(urn=urn(name)),
+            door=DOOR,
         )
         for name in pair
     ]

@@ -6,10 +6,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority, explaining, queries
+from policies import authority, explaining
 from policies.authority import Ask, Asked
 from policies.engine.requirements import one
 from policies.models import User
+from policies.queries import actors as actor_resolution
 from policies.services import groups, people
 from tests.cdap.conftest import DOOR, INSTANCE, ROOT, give, may, register, urn
 
@@ -146,7 +147,7 @@ def test_a_grant_that_decided_links_to_no_policy(jo, client_of):
 
 
 def test_explaining_many_costs_what_explaining_few_does(jo):
-    actor = queries.actor(urn=urn("jo"))
+    actor = actor_resolution.actor(urn=urn("jo"))
 
     def cost(start, stop):
         names = [f"stream:ns1.s{number}" for number in range(start, stop)]

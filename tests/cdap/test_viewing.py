@@ -2,12 +2,12 @@
 
 import pytest
 
-from catalog import queries
 from catalog.models import Entity
+from catalog.queries import viewing as view_permissions
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
 from policies import authority
-from policies import queries as people_queries
+from policies.queries import actors as actor_resolution
 from policies.services import groups, people, roles
 from tests.cdap.conftest import DOOR, INSTANCE, ROOT, give, register, urn
 
@@ -46,10 +46,10 @@ def there(instance, settings):
 
 def seen(who):
     """Return what somebody may view, and hold both ways to ask equal."""
-    by = people_queries.actor(urn=who)
+    by = actor_resolution.actor(urn=who)
     urns = set(Entity.objects.values_list("urn", flat=True))
-    rows = set(queries.viewable(Entity.objects.all(), by=by).values_list("urn", flat=True))
-    assert rows == urns - queries.hidden(urns=urns, by=by)
+    rows = set(view_permissions.viewable(Entity.objects.all(), by=by).values_list("urn", flat=True))
+    assert rows == urns - view_permissions.hidden(urns=urns, by=by)
     return rows - {TAG, INSTANCE, urn("namespace:ns1")}
 
 

@@ -15,12 +15,13 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from policies import authority, queries, store
+from policies import authority, store
 from policies.authority import Ask
 from policies.engine.families import vocabulary
 from policies.engine.requirements import one
 from policies.errors import Forbidden
 from policies.models import AccessToken, ChangeEvent, GroupProfile, InviteToken, Membership, ResetToken, User
+from policies.queries import actors as actor_resolution
 from policies.services import groups, identities, invites, people, policies, resets, roles
 from tests.doors.conftest import DOOR, give, proposal, token_of
 
@@ -74,7 +75,7 @@ class World:
     def remember(self) -> None:
         store.drop()
         for name in self.tokens:
-            actor = queries.actor(urn=USER + name)
+            actor = actor_resolution.actor(urn=USER + name)
             answers = authority.answer_many(asks=[(actor, Ask(one(privilege))) for privilege in PLATFORM])
             self.held[name] = frozenset(
                 name for name, answer in zip(PLATFORM, answers, strict=True) if answer.is_allowed
@@ -692,7 +693,7 @@ def inviter(world) -> str:
 
 
 def invitations(inviter: str) -> dict[str, str]:
-    by = queries.actor(urn=inviter)
+    by = actor_resolution.actor(urn=inviter)
     texts = {
         name: invites.create(role=f"{ROLE}role-{name}", by=by, door=DOOR).text
         for name in ("MANAGE_POLICIES", "MANAGE_TAGS")
@@ -715,7 +716,7 @@ def test_an_invitation_gives_what_its_maker_holds_when_it_is_taken(world, invite
 
 
 def test_a_reset_link_ends_when_the_account_holds_more_than_its_maker(world):
-    delegate = queries.actor(urn=f"{USER}delegate")
+    delegate = actor_resolution.actor(urn=f"{USER}delegate")
     text = resets.create(urn=PLAIN, by=delegate, door=DOOR).text
     groups.add_members(urn=f"{GROUP}in-MANAGE_POLICIES", members=[PLAIN], by=SYSTEM, door=DOOR)
     before = stored()
@@ -725,7 +726,7 @@ def test_a_reset_link_ends_when_the_account_holds_more_than_its_maker(world):
 
 
 def test_an_account_is_unlinked_by_who_holds_what_it_holds(world):
-    delegate = queries.actor(urn=f"{USER}delegate")
+    delegate = actor_resolution.actor(urn=f"{USER}delegate")
     with pytest.raises(Forbidden) as refused:
         identities.forget(urn=f"{USER}held-MANAGE_TAGS", by=delegate, door=DOOR)
     assert [one.privilege for one in refused.value.missing] == ["MANAGE_TAGS"]
@@ -750,7 +751,7 @@ def test_owners_hold_no_platform_privilege(world):
     for urn in ("urn:li:dataset:(urn:li:dataPlatform:x,mine,PROD)", calling.group("in"), f"{USER}editor"):
         assert has_passed(calling.gms(proposal(urn, "ownership", owner)), "gms"), urn
     store.drop()
-    editor = queries.actor(urn=f"{USER}editor")
+    editor = actor_resolution.actor(urn=f"{USER}editor")
     answers = authority.answer_many(asks=[(editor, Ask(one(privilege))) for privilege in PLATFORM])
     held = {name for name, answer in zip(PLATFORM, answers, strict=True) if answer.is_allowed}
     assert held == world.held["editor"]
@@ -792,7 +793,7 @@ def test_a_thousand_members_cost_as_many_queries_as_ten(world, django_assert_max
     names = [f"bulk-{number}" for number in range(1_000)]
     User.objects.bulk_create(User(username=name, urn=USER + name, password="!") for name in names)
     groups.create(identifier="data", name="Data", by=SYSTEM, door=DOOR)
-    delegate = queries.actor(urn=f"{USER}delegate")
+    delegate = actor_resolution.actor(urn=f"{USER}delegate")
     members = [USER + name for name in names]
     with django_assert_max_num_queries(70):
         groups.add_members(urn=f"{GROUP}data", members=members, by=delegate, door=DOOR)

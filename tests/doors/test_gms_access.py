@@ -10,10 +10,11 @@ from django.utils import timezone
 
 from catalog.doors.gms.urls import urlpatterns
 from catalog.models import Aspect, Entity
-from policies import authority, queries
+from policies import authority
 from policies.engine.model import SYSTEM_ACTOR
 from policies.guard import guard_of, signed_in
 from policies.models import AccessToken, GroupProfile, Policy, Role, RoleAssignment, User
+from policies.queries import actors as actor_resolution
 from policies.services import groups, people, tokens
 from tests.doors.conftest import DATASET, DOOR, ROOT, calling, give, proposal, token_of, written
 
@@ -313,7 +314,7 @@ def standing() -> object:
         list(RoleAssignment.objects.order_by("pk").values_list("role", "user", "group")),
         list(User.objects.order_by("urn").values_list("urn", "password", "email", "state", "is_removed")),
         list(GroupProfile.objects.order_by("urn").values_list("urn", "name")),
-        queries.actor(urn=ME),
+        actor_resolution.actor(urn=ME),
         AccessToken.objects.count(),
         list(Aspect.objects.order_by("pk").values_list("entity__urn", "name")),
     )
@@ -351,7 +352,7 @@ def test_the_privilege_of_the_matching_page_opens_the_same_write(root, person):
     give(ME, "MANAGE_POLICIES", type="PLATFORM")
     assert manager.write(ATTEMPTS["a policy of my own"]).status_code == 200
     assert manager.write(ATTEMPTS["my role"]).status_code == 200
-    assert ADMIN in queries.actor(urn=ME).roles
+    assert ADMIN in actor_resolution.actor(urn=ME).roles
 
 
 def test_not_even_root_touches_secrets_and_the_system_actor(root):
@@ -374,7 +375,7 @@ def test_memberships_written_here_are_those_of_the_pages(root):
         proposal("urn:li:corpGroup:eng", "roleMembership", {"roles": [ADMIN]}),
     )
     assert answer.status_code == 200, answer.content
-    actor = queries.actor(urn=jo.urn)
+    actor = actor_resolution.actor(urn=jo.urn)
     assert actor.groups == {"urn:li:corpGroup:eng"}
     assert actor.roles == {ADMIN}
     assert calling(jo.urn).write(proposal(DATASET, "madeUp", {})).status_code == 200

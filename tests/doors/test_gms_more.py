@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from policies import authority, queries
+from policies import authority
 from policies.models import Policy, User
+from policies.queries import actors as actor_resolution
 from policies.services import aspects, groups, people
 from policies.services.aspects import AspectChange
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal, written
@@ -174,9 +175,9 @@ def test_references_to_a_group_are_its_memberships(root):
         (DATASET, "OwnedBy", "ownership"),
         ("urn:li:role:r", "Has", "actors"),
     }
-    assert eng in queries.actor(urn=jo).groups
+    assert eng in actor_resolution.actor(urn=jo).groups
     root.post("/entities?action=deleteReferences", {"urn": eng})
-    assert queries.actor(urn=jo).groups == {"urn:li:corpGroup:other", "urn:li:corpGroup:x"}
+    assert actor_resolution.actor(urn=jo).groups == {"urn:li:corpGroup:other", "urn:li:corpGroup:x"}
     assert root.entity(jo).json()["aspects"]["groupMembership"]["value"] == {
         "groups": ["urn:li:corpGroup:other"],
         "kept": 1,
@@ -206,5 +207,5 @@ def test_references_need_what_each_membership_needs(root, person):
     groups.add_members(urn=eng, members=[jo], by=authority.SYSTEM, door=DOOR)
     remover = person("remover", "DELETE_ENTITY")
     assert remover.post("/entities?action=deleteReferences", {"urn": eng}).status_code == 403
-    assert eng in queries.actor(urn=jo).groups
+    assert eng in actor_resolution.actor(urn=jo).groups
     assert person("stranger").post("/entities?action=deleteReferences", {"urn": ROOT}).status_code == 403

@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority, queries
+from policies import authority
+from policies.queries import actors as actor_resolution
 from policies.services import people
 from tests.doors.conftest import DATASET, DOOR, proposal, written
 from tests.doors.test_gms_access import close_the_reading_policies
@@ -130,7 +131,7 @@ def test_patches_of_people_policies_and_memberships(root):
         "displayName": "Jo",
         "title": "Steward",
     }
-    assert queries.actor(urn=jo.urn).groups == {"urn:li:corpGroup:crew"}
+    assert actor_resolution.actor(urn=jo.urn).groups == {"urn:li:corpGroup:crew"}
     now = stored(root, policy, "dataHubPolicyInfo")
     assert now["description"] == "Patched"
     assert {key: now[key] for key in ("privileges", "actors")} == {key: was[key] for key in ("privileges", "actors")}

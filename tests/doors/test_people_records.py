@@ -13,8 +13,9 @@ from django.apps import apps
 from django.db import connection
 from django.db.models import Q
 
-from policies import authority, queries
+from policies import authority
 from policies.models import NameWord, User
+from policies.queries import people as users_groups_roles
 from policies.services import groups, people, roles
 from tests.doors.conftest import DOOR, give, proposal
 from tests.doors.test_gms_access import close_the_reading_policies
@@ -221,7 +222,7 @@ def test_pickers_search_and_show_addresses_to_who_may_see_them(zoe, person, clie
 
 def test_words_of_an_address_follow_it(zoe):
     def found(text, seen=None):
-        return list(queries.users(q=text, seen=seen).values_list("urn", flat=True))
+        return list(users_groups_roles.users(q=text, seen=seen).values_list("urn", flat=True))
 
     assert (found(ADDRESS), found(ADDRESS, Q()), found(ADDRESS, Q(urn=ZOE))) == ([], [ZOE], [ZOE])
     assert found(ADDRESS, Q(urn="urn:li:corpuser:jo")) == []

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from policies import authority, queries, store
+from policies import authority, store
 from policies.models import User
+from policies.queries import people as users_groups_roles
 from policies.services import bootstrap, groups, invites, people, resets, roles, service_accounts, tokens
 from tests.journeys.browsing import barriers, problems, sign_in
 
@@ -115,7 +116,7 @@ def test_people_are_picked_by_search_and_put_into_a_group(site, opened):
     page.get_by_role("checkbox", name=re.compile("Reader 03")).check()
     page.get_by_role("button", name="Add members").click()
     expect(page.get_by_text("Added 2 members.")).to_be_visible()
-    assert queries.member_urns(groups=["urn:li:corpGroup:crew"])["urn:li:corpGroup:crew"] == [
+    assert users_groups_roles.member_urns(groups=["urn:li:corpGroup:crew"])["urn:li:corpGroup:crew"] == [
         JANE,
         "urn:li:corpuser:reader03",
         "urn:li:corpuser:reader17",

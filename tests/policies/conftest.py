@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from policies import authority, queries, store
+from policies import authority, store
 from policies.engine.model import Actor
 from policies.models import GroupProfile, Role, User
+from policies.queries import actors as actor_resolution
 from policies.services import groups, people, policies, roles
 
 DOOR = "test"
@@ -68,6 +69,6 @@ def holding(system: Actor, user: Callable[..., User]) -> Callable[..., Actor]:
         if privileges:
             policies.create(draft=policies.Draft("datahub", document), by=system, door=DOOR)
             store.drop()
-        return queries.actor(urn=urn)
+        return actor_resolution.actor(urn=urn)
 
     return make

@@ -4,9 +4,12 @@ import pytest
 from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 
-from policies import queries
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import NotFound
+from policies.queries import actors as actor_resolution
+from policies.queries import names as display_names
+from policies.queries import people as users_groups_roles
+from policies.queries import policies
 from policies.services import aspects, roles
 from policies.services.aspects import AspectChange
 
@@ -28,44 +31,46 @@ def test_an_actor_has_its_groups_and_the_roles_of_both(cast):
     jo, bea = cast
     groups = frozenset({"urn:li:corpGroup:eng", "urn:li:corpGroup:ops"})
     held = frozenset({"urn:li:dataHubRole:Admin", "urn:li:dataHubRole:Reader"})
-    assert queries.actor(urn=jo.urn) == Actor(jo.urn, groups, held)
-    assert queries.actor(urn=bea.urn) == Actor(bea.urn, frozenset({"urn:li:corpGroup:eng"}), held, is_active=False)
+    assert actor_resolution.actor(urn=jo.urn) == Actor(jo.urn, groups, held)
+    assert actor_resolution.actor(urn=bea.urn) == Actor(
+        bea.urn, frozenset({"urn:li:corpGroup:eng"}), held, is_active=False
+    )
 
 
 @pytest.mark.parametrize("urn", ["urn:li:corpuser:nobody", SYSTEM_ACTOR, "jo", "", "a\x00b", "a\ud800"])
 def test_somebody_nobody_knows_is_a_bare_actor(db, urn):
-    assert queries.actor(urn=urn) == Actor(urn)
+    assert actor_resolution.actor(urn=urn) == Actor(urn)
 
 
 def test_a_removed_group_counts_for_nothing(cast, system):
     jo, _ = cast
     change = AspectChange("urn:li:corpGroup:eng", "corpGroup", "status", {"removed": True})
     aspects.apply(changes=[change], by=system)
-    actor = queries.actor(urn=jo.urn)
+    actor = actor_resolution.actor(urn=jo.urn)
     assert actor.groups == {"urn:li:corpGroup:ops"}
     assert actor.roles == {"urn:li:dataHubRole:Admin"}
-    assert queries.user(urn=jo.urn).group_urns == ["urn:li:corpGroup:ops"]
+    assert users_groups_roles.user(urn=jo.urn).group_urns == ["urn:li:corpGroup:ops"]
 
 
 def test_a_removed_user_is_inactive(cast, system):
     jo, _ = cast
     aspects.apply(changes=[AspectChange(jo.urn, "corpuser", "status", {"removed": True})], by=system)
-    assert not queries.actor(urn=jo.urn).is_active
-    assert [user.username for user in queries.users()] == ["bea"]
+    assert not actor_resolution.actor(urn=jo.urn).is_active
+    assert [user.username for user in users_groups_roles.users()] == ["bea"]
 
 
 def test_actors_cost_two_queries_whatever_their_number(cast, user, django_assert_num_queries):
     urns = [user(f"u{number}").urn for number in range(20)]
     with django_assert_num_queries(2):
-        queries.actor(urn=urns[0])
+        actor_resolution.actor(urn=urns[0])
     with django_assert_num_queries(2):
-        assert len(queries.actors(urns=[*urns, "urn:li:corpuser:nobody"])) == 21
+        assert len(actor_resolution.actors(urns=[*urns, "urn:li:corpuser:nobody"])) == 21
 
 
 def test_names_of_everything_that_lives_here(cast, user):
     user("ann", display_name="Ann Lee")
     urns = ["urn:li:corpuser:ann", "urn:li:corpuser:jo", "urn:li:corpGroup:eng", "urn:li:dataHubRole:Admin"]
-    found = queries.names(urns=[*urns, "urn:li:dataset:x", "urn:li:corpuser:nobody", "a\x00"])
+    found = display_names.names(urns=[*urns, "urn:li:dataset:x", "urn:li:corpuser:nobody", "a\x00"])
     assert found == dict(zip(urns, ["Ann Lee", "jo", "eng", "Admin"], strict=True))
 
 
@@ -88,7 +93,7 @@ def test_names_of_everything_that_lives_here(cast, user):
 )
 def test_users_are_listed_by_filter(cast, user, filters, expected):
     user("ann", display_name="Ann Lee", email="ann@site.example")
-    assert [found.username for found in queries.users(**filters)] == expected
+    assert [found.username for found in users_groups_roles.users(**filters)] == expected
 
 
 @pytest.mark.parametrize(
@@ -103,7 +108,7 @@ def test_users_are_listed_by_filter(cast, user, filters, expected):
     ],
 )
 def test_groups_are_listed_by_filter(cast, filters, expected):
-    assert [found.identifier for found in queries.groups(**filters)] == expected
+    assert [found.identifier for found in users_groups_roles.groups(**filters)] == expected
 
 
 def queries_of(connection, rows, read):
@@ -119,8 +124,8 @@ def test_a_page_of_users_or_groups_costs_the_same_whatever_its_length(cast, user
     from django.db import connection
 
     def pages(length):
-        users = queries_of(connection, queries.users()[:length], lambda one: (one.group_urns, one.role_urns))
-        return users, queries_of(connection, queries.groups()[:length], lambda one: one.role_urns)
+        users = queries_of(connection, users_groups_roles.users()[:length], lambda one: (one.group_urns, one.role_urns))
+        return users, queries_of(connection, users_groups_roles.groups()[:length], lambda one: one.role_urns)
 
     few = pages(2)
     for number in range(10):
@@ -131,23 +136,28 @@ def test_a_page_of_users_or_groups_costs_the_same_whatever_its_length(cast, user
 
 
 def test_what_shows_beside_roles_and_groups(cast, system):
-    admin = queries.role(urn="urn:li:dataHubRole:Admin")
+    admin = users_groups_roles.role(urn="urn:li:dataHubRole:Admin")
     assert [
         (row.user and row.user.username, row.group and row.group.profile.identifier)
-        for row in queries.holders(role=admin)
+        for row in users_groups_roles.holders(role=admin)
     ] == [("jo", None), (None, "eng")]
-    assert queries.holder_counts(roles=[admin]) == {admin.urn: (1, 1)}
-    assert queries.member_urns(groups=["urn:li:corpGroup:eng", "urn:li:corpGroup:other"]) == {
+    assert users_groups_roles.holder_counts(roles=[admin]) == {admin.urn: (1, 1)}
+    assert users_groups_roles.member_urns(groups=["urn:li:corpGroup:eng", "urn:li:corpGroup:other"]) == {
         "urn:li:corpGroup:eng": ["urn:li:corpuser:bea", "urn:li:corpuser:jo"],
         "urn:li:corpGroup:other": [],
     }
-    assert [found.username for found in queries.members(group=queries.group(urn="urn:li:corpGroup:ops"))] == ["jo"]
-    assert [found.identifier for found in queries.roles(q="ead")] == ["Reader"]
+    assert [
+        found.username
+        for found in users_groups_roles.members(group=users_groups_roles.group(urn="urn:li:corpGroup:ops"))
+    ] == ["jo"]
+    assert [found.identifier for found in users_groups_roles.roles(q="ead")] == ["Reader"]
     roles.assign(role=None, actors=["urn:li:corpGroup:eng"], by=system, door="test")
-    assert queries.holder_counts(roles=[admin]) == {admin.urn: (1, 0)}
+    assert users_groups_roles.holder_counts(roles=[admin]) == {admin.urn: (1, 0)}
 
 
-@pytest.mark.parametrize("read", [queries.user, queries.group, queries.role, queries.policy])
+@pytest.mark.parametrize(
+    "read", [users_groups_roles.user, users_groups_roles.group, users_groups_roles.role, policies.policy]
+)
 @pytest.mark.parametrize("urn", ["urn:li:corpuser:nobody", "\x00", "\ud800"])
 def test_what_is_not_there_is_not_found(db, read, urn):
     with pytest.raises(NotFound):

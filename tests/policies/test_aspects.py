@@ -8,7 +8,6 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies import queries
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import (
@@ -22,6 +21,10 @@ from policies.models import (
     Verb,
     documents,
 )
+from policies.queries import actors as actor_resolution
+from policies.queries import aspects as aspect_queries
+from policies.queries import people as users_groups_roles
+from policies.queries import policies
 from policies.services import aspects, groups, people, roles
 from policies.services.aspects import OWNED, AspectChange
 
@@ -57,7 +60,7 @@ def change(urn, name, document):
 
 def said(urn: str) -> dict[str, dict[str, Any]]:
     """Return the aspects of somebody who is stored."""
-    found = queries.aspects_of(urn=urn)
+    found = aspect_queries.aspects_of(urn=urn)
     assert found is not None
     return found
 
@@ -72,12 +75,12 @@ def test_a_user_arrives_as_aspects_and_reads_back_exactly(write):
     editable = {"displayName": "Joe", "aboutMe": "Hi", "teams": ["a"], "pictureLink": "http://x/y.png", "skills": []}
     status = {"status": "ACTIVE", "lastModified": {"time": 1, "actor": ROOT}}
     write((JO, "corpUserInfo", INFO), (JO, "corpUserEditableInfo", editable), (JO, "corpUserStatus", status))
-    assert queries.aspects_of(urn=JO) == {
+    assert aspect_queries.aspects_of(urn=JO) == {
         "corpUserInfo": INFO,
         "corpUserEditableInfo": editable,
         "corpUserStatus": status,
     }
-    jo = queries.user(urn=JO)
+    jo = users_groups_roles.user(urn=JO)
     assert (jo.name, jo.email, jo.description, jo.state) == ("Joe", "jo@x.example", "Hi", "ACTIVE")
     assert not jo.has_usable_password()
     event = ChangeEvent.objects.get(object_urn=JO)
@@ -94,7 +97,7 @@ def test_an_aspect_is_replaced_whole(write):
     write((JO, "corpUserInfo", INFO))
     write((JO, "corpUserInfo", {"active": True, "title": "Boss"}))
     assert said(JO)["corpUserInfo"] == {"active": True, "title": "Boss"}
-    jo = queries.user(urn=JO)
+    jo = users_groups_roles.user(urn=JO)
     assert (jo.display_name, jo.email, jo.title) == ("", "", "Boss")
 
 
@@ -108,21 +111,21 @@ def test_an_edit_by_page_is_seen_in_every_aspect(write, system):
 
 def test_a_name_from_the_source_does_not_undo_what_people_edited(write):
     write((JO, "corpUserEditableInfo", {"displayName": "Joe", "email": "evil@x.example"}), (JO, "corpUserInfo", INFO))
-    jo = queries.user(urn=JO)
+    jo = users_groups_roles.user(urn=JO)
     assert (jo.display_name, jo.email) == ("Joe", "jo@x.example")
     write((JO, "corpUserEditableInfo", None))
-    assert queries.user(urn=JO).display_name == "Jo"
-    assert queries.aspects_of(urn=JO) == {"corpUserInfo": INFO}
+    assert users_groups_roles.user(urn=JO).display_name == "Jo"
+    assert aspect_queries.aspects_of(urn=JO) == {"corpUserInfo": INFO}
 
 
 def test_the_full_name_serves_when_there_is_no_display_name(write):
     write((JO, "corpUserInfo", {"active": True, "fullName": "Jo Doe", "displayName": None}))
-    assert queries.user(urn=JO).name == "Jo Doe"
+    assert users_groups_roles.user(urn=JO).name == "Jo Doe"
     assert said(JO)["corpUserInfo"] == {"active": True, "fullName": "Jo Doe", "displayName": None}
 
 
 def state():
-    return queries.user(urn=JO).state
+    return users_groups_roles.user(urn=JO).state
 
 
 def test_a_source_can_suspend_but_not_lift_a_suspension_made_here(write, system):
@@ -150,7 +153,7 @@ def test_suspension_by_aspect_ends_sessions(write, user):
     before = user("jo").session_epoch
     write((JO, "corpUserStatus", {"status": "SUSPENDED"}))
     write((JO, "corpUserStatus", {"status": "ACTIVE"}))
-    assert queries.user(urn=JO).session_epoch == before + 1
+    assert users_groups_roles.user(urn=JO).session_epoch == before + 1
 
 
 @pytest.mark.parametrize(
@@ -165,7 +168,7 @@ def test_the_root_user_is_not_suspended_or_removed_by_aspect(write, user, name, 
     user("datahub")
     with pytest.raises(Forbidden, match="root user"):
         write((JO, "corpUserInfo", INFO), (ROOT, name, document))
-    assert queries.user(urn=ROOT).is_active
+    assert users_groups_roles.user(urn=ROOT).is_active
     assert not User.objects.filter(urn=JO).exists()
 
 
@@ -174,12 +177,12 @@ def test_a_group_arrives_as_aspects_and_reads_back_exactly(write, system):
     origin = {"type": "EXTERNAL", "externalType": "Okta"}
     editable = {"description": "b", "pictureLink": "http://x"}
     write((ENG, "corpGroupInfo", info), (ENG, "origin", origin), (ENG, "corpGroupEditableInfo", editable))
-    assert queries.aspects_of(urn=ENG) == {
+    assert aspect_queries.aspects_of(urn=ENG) == {
         "corpGroupInfo": info,
         "origin": origin,
         "corpGroupEditableInfo": editable,
     }
-    eng = queries.group(urn=ENG)
+    eng = users_groups_roles.group(urn=ENG)
     assert (eng.name, eng.description, eng.origin) == ("Eng", "b", "EXTERNAL")
     groups.update(urn=ENG, name="Engineers", description="c", by=system, door="web")
     composed = said(ENG)
@@ -189,7 +192,7 @@ def test_a_group_arrives_as_aspects_and_reads_back_exactly(write, system):
 
 def test_a_group_made_by_page_has_what_clients_require(group):
     group("eng", name="Eng", description="x")
-    assert queries.aspects_of(urn=ENG) == {
+    assert aspect_queries.aspects_of(urn=ENG) == {
         "corpGroupInfo": {"displayName": "Eng", "description": "x", "admins": [], "members": [], "groups": []},
         "origin": {"type": "NATIVE"},
     }
@@ -220,11 +223,11 @@ def test_some_fields_of_an_aspect_are_set_and_the_others_stay(write, group, user
     assert (crew.description, crew.email) == ("x", "")
     jo = user("jo", display_name="Jo")
     assert amend(jo.urn, {"displayName": "Jo J.", "teams": ["a"]}, system) == {"displayName": "Jo J.", "teams": ["a"]}
-    assert queries.user(urn=jo.urn).display_name == "Jo J."
+    assert users_groups_roles.user(urn=jo.urn).display_name == "Jo J."
 
 
 def test_who_may_not_write_an_aspect_amends_none(user, group, system):
-    jo, crew = queries.actor(urn=user("jo").urn), group("crew")
+    jo, crew = actor_resolution.actor(urn=user("jo").urn), group("crew")
     assert amend(jo.urn, {"title": "Me"}, jo) == {"title": "Me"}
     for urn, fields in [
         (jo.urn, {"email": "root@example.com"}),
@@ -246,16 +249,16 @@ def test_memberships_replace_their_kind_and_keep_order(write, user, system):
     assert memberships() == [None, None]
     write((JO, "groupMembership", {"groups": [OPS, ENG]}), (JO, "nativeGroupMembership", {"nativeGroups": [ENG]}))
     assert memberships() == [{"groups": [OPS, ENG]}, {"nativeGroups": [ENG]}]
-    assert queries.user(urn=JO).group_urns == [ENG, OPS]
+    assert users_groups_roles.user(urn=JO).group_urns == [ENG, OPS]
     write((JO, "groupMembership", {"groups": [OPS]}))
     assert memberships() == [{"groups": [OPS]}, {"nativeGroups": [ENG]}]
-    assert queries.user(urn=JO).group_urns == [ENG, OPS]
+    assert users_groups_roles.user(urn=JO).group_urns == [ENG, OPS]
     write((JO, "nativeGroupMembership", {"nativeGroups": []}))
     assert memberships() == [{"groups": [OPS]}, {"nativeGroups": []}]
-    assert queries.user(urn=JO).group_urns == [OPS]
+    assert users_groups_roles.user(urn=JO).group_urns == [OPS]
     write((JO, "groupMembership", None), (JO, "nativeGroupMembership", None))
     assert memberships() == [None, None]
-    assert queries.user(urn=JO).group_urns == []
+    assert users_groups_roles.user(urn=JO).group_urns == []
 
 
 def test_members_added_by_page_are_in_the_aspect(write, user, group, system):
@@ -273,23 +276,23 @@ def test_groups_may_arrive_after_or_before_their_members(write, user):
     user("jo")
     user("bea")
     write((JO, "groupMembership", {"groups": [ENG]}), (JO, "nativeGroupMembership", {"nativeGroups": [OPS]}))
-    stub = queries.group(urn=ENG)
-    assert (stub.name, stub.origin, queries.group(urn=OPS).origin) == ("eng", "EXTERNAL", "NATIVE")
-    assert queries.aspects_of(urn=OPS) == {}
+    stub = users_groups_roles.group(urn=ENG)
+    assert (stub.name, stub.origin, users_groups_roles.group(urn=OPS).origin) == ("eng", "EXTERNAL", "NATIVE")
+    assert aspect_queries.aspects_of(urn=OPS) == {}
     write((ENG, "corpGroupInfo", {"displayName": "Engineers"}))
-    late = queries.group(urn=ENG)
+    late = users_groups_roles.group(urn=ENG)
     new = "urn:li:corpGroup:new"
     write((new, "corpGroupInfo", {"displayName": "Engineers"}), (BEA, "groupMembership", {"groups": [new]}))
-    early = queries.group(urn=new)
+    early = users_groups_roles.group(urn=new)
     assert (late.name, late.origin) == (early.name, early.origin) == ("Engineers", "EXTERNAL")
-    assert queries.member_urns(groups=[ENG, new]) == {ENG: [JO], new: [BEA]}
+    assert users_groups_roles.member_urns(groups=[ENG, new]) == {ENG: [JO], new: [BEA]}
 
 
 def test_a_group_that_says_its_origin_keeps_it(write, user, group):
     user("jo")
     group("eng")
     write((JO, "groupMembership", {"groups": [ENG]}))
-    assert queries.group(urn=ENG).origin == "NATIVE"
+    assert users_groups_roles.group(urn=ENG).origin == "NATIVE"
 
 
 def test_roles_are_replaced_for_users_and_groups(write, user, group, role, system):
@@ -299,12 +302,12 @@ def test_roles_are_replaced_for_users_and_groups(write, user, group, role, syste
     roles.give(urn=first, actors=[JO], by=system, door="web")
     assert said(JO)["roleMembership"] == {"roles": [first]}
     write((JO, "roleMembership", {"roles": [second]}), (ENG, "roleMembership", {"roles": [second, first]}))
-    assert queries.user(urn=JO).role_urns == [second]
+    assert users_groups_roles.user(urn=JO).role_urns == [second]
     assert said(ENG)["roleMembership"] == {"roles": [second, first]}
     write((JO, "roleMembership", {"roles": []}), (ENG, "roleMembership", None))
     assert said(JO)["roleMembership"] == {"roles": []}
     assert "roleMembership" not in said(ENG)
-    assert not queries.holder_counts(roles=list(queries.roles()))[second][0]
+    assert not users_groups_roles.holder_counts(roles=list(users_groups_roles.roles()))[second][0]
 
 
 def test_an_unknown_role_is_a_problem_and_one_in_the_same_list_is_not(write, user):
@@ -312,9 +315,9 @@ def test_an_unknown_role_is_a_problem_and_one_in_the_same_list_is_not(write, use
     with pytest.raises(Invalid) as refusal:
         write((JO, "corpUserInfo", INFO), (JO, "roleMembership", {"roles": [ADMIN, "urn:li:dataHubRole:b"]}))
     assert [problem.pointer for problem in refusal.value.problems] == ["/1/roles/0", "/1/roles/1"]
-    assert queries.user(urn=JO).display_name == ""
+    assert users_groups_roles.user(urn=JO).display_name == ""
     write((JO, "roleMembership", {"roles": [ADMIN]}), (ADMIN, "dataHubRoleInfo", {"name": "Admin", "description": "x"}))
-    assert queries.user(urn=JO).role_urns == [ADMIN]
+    assert users_groups_roles.user(urn=JO).role_urns == [ADMIN]
 
 
 def test_a_role_arrives_as_an_aspect_and_can_be_changed(write, holding, system):
@@ -322,11 +325,11 @@ def test_a_role_arrives_as_an_aspect_and_can_be_changed(write, holding, system):
     urn = "urn:li:dataHubRole:steward"
     by = holding("MANAGE_POLICIES")
     aspects.apply(changes=[change(urn, "dataHubRoleInfo", info)], by=by)
-    assert queries.aspects_of(urn=urn) == {"dataHubRoleInfo": info}
+    assert aspect_queries.aspects_of(urn=urn) == {"dataHubRoleInfo": info}
     roles.update(urn=urn, name="Keeper", by=by, door="web")
-    assert queries.aspects_of(urn=urn) == {"dataHubRoleInfo": info | {"name": "Keeper"}}
+    assert aspect_queries.aspects_of(urn=urn) == {"dataHubRoleInfo": info | {"name": "Keeper"}}
     write((urn, "dataHubRoleInfo", None), ("urn:li:dataHubRole:none", "dataHubRoleInfo", None))
-    assert queries.aspects_of(urn=urn) is None
+    assert aspect_queries.aspects_of(urn=urn) is None
     assert not Role.objects.exists()
 
 
@@ -334,12 +337,12 @@ def test_a_policy_arrives_as_an_aspect(write):
     urn = "urn:li:dataHubPolicy:p"
     version = PolicyVersion.current()
     write((urn, "dataHubPolicyInfo", POLICY_INFO | {"lastUpdatedTimestamp": 1}))
-    assert queries.aspects_of(urn=urn) == {"dataHubPolicyInfo": POLICY_INFO | {"lastUpdatedTimestamp": 1}}
+    assert aspect_queries.aspects_of(urn=urn) == {"dataHubPolicyInfo": POLICY_INFO | {"lastUpdatedTimestamp": 1}}
     assert PolicyVersion.current() == version + 1
     write((urn, "dataHubPolicyInfo", POLICY_INFO | {"state": "INACTIVE"}))
-    assert queries.policy(urn=urn).state == "INACTIVE"
+    assert policies.policy(urn=urn).state == "INACTIVE"
     write((urn, "dataHubPolicyInfo", None), ("urn:li:dataHubPolicy:none", "dataHubPolicyInfo", None))
-    assert queries.aspects_of(urn=urn) is None
+    assert aspect_queries.aspects_of(urn=urn) is None
 
 
 def test_many_policies_are_one_version_and_as_many_statements_as_few(write):
@@ -363,9 +366,9 @@ def test_many_policies_are_one_version_and_as_many_statements_as_few(write):
 def test_of_a_policy_that_is_said_twice_the_last_counts(write):
     urn = "urn:li:dataHubPolicy:p"
     write((urn, "dataHubPolicyInfo", POLICY_INFO), (urn, "dataHubPolicyInfo", POLICY_INFO | {"state": "INACTIVE"}))
-    assert queries.policy(urn=urn).state == "INACTIVE"
+    assert policies.policy(urn=urn).state == "INACTIVE"
     write((urn, "dataHubPolicyInfo", POLICY_INFO), (urn, "dataHubPolicyInfo", None))
-    assert queries.aspects_of(urn=urn) is None
+    assert aspect_queries.aspects_of(urn=urn) is None
 
 
 def test_a_role_that_a_policy_names_is_not_deleted_by_aspect(write, role):
@@ -380,10 +383,10 @@ def test_removal_in_soft_and_hard(write, user, group, role, system):
     user("jo")
     group("eng")
     write((JO, "status", {"removed": True}), (ENG, "status", {"removed": True}))
-    assert not queries.actor(urn=JO).is_active
+    assert not actor_resolution.actor(urn=JO).is_active
     assert said(JO)["status"] == {"removed": True}
     write((JO, "status", {"removed": False}), (ENG, "status", None))
-    assert queries.actor(urn=JO).is_active
+    assert actor_resolution.actor(urn=JO).is_active
     assert "status" not in said(ENG)
     with pytest.raises(Invalid) as refusal:
         write((role("r").urn, "status", {"removed": True}))
@@ -391,12 +394,12 @@ def test_removal_in_soft_and_hard(write, user, group, role, system):
     write(("urn:li:dataHubPolicy:p", "dataHubPolicyInfo", POLICY_INFO))
     for urn in (JO, ENG, "urn:li:dataHubRole:r", "urn:li:dataHubPolicy:p"):
         aspects.remove(urn=urn, by=system)
-        assert queries.aspects_of(urn=urn) is None
+        assert aspect_queries.aspects_of(urn=urn) is None
 
 
 @pytest.mark.parametrize("urn", [JO, ENG, ADMIN, "urn:li:dataHubPolicy:p", "urn:li:dataset:x", "\x00", "\ud800", ""])
 def test_what_is_not_there_has_no_aspects(db, urn):
-    assert queries.aspects_of(urn=urn) is None
+    assert aspect_queries.aspects_of(urn=urn) is None
 
 
 def test_deleting_an_aspect_of_nobody_makes_nobody(write):
@@ -512,11 +515,11 @@ def test_nobody_without_a_privilege_writes_anything_by_aspect(user, group, role,
     before = said(JO)
     own_page = change(JO, "corpUserEditableInfo", {"displayName": "Joe"})
     with pytest.raises(Forbidden) as refusal:
-        aspects.apply(changes=[own_page, change(urn, name, document)], by=queries.actor(urn=jo.urn))
+        aspects.apply(changes=[own_page, change(urn, name, document)], by=actor_resolution.actor(urn=jo.urn))
     assert refusal.value.missing
-    assert queries.aspects_of(urn=JO) == before
-    aspects.apply(changes=[own_page], by=queries.actor(urn=jo.urn))
-    assert queries.user(urn=JO).name == "Joe"
+    assert aspect_queries.aspects_of(urn=JO) == before
+    aspects.apply(changes=[own_page], by=actor_resolution.actor(urn=jo.urn))
+    assert users_groups_roles.user(urn=JO).name == "Joe"
 
 
 @pytest.mark.parametrize(("urn", "name", "document"), GUARDED)
@@ -538,7 +541,7 @@ def test_who_edits_the_members_of_one_group_writes_memberships_of_that_group(use
     with pytest.raises(Forbidden) as refusal:
         aspects.apply(changes=[change(JO, "nativeGroupMembership", {"nativeGroups": [ENG, OPS]})], by=by)
     assert OPS in {missing.entity for missing in refusal.value.missing}
-    assert queries.user(urn=JO).group_urns == [ENG]
+    assert users_groups_roles.user(urn=JO).group_urns == [ENG]
 
 
 def people_of(number, at):
@@ -561,7 +564,7 @@ def test_a_list_costs_the_same_queries_whatever_its_length(system, role, django_
             with django_assert_max_num_queries(30):
                 aspects.apply(changes=people_of(number, at), by=system)
     assert User.objects.count() == 51
-    assert queries.user(urn="urn:li:corpuser:b7").group_urns == ["urn:li:corpGroup:b7", ENG]
+    assert users_groups_roles.user(urn="urn:li:corpuser:b7").group_urns == ["urn:li:corpGroup:b7", ENG]
 
 
 texts = st.none() | st.text("ab", max_size=2)

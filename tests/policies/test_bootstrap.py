@@ -5,11 +5,17 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from policies import authority, queries, store
+from policies import authority, store
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden
 from policies.models import ChangeEvent, Policy, PolicyEvent, PolicyVersion, Role, User
+from policies.queries import active as active_policies
+from policies.queries import actors as actor_resolution
+from policies.queries import aspects as aspect_queries
+from policies.queries import names as display_names
+from policies.queries import people as users_groups_roles
+from policies.queries import policies as policy_queries
 from policies.services import bootstrap, people, policies, roles
 
 pytestmark = pytest.mark.django_db
@@ -47,10 +53,10 @@ def test_a_new_installation_has_what_the_product_needs():
     root = User.objects.get(urn=ROOT)
     assert root.check_password("datahub")
     assert (root.name, root.is_staff, root.created_by) == ("DataHub", True, SYSTEM_ACTOR)
-    composed = queries.aspects_of(urn=ROOT)
+    composed = aspect_queries.aspects_of(urn=ROOT)
     assert composed is not None
     assert composed["corpUserInfo"]["system"] is True
-    assert queries.is_open_to_everybody()
+    assert active_policies.is_open_to_everybody()
 
 
 def test_super_users_hold_every_privilege_of_the_registry():
@@ -61,7 +67,7 @@ def test_super_users_hold_every_privilege_of_the_registry():
     for suffix in ("1", "admin-metadata-policy"):
         assert privileges(f"urn:li:dataHubPolicy:{suffix}") == {one.name for one in registry.metadata()}
     store.drop()
-    root = queries.actor(urn=ROOT)
+    root = actor_resolution.actor(urn=ROOT)
     for one in registry.privileges.values():
         assert authority.require(by=root, any_of=[[one.name]]).is_allowed
     assert "CHECK_ACCESS" in registry.names
@@ -97,7 +103,7 @@ def test_restricted_leaves_everybody_two_privileges():
     assert privileges(EVERYBODY) > SHIPPED_PRIVILEGES
     assert bootstrap.run(is_restricted=True).rewritten == [EVERYBODY]
     assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
-    assert not queries.is_open_to_everybody()
+    assert not active_policies.is_open_to_everybody()
     assert bootstrap.run().rewritten == []
     assert bootstrap.run(is_restricted=True).rewritten == []
     assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
@@ -176,7 +182,7 @@ def test_the_root_users_own_edits_stay():
     bootstrap.run()
     people.update(urn=ROOT, display_name="Boss", by=authority.SYSTEM, door="test")
     bootstrap.run()
-    assert queries.user(urn=ROOT).name == "Boss"
+    assert users_groups_roles.user(urn=ROOT).name == "Boss"
 
 
 def test_what_nobody_may_do_to_it(holding):
@@ -231,15 +237,15 @@ FILTERS: list[tuple[dict[str, str], int]] = [
 
 def test_policies_are_listed_by_filter():
     bootstrap.run()
-    assert [queries.policies(**filters).count() for filters, _ in FILTERS] == [count for _, count in FILTERS]
-    assert queries.active_policies().count() == 17
+    assert [policy_queries.policies(**filters).count() for filters, _ in FILTERS] == [count for _, count in FILTERS]
+    assert active_policies.active_policies().count() == 17
 
 
 def test_one_policy_and_its_versions():
     bootstrap.run()
     edit(EVERYBODY, description="Ours")
-    policy = queries.policy(urn=EVERYBODY)
+    policy = policy_queries.policy(urn=EVERYBODY)
     assert (policy.version, policy.description) == (2, "Ours")
-    assert [event.version for event in queries.versions(urn=EVERYBODY)] == [2, 1]
-    assert not queries.versions(urn="\x00").exists()
-    assert queries.names(urns=[EVERYBODY]) == {EVERYBODY: policy.name}
+    assert [event.version for event in policy_queries.versions(urn=EVERYBODY)] == [2, 1]
+    assert not policy_queries.versions(urn="\x00").exists()
+    assert display_names.names(urns=[EVERYBODY]) == {EVERYBODY: policy.name}

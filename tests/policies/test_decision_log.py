@@ -8,13 +8,14 @@ from django.db.backends.signals import connection_created
 from django.utils import timezone
 from prometheus_client import REGISTRY
 
-from policies import decision_log, queries, tasks
+from policies import decision_log, tasks
 from policies.decision_log import Call, Door, Entry, Keeper
 from policies.engine.matching import ActorMatch, Selector
 from policies.engine.model import Code, Decision, Effect, Origin, Statement
 from policies.engine.requirements import Need, Requirement, one
 from policies.models import LoggedDecision
-from policies.queries import Place
+from policies.queries import decisions as decision_log_queries
+from policies.queries.decisions import Place
 
 JO = "urn:li:corpuser:jo"
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -160,7 +161,7 @@ def test_filters_narrow_and_names_are_compared_exactly():
     row(wanted="EDIT_ENTITY_TAGS or EDIT_ENTITY", is_allowed=True)
     row(wanted="edit_entity", at=NOON + timedelta(hours=1), door="pages", by="urn:li:corpuser:ada")
     row(wanted="EDIT_ENTITY_DOCS", at=NOON + timedelta(hours=2), resource="urn:li:dataset:D")
-    every = queries.decisions
+    every = decision_log_queries.decisions
 
     def wanted(**filters):
         return [one.wanted for one in every(**filters)]
@@ -184,16 +185,18 @@ def test_the_log_is_read_on_from_a_place_in_both_directions():
     newest = [one.pk for one in reversed(made)]
     found, place = [], None
     while True:
-        part = queries.decisions_at(queries.decisions(), size=4, before=place)
+        part = decision_log_queries.decisions_at(decision_log_queries.decisions(), size=4, before=place)
         found += [one.pk for one in part.rows]
         if not part.has_older:
             break
         place = Place.read(str(Place.of(part.rows[-1])))
     assert found == newest
-    back = queries.decisions_at(queries.decisions(), size=4, after=Place.of(made[3]))
+    back = decision_log_queries.decisions_at(decision_log_queries.decisions(), size=4, after=Place.of(made[3]))
     assert [one.pk for one in back.rows] == newest[2:6]
     assert (back.has_newer, back.has_older) == (True, True)
-    assert not queries.decisions_at(queries.decisions(), size=4, after=Place.of(made[6])).has_newer
+    assert not decision_log_queries.decisions_at(
+        decision_log_queries.decisions(), size=4, after=Place.of(made[6])
+    ).has_newer
 
 
 @pytest.mark.parametrize("text", ["", "-", "1", "a-1", "1-b", "-1-1", "1-" + "9" * 30, "9" * 30 + "-1", "²-1", "1-1-1"])

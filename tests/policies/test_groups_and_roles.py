@@ -3,9 +3,10 @@
 import pytest
 from django.contrib.auth.models import Group
 
-from policies import queries
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment
+from policies.queries import aspects as aspect_queries
+from policies.queries import people as users_groups_roles
 from policies.services import aspects, groups, policies, roles
 from policies.services.aspects import AspectChange
 
@@ -15,13 +16,13 @@ DOOR = "test"
 
 
 def members_of(urn):
-    return queries.member_urns(groups=[urn])[urn]
+    return users_groups_roles.member_urns(groups=[urn])[urn]
 
 
 def test_a_group_is_made_with_members_and_roles(user, group, role):
     jo, steward = user("jo").urn, role("Steward").urn
     made = group("eng", name="Engineers", description="Build", email="eng@x.example", members=[jo], roles=[steward])
-    stored = queries.group(urn="urn:li:corpGroup:eng")
+    stored = users_groups_roles.group(urn="urn:li:corpGroup:eng")
     assert (stored.name, stored.description, stored.email, stored.origin) == (
         "Engineers",
         "Build",
@@ -55,7 +56,7 @@ def test_problems_and_conflicts_of_groups_leave_nothing(system, group, user):
 def test_a_group_is_renamed_and_removed(system, user, group, role):
     eng = group("eng", members=[user("jo").urn], roles=[role("Steward").urn])
     groups.update(urn=eng.urn, name="Engineers", by=system, door=DOOR)
-    assert queries.group(urn=eng.urn).name == "Engineers"
+    assert users_groups_roles.group(urn=eng.urn).name == "Engineers"
     with pytest.raises(Invalid):
         groups.update(urn=eng.urn, name="", by=system, door=DOOR)
     groups.remove(urn=eng.urn, by=system, door=DOOR)
@@ -155,10 +156,10 @@ def test_a_role_is_made_changed_and_deleted(system, role):
     made = role("steward", name="Steward", object_id="B" * 24)
     assert (made.object_id, made.is_editable) == ("b" * 24, True)
     roles.update(urn=made.urn, description="Looks after data", by=system, door=DOOR)
-    stored = queries.role(urn=made.urn)
+    stored = users_groups_roles.role(urn=made.urn)
     assert (stored.name, stored.description) == ("Steward", "Looks after data")
     info = {"name": "Steward", "description": "Looks after data", "editable": True}
-    assert queries.aspects_of(urn=made.urn) == {"dataHubRoleInfo": info}
+    assert aspect_queries.aspects_of(urn=made.urn) == {"dataHubRoleInfo": info}
     roles.delete(urn=made.urn, by=system, door=DOOR)
     assert not Role.objects.exists()
     assert not Group.objects.filter(name=made.urn).exists()
@@ -186,7 +187,7 @@ def test_a_role_that_is_not_editable_stays(role, holding):
     change = AspectChange(admin, "dataHubRole", "dataHubRoleInfo", {"name": "x", "description": "", "editable": True})
     with pytest.raises(Forbidden, match="cannot be changed"):
         aspects.apply(changes=[change], by=by)
-    assert queries.role(urn=admin).name == "Admin"
+    assert users_groups_roles.role(urn=admin).name == "Admin"
 
 
 def test_a_role_that_a_policy_names_cannot_be_deleted(system, role):
@@ -199,7 +200,7 @@ def test_a_role_that_a_policy_names_cannot_be_deleted(system, role):
         "actors": {"roles": [steward], "resourceOwners": False, "allUsers": False, "allGroups": False},
     }
     written = policies.create(draft=policies.Draft("datahub", document), by=system, door=DOOR)
-    assert queries.policies_naming(actors=[steward]) == {steward: [written.policy.urn]}
+    assert users_groups_roles.policies_naming(actors=[steward]) == {steward: [written.policy.urn]}
     with pytest.raises(Conflict, match=r"named by 1 polic"):
         roles.delete(urn=steward, by=system, door=DOOR)
     policies.delete(urn=written.policy.urn, by=system, door=DOOR)
@@ -212,11 +213,11 @@ def test_roles_are_given_beside_and_taken_away(system, user, group, role):
     assert roles.give(urn=first, actors=[jo, eng], by=system, door=DOOR) == [jo, eng]
     assert roles.give(urn=second, actors=[jo, jo], by=system, door=DOOR) == [jo]
     assert roles.give(urn=second, actors=[jo], by=system, door=DOOR) == []
-    assert queries.user(urn=jo).role_urns == [first, second]
+    assert users_groups_roles.user(urn=jo).role_urns == [first, second]
     assert roles.take(urn=first, actors=[jo, "urn:li:corpuser:nobody"], by=system, door=DOOR) == [jo]
     assert roles.take(urn=first, actors=[jo], by=system, door=DOOR) == []
-    assert queries.user(urn=jo).role_urns == [second]
-    assert queries.group(urn=eng).role_urns == [first]
+    assert users_groups_roles.user(urn=jo).role_urns == [second]
+    assert users_groups_roles.group(urn=eng).role_urns == [first]
     with pytest.raises(Invalid) as refusal:
         roles.give(urn=first, actors=["urn:li:dataset:x", jo, "\x00"], by=system, door=DOOR)
     assert [problem.pointer for problem in refusal.value.problems] == ["/actors/0", "/actors/2"]
@@ -233,10 +234,10 @@ def test_datahubs_assignment_replaces_and_skips(system, user, group, role):
     roles.give(urn=first, actors=[jo], by=system, door=DOOR)
     done = roles.assign(role=second, actors=[jo, "urn:li:corpuser:nobody", eng], by=system, door=DOOR)
     assert (done.role, done.assigned, done.skipped) == (second, (jo, eng), ("urn:li:corpuser:nobody",))
-    assert queries.user(urn=jo).role_urns == [second]
+    assert users_groups_roles.user(urn=jo).role_urns == [second]
     with pytest.raises(NotFound):
         roles.assign(role="urn:li:dataHubRole:none", actors=[jo], by=system, door=DOOR)
-    assert queries.user(urn=jo).role_urns == [second]
+    assert users_groups_roles.user(urn=jo).role_urns == [second]
     roles.assign(role=None, actors=[jo, eng], by=system, door=DOOR)
     assert not RoleAssignment.objects.exists()
 

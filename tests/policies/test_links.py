@@ -5,9 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from policies import authority, queries
+from policies import authority
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.models import ChangeEvent, InviteToken, ResetToken
+from policies.queries import actors as actor_resolution
+from policies.queries import people as users_groups_roles
 from policies.services import groups, invites, people, resets, roles, service_accounts
 from policies.services.changes import fingerprint
 from tests.policies.conftest import DOOR
@@ -51,7 +53,7 @@ def test_services_and_the_suspended_accept_no_invitation(system, user, role):
     sue = user("sue", state="SUSPENDED")
     for urn in (service.urn, sue.urn, "urn:li:corpuser:nobody"):
         with pytest.raises(Forbidden):
-            invites.accept(text=text, by=queries.actor(urn=urn), door=DOOR)
+            invites.accept(text=text, by=actor_resolution.actor(urn=urn), door=DOOR)
     with pytest.raises(Forbidden):
         invites.accept(text=text, by=authority.SYSTEM, door=DOOR)
 
@@ -135,11 +137,11 @@ def test_a_write_that_saw_something_else_is_stale(system, user, group, role):
 def test_words_follow_the_names(system, user, group):
 
     jo, crew = user("jo", display_name="Josephine Ünlü"), group("crew", name="Night Crew")
-    assert [found.urn for found in queries.users(q="ün JOS")] == [jo.urn]
+    assert [found.urn for found in users_groups_roles.users(q="ün JOS")] == [jo.urn]
     people.update(urn=jo.urn, display_name="Other", by=system, door=DOOR)
-    assert not queries.users(q="josephine").exists()
-    assert [found.urn for found in queries.groups(q="nig")] == [crew.urn]
+    assert not users_groups_roles.users(q="josephine").exists()
+    assert [found.urn for found in users_groups_roles.groups(q="nig")] == [crew.urn]
     groups.update(urn=crew.urn, name="Day Crew", by=system, door=DOOR)
-    assert not queries.groups(q="nig").exists()
-    assert queries.users(q="_%").count() == 0
-    assert queries.users(q="  ").count() == 1
+    assert not users_groups_roles.groups(q="nig").exists()
+    assert users_groups_roles.users(q="_%").count() == 0
+    assert users_groups_roles.users(q="  ").count() == 1

@@ -2,9 +2,11 @@
 
 import pytest
 
-from policies import queries, store
+from policies import store
 from policies.errors import Conflict
 from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment, User
+from policies.queries import actors as actor_resolution
+from policies.queries import policies as policy_queries
 from policies.services import aspects, groups, invites, people, policies, roles
 from tests.policies.conftest import DOOR
 
@@ -20,7 +22,7 @@ def manager(holding, system):
 
 
 def the_policy():
-    return queries.policies(privilege="MANAGE_POLICIES").get()
+    return policy_queries.policies(privilege="MANAGE_POLICIES").get()
 
 
 def changed(**changes):
@@ -61,7 +63,7 @@ def test_another_manager_makes_it_possible(manager, holding, system):
     policies.delete(urn=first, by=manager, door=DOOR)
     store.drop()
     with pytest.raises(Conflict):
-        policies.delete(urn=the_policy().urn, by=queries.actor(urn=second.urn), door=DOOR)
+        policies.delete(urn=the_policy().urn, by=actor_resolution.actor(urn=second.urn), door=DOOR)
 
 
 @pytest.mark.parametrize("more", [{"state": "SUSPENDED"}, {"kind": "SERVICE"}, {}])
@@ -90,7 +92,7 @@ def test_what_gives_no_such_power_is_not_asked_about(manager, system):
 
 def test_the_system_may(manager, system):
     policies.delete(urn=the_policy().urn, by=system, door=DOOR)
-    assert not queries.policies(privilege="MANAGE_POLICIES").exists()
+    assert not policy_queries.policies(privilege="MANAGE_POLICIES").exists()
 
 
 MIA, CREW, ADMINS = "urn:li:corpuser:mia", "urn:li:corpGroup:crew", "urn:li:dataHubRole:Admins"
@@ -105,7 +107,7 @@ def bound(manager, group, role, system):
     beside = {**the_policy().document, "privileges": ["MANAGE_USERS_AND_GROUPS"], "actors": {"users": [MIA]}}
     policies.create(draft=policies.Draft("datahub", beside), by=system, door=DOOR)
     store.drop()
-    return queries.actor(urn=MIA)
+    return actor_resolution.actor(urn=MIA)
 
 
 def people_stored():
@@ -165,8 +167,8 @@ def test_an_invitation_does_not_take_the_role_of_the_last_manager(manager, role,
     store.drop()
     link = invites.create(role=None, by=system, door=DOOR)
     with pytest.raises(Conflict, match="without the roles of mia as they are"):
-        invites.accept(text=link.text, by=queries.actor(urn=MIA), door=DOOR)
-    assert queries.actor(urn=MIA).roles == {ADMINS}
+        invites.accept(text=link.text, by=actor_resolution.actor(urn=MIA), door=DOOR)
+    assert actor_resolution.actor(urn=MIA).roles == {ADMINS}
 
 
 @pytest.mark.parametrize("taking", sorted(set(TAKING) - {"delete the role", "role deleted by aspect"}))
@@ -174,7 +176,7 @@ def test_with_a_second_manager_people_change_freely(bound, holding, system, taki
     holding("MANAGE_POLICIES", username="mo")
     people.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, door=DOOR)
     TAKING[taking](by=bound, door=DOOR)
-    assert not queries.actor(urn=MIA).is_active or ADMINS not in queries.actor(urn=MIA).roles
+    assert not actor_resolution.actor(urn=MIA).is_active or ADMINS not in actor_resolution.actor(urn=MIA).roles
 
 
 def test_one_list_of_aspects_may_hand_the_power_over(bound, user, system):
@@ -185,4 +187,4 @@ def test_one_list_of_aspects_may_hand_the_power_over(bound, user, system):
         aspects.AspectChange("urn:li:corpuser:mo", "corpuser", "roleMembership", {"roles": [ADMINS]}),
     ]
     aspects.apply(changes=handing, by=bound, door=DOOR)
-    assert queries.actor(urn="urn:li:corpuser:mo").roles == {ADMINS}
+    assert actor_resolution.actor(urn="urn:li:corpuser:mo").roles == {ADMINS}

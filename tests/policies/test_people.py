@@ -8,10 +8,12 @@ from django.db import connection
 from django.http import HttpRequest
 from django.test import Client
 
-from policies import queries
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import AccessToken, ChangeEvent, Membership, PolicyVersion, RoleAssignment, User
+from policies.queries import actors as actor_resolution
+from policies.queries import aspects as aspect_queries
+from policies.queries import people as users_groups_roles
 from policies.services import people, tokens
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +39,7 @@ def test_a_user_is_made_with_groups_roles_and_a_password(system, user, group, ro
         groups=[team],
         roles=[steward],
     )
-    stored = queries.user(urn="urn:li:corpuser:ann@site.example")
+    stored = users_groups_roles.user(urn="urn:li:corpuser:ann@site.example")
     assert stored == made
     assert (stored.name, stored.title, stored.description, stored.state) == ("Ann", "Analyst", "Counts", "ACTIVE")
     assert stored.object_id == "abcdef0123456789abcdef01"
@@ -66,7 +68,7 @@ def test_a_name_that_no_user_can_have(user, username):
     "username", ["jo", "Jo Doe", "a@b.example", "DOM\\jo", "o'neil", "\u00e9\U0001f600", "x" * 200]
 )
 def test_a_name_that_a_user_can_have(user, username):
-    assert queries.user(urn=user(username).urn).username == username
+    assert users_groups_roles.user(urn=user(username).urn).username == username
 
 
 def test_every_problem_is_named_at_once(user):
@@ -114,19 +116,19 @@ def test_the_root_user_stays(system, user):
             write(urn=root.urn, by=system, door=DOOR)
     with pytest.raises(Forbidden):
         people.update(urn=root.urn, state="SUSPENDED", by=system, door=DOOR)
-    assert queries.user(urn=root.urn).is_active
+    assert users_groups_roles.user(urn=root.urn).is_active
 
 
 def test_fields_left_out_stay_and_the_change_is_recorded(system, user):
     jo = user("jo", display_name="Jo", title="Boss")
     people.update(urn=jo.urn, display_name="Joe", email="jo@x.example", by=system, door=DOOR)
-    stored = queries.user(urn=jo.urn)
+    stored = users_groups_roles.user(urn=jo.urn)
     assert (stored.display_name, stored.title, stored.email) == ("Joe", "Boss", "jo@x.example")
     event = ChangeEvent.objects.get(object_urn=jo.urn, verb="UPDATED")
     assert (event.before["display_name"], event.after["display_name"]) == ("Jo", "Joe")
     people.update(urn=jo.urn, title="", by=system, door=DOOR)
-    assert queries.user(urn=jo.urn).title == ""
-    composed = queries.aspects_of(urn=jo.urn)
+    assert users_groups_roles.user(urn=jo.urn).title == ""
+    composed = aspect_queries.aspects_of(urn=jo.urn)
     assert composed is not None
     assert "title" not in composed["corpUserInfo"]
 
@@ -176,9 +178,9 @@ def test_suspending_ends_sessions_for_good_and_tokens_meanwhile(system, user):
 def test_a_new_password_ends_sessions(system, user):
     jo = user("jo", password=STRONG)
     client = signed_in(jo)
-    people.set_password(urn=jo.urn, password=f"{STRONG} 2", by=queries.actor(urn=jo.urn), door=DOOR)
+    people.set_password(urn=jo.urn, password=f"{STRONG} 2", by=actor_resolution.actor(urn=jo.urn), door=DOOR)
     assert not is_signed_in(client)
-    assert queries.user(urn=jo.urn).check_password(f"{STRONG} 2")
+    assert users_groups_roles.user(urn=jo.urn).check_password(f"{STRONG} 2")
     event = ChangeEvent.objects.get(verb="PASSWORD_SET")
     assert (event.before, event.after) == (None, None)
 
@@ -198,7 +200,7 @@ def test_passwords_of_others_services_and_weak_ones(system, user, holding):
 
 def test_a_suspended_actor_does_nothing_even_to_itself(user, holding):
     jo = user("jo", state="SUSPENDED")
-    actor = queries.actor(urn=jo.urn)
+    actor = actor_resolution.actor(urn=jo.urn)
     with pytest.raises(Forbidden):
         people.set_password(urn=jo.urn, password=STRONG, by=actor, door=DOOR)
     with pytest.raises(Forbidden):
@@ -268,7 +270,7 @@ def test_what_each_write_needs(user, holding, privilege, create, update, remove)
 
 def test_everybody_edits_the_own_names_and_nothing_else(user):
     jo, bea = user("jo"), user("bea")
-    by = queries.actor(urn=jo.urn)
+    by = actor_resolution.actor(urn=jo.urn)
     people.update(urn=jo.urn, display_name="Jo", title="Boss", description="Hi", by=by, door=DOOR)
     for urn, given in (
         (jo.urn, {"email": "root@x.example"}),

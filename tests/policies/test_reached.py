@@ -4,11 +4,12 @@ from itertools import chain, combinations
 
 import pytest
 
-from policies import queries
 from policies.engine.matching import EVERYONE, IN_ANY_GROUP
 from policies.models import User
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import actors as actor_resolution
+from policies.queries import reached as users_by_actor_clause
 from policies.services import aspects
 from policies.services.aspects import AspectChange
 
@@ -43,7 +44,7 @@ def crowd(system, user, group, role):
 
 
 def meant(tokens: tuple[str, ...]) -> set[str]:
-    actors = queries.actors(urns=User.objects.values_list("urn", flat=True)).values()
+    actors = actor_resolution.actors(urns=User.objects.values_list("urn", flat=True)).values()
     in_groups = {actor.urn for actor in actors if actor.groups}
     return {
         actor.urn
@@ -62,13 +63,13 @@ def test_reached_is_whom_the_tokens_mean_without_whom_others_mean(crowd) -> None
     expected = {tokens: meant(tokens) for tokens in some}
     assert expected[(f"{GROUP_PREFIX}eng",)] == {f"{USER_PREFIX}jo"}
     for tokens in some:
-        assert set(queries.reached(tokens=tokens).values_list("urn", flat=True)) == expected[tokens]
+        assert set(users_by_actor_clause.reached(tokens=tokens).values_list("urn", flat=True)) == expected[tokens]
     for tokens, others in zip(some, some[7:] + some[:7], strict=True):
-        found = queries.reached(tokens=tokens, without=others).values_list("urn", flat=True)
+        found = users_by_actor_clause.reached(tokens=tokens, without=others).values_list("urn", flat=True)
         assert set(found) == expected[tokens] - expected[others], (tokens, others)
 
 
 def test_the_people_of_any_number_of_tokens_are_one_query(crowd, django_assert_num_queries) -> None:
     tokens = [*CLAUSES[1:], *(f"{GROUP_PREFIX}g{number}" for number in range(500))]
     with django_assert_num_queries(1):
-        assert queries.reached(tokens=tokens, without=[f"{USER_PREFIX}alone"])[:5]
+        assert users_by_actor_clause.reached(tokens=tokens, without=[f"{USER_PREFIX}alone"])[:5]

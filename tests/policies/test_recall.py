@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from policies import authority, queries, recall
+from policies import authority, recall
 from policies.kept import memory
 from policies.models import Membership, PolicyVersion, User, open_write
 from policies.models.people import USER_PREFIX
+from policies.queries import actors as actor_resolution
 from policies.services import aspects, groups, people, roles, tokens
 from policies.services.aspect_shapes import AspectChange
 
@@ -65,7 +66,7 @@ def test_an_actor_is_known_anew_after_every_kind_of_write(company):
     for name, write in WRITES:
         write()
         now = recall.actor(urn=JO)
-        assert now == queries.actor(urn=JO), name
+        assert now == actor_resolution.actor(urn=JO), name
         assert now != before, name
         before = now
 
@@ -113,7 +114,7 @@ def test_a_savepoint_that_is_taken_back_leaves_no_gap(company, django_assert_num
             groups.add_members(urn=OPS, members=[f"{USER_PREFIX}mo"], **BY)
             transaction.set_rollback(True)
         roles.give(urn=STEWARD, actors=[JO], **BY)
-    assert recall.actor(urn=JO) == queries.actor(urn=JO)
+    assert recall.actor(urn=JO) == actor_resolution.actor(urn=JO)
     recall.actor(urn=f"{USER_PREFIX}mo")
     roles.take(urn=STEWARD, actors=[JO], **BY)
     with django_assert_num_queries(0):

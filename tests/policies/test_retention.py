@@ -7,9 +7,10 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from policies import queries, tasks
+from policies import tasks
 from policies.authority import SYSTEM
 from policies.models import ChangeEvent, ChangeSet, PolicyEvent, PolicyVersion
+from policies.queries import policies as policy_queries
 from policies.services import people, policies
 from policies.services.policies import Draft
 from tests.worlds import document
@@ -61,7 +62,7 @@ def test_of_a_policy_that_is_there_the_newest_change_stays(settings: Any) -> Non
     assert tasks.forget_changes() == 4
     (left,) = PolicyEvent.objects.filter(policy_urn__in=(GOING, STAYING))
     assert (left.policy_urn, left.after["document"]["displayName"]) == (STAYING, "2")
-    assert [event.version for event in queries.versions(urn=STAYING)] == [left.version]
+    assert [event.version for event in policy_queries.versions(urn=STAYING)] == [left.version]
     assert ChangeEvent.objects.count() == count
     assert tasks.forget_changes() == 0
 

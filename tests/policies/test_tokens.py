@@ -8,10 +8,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from policies import queries
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.models import AccessToken, ChangeEvent
+from policies.queries import actors as actor_resolution
+from policies.queries import credentials
 from policies.services import people, tokens
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +61,7 @@ def test_an_expired_token_is_dead_and_not_listed(issued):
     past = timezone.now() - timedelta(seconds=1)
     AccessToken.objects.update(created_at=past - timedelta(days=1), expires_at=past)
     assert tokens.authenticate(text=issued.text) is None
-    assert not queries.tokens().exists()
+    assert not credentials.tokens().exists()
 
 
 def test_recognising_costs_one_query_and_use_is_noted_once_a_minute(issued, django_assert_num_queries):
@@ -80,9 +81,9 @@ def test_recognising_costs_one_query_and_use_is_noted_once_a_minute(issued, djan
 
 
 def test_a_revoked_token_is_dead_at_once(issued, jo):
-    tokens.revoke(token_id=issued.token.pk, by=queries.actor(urn=jo.urn), door=DOOR)
+    tokens.revoke(token_id=issued.token.pk, by=actor_resolution.actor(urn=jo.urn), door=DOOR)
     assert tokens.authenticate(text=issued.text) is None
-    assert not queries.tokens(owner=jo.urn).exists()
+    assert not credentials.tokens(owner=jo.urn).exists()
     assert ChangeEvent.objects.filter(object_urn=jo.urn, verb="TOKEN_REVOKED").count() == 1
 
 
@@ -113,7 +114,7 @@ def test_whose_tokens_need_what(user, jo, holding, issued):
         services.urn: {service},
         jo.urn: set(),
     }
-    for by in (own, all_of_them, services, queries.actor(urn=jo.urn)):
+    for by in (own, all_of_them, services, actor_resolution.actor(urn=jo.urn)):
         for owner in (by.urn, jo.urn, service):
             if owner in may[by.urn]:
                 assert tokens.create(owner=owner, name="t", by=by, door=DOOR).token.created_by == by.urn
@@ -124,9 +125,9 @@ def test_whose_tokens_need_what(user, jo, holding, issued):
         with pytest.raises(Forbidden):
             tokens.revoke(token_id=issued.token.pk, by=by, door=DOOR)
     tokens.revoke(token_id=issued.token.pk, by=all_of_them, door=DOOR)
-    assert {token.user.urn for token in queries.tokens(made_by=all_of_them.urn)} == may[all_of_them.urn]
-    assert queries.tokens(owner=service).count() == 2
-    assert not queries.tokens(owner="\x00").exists()
+    assert {token.user.urn for token in credentials.tokens(made_by=all_of_them.urn)} == may[all_of_them.urn]
+    assert credentials.tokens(owner=service).count() == 2
+    assert not credentials.tokens(owner="\x00").exists()
 
 
 def test_a_token_for_nobody_or_somebody_who_may_not_act(system, user, jo):

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog import queries
 from catalog.grants import Grant
 from catalog.models import Entity
+from catalog.queries import coverage as coverage_sql
 from catalog.services import bootstrap, entities
 from catalog.services.granting import Sent, give
 from policies import authority, reach
-from policies import queries as people_queries
 from policies.authority import Ask, Asked
 from policies.engine.families import cdap, cdap_names
 from policies.engine.requirements import one
+from policies.queries import actors as actor_resolution
 from policies.services import groups, people, roles
 from tests.catalog.conftest import undone
 from tests.cdap.conftest import DOOR, urn
@@ -72,12 +72,12 @@ def test_lists_who_and_decisions_agree(world: None, is_inherited: bool, settings
             sent = [Sent(urn(who), _spelled(name), privileges) for who, name, privileges in granted]
             assert all(isinstance(given_, Grant) for given_ in give(sent=sent, by=authority.SYSTEM, door=DOOR))
             stored = list(Entity.objects.order_by("urn").values_list("urn", flat=True))
-            actors = [people_queries.actor(urn=urn(name)) for name in ACTORS]
+            actors = [actor_resolution.actor(urn=urn(name)) for name in ACTORS]
             for actor, privilege in itertools.product(actors, cdap.PRIVILEGES):
                 asks = [(actor, Ask(one(privilege), Asked(entity))) for entity in stored]
                 decisions = authority.answer_many(asks=asks)
                 allowed = {entity for entity, decision in zip(stored, decisions, strict=True) if decision.is_allowed}
-                found = queries.covered(authority.visible(actor=actor, privilege=privilege))
+                found = coverage_sql.covered(authority.visible(actor=actor, privilege=privilege))
                 assert set(found.values_list("urn", flat=True)) == allowed
                 for entity in stored[:: len(cdap.PRIVILEGES)]:
                     who = reach.who(privilege=privilege, asked=Asked(entity))

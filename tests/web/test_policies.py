@@ -8,7 +8,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, reverse
 
-from policies import authority, queries
+from policies import authority
+from policies.queries import policies as policy_queries
 from policies.services import policies
 from policies.web.urls import urlpatterns
 from tests.web.conftest import DOOR, document_of
@@ -183,7 +184,7 @@ def test_while_policies_are_switched_off_their_pages_are_not_there(browse, world
         address = reverse(route.name or "", kwargs=named)
         assert client.get(address).status_code == 404, address
         assert client.post(address, {"state": "INACTIVE"}).status_code == 404, address
-    assert queries.policy(urn=policy.urn).state == "ACTIVE"
+    assert policy_queries.policy(urn=policy.urn).state == "ACTIVE"
     for page in ("users/urn:li:corpuser:ada", "groups", "users"):
         text = client.get(f"/settings/identities/{page}").content.decode()
         assert "/settings/permissions/" not in text

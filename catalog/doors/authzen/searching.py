@@ -14,17 +14,17 @@ from typing import Any
 from django.conf import settings
 from django.core import signing
 
-from catalog import queries
 from catalog.doors.authzen import naming
 from catalog.doors.authzen.evaluating import may_ask
 from catalog.doors.authzen.messages import Action, Malformed, Members, Page, Party, Reader
+from catalog.queries import reaching as reachable_resources
 from policies import authority, reach, recall
-from policies import queries as people
 from policies.api import questions
 from policies.authority import Ask, Asked
 from policies.engine import families, provisos
 from policies.engine.model import Actor
 from policies.engine.requirements import one
+from policies.queries import reached as users_by_actor_clause
 
 #: How many results a page has that says nothing of it.
 _PAGE = 100
@@ -54,7 +54,7 @@ def resources(reader: Reader, by: Actor) -> Answer:
     coverage = authority.visible(actor=actor, privilege=naming.privilege(action))
     scope = reach.scope_of(by)
     viewer = None if scope is reach.Scope.ACTOR else by
-    rows = queries.reachable(coverage=coverage, types=[kind], viewer=viewer, most=_PAGE)
+    rows = reachable_resources.reachable(coverage=coverage, types=[kind], viewer=viewer, most=_PAGE)
     found, following = _found(rows.urns_after, page, reader.members)
     results = [{"type": resource.type, "id": naming.identifier(urn, kind)} for urn in found]
     return {**_page(results, following, total=rows.total()), "context": {"scope": scope.value}}
@@ -72,7 +72,7 @@ def subjects(reader: Reader, by: Actor) -> Answer:
         return _nothing(page, reader.members)
     privilege = naming.privilege(action)
     asked = _asked(resource, by)
-    rows = people.reached(tokens=reach.candidates(privilege=privilege, asked=asked))
+    rows = users_by_actor_clause.reached(tokens=reach.candidates(privilege=privilege, asked=asked))
     ask = Ask(one(privilege), asked)
 
     def find(after: str, count: int) -> Sequence[str]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.db.models import Q
 
-from catalog import queries
 from catalog.aspects.base import PLATFORM
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
 from policies.engine import matching
 from policies.engine.model import Actor
 from policies.errors import Invalid
@@ -82,9 +83,9 @@ def _condition(field: str, values: list[str], by: Actor) -> Q | None:
         return _COLUMNS[field](values)
     if field not in _FACETS:
         return None
-    found, hidden = Q(pk__in=[]), queries.hidden(urns=values, by=by)
+    found, hidden = Q(pk__in=[]), view_permissions.hidden(urns=values, by=by)
     for value in (one for one in values if one not in hidden):
-        found |= Q(pk__in=queries.members(field=_FACETS[field], value=value).order_by().values("pk"))
+        found |= Q(pk__in=entity_lists.members(field=_FACETS[field], value=value).order_by().values("pk"))
     return found
 
 

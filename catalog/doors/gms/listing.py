@@ -5,18 +5,19 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from catalog import queries
 from catalog.doors.gms import answers, bodies, filters
 from catalog.doors.gms.filters import Filter
+from catalog.queries import lists as entity_lists
 from catalog.queries import viewing
 from catalog.queries.records import build_visible_users
 from catalog.urns import PEOPLE_TYPES
 from policies import authority
-from policies import queries as people
 from policies.authority import Asked
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.errors import Invalid
+from policies.queries import people as users_groups_roles
+from policies.queries import policies
 
 #: Longest page; a longer one is cut, and the answer says how long it is.
 LONGEST_PAGE = 10_000
@@ -46,7 +47,7 @@ def list_urns(request: HttpRequest, by: Actor) -> HttpResponse:
     if entity in PEOPLE_TYPES:
         rows = _people(entity, "*", by)
     else:
-        rows = viewing.viewable(queries.entities(types=[entity], with_removed=True), by=by)
+        rows = viewing.viewable(entity_lists.entities(types=[entity], with_removed=True), by=by)
     urns, facts = _page(body, rows.order_by("urn"))
     return answers.value({**facts, "count": len(urns), "entities": urns})
 
@@ -65,7 +66,7 @@ def found(entity: str, text: str, asked: Filter | None, by: Actor) -> QuerySet[A
             raise Invalid.one(code="filter.type", pointer="/filter", detail=f"A search of {entity} takes no filter.")
         return _people(entity, text, by)
     with_removed = asked is not None and asked.asks_removed
-    rows = queries.search(text=text, types=[entity], with_removed=with_removed)
+    rows = entity_lists.search(text=text, types=[entity], with_removed=with_removed)
     return viewing.viewable(rows if asked is None else rows.filter(asked.condition), by=by)
 
 
@@ -74,9 +75,9 @@ def _people(entity: str, text: str, by: Actor) -> QuerySet[Any]:
     authority.require(by=by, requirement=datahub.groups()["entity.read"], resource=Asked("", entity))
     words = "" if text.strip() == "*" else text.strip()
     lists: dict[str, QuerySet[Any]] = {
-        "corpuser": people.users(q=words, seen=build_visible_users(by=by)).prefetch_related(None),
-        "corpGroup": people.groups(q=words).prefetch_related(None),
-        "dataHubRole": people.roles(q=words),
-        "dataHubPolicy": people.policies(q=words),
+        "corpuser": users_groups_roles.users(q=words, seen=build_visible_users(by=by)).prefetch_related(None),
+        "corpGroup": users_groups_roles.groups(q=words).prefetch_related(None),
+        "dataHubRole": users_groups_roles.roles(q=words),
+        "dataHubPolicy": policies.policies(q=words),
     }
     return lists[entity]

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog import queries
 from catalog.doors.gms import answers, bodies, names
 from catalog.doors.gms.callers import is_open
-from catalog.queries import StoredAspect, viewing
+from catalog.queries import records as people_records
+from catalog.queries import viewing
+from catalog.queries import viewing as view_permissions
+from catalog.queries.documents import StoredAspect
 from catalog.urns import Urn
 from policies import authority
 from policies.authority import Asked
@@ -95,19 +97,19 @@ def readable(text: str, by: Actor) -> Urn:
 
 def is_hidden(urn: Urn, *, by: Actor) -> bool:
     """Whether the entity is to be answered about as one that is not stored."""
-    return not is_open(urn.type) and bool(queries.hidden(urns=[urn.text], by=by))
+    return not is_open(urn.type) and bool(view_permissions.hidden(urns=[urn.text], by=by))
 
 
 def find_aspects(urn: Urn, *, by: Actor) -> Mapping[str, StoredAspect] | None:
     """Return the newest documents of an entity that the caller may see, None where nothing is known or it is hidden."""
-    return None if is_hidden(urn, by=by) else queries.aspects_for(urn=urn.text, by=by)
+    return None if is_hidden(urn, by=by) else people_records.aspects_for(urn=urn.text, by=by)
 
 
 def find_aspect(urn: Urn, name: str, *, by: Actor, version: int) -> StoredAspect | None:
     """Return one version of a document, None where there is none, it holds a secret, or its entity is hidden."""
     if name in SECRET or is_hidden(urn, by=by):
         return None
-    return queries.aspect_for(urn=urn.text, name=name, by=by, version=version)
+    return people_records.aspect_for(urn=urn.text, name=name, by=by, version=version)
 
 
 def reading_of(type_: str) -> Requirement:

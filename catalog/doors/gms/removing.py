@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.doors.gms import answers, bodies, reading
 from catalog.doors.gms.callers import DOOR, is_open
+from catalog.queries import naming as naming_permissions
 from catalog.services import deletes, proposals
 from catalog.services.proposals import ChangeType, Proposal
 from policies.engine.model import Actor
@@ -60,7 +61,7 @@ def delete_references(request: HttpRequest, by: Actor) -> HttpResponse:
     urn = reading.readable(bodies.text(body, "urn"), by)
     dry_run = bodies.flag(body, "dryRun")
     found = deletes.references(urn=urn.text, by=by, door=DOOR, dry_run=dry_run, is_open=is_open(urn.type))
-    seen = queries.nameable_among(urns={one.urn for one in found}, by=by)
+    seen = naming_permissions.nameable_among(urns={one.urn for one in found}, by=by)
     shown = [] if dry_run and reading.is_hidden(urn, by=by) else [one for one in found if one.urn in seen]
     related = [
         {"entity": one.urn, "relationship": _RELATIONSHIPS.get(one.aspect, ""), "aspect": one.aspect}

@@ -8,11 +8,12 @@ from typing import Any
 
 from ariadne import ObjectType, UnionType
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.catalogue import EntityFields, Told, modified, named_by, stamp_of, told
 from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.nodes import Node
+from catalog.queries import records as people_records
 from policies.engine.model import SYSTEM_ACTOR
 
 owner_type = UnionType("OwnerType")
@@ -265,7 +266,7 @@ def _said(node: Node, info: Info) -> Told | None:
 
 def _of_people(asked: Collection[str], here: Context) -> Mapping[str, Told]:
     mine = [urn for urn in asked if urns.type_of(urn) in urns.PEOPLE_TYPES]
-    documents = queries.documents_for(urns=mine, by=here.by) if mine else {}
+    documents = people_records.documents_for(urns=mine, by=here.by) if mine else {}
     found = {urn: Told(urn, urn, said, ()) for urn, said in documents.items()}
     here.note([one for told in found.values() for one in named_by(told)])
     return found

@@ -9,17 +9,19 @@ from typing import Any, TypeVar
 
 from ariadne import MutationType
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP
 from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
 from catalog.services import annotations, vocabulary
 from catalog.services.annotations import Link, Owner
-from policies import queries as people
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
+from policies.queries import names as display_names
 
 mutation = MutationType()
 
@@ -229,7 +231,9 @@ def _set_domain(named: Sequence[str], domain: str | None, info: Info) -> None:
 
 def _check_stored(named: Sequence[str], *, by: Actor) -> None:
     """Raise Invalid naming those that nothing is stored of; who is named as an owner has to be there."""
-    known = (queries.stored(urns=named) - queries.hidden(urns=named, by=by)) | people.names(urns=named).keys()
+    known = (entity_lists.stored(urns=named) - view_permissions.hidden(urns=named, by=by)) | display_names.names(
+        urns=named
+    ).keys()
     problems = [Problem("unknown", "", f"There is no {urns.type_of(urn)} {urn}.") for urn in named if urn not in known]
     if problems:
         raise Invalid(problems)

@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.authentication import CSRFCheck
 
 from catalog.doors import bearer
-from policies import queries
 from policies.engine.model import Actor
 from policies.errors import Forbidden
+from policies.queries import actors as actor_resolution
 
 #: What the record of changes calls this door.
 DOOR = "graphql"
@@ -27,7 +27,7 @@ def caller(request: HttpRequest) -> Actor:
     if not is_ours and not _has_csrf_token(request):
         detail = "A call with a session sends application/json from this site, or the CSRF token of the pages."
         raise Forbidden((), detail)
-    return queries.actor(urn=request.user.urn)
+    return actor_resolution.actor(urn=request.user.urn)
 
 
 def _has_csrf_token(request: HttpRequest) -> bool:

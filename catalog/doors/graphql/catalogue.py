@@ -10,12 +10,14 @@ from typing import Any
 from ariadne import ObjectType, QueryType, SchemaBindable
 from graphql import GraphQLInterfaceType, GraphQLObjectType, GraphQLSchema
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.entities import stored
 from catalog.doors.graphql.nodes import Node
+from catalog.queries import documents as aspect_documents
 from catalog.queries import external_roles
+from catalog.queries import viewing as view_permissions
 from policies import authority
 
 query = QueryType()
@@ -69,7 +71,7 @@ class Told:
 
     urn: str
     name: str
-    said: Mapping[str, queries.StoredAspect]
+    said: Mapping[str, aspect_documents.StoredAspect]
     roles: tuple[str, ...]
 
     def document(self, aspect: str) -> dict[str, Any] | None:
@@ -209,7 +211,7 @@ def modified(found: Told, aspect: str, which: str = "lastModified") -> dict[str,
     return {"time": 0, "actor": None} if one is None else stamp_of(one)
 
 
-def stamp_of(aspect: queries.StoredAspect) -> dict[str, Any]:
+def stamp_of(aspect: aspect_documents.StoredAspect) -> dict[str, Any]:
     """Return when a document was stored, and by whom."""
     return {"time": int(aspect.created_at.timestamp() * 1000), "actor": aspect.created_by}
 
@@ -288,8 +290,8 @@ fields = EntityFields(
 
 def _catalogue(asked: Collection[str], here: Context) -> Mapping[str, Told]:
     mine = {urn for urn in asked if urns.type_of(urn) not in urns.PEOPLE_TYPES}
-    mine -= queries.hidden(urns=mine, by=here.by)
-    documents = queries.documents(urns=sorted(mine))
+    mine -= view_permissions.hidden(urns=mine, by=here.by)
+    documents = aspect_documents.documents(urns=sorted(mine))
     names = authority.directory().names(urns=sorted(documents))
     found = {urn: Told(urn, names.get(urn) or urn, said, _roles_of(said)) for urn, said in documents.items()}
     # Noted here, so that what all of them name is looked up at once.
@@ -331,7 +333,7 @@ def _listed_texts(entry: object) -> Iterable[str]:
     return (one for one in texts if isinstance(one, str))
 
 
-def _description(said: Mapping[str, queries.StoredAspect]) -> str | None:
+def _description(said: Mapping[str, aspect_documents.StoredAspect]) -> str | None:
     for one in _describing(said):
         text = one.get("description") or one.get("definition")
         if isinstance(text, str):
@@ -339,14 +341,14 @@ def _description(said: Mapping[str, queries.StoredAspect]) -> str | None:
     return None
 
 
-def _describing(said: Mapping[str, queries.StoredAspect]) -> Iterable[Mapping[str, Any]]:
+def _describing(said: Mapping[str, aspect_documents.StoredAspect]) -> Iterable[Mapping[str, Any]]:
     # What people wrote goes before what the source delivered.
     ordered = sorted(said.items(), key=lambda item: (not item[0].startswith("editable"), item[0]))
     documents = (one.value for name, one in ordered if name.endswith(_DESCRIBING))
     return (document for document in documents if isinstance(document, dict))
 
 
-def _roles_of(said: Mapping[str, queries.StoredAspect]) -> tuple[str, ...]:
+def _roles_of(said: Mapping[str, aspect_documents.StoredAspect]) -> tuple[str, ...]:
     if "access" not in said:
         return ()
     named = (entry["urn"] for entry in said["access"].value.get("roles") or ())

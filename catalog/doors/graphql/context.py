@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from graphql import GraphQLResolveInfo
 
-from policies import queries
 from policies.engine.model import Actor
+from policies.queries import actors as actor_resolution
 
 Found = TypeVar("Found")
 
@@ -50,7 +50,7 @@ class Context:
         """Forget what was looked up, since it may not be true any more: what the caller may do included."""
         self._noted.clear()
         self._found.clear()
-        self.by = queries.actor(urn=self.by.urn)
+        self.by = actor_resolution.actor(urn=self.by.urn)
 
 
 #: What a resolver is told of its field.

@@ -10,10 +10,10 @@ from catalog.doors.graphql.catalogue import custom_properties
 from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.nodes import Node
 from catalog.queries.records import LISTING_PEOPLE, PUBLIC_FIELDS, list_groups_with_visible_members
-from policies import queries as people
 from policies.models import GroupProfile, User, documents
 from policies.models.fields import storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.queries import people as users_groups_roles
 from policies.services import records
 
 user = ObjectType("CorpUser")
@@ -178,7 +178,7 @@ def _users(urns: Collection[str], here: Context) -> Mapping[str, User]:
     mine = [urn for urn in storable(urns) if urn.startswith(USER_PREFIX)]
     if not mine:
         return {}
-    found = {row.urn: row for row in people.users().filter(urn__among=mine).prefetch_related(None)}
+    found = {row.urn: row for row in users_groups_roles.users().filter(urn__among=mine).prefetch_related(None)}
     # Noted here, so that the managers of all of them are looked up at once.
     here.note(_users_in(_said(row, documents.USER_INFO).get("managerUrn") for row in found.values()))
     return found
@@ -186,7 +186,11 @@ def _users(urns: Collection[str], here: Context) -> Mapping[str, User]:
 
 def _groups(urns: Collection[str]) -> Mapping[str, GroupProfile]:
     mine = [urn for urn in storable(urns) if urn.startswith(GROUP_PREFIX)]
-    return {row.urn: row for row in people.groups().filter(urn__among=mine).prefetch_related(None)} if mine else {}
+    return (
+        {row.urn: row for row in users_groups_roles.groups().filter(urn__among=mine).prefetch_related(None)}
+        if mine
+        else {}
+    )
 
 
 BINDABLES = (user, group)

@@ -2,12 +2,15 @@
 
 from ariadne import ObjectType, QueryType
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
-from policies import queries as people
+from catalog.queries import documents as aspect_documents
+from catalog.queries import lists as entity_lists
+from catalog.queries import viewing as view_permissions
 from policies.errors import Invalid, NotFound
+from policies.queries import names as display_names
 
 query = QueryType()
 
@@ -31,8 +34,8 @@ def corp_user(caller: Node, _info: Info) -> Node:
 @query.field("entityExists")
 def entity_exists(_root: None, info: Info, *, urn: str) -> bool:
     """Whether something with this URN is stored, as far as the caller may know."""
-    hidden = queries.hidden(urns=[checked(urn)], by=info.context.by)
-    return not hidden and queries.aspects(urn=urn) is not None
+    hidden = view_permissions.hidden(urns=[checked(urn)], by=info.context.by)
+    return not hidden and aspect_documents.aspects(urn=urn) is not None
 
 
 @query.field("entity")
@@ -56,7 +59,7 @@ def list_entities(
     if len(urns) > MAX_ENTITIES:
         raise Invalid.one(code="list.long", pointer="/urns", detail=f"This list has at most {MAX_ENTITIES} entries.")
     named = [checked(urn) for urn in urns]
-    known = (queries.stored(urns=named) | people.names(urns=named).keys()) - queries.hidden(
+    known = (entity_lists.stored(urns=named) | display_names.names(urns=named).keys()) - view_permissions.hidden(
         urns=named, by=info.context.by
     )
     found = {node.urn: node for node in nodes.many(sorted(known), info)}
@@ -88,7 +91,10 @@ def stored(urn: str, info: Info, *kinds: str) -> Node:
 
     Raises Invalid, and NotFound, also for one that the caller may not view.
     """
-    if queries.hidden(urns=[checked(urn, *kinds)], by=info.context.by) or queries.aspects(urn=urn) is None:
+    if (
+        view_permissions.hidden(urns=[checked(urn, *kinds)], by=info.context.by)
+        or aspect_documents.aspects(urn=urn) is None
+    ):
         raise NotFound(f"There is no entity {urn}.")
     return nodes.one(urn, info)
 

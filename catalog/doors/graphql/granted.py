@@ -10,13 +10,14 @@ from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
-from policies import applicability, authority, queries, reach
+from policies import applicability, authority, reach
 from policies.authority import Ask, Asked
 from policies.engine.families import vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import Forbidden
+from policies.queries import actors as actor_resolution
 
 query = QueryType()
 authenticated = ObjectType("AuthenticatedUser")
@@ -69,7 +70,7 @@ def get_granted_privileges(_root: None, info: Info, *, input: dict[str, Any]) ->
     with_details = bool(input.get("includeEvaluationDetails"))
     if with_details:
         authority.require(by=by, any_of=_MANAGE)
-    actor, asked = queries.actor(urn=urn), _asked(input.get("resourceSpec"))
+    actor, asked = actor_resolution.actor(urn=urn), _asked(input.get("resourceSpec"))
     if not actor.is_active:
         raise Forbidden((), f"{urn} may not act.")
     granted = reach.granted(actor=actor, asked=asked)

@@ -7,12 +7,12 @@ from typing import Any
 from ariadne import QueryType
 from django.db.models import Q
 
-from catalog import queries
 from catalog.doors.graphql import entities, facets, nodes, paging, segments
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.filters import Reading
 from catalog.doors.graphql.searching import Place
 from catalog.doors.graphql.segments import Rows, Search, Segment
+from catalog.queries import viewing as view_permissions
 from catalog.queries.lineage import Step, list_path, walk_lineage
 from policies.errors import Invalid
 
@@ -58,7 +58,7 @@ def _find(input: Mapping[str, Any], info: Info) -> Found:
     """
     urn, by, groups = _check(input), info.context.by, input.get("orFilters") or ()
     limit = _find_limit(groups)
-    is_hidden = bool(queries.hidden(urns=[urn], by=by))
+    is_hidden = bool(view_permissions.hidden(urns=[urn], by=by))
     is_upstream = input["direction"] == "UPSTREAM"
     steps = {} if is_hidden else walk_lineage(urn=urn, is_upstream=is_upstream, degree=limit, by=by)
     sought = Search(

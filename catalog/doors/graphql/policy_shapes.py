@@ -5,18 +5,19 @@ from typing import Any
 
 from ariadne import ObjectType
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
+from catalog.queries import documents as aspect_documents
 from policies import authority
-from policies import queries as stored
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.models import Policy
 from policies.models.fields import storable
 from policies.models.policy import POLICY_PREFIX
+from policies.queries import policies
 from policies.services.policies import MANAGE
 
 actors = ObjectType("ActorFilter")
@@ -123,7 +124,7 @@ def described(node: Node, info: Info) -> Mapping[str, Any] | None:
 
 def _types(asked: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
     mine = [urn for urn in asked if urns.type_of(urn) == "ownershipType"]
-    found = queries.documents(urns=mine) if mine else {}
+    found = aspect_documents.documents(urns=mine) if mine else {}
     return {urn: said["ownershipTypeInfo"].value for urn, said in found.items() if "ownershipTypeInfo" in said}
 
 
@@ -143,7 +144,7 @@ def _policies(asked: Collection[str], by: Actor) -> Mapping[str, Policy | Forbid
         authority.require(by=by, any_of=MANAGE)
     except Forbidden as refusal:
         return dict.fromkeys(mine, refusal)
-    return {row.urn: row for row in stored.policies(family=datahub.NAME).filter(urn__among=mine)}
+    return {row.urn: row for row in policies.policies(family=datahub.NAME).filter(urn__among=mine)}
 
 
 for _name in (

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node, interface
+from catalog.queries import related_many
 from catalog.queries.relationships import Page
 from policies.errors import Invalid
 
@@ -32,7 +33,7 @@ def relationships(node: Node, info: Info, *, input: Mapping[str, Any]) -> dict[s
             )
             raise Invalid.one(code="range", pointer="/input/count", detail=detail)
         is_incoming = direction == "INCOMING"
-        found = queries.related_many(
+        found = related_many.related_many(
             urns=alike, is_incoming=is_incoming, names=names, start=start, count=count, by=here.by
         )
         # Noted here, so that what is asked of the other sides is looked up for all entities of the list.

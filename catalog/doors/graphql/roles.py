@@ -11,11 +11,11 @@ from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
 from catalog.services import deletes
-from policies import queries
 from policies.errors import Invalid
 from policies.models import Role
 from policies.models.fields import storable
 from policies.models.roles import ROLE_PREFIX
+from policies.queries import people as users_groups_roles
 from policies.services import role_policies, roles
 
 query = QueryType()
@@ -29,7 +29,7 @@ MOST = 1_000
 @query.field("listRoles")
 def list_roles(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, Any]:
     """Return roles by URN; every signed-in caller may list them."""
-    rows = queries.roles(q=paging.words(input))
+    rows = users_groups_roles.roles(q=paging.words(input))
     return paging.part(rows, input, "roles", lambda found: nodes.many([row.urn for row in found], info))
 
 
@@ -97,7 +97,7 @@ def _row(node: Node, info: Info) -> Role | None:
 
 def _roles(urns: Collection[str]) -> Mapping[str, Role]:
     mine = [urn for urn in storable(urns) if urn.startswith(ROLE_PREFIX)]
-    return {row.urn: row for row in queries.roles().filter(urn__among=mine)} if mine else {}
+    return {row.urn: row for row in users_groups_roles.roles().filter(urn__among=mine)} if mine else {}
 
 
 def _bounded(urns: list[str], pointer: str) -> list[str]:

@@ -9,17 +9,18 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.aspects.base import PLATFORM
 from catalog.doors.graphql import filters, nodes
 from catalog.doors.graphql.filters import Column, Reading
 from catalog.doors.graphql.paging import without_star
+from catalog.queries import lists as entity_lists
 from catalog.queries import viewing
+from catalog.queries import viewing as view_permissions
 from catalog.queries.coverage import having, meets
 from catalog.queries.naming import Nameable
 from catalog.queries.records import build_visible_users
 from policies import authority
-from policies import queries as people
 from policies.engine import matching
 from policies.engine.families import datahub
 from policies.engine.matching import Condition, Criterion
@@ -27,6 +28,8 @@ from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import User
 from policies.models.fields import storable
+from policies.queries import people as users_groups_roles
+from policies.queries import policies
 from policies.services.policies import MANAGE
 
 Rows = QuerySet[Any, Any]
@@ -72,7 +75,7 @@ class FactReading:
         if condition not in ("EQUAL", "IN"):
             return None
         known = storable(values)
-        hidden = queries.hidden(urns=known, by=self.by) if self.by else frozenset()
+        hidden = view_permissions.hidden(urns=known, by=self.by) if self.by else frozenset()
         return having(self.field, Q(value__among=[one for one in known if one not in hidden]))
 
 
@@ -188,7 +191,7 @@ _FLAGGED = {_REMOVED: Column("is_removed", filters.FLAG), "urn": Column("urn")}
 
 def _catalog(search: Search) -> Rows:
     kinds = [kind for kind in search.kinds if kind not in urns.PEOPLE_TYPES]
-    rows = queries.search(text=search.text, types=kinds, with_removed=search.with_removed)
+    rows = entity_lists.search(text=search.text, types=kinds, with_removed=search.with_removed)
     rows = rows if kinds else rows.exclude(type__in=urns.PEOPLE_TYPES)
     return viewing.viewable(rows, by=search.by)
 
@@ -196,7 +199,7 @@ def _catalog(search: Search) -> Rows:
 def _users(search: Search) -> Rows:
     words = without_star(search.text)
     seen = build_visible_users(by=search.by) if words else None
-    return people.users(q=words, with_removed=search.with_removed, seen=seen).prefetch_related(None)
+    return users_groups_roles.users(q=words, with_removed=search.with_removed, seen=seen).prefetch_related(None)
 
 
 def _visible_users(by: Actor) -> Q:
@@ -204,16 +207,18 @@ def _visible_users(by: Actor) -> Q:
 
 
 def _groups(search: Search) -> Rows:
-    return people.groups(q=without_star(search.text), with_removed=search.with_removed).prefetch_related(None)
+    return users_groups_roles.groups(q=without_star(search.text), with_removed=search.with_removed).prefetch_related(
+        None
+    )
 
 
 def _roles(search: Search) -> Rows:
-    return people.roles(q=without_star(search.text))
+    return users_groups_roles.roles(q=without_star(search.text))
 
 
 def _policies(search: Search) -> Rows:
     authority.require(by=search.by, any_of=MANAGE)
-    return people.policies(q=without_star(search.text), family=datahub.NAME)
+    return policies.policies(q=without_star(search.text), family=datahub.NAME)
 
 
 _SEGMENTS = (

@@ -10,13 +10,15 @@ from ariadne import MutationType, ObjectType, QueryType
 from catalog.doors.graphql import paging
 from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
-from policies import authority, queries
+from policies import authority
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
 from policies.models import AccessToken
 from policies.models.fields import storable
+from policies.queries import credentials
+from policies.queries import people as users_groups_roles
 from policies.services import needs, tokens
 
 TYPE = "dataHubAccessToken"
@@ -78,7 +80,7 @@ def list_tokens(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping
     wanted = _wanted(input.get("filters") or ())
     by = info.context.by
     authority.require(by=by, requirement=_requirement(wanted, by))
-    rows = queries.tokens()
+    rows = credentials.tokens()
     for name, values in wanted.items():
         rows = rows.filter(**{f"{_FIELDS[name]}__in": storable(values)})
     return paging.part(rows, input, "tokens", lambda found: [Shown(row) for row in found])
@@ -158,7 +160,7 @@ def _requirement(wanted: Mapping[str, Sequence[str]], by: Actor) -> Requirement:
     """Return what a list needs: that of one actor what making it a token does, else that of what one made oneself."""
     actors, makers = wanted.get("actorUrn"), wanted.get("ownerUrn")
     if actors is not None and len(actors) == 1:
-        return tokens.requirement_for(owner=actors[0], user=queries.stored_user(urn=actors[0]), by=by)
+        return tokens.requirement_for(owner=actors[0], user=users_groups_roles.stored_user(urn=actors[0]), by=by)
     return needs.OWN_TOKEN if makers == [by.urn] else needs.TOKENS_OF_OTHERS
 
 

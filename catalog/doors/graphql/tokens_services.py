@@ -11,8 +11,9 @@ from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.tokens import milliseconds
 from catalog.services import deletes
-from policies import authority, queries
+from policies import authority
 from policies.models import User
+from policies.queries import people as users_groups_roles
 from policies.services import needs, service_accounts
 
 query = QueryType()
@@ -23,7 +24,7 @@ mutation = MutationType()
 def list_accounts(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of service accounts, by URN."""
     authority.require(by=info.context.by, requirement=needs.SERVICES)
-    rows = queries.users(q=paging.words(input), kind=User.Kind.SERVICE, seen=Q()).prefetch_related(None)
+    rows = users_groups_roles.users(q=paging.words(input), kind=User.Kind.SERVICE, seen=Q()).prefetch_related(None)
     return paging.part(rows, input, "serviceAccounts", lambda found: [_shown(row) for row in found])
 
 

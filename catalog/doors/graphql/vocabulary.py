@@ -5,7 +5,6 @@ from typing import Any
 
 from ariadne import MutationType, QueryType
 
-from catalog import queries
 from catalog.doors.graphql import nodes, paging
 from catalog.doors.graphql.attachments import bounded, owner_pairs
 from catalog.doors.graphql.callers import DOOR
@@ -13,6 +12,7 @@ from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
 from catalog.queries import browsing
+from catalog.queries import lists as entity_lists
 from catalog.services import annotations, deletes, product_assets, vocabulary
 from policies.models import Gate, open_write
 
@@ -38,7 +38,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 @query.field("listOwnershipTypes")
 def list_ownership_types(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of ownership types, by URN; whoever is signed in may list them."""
-    rows = queries.search(text=paging.words(input), types=["ownershipType"]).order_by("urn")
+    rows = entity_lists.search(text=paging.words(input), types=["ownershipType"]).order_by("urn")
     return paging.part(rows, input, "ownershipTypes", lambda found: nodes.many([row.urn for row in found], info))
 
 

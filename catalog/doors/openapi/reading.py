@@ -4,11 +4,12 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.doors.gms import answers, bodies
 from catalog.doors.gms.reading import find_aspect, find_aspects, readable
 from catalog.doors.openapi import addresses, showing
 from catalog.errors import TYPE_MISMATCH
+from catalog.queries import records as people_records
 from catalog.urns import Urn
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
@@ -48,7 +49,7 @@ def batch_get(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
         raise Invalid(problems)
     with_metadata = addresses.flag(request, "systemMetadata", default=False)
     wanted = showing.readable([entry["urn"] for entry in entries], by)
-    found = queries.documents_for(urns=wanted, by=by)
+    found = people_records.documents_for(urns=wanted, by=by)
     return answers.text(
         showing.listed(
             showing.entity(

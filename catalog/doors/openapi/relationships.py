@@ -2,10 +2,10 @@
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog import queries
 from catalog.doors.gms import answers
 from catalog.doors.gms.reading import is_hidden, readable
 from catalog.doors.openapi import addresses
+from catalog.queries import relationships as access_relationships
 from catalog.queries.relationships import Page
 from policies.engine.model import Actor
 from policies.errors import Invalid
@@ -29,7 +29,9 @@ def relationships(request: HttpRequest, by: Actor) -> HttpResponse:
         page = Page(0, ())
     else:
         is_incoming, count = direction == "INCOMING", min(count, LONGEST_PAGE)
-        page = queries.related(urn=urn.text, is_incoming=is_incoming, names=names, start=start, count=count, by=by)
+        page = access_relationships.related(
+            urn=urn.text, is_incoming=is_incoming, names=names, start=start, count=count, by=by
+        )
     entities = [{"relationshipType": one.name, "urn": one.urn} for one in page.shown]
     return answers.text(
         answers.encoded({"start": start, "count": len(page.shown), "total": page.total, "entities": entities})

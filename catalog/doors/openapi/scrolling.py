@@ -15,10 +15,11 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from catalog import queries
 from catalog.doors.gms import answers, bodies, filters, listing
 from catalog.doors.gms.filters import Filter
 from catalog.doors.openapi import addresses, showing
+from catalog.queries import lists as entity_lists
+from catalog.queries import records as people_records
 from catalog.queries import viewing
 from catalog.urns import PEOPLE_TYPES
 from policies.engine.model import Actor
@@ -100,7 +101,7 @@ def _page(request: HttpRequest, asked: _Asked, by: Actor) -> HttpResponse:
 
 def _entities(urns: Sequence[str], asked: _Asked, by: Actor, *, with_metadata: bool) -> Iterator[str]:
     is_bare = asked.aspects == frozenset()
-    found = {} if is_bare else queries.documents_for(urns=urns, by=by)
+    found = {} if is_bare else people_records.documents_for(urns=urns, by=by)
     for urn in urns:
         yield showing.entity(urn, found.get(urn, {}), names=asked.aspects, with_metadata=with_metadata)
 
@@ -110,7 +111,7 @@ def _sources(asked: _Asked, by: Actor) -> Iterator[QuerySet[Any]]:
     ordinary = [type_ for type_ in asked.types if type_ not in PEOPLE_TYPES]
     if ordinary or not asked.types:
         with_removed = asked.narrowed is not None and asked.narrowed.asks_removed
-        rows = queries.entities(text=asked.text, types=ordinary, with_removed=with_removed)
+        rows = entity_lists.entities(text=asked.text, types=ordinary, with_removed=with_removed)
         rows = rows.exclude(type__in=sorted(PEOPLE_TYPES))
         rows = rows if asked.narrowed is None else rows.filter(asked.narrowed.condition)
         yield viewing.viewable(rows, by=by)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from catalog import urns
 from catalog.doors.gms import answers, reading
 from catalog.doors.gms.callers import is_open
-from catalog.queries import StoredAspect
+from catalog.queries.documents import StoredAspect
 from policies import authority
 from policies.authority import Ask, Asked
 from policies.engine.errors import Problem

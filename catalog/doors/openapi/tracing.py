@@ -7,9 +7,10 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog import queries, urns
+from catalog import urns
 from catalog.doors.gms import answers, bodies
 from catalog.doors.openapi import addresses, showing
+from catalog.queries import records as people_records
 from catalog.queries import viewing
 from policies.engine.model import Actor, Missing
 from policies.errors import Forbidden, Invalid, NotFound
@@ -40,7 +41,7 @@ def write(request: HttpRequest, by: Actor, trace: str) -> HttpResponse:
     refused = {urn for urn in body.keys() - readable if not viewing.is_concealed_type(urns.type_of(urn))}
     if refused:
         raise Forbidden([Missing("VIEW_ENTITY_PAGE", urn) for urn in sorted(refused)])
-    found = queries.documents_for(urns=list(readable), by=by)
+    found = people_records.documents_for(urns=list(readable), by=by)
     states = {
         urn: {name: _STORED if name in found.get(urn, {}) else _ABSENT for name in names} for urn, names in body.items()
     }

@@ -8,10 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from catalog import errors, queries, urns
+from catalog import errors, urns
 from catalog.doors.gms import answers, bodies, writing
 from catalog.doors.gms.callers import is_open
 from catalog.doors.openapi import addresses, showing, tracing
+from catalog.queries import records as people_records
 from catalog.services import deletes, proposals
 from catalog.services.proposals import ChangeType, Proposal
 from catalog.urns import Urn
@@ -169,7 +170,7 @@ def _shown(
     for lint in lints:
         noted[int(lint.pointer.split("/")[1])].append(lint)
     readable = showing.readable(list(named), by)
-    stored = queries.documents_for(urns=readable, by=by)
+    stored = people_records.documents_for(urns=readable, by=by)
     return [
         showing.entity(entry["urn"], stored[entry["urn"]], names=named[entry["urn"]], lints=noted[place])
         if entry["urn"] in stored

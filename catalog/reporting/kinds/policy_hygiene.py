@@ -8,13 +8,13 @@ from catalog.reporting import findings
 from catalog.reporting.finding_labels import FINDING_LABELS
 from catalog.reporting.kind import Column, ColumnKind, Kind, ResultTable
 from catalog.reporting.kinds import effective_access
-from policies import queries
+from policies.queries import names as display_names
 
 
 def prepare(report: Report, folder: Path) -> None:
     """Write down which users, groups and roles there are; the tables of a snapshot hold those who have something."""
     effective_access.say_settings(report, folder)
-    known = {"people": sorted(queries.known_people())}
+    known = {"people": sorted(display_names.known_people())}
     (folder / "known.json").write_text(json.dumps(known, ensure_ascii=False), encoding="utf-8")
 
 

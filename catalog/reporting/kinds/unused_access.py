@@ -12,7 +12,7 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reporting.kind import Column, ColumnKind, Input, Kind, Parameter, ResultTable
 from catalog.reporting.kinds import effective_access
-from policies import queries
+from policies.queries import decisions as decision_log_queries
 
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("person", "privilege", "policy", "last")])
 
@@ -26,14 +26,14 @@ def prepare(report: Report, folder: Path) -> None:
     days = report.parameters["days"]
     since = timezone.now() - timedelta(days=days)
     last: dict[tuple[str, str, str], str] = {}
-    for use in queries.uses(since=since):
+    for use in decision_log_queries.uses(since=since):
         for privilege in use.privileges:
             for policy in use.policies or ("",):
                 key = (use.actor, privilege, policy)
                 last[key] = max(last.get(key, ""), use.last.isoformat(timespec="seconds"))
     columns = zip(*((*key, at) for key, at in sorted(last.items())), strict=True) if last else ([],) * len(_SCHEMA)
     pq.write_table(pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), schema=_SCHEMA), folder / "usage.parquet")
-    began = queries.decisions_began()
+    began = decision_log_queries.decisions_began()
     share, kept = settings.DECISION_LOG_SAMPLE, settings.DECISION_LOG_DAYS
     is_sure = share >= 1 and kept >= days and began is not None and began <= since
     said = {"days": days, "percent": round(100 * share, 2), "is_sure": is_sure}

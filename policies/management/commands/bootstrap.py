@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from policies import queries
+from policies.queries import active as active_policies
 from policies.services import bootstrap
 
 
@@ -41,7 +41,7 @@ class Command(BaseCommand):
         """Run the bootstrap."""
         done = bootstrap.run(is_restricted=settings.BOOTSTRAP_RESTRICTED if restricted is None else restricted)
         self.stdout.write(f"{len(done.created)} created, {len(done.rewritten)} updated.")
-        if queries.is_open_to_everybody():
+        if active_policies.is_open_to_everybody():
             self.stdout.write(
                 "Everybody who can sign in holds every platform privilege, Manage Policies included: the default for a "
                 "trial on this machine. `manage.py bootstrap --restricted` changes that."

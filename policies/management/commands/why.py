@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from policies import authority, explaining, queries
+from policies import authority, explaining
 from policies.authority import Ask, Asked
 from policies.engine.explain import Near
 from policies.engine.requirements import one
@@ -14,6 +14,7 @@ from policies.errors import PolicyAppError
 from policies.explaining import Explained
 from policies.models.fields import is_storable
 from policies.models.people import USER_PREFIX
+from policies.queries import actors as actor_resolution
 
 #: What the process ends with when the question itself is wrong; 0 means allow and 1 deny.
 BAD_INPUT = 2
@@ -40,7 +41,7 @@ class Command(BaseCommand):
             raise CommandError(" ".join(problems), returncode=BAD_INPUT)
         ask = Ask(one(privilege), Asked(resource) if resource else None, tuple(touching))
         try:
-            found = explaining.explained(actor=queries.actor(urn=urn), ask=ask)
+            found = explaining.explained(actor=actor_resolution.actor(urn=urn), ask=ask)
         except PolicyAppError as error:
             raise CommandError(error.detail, returncode=BAD_INPUT) from None
         self.stdout.write("\n".join(_lines(found, urn, privilege, resource)))

@@ -4,8 +4,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority, queries
+from policies import authority
 from policies.models import ChangeEvent, GroupProfile, InviteToken, Membership, ResetToken, User
+from policies.queries import aspects as aspect_queries
+from policies.queries import people as users_groups_roles
 from policies.services import groups, invites, people, resets, roles, service_accounts
 from tests.doors.conftest import DOOR, ROOT
 
@@ -186,7 +188,7 @@ def test_fields_of_a_user_are_set_and_the_others_stay(clerk, jo):
         "teams": ["a", "b"],
         "slack": None,
     }
-    assert queries.user(urn=JO).title == "Boss"
+    assert users_groups_roles.user(urn=JO).title == "Boss"
 
 
 def test_one_edits_oneself_but_not_ones_address(person, jo):
@@ -264,7 +266,7 @@ def test_members_come_and_go_and_again_is_no_error(clerk, jo, crew):
     both = {"groupUrn": CREW, "userUrns": [JO, ROOT]}
     for _ in range(2):
         assert clerk.ask(ADD, input=both) == {"addGroupMembers": True}
-        assert (queries.aspects_of(urn=JO) or {})["nativeGroupMembership"] == {"nativeGroups": [CREW]}
+        assert (aspect_queries.aspects_of(urn=JO) or {})["nativeGroupMembership"] == {"nativeGroups": [CREW]}
     inline = f'mutation {{ removeGroupMembers(input: {{groupUrn: "{CREW}", userUrns: ["{JO}", "{NOBODY}"]}}) }}'
     for _ in range(2):
         assert clerk.ask(inline) == {"removeGroupMembers": True}
@@ -316,7 +318,7 @@ def test_an_invitation_replaces_the_roles_of_who_takes_it(keeper, person):
     text = keeper.ask(GET_INVITE, input={"roleUrn": READER})["getInviteToken"]["inviteToken"]
     for _ in range(2):
         assert any_.ask(ACCEPT, input={"inviteToken": text}) == {"acceptRole": True}
-        assert queries.user(urn=any_.urn).role_urns == [READER]
+        assert users_groups_roles.user(urn=any_.urn).role_urns == [READER]
 
 
 def test_a_reset_link_sets_a_password_once(keeper, jo):

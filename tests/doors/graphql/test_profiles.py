@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from catalog import queries
 from catalog.models import Entity
+from catalog.queries import documents as aspect_documents
 from catalog.services import product_assets
 from policies.models import ChangeEvent
 from tests.doors.conftest import DATASET, ROOT, calling, proposal
@@ -45,7 +45,9 @@ SET = "mutation s($input: BatchSetDataProductInput!) {batchSetDataProduct(input:
 
 
 def said(product):
-    return json.loads(queries.texts(keys={(product, "dataProductProperties")})[product, "dataProductProperties"])
+    return json.loads(
+        aspect_documents.texts(keys={(product, "dataProductProperties")})[product, "dataProductProperties"]
+    )
 
 
 def assets(product):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from policies import authority, queries
+from policies import authority
 from policies.models import Role, RoleAssignment
+from policies.queries import policies as policy_queries
 from policies.services import groups, people, policies
 from tests.doors.conftest import DOOR, ROOT
 
@@ -62,7 +63,7 @@ def test_a_role_with_its_policies(root):
     }
     bound = policies.create(draft=policies.Draft("datahub", document), by=authority.SYSTEM, door=DOOR).policy.urn
     urn = root.ask(CREATE, input={"name": "Steward", "policyUrns": [bound]})["createRole"]
-    assert queries.policy(urn=bound).document["actors"] == {"users": [ROOT], "roles": [urn]}
+    assert policy_queries.policy(urn=bound).document["actors"] == {"users": [ROOT], "roles": [urn]}
     # A role that a policy names stays, or the policy would speak for nobody.
     assert root.refused(DELETE, urn=urn)[0] == 409
 

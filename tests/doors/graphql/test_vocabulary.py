@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from catalog import queries
+from catalog.queries import documents as aspect_documents
+from catalog.queries import lists as entity_lists
 from policies import authority
 from policies.models import ChangeEvent
 from policies.services import people
@@ -37,7 +38,7 @@ def write(*proposals):
 
 
 def said(urn, aspect):
-    found = queries.aspect(urn=urn, name=aspect)
+    found = aspect_documents.aspect(urn=urn, name=aspect)
     return None if found is None else json.loads(found.document)
 
 
@@ -160,7 +161,7 @@ def test_ownership_types(root, person):
     assert made["urn"] in [one["urn"] for one in keeper.ask(listed)["listOwnershipTypes"]["ownershipTypes"]]
     gone = "mutation d($urn: String!) {deleteOwnershipType(urn: $urn, deleteReferences: true)}"
     assert keeper.ask(gone, urn=made["urn"]) == {"deleteOwnershipType": True}
-    assert not queries.stored(urns=[made["urn"]])
+    assert not entity_lists.stored(urns=[made["urn"]])
 
 
 def test_a_data_product_is_made_by_who_manages_its_domain(root, person):
@@ -179,7 +180,7 @@ def test_a_data_product_is_made_by_who_manages_its_domain(root, person):
     assert manager.refused(make, input=given)[0] == 409
     assert manager.refused(make, input={**given, "id": "x", "domainUrn": EU})[0] == 403
     assert root.refused(make, input={**given, "id": "x", "domainUrn": EU})[0] == 404
-    assert not queries.stored(urns=["urn:li:dataProduct:x"])
+    assert not entity_lists.stored(urns=["urn:li:dataProduct:x"])
     assert manager.ask(DELETE["DataProduct"], urn="urn:li:dataProduct:orders")["gone"] is True
 
 

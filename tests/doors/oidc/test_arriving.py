@@ -8,9 +8,10 @@ from allauth.socialaccount.models import SocialAccount
 from django.core.management import call_command
 from django.test import Client
 
-from policies import authority, queries, store
+from policies import authority, store
 from policies.errors import Forbidden
 from policies.models import ChangeEvent, GroupProfile, Membership, User
+from policies.queries import people as users_groups_roles
 from policies.services import groups, people, policies, roles, service_accounts
 from policies.services.claims import Arrival, read
 from tests.doors.oidc.conftest import consent, leave, query_of, sign_in
@@ -34,7 +35,7 @@ def reason(response) -> str:
 
 
 def held(urn: str = JANE) -> User:
-    return queries.user(urn=urn)
+    return users_groups_roles.user(urn=urn)
 
 
 def test_the_first_sign_in_makes_an_account_and_leads_where_one_wanted_to_go(provider, client):

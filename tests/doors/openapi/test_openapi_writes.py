@@ -8,8 +8,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Aspect, Entity
-from policies import queries
 from policies.models import User
+from policies.queries import actors as actor_resolution
 from tests.doors.conftest import DATASET, written
 from tests.doors.test_gms_access import close_the_reading_policies
 
@@ -295,6 +295,6 @@ def test_memberships_are_those_of_the_pages(root):
         ),
     )
     assert answer.status_code == 200, answer.content
-    assert queries.actor(urn="urn:li:corpuser:jo").groups == {"urn:li:corpGroup:eng"}
+    assert actor_resolution.actor(urn="urn:li:corpuser:jo").groups == {"urn:li:corpGroup:eng"}
     assert not Aspect.objects.filter(name="nativeGroupMembership").exists()
     assert not Entity.objects.filter(urn="urn:li:corpuser:jo").exists()

@@ -5,8 +5,9 @@ import uuid
 import pytest
 from django.test import Client
 
-from policies import authority, queries
+from policies import authority
 from policies.models import ChangeEvent, User, documents
+from policies.queries import people as users_groups_roles
 from policies.services import aspects, people, tokens
 from policies.services.aspects import AspectChange
 from tests.doors.conftest import calling, token_of
@@ -36,7 +37,7 @@ OKTA = {
 
 
 def info(urn=URN):
-    return documents.compose(queries.user(urn=urn))[documents.USER_INFO]
+    return documents.compose(users_groups_roles.user(urn=urn))[documents.USER_INFO]
 
 
 def session_of(user):
@@ -69,7 +70,7 @@ def test_okta_looks_up_creates_and_replaces(connector):
         "email": "ada@corp.local",
         "departmentName": "Engines",
     }
-    assert not queries.user(urn=URN).has_usable_password()
+    assert not users_groups_roles.user(urn=URN).has_usable_password()
     assert connector.told("GET", "/Users", **asked)["Resources"] == [made]
     assert connector.refused("POST", "/Users", OKTA) == (409, "uniqueness")
     assert connector.refused("POST", "/Users", OKTA | {"userName": "ADA@example.com"}) == (409, "uniqueness")
@@ -81,7 +82,7 @@ def test_okta_looks_up_creates_and_replaces(connector):
 
 def test_okta_takes_a_user_away_and_brings_it_back(connector):
     key = connector.make(ADA)
-    user = queries.user(urn=URN)
+    user = users_groups_roles.user(urn=URN)
     text = token_of(URN)
     page = session_of(user)
     assert page.get("/catalog").status_code == 200
@@ -89,9 +90,9 @@ def test_okta_takes_a_user_away_and_brings_it_back(connector):
     assert answer["active"] is False
     assert tokens.authenticate(text=text) is None
     assert page.get("/catalog").status_code == 302
-    assert queries.user(urn=URN).state == User.State.SUSPENDED
+    assert users_groups_roles.user(urn=URN).state == User.State.SUSPENDED
     assert info()["active"] is False
-    assert documents.compose(queries.user(urn=URN))[documents.USER_STATUS]["status"] == "SUSPENDED"
+    assert documents.compose(users_groups_roles.user(urn=URN))[documents.USER_STATUS]["status"] == "SUSPENDED"
     assert ChangeEvent.objects.filter(object_urn=URN, door="scim", verb="SUSPENDED").count() == 1
     assert connector.patch(f"/Users/{key}", {"op": "replace", "value": {"active": True}})["active"] is True
     assert tokens.authenticate(text=text) == user
@@ -130,7 +131,7 @@ def test_who_was_suspended_here_is_not_let_in_by_the_provider(connector):
     assert connector.told("GET", f"/Users/{key}")["active"] is False
     connector.patch(f"/Users/{key}", {"op": "replace", "value": {"title": "Countess"}})
     connector.patch(f"/Users/{key}", {"op": "replace", "value": {"active": True}})
-    assert queries.user(urn=URN).state == User.State.SUSPENDED
+    assert users_groups_roles.user(urn=URN).state == User.State.SUSPENDED
     people.activate(urn=URN, by=authority.SYSTEM, door="test")
     assert connector.told("GET", f"/Users/{key}")["active"] is True
 
@@ -175,7 +176,7 @@ def test_the_root_user_and_programs_are_not_there(connector):
             body = {"schemas": [PATCH], "Operations": [{"op": "replace", "value": {"active": False}}]}
             body = {"schemas": [USER], "userName": user.username} if method == "PUT" else body
             assert connector.refused(method, f"/Users/{user.scim_id}", body) == (404, None)
-    assert queries.user(urn="urn:li:corpuser:datahub").is_active
+    assert users_groups_roles.user(urn="urn:li:corpuser:datahub").is_active
 
 
 def test_a_name_never_changes(connector):
@@ -194,13 +195,13 @@ def test_the_last_who_can_manage_policies_stays(connector, person):
     manager = person("boss", "MANAGE_POLICIES", type="PLATFORM")
     people.set_password(urn=manager.urn, password="a long word 17", by=authority.SYSTEM, door="test")
     User.objects.filter(username="datahub").update(password="!")
-    key = str(queries.user(urn=manager.urn).scim_id)
+    key = str(users_groups_roles.user(urn=manager.urn).scim_id)
     for method, body in (
         ("DELETE", None),
         ("PATCH", {"schemas": [PATCH], "Operations": [{"op": "replace", "value": {"active": False}}]}),
     ):
         assert connector.refused(method, f"/Users/{key}", body) == (409, None)
-    assert queries.user(urn=manager.urn).is_active
+    assert users_groups_roles.user(urn=manager.urn).is_active
 
 
 def test_who_may(connector, person, nobody):

@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
-from catalog import queries
 from catalog.models import Facet
+from catalog.queries import documents as aspect_documents
 from catalog.services.annotations import mark_of
 from tests.web.catalog.conftest import (
     BOARD,
@@ -30,7 +30,7 @@ BUSINESS = "urn:li:ownershipType:__system__business_owner"
 
 
 def said(aspect, urn=ORDERS):
-    found = queries.aspect(urn=urn, name=aspect)
+    found = aspect_documents.aspect(urn=urn, name=aspect)
     return None if found is None else found.value
 
 
@@ -54,7 +54,7 @@ def test_tags_come_and_go_and_the_rest_of_their_entries_stays(shelves):
     assert answer.redirect_chain
     assert [str(message) for message in answer.context["messages"]] == ["Tags saved."]
     assert said("globalTags") == {"tags": [{"tag": PII, "context": "kept"}, {"tag": GOLD}]}
-    written = queries.aspect(urn=ORDERS, name="globalTags")
+    written = aspect_documents.aspect(urn=ORDERS, name="globalTags")
     assert written is not None
     assert written.created_by == STEWARD
     assert set(Facet.objects.filter(entity__urn=ORDERS, field="TAG").values_list("value", flat=True)) == {PII, GOLD}
@@ -234,7 +234,7 @@ def test_what_the_editor_may_not_view_stays_and_cannot_be_chosen(shelves, settin
 
 
 def test_the_mark_moves_with_the_document(shelves):
-    before = mark_of(queries.aspect(urn=ORDERS, name="globalTags"))
+    before = mark_of(aspect_documents.aspect(urn=ORDERS, name="globalTags"))
     store({(ORDERS, "globalTags"): {"tags": []}})
-    assert mark_of(queries.aspect(urn=ORDERS, name="globalTags")) != before
+    assert mark_of(aspect_documents.aspect(urn=ORDERS, name="globalTags")) != before
     assert mark_of(None) == ""

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from django.urls import reverse
 
-from catalog import queries
+from catalog.queries import documents as aspect_documents
 from tests.web.catalog.conftest import (
     ANALYSTS,
     BOARD,
@@ -22,7 +22,7 @@ from tests.web.test_markup import HOSTILE, check
 
 
 def said(urn, aspect):
-    found = queries.aspect(urn=urn, name=aspect)
+    found = aspect_documents.aspect(urn=urn, name=aspect)
     return None if found is None else found.value
 
 

@@ -11,10 +11,11 @@ from django.db import connection
 from django.http import JsonResponse
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority, explaining, queries
+from policies import authority, explaining
 from policies.authority import Ask, Asked
 from policies.engine.requirements import one
 from policies.guard import reading
+from policies.queries import actors as actor_resolution
 from policies.services import policies
 from tests.web.catalog.conftest import BOARD, EUROPE, ORDERS, OUTSIDER, OWNER, REVENUE, SALARIES, SALES, SECRET, hide
 from tests.web.conftest import DOOR, document_of
@@ -163,7 +164,7 @@ def test_the_impact_counts_and_samples_what_may_be_viewed(client, shelves):
 
 def test_the_deepest_domains_are_found_among_those_that_may_be_viewed(client, shelves):
     assert [one.urn for one in authority.directory().deepest(type="domain", limit=5)] == [SALES]
-    with authority.read_by(lambda: queries.actor(urn=OUTSIDER)):
+    with authority.read_by(lambda: actor_resolution.actor(urn=OUTSIDER)):
         assert authority.directory().deepest(type="domain", limit=5) == []
     assert [name for name in NAMES if name in text(client.get("/settings/status"))] == []
 
@@ -183,7 +184,7 @@ def test_the_api_explains_as_the_pages_do(client):
 
 
 def test_outside_of_requests_the_system_reads(client):
-    stella = queries.actor(urn="urn:li:corpuser:stella")
+    stella = actor_resolution.actor(urn="urn:li:corpuser:stella")
     ask = Ask(one("EDIT_ENTITY_TAGS"), Asked(SALARIES))
     assert explaining.explained(actor=stella, ask=ask).nearest
     assert authority.names(urns=[SECRET]) == {SECRET: "Secret plans"}

@@ -7,10 +7,11 @@ from django.test import Client
 
 from catalog.services import granting, operations
 from catalog.services.granting import Sent
-from policies import authority, queries
+from policies import authority
 from policies.engine.families.cdap_questions import Said
 from policies.models import User
 from policies.models.people import USER_PREFIX
+from policies.queries import actors as actor_resolution
 from policies.services import groups, people, roles
 from tests.web.conftest import DOOR
 
@@ -36,7 +37,7 @@ def give(*grants: tuple[str, str, str]) -> None:
 def do(operation: str, entity: str, by: str, **more: object) -> None:
     """Do an operation as somebody."""
     said = Said(operation, entity, **more)  # type: ignore[arg-type]
-    operations.perform(said=said, actor=None, by=queries.actor(urn=by), door=DOOR)
+    operations.perform(said=said, actor=None, by=actor_resolution.actor(urn=by), door=DOOR)
 
 
 @pytest.fixture

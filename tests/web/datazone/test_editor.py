@@ -6,8 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority, queries
+from policies import authority
 from policies.models import Policy
+from policies.queries import policies as policy_queries
 from policies.services import policies
 from tests.web.conftest import DOOR
 from tests.web.datazone.conftest import EDITOR, ORDERS, OTHER, VIEWER, statement
@@ -40,7 +41,7 @@ def edit(client, policy):
 
 
 def stored(urn):
-    return queries.policy(urn=urn).document
+    return policy_queries.policy(urn=urn).document
 
 
 def boxed(builder):
@@ -232,7 +233,7 @@ def test_the_second_is_told_and_may_take_over(browse, crew, state):
     assert [row["label"] for row in mine.response.context["conflict"]["they"]] == ["Name"]
     assert boxed(mine)["statements"][0]["branch"] == "dev"
     mine.press("takeover")
-    assert (stored(policy.urn)["name"], queries.policy(urn=policy.urn).version) == ("shared", 3)
+    assert (stored(policy.urn)["name"], policy_queries.policy(urn=policy.urn).version) == ("shared", 3)
 
 
 def test_a_policy_deleted_meanwhile_can_become_a_new_one(browse, crew, state):

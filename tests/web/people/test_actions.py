@@ -7,8 +7,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from policies import authority, queries
+from policies import authority
 from policies.models import AccessToken, ChangeEvent, InviteToken, ResetToken, User
+from policies.queries import actors as actor_resolution
+from policies.queries import credentials
+from policies.queries import names as display_names
+from policies.queries import people as users_groups_roles
 from policies.services import groups, invites, people, resets, roles, tokens
 from tests.web.conftest import DOOR, PASSWORD
 from tests.web.people.table import GROUPS, ROLES, SERVICES, USERS
@@ -67,7 +71,7 @@ def test_the_root_user_stays(browse, world):
     root = "urn:li:corpuser:datahub"
     for act in ("suspend", "remove"):
         assert browse("admin").post(f"{USERS}/{act}/{root}").status_code == 403
-    assert queries.user(urn=root).is_active
+    assert users_groups_roles.user(urn=root).is_active
 
 
 def test_a_person_is_made_with_groups_and_roles(browse, crew):
@@ -79,7 +83,7 @@ def test_a_person_is_made_with_groups_and_roles(browse, crew):
     }
     response = browse("root").post(f"{USERS}/new", typed)
     assert response.headers["Location"] == f"{USERS}/urn:li:corpuser:new"
-    made = queries.user(urn="urn:li:corpuser:new")
+    made = users_groups_roles.user(urn="urn:li:corpuser:new")
     assert (made.group_names, made.role_names, made.has_usable_password()) == (["Crew"], ["Data Steward"], False)
 
 
@@ -124,7 +128,7 @@ def test_a_long_paste_is_taken_and_a_wrong_one_comes_back(browse, crew):
     unknown = client.post(address, {"members_pasted": f"{lines}\nnobody"})
     assert unknown.context["page"].pickers[0].errors == ["There is no user 'urn:li:corpuser:nobody'."]
     assert client.post(address, {"members_pasted": lines}).status_code == 302
-    assert queries.member_counts(groups=[crew["group"]])[crew["group"].urn] == 902
+    assert credentials.member_counts(groups=[crew["group"]])[crew["group"].urn] == 902
     many = "\n".join(f"u{number}" for number in range(1_001))
     assert "At most 1,000" in client.post(address, {"members_pasted": many}).content.decode()
 
@@ -169,38 +173,38 @@ def test_members_come_and_go(browse, crew, person):
     person("jo")
     client, urn = browse("root"), crew["group"].urn
     client.post(f"{GROUPS}/add/{urn}", {"members_pasted": "jo"})
-    assert "urn:li:corpuser:jo" in queries.member_urns(groups=[urn])[urn]
+    assert "urn:li:corpuser:jo" in users_groups_roles.member_urns(groups=[urn])[urn]
     take = f"{GROUPS}/take/{urn}?member=urn%3Ali%3Acorpuser%3Ajo"
     assert f'href="{take}"' in client.get(f"{GROUPS}/{urn}").content.decode()
     question = client.get(take).content.decode()
     assert "Remove jo from Crew?" in question
     assert "is lost, unless" in question
-    assert "urn:li:corpuser:jo" in queries.member_urns(groups=[urn])[urn]
+    assert "urn:li:corpuser:jo" in users_groups_roles.member_urns(groups=[urn])[urn]
     assert client.get(f"{GROUPS}/take/{urn}").status_code == 404
     client.post(take)
-    assert "urn:li:corpuser:jo" not in queries.member_urns(groups=[urn])[urn]
+    assert "urn:li:corpuser:jo" not in users_groups_roles.member_urns(groups=[urn])[urn]
     client.post(f"{USERS}/groups/urn:li:corpuser:jo", {"groups": urn})
-    assert queries.user(urn="urn:li:corpuser:jo").group_names == ["Crew"]
+    assert users_groups_roles.user(urn="urn:li:corpuser:jo").group_names == ["Crew"]
 
 
 def test_several_roles_are_held_and_taken(browse, crew, person):
     jo, client = person("jo"), browse("root")
     reader = "urn:li:dataHubRole:Reader"
     client.post(f"{USERS}/roles/{jo.urn}", {"roles": [reader, crew["role"].urn]})
-    assert queries.user(urn=jo.urn).role_urns == sorted([reader, crew["role"].urn])
+    assert users_groups_roles.user(urn=jo.urn).role_urns == sorted([reader, crew["role"].urn])
     take = f"{ROLES}/take/{reader}?actor=urn%3Ali%3Acorpuser%3Ajo"
     assert f'href="{take}"' in client.get(f"{ROLES}/{reader}").content.decode()
     question = client.get(take).content.decode()
     assert "Remove the role Reader from " in question
     assert "Readers - Metadata Policy" in question
-    assert len(queries.user(urn=jo.urn).role_urns) == 2
+    assert len(users_groups_roles.user(urn=jo.urn).role_urns) == 2
     client.post(take)
-    assert queries.user(urn=jo.urn).role_urns == [crew["role"].urn]
+    assert users_groups_roles.user(urn=jo.urn).role_urns == [crew["role"].urn]
     client.post(f"{GROUPS}/roles/{crew['group'].urn}", {})
-    assert queries.group(urn=crew["group"].urn).role_urns == []
+    assert users_groups_roles.group(urn=crew["group"].urn).role_urns == []
     wrong = client.post(f"{USERS}/roles/{jo.urn}", {"roles": "urn:li:dataHubRole:none"})
     assert wrong.status_code == 422
-    assert queries.user(urn=jo.urn).role_urns == [crew["role"].urn]
+    assert users_groups_roles.user(urn=jo.urn).role_urns == [crew["role"].urn]
 
 
 def test_roles_that_come_with_the_product_are_fixed(browse, crew):
@@ -253,14 +257,14 @@ def test_the_second_of_two_who_edit_is_told_and_may_go_on(browse, crew, kind):
     assert f"<td>{crew[kind].name}</td>" in shown
     assert "<td>Theirs</td>" in shown
     assert client.post(address, {**typed, "seen": form["seen"].value()}).status_code == 302
-    assert "Mine" in queries.names(urns=[crew[kind].urn]).values()
+    assert "Mine" in display_names.names(urns=[crew[kind].urn]).values()
 
 
 def test_a_change_of_what_the_form_does_not_show_is_told_too(browse, person):
     jo = person("jo")
     client, address = browse("root"), f"{USERS}/edit/{jo.urn}"
     seen = client.get(address).context["page"].form["seen"].value()
-    people.suspend(urn=jo.urn, by=queries.actor(urn=ADA), door=DOOR)
+    people.suspend(urn=jo.urn, by=actor_resolution.actor(urn=ADA), door=DOOR)
     told = client.post(address, {"display_name": "Jo", "seen": seen})
     overtaken = told.context["page"].overtaken
     assert (told.status_code, overtaken["by"], overtaken["at"] is None) == (412, "Ada Admin", False)
@@ -391,7 +395,7 @@ def test_the_own_password_asks_for_the_old_one_and_ends_sessions_elsewhere(perso
 def test_the_own_profile_holds_names_and_not_the_address(browse, crew):
     client = browse("outsider")
     client.post("/profile/edit", {"display_name": "Otto O.", "title": "Lead", "email": "root@site.example"})
-    otto = queries.user(urn="urn:li:corpuser:otto")
+    otto = users_groups_roles.user(urn="urn:li:corpuser:otto")
     assert (otto.display_name, otto.title, otto.email) == ("Otto O.", "Lead", "")
     page = client.get("/profile").content.decode()
     for shown in ("Otto O.", "Crew", "From HR", "Data Steward", "through Crew"):
@@ -407,7 +411,7 @@ def test_an_invitation_makes_an_account_with_its_role(browse, crew):
     assert "Data Steward" in client.get(link).content.decode()
     assert client.post(link, SIGN_UP).headers["Location"] == "/"
     assert is_in(client)
-    made = queries.user(urn="urn:li:corpuser:newcomer")
+    made = users_groups_roles.user(urn="urn:li:corpuser:newcomer")
     assert (made.role_names, made.created_by) == (["Data Steward"], made.urn)
     again = Client().post(link, SIGN_UP)
     assert again.status_code == 422
@@ -447,13 +451,13 @@ def test_accepting_replaces_the_roles_and_says_so_first(browse, crew):
     text = invites.create(role="urn:li:dataHubRole:Reader", by=SYSTEM, door=DOOR).text
     question = client.get(f"/signup?invite_token={text}").content.decode()
     assert "replaces the roles you hold now: Data Steward" in question
-    assert queries.user(urn="urn:li:corpuser:otto").role_names == ["Data Steward"]
+    assert users_groups_roles.user(urn="urn:li:corpuser:otto").role_names == ["Data Steward"]
     client.post(f"/signup?invite_token={text}")
-    assert queries.user(urn="urn:li:corpuser:otto").role_names == ["Reader"]
+    assert users_groups_roles.user(urn="urn:li:corpuser:otto").role_names == ["Reader"]
     bare = invites.create(role=None, by=SYSTEM, door=DOOR).text
     assert "removes these: Reader" in client.get(f"/signup?invite_token={bare}").content.decode()
     client.post(f"/signup?invite_token={bare}")
-    assert queries.user(urn="urn:li:corpuser:otto").role_names == []
+    assert users_groups_roles.user(urn="urn:li:corpuser:otto").role_names == []
 
 
 def test_a_service_account_has_tokens_and_no_password(browse, crew):
@@ -532,5 +536,5 @@ def test_the_last_who_can_manage_policies_stays(browse, world, address, posted):
     refused = browse("root").post(address, posted)
     assert refused.status_code == (422 if "/roles/" in address and USERS in address else 409)
     assert "Nobody who can sign in could manage policies" in html.unescape(refused.content.decode())
-    ada = queries.user(urn=ADA)
+    ada = users_groups_roles.user(urn=ADA)
     assert (ada.is_active, ada.role_urns) == (True, [ADMIN])

@@ -9,7 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from catalog.models import Entity
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import queries
+from policies.queries import actors as actor_resolution
+from policies.queries import people as users_groups_roles
 from policies.services import policies, roles
 from tests.web.conftest import DOOR
 from tests.web.people.conftest import SYSTEM
@@ -53,7 +54,9 @@ def test_giving_a_role_tells_whom_and_what_it_would_reach(browse, crew, carried)
     assert sorted(people["gained"]) == ["Ada Admin", "Otto Outsider", "Stella Steward"]
     assert entities["gained"] == ["Apples", "Beans", "Corn"]
     assert asked.context["pickers"][0]["chosen"][0]["urn"] == crew["group"].urn, "what was chosen stays"
-    assert queries.holder_counts(roles=[queries.role(urn=carried["editor"])])[carried["editor"]] == (0, 0)
+    assert users_groups_roles.holder_counts(roles=[users_groups_roles.role(urn=carried["editor"])])[
+        carried["editor"]
+    ] == (0, 0)
     part = client.post(address, chosen, headers=PART)
     assert "<html" not in part.content.decode()
     assert "Apples" in part.content.decode()
@@ -77,7 +80,7 @@ def test_choosing_roles_tells_what_they_would_reach(browse, crew, carried, kind)
     assert meant(other) == [(count, count), ("3", "1")]
     assert meant(client.post(address, {"go": "look"})) == [(count, "0"), ("3", "0")]
     assert client.post(address, {"roles": [carried["looker"]]}).status_code == 302
-    assert queries.actor(urn=STELLA).roles >= {carried["looker"]}
+    assert actor_resolution.actor(urn=STELLA).roles >= {carried["looker"]}
 
 
 def test_a_deny_counts_when_it_takes_all_that_is_given(browse, crew, carried):

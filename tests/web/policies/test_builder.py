@@ -9,8 +9,9 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority, queries, reach_comparison
+from policies import authority, reach_comparison
 from policies.models import Policy
+from policies.queries import policies as policy_queries
 from policies.services import policies
 from policies.web import impact_rows
 from tests.web.conftest import DOOR, document_of
@@ -55,7 +56,7 @@ DEPRECATED = {"type": "dataset", "resources": ["urn:li:dataset:1"], "allResource
 
 
 def stored(urn):
-    return queries.policy(urn=urn).document
+    return policy_queries.policy(urn=urn).document
 
 
 def exactly(document):
@@ -102,7 +103,7 @@ def test_going_through_every_step_and_saving_changes_nothing(browse, world, writ
     builder.press("save")
     assert builder.response.status_code == 302
     assert exactly(stored(policy.urn)) == before
-    assert queries.policy(urn=policy.urn).version == 2
+    assert policy_queries.policy(urn=policy.urn).version == 2
 
 
 def test_one_change_changes_one_thing(browse, world, write):
@@ -279,7 +280,7 @@ def test_the_second_is_told_and_may_take_over(browse, world, write):
     theirs.press("save", name="Shared by Ada")
     mine.press("save", description="Mine")
     assert mine.response.status_code == 412
-    assert queries.policy(urn=policy.urn).version == 2
+    assert policy_queries.policy(urn=policy.urn).version == 2
     text = mine.text
     assert "Somebody else saved version 2 in the meantime" in text
     assert "Ada Admin" in text
@@ -291,7 +292,7 @@ def test_the_second_is_told_and_may_take_over(browse, world, write):
     assert "Somebody else saved version 2 in the meantime" in mine.text
     mine.press("takeover")
     assert mine.response.status_code == 302
-    after = queries.policy(urn=policy.urn)
+    after = policy_queries.policy(urn=policy.urn)
     assert (after.name, after.description, after.version) == ("Shared", "Mine", 3)
 
 
@@ -471,7 +472,7 @@ def test_fields_that_are_unknown_here_are_shown_and_removed_before_it_is_saved(b
     page = client.get(f"{BASE}/{urn}").content.decode()
     assert "There is no field &#x27;effect&#x27; here." in page
     assert "<code>/actors/a~1b</code>" in page
-    builder = edit(client, queries.policy(urn=urn))
+    builder = edit(client, policy_queries.policy(urn=urn))
     assert builder.press("save", state="ACTIVE").status_code == 422
     builder.press("drop:/displayName")
     for pointer in ("/effect", "/actors/a~1b"):
@@ -480,4 +481,4 @@ def test_fields_that_are_unknown_here_are_shown_and_removed_before_it_is_saved(b
     assert "drop:" not in builder.text
     assert builder.press("save", state="ACTIVE").status_code == 302
     assert stored(urn) == document_of(displayName="From elsewhere")
-    assert queries.policy(urn=urn).state == "ACTIVE"
+    assert policy_queries.policy(urn=urn).state == "ACTIVE"

@@ -5,8 +5,8 @@ import json
 import pytest
 from django.urls import reverse
 
-from policies import queries
 from policies.models import Policy
+from policies.queries import policies
 from policies.web import sentences
 from tests.web.policies.writing import BASE, Builder
 
@@ -50,7 +50,7 @@ def test_the_steps_and_saving_change_nothing(browse, world, write):
         assert builder.response.status_code == 200
     assert builder.response.context["is_dirty"] is False
     builder.press("save")
-    assert json.dumps(queries.policy(urn=policy.urn).document) == before
+    assert json.dumps(policies.policy(urn=policy.urn).document) == before
 
 
 def test_tags_have_no_conditions_on_properties(browse, world):

@@ -7,8 +7,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority, queries
+from policies import authority
 from policies.models import Policy, PolicyEvent, PolicyFacet, PolicyVersion
+from policies.queries import policies as policy_queries
 from policies.services import policies
 from tests.web.conftest import DOOR, document_of
 
@@ -84,16 +85,16 @@ def test_every_shape_of_a_file_is_read(browse, world, shape):
     assert confirm(client, seen).status_code == 302
     policy = Policy.objects.get(name="New one")
     assert policy.document == document
-    assert queries.versions(urn=policy.urn).get().by == "urn:li:corpuser:datahub"
+    assert policy_queries.versions(urn=policy.urn).get().by == "urn:li:corpuser:datahub"
 
 
 def test_what_is_stored_is_replaced_after_the_question(browse, some):
     client = browse("root")
     seen = send(client, {"urn": f"{PREFIX}b", "document": document_of(displayName="Beta 2")})
     assert [(kind["label"], kind["count"]) for kind in seen.context["kinds"]] == [("Replaced", 1)]
-    assert queries.policy(urn=f"{PREFIX}b").name == "Beta"
+    assert policy_queries.policy(urn=f"{PREFIX}b").name == "Beta"
     confirm(client, seen)
-    assert queries.policy(urn=f"{PREFIX}b").name == "Beta 2"
+    assert policy_queries.policy(urn=f"{PREFIX}b").name == "Beta 2"
 
 
 @pytest.mark.parametrize(
@@ -152,9 +153,9 @@ def test_what_changed_between_the_question_and_the_answer_is_asked_again(browse,
     again = confirm(client, seen)
     assert again.status_code == 409
     assert "Somebody changed these policies meanwhile." in again.content.decode()
-    assert queries.policy(urn=f"{PREFIX}b").name == "Theirs"
+    assert policy_queries.policy(urn=f"{PREFIX}b").name == "Theirs"
     assert confirm(client, again).status_code == 302
-    assert queries.policy(urn=f"{PREFIX}b").name == "Beta 2"
+    assert policy_queries.policy(urn=f"{PREFIX}b").name == "Beta 2"
 
 
 def test_one_refusal_undoes_the_whole_file(browse, world, write):
@@ -191,7 +192,7 @@ def test_the_power_over_policies_may_pass_from_one_to_another_of_the_same_file(b
     ]
     client = browse("root")
     assert confirm(client, send(client, body)).status_code == 302
-    assert queries.policy(urn=f"{PREFIX}only").version == 2
+    assert policy_queries.policy(urn=f"{PREFIX}only").version == 2
 
 
 def test_a_file_is_one_version_and_costs_a_few_statements_for_any_number_of_policies(browse, world):

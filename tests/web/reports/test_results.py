@@ -12,8 +12,8 @@ from catalog.queries import reports
 from catalog.reporting import reading, runs
 from catalog.reporting.kind import Column, ColumnKind
 from catalog.reporting.kinds import KINDS
-from policies import queries as people
 from policies.engine.model import Actor
+from policies.queries import actors as actor_resolution
 from tests import finished
 from tests.finished import KIND, TABLE, VALUES
 from tests.web.catalog.conftest import OUTSIDER, PII, SALARIES, hide
@@ -149,12 +149,12 @@ def test_a_row_that_names_what_may_not_be_viewed_keeps_its_numbers_alone(shelves
     seen = {column.name: VALUES[column.kind] for column in COLUMNS}
     hidden = seen | {"entity": SALARIES, "text": "salaries has no role", "sql": "GRANT SELECT ON people.salaries TO x"}
     rows = [("key of salaries", list(hidden.values())), ("key of nothing", [None] * len(COLUMNS))]
-    first, second = reading.shown(columns=COLUMNS, rows=rows, by=people.actor(urn=OUTSIDER))
+    first, second = reading.shown(columns=COLUMNS, rows=rows, by=actor_resolution.actor(urn=OUTSIDER))
     told = reading.by_name(COLUMNS, first)
     assert first.key is None
     assert {name for name, value in told.items() if value is None} == {"entity", "text", "sql"}
     assert (second.key, second.concealed) == ("key of nothing", frozenset())
-    (first, _) = reading.shown(columns=COLUMNS, rows=rows, by=people.actor(urn="urn:li:corpuser:datahub"))
+    (first, _) = reading.shown(columns=COLUMNS, rows=rows, by=actor_resolution.actor(urn="urn:li:corpuser:datahub"))
     assert reading.by_name(COLUMNS, first) == hidden
 
 

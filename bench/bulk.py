@@ -5,11 +5,11 @@ from dataclasses import replace
 from bench.decide import snapshot_of
 from bench.tables import Table, median_us, seconds
 from bench.worlds import HOT, Company, actor, below, resource, rows
-from policies.engine import bulk
+from policies.engine import reach_index
 from policies.engine.evaluate import decide
-from policies.engine.matching import CONTAINER, DOMAIN, OWNER, TAG, Resource
 from policies.engine.model import Actor, Question
 from policies.engine.postings import Postings
+from policies.engine.selectors import CONTAINER, DOMAIN, OWNER, TAG, Resource
 
 FIELDS = (DOMAIN, CONTAINER, TAG, OWNER)
 SAMPLE = 2000
@@ -50,13 +50,15 @@ def _views(company: Company, kept: Postings, fresh: Postings) -> list[tuple[str,
         return resource(company.thing(number))
 
     def view(postings: Postings) -> float:
-        return median_us(lambda who: bulk.covered(postings, snapshot.coverage(who, HOT)), range(100), person) / 1000
+        return (
+            median_us(lambda who: reach_index.covered(postings, snapshot.coverage(who, HOT)), range(100), person) / 1000
+        )
 
     people = [person(number) for number in range(1000)]
     one = median_us(lambda thing: decide(snapshot, Question(people[0], HOT, thing)), range(SAMPLE), entity)
     each = one * company.entities / 1000
     first, again = view(fresh), view(kept)
-    spent, reach = seconds(lambda: bulk.Reach(kept, snapshot, HOT))
+    spent, reach = seconds(lambda: reach_index.Reach(kept, snapshot, HOT))
     counting, _ = seconds(lambda: reach.counts(people))
     return [
         ("which one actor may view, extents kept", again, "ms"),

@@ -13,8 +13,8 @@ from casbin.model import FastModel
 
 from bench.worlds import Asked, Company, Document, actor, closed, parent_of, resource
 from policies.engine.evaluate import matches
-from policies.engine.matching import Resource
 from policies.engine.model import Actor
+from policies.engine.selectors import Resource
 from tests import oracle
 
 Ask = Callable[[Any], bool]

@@ -17,8 +17,8 @@ from bench.worlds import ROLES, Asked, Company, Document
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.families import cdap, datahub, datazone
-from policies.engine.matching import BRANCH, CREATION, ID, MAIN_BRANCH, NO, PROJECT, Resource
 from policies.engine.model import Actor, Origin, Question, Statement
+from policies.engine.selectors import BRANCH, CREATION, ID, MAIN_BRANCH, NO, PROJECT, Resource
 from policies.engine.snapshot import Snapshot
 
 ROUNDS, TURN = 7, 50

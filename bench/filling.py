@@ -14,7 +14,7 @@ from catalog.aspects.base import PLATFORM, WORD
 from catalog.models import Ancestry, Entity, Facet
 from policies import authority
 from policies.engine import families
-from policies.engine.matching import CONTAINER, DOMAIN, OWNER, TAG
+from policies.engine.selectors import CONTAINER, DOMAIN, OWNER, TAG
 from policies.models import Gate, GroupProfile, Membership, Policy, PolicyFacet, User, open_write
 from policies.models.people import django_group_name
 from policies.models.words import words

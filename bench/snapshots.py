@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from bench.worlds import DATABASES, DOMAINS, GROUPS, SCHEMAS, Company, Thing, closed, dice_of
 from catalog.aspects.base import ACCESS_ROLE, PLATFORM, SUBJECT
 from catalog.reporting.tables import SCHEMA, TABLES
-from policies.engine.matching import CONTAINER, DOMAIN, GLOSSARY, OWNER, TAG
+from policies.engine.selectors import CONTAINER, DOMAIN, GLOSSARY, OWNER, TAG
 
 VERSION = 7
 AS_OF = "2026-11-01T00:00:00+00:00"

@@ -17,8 +17,8 @@ from random import Random
 from typing import Any
 
 from policies.engine.families import datahub, vocabulary
-from policies.engine.matching import CONTAINER, DOMAIN, OWNER, TAG, Owner, Resource
 from policies.engine.model import Actor, Origin, Question, Statement
+from policies.engine.selectors import CONTAINER, DOMAIN, OWNER, TAG, Owner, Resource
 
 HOT = "VIEW_ENTITY_PAGE"
 TYPES = ("dataset", "dataset", "dataset", "dataset", "chart", "dashboard", "dataJob", "container")

@@ -10,9 +10,9 @@ from catalog.queries import coverage as coverage_sql
 from catalog.queries import lists as entity_lists
 from catalog.queries import reaching as reachable_resources
 from catalog.queries import viewing as view_permissions
-from policies.engine.matching import OWNER
 from policies.engine.model import Actor, Coverage
 from policies.engine.ports import Branch, Deep, Named, Portion
+from policies.engine.selectors import OWNER
 from policies.models.fields import storable
 
 

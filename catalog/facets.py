@@ -9,8 +9,8 @@ from catalog import urns
 from catalog.aspects.base import LOGICAL_PARENT, SUBJECT
 from catalog.models import Entity, Facet, list_parameter
 from catalog.queries import lists as entity_lists
-from policies.engine import matching
-from policies.engine.matching import Owner, Resource
+from policies.engine import selectors
+from policies.engine.selectors import Owner, Resource
 from policies.models.fields import storable
 from policies.queries import actors as actor_resolution
 from policies.queries.objects import object_ids
@@ -54,21 +54,21 @@ class OrmFacetSource:
         One query; two more when GROUP_MEMBERSHIP is asked of users, whose groups live with the policies, and up to four
         more for ID and PROJECT, which are columns. CREATION and BRANCH have the value they have for all that exists.
         """
-        wanted = set(fields) - {matching.TYPE, matching.URN}
+        wanted = set(fields) - {selectors.TYPE, selectors.URN}
         found: dict[str, dict[str, set[str]]] = {urn: {field: set() for field in wanted} for urn in urns}
         owners: dict[str, set[Owner]] = {urn: set() for urn in urns}
         _add_themselves(found)
         for urn, field, value, type_ in _rows(urns, wanted - _ELSEWHERE):
             found[urn][field].add(value)
-            if field == matching.OWNER:
+            if field == selectors.OWNER:
                 owners[urn].add(Owner(value, type_))
-        if matching.GROUP_MEMBERSHIP in wanted:
+        if selectors.GROUP_MEMBERSHIP in wanted:
             _add_groups(found)
         if not wanted.isdisjoint(_OBJECTS):
             _add_objects(found, wanted & _OBJECTS)
-        for field in wanted & matching.CONSTANTS.keys():
+        for field in wanted & selectors.CONSTANTS.keys():
             for sets in found.values():
-                sets[field].add(matching.CONSTANTS[field])
+                sets[field].add(selectors.CONSTANTS[field])
         return {urn: _resource(urn, sets, owners[urn]) for urn, sets in found.items()}
 
     def relatives(
@@ -101,9 +101,9 @@ class OrmFacetSource:
         return {pair: urn for pair, urn in asked if urn is not None}
 
 
-_OBJECTS = frozenset({matching.ID, matching.PROJECT})
+_OBJECTS = frozenset({selectors.ID, selectors.PROJECT})
 #: Fields whose values are not rows of the facet table.
-_ELSEWHERE = _OBJECTS | {matching.GROUP_MEMBERSHIP} | matching.CONSTANTS.keys()
+_ELSEWHERE = _OBJECTS | {selectors.GROUP_MEMBERSHIP} | selectors.CONSTANTS.keys()
 
 #: What an object that has no other URN is called (api.md).
 _NAMED_BY_ID = re.compile(r"urn:li:([a-z_]+):([0-9a-f]{24})")
@@ -111,13 +111,13 @@ _NAMED_BY_ID = re.compile(r"urn:li:([a-z_]+):([0-9a-f]{24})")
 #: Relatives that follow from what an entity is directly in.
 _PARENTHOOD = frozenset({"parent", "term_group"})
 
-_DIRECT = {"domains": matching.DOMAIN, "subjects": SUBJECT, "logical_parent": LOGICAL_PARENT}
+_DIRECT = {"domains": selectors.DOMAIN, "subjects": SUBJECT, "logical_parent": LOGICAL_PARENT}
 
 
 def _rows(urns: Iterable[str], fields: Collection[str]) -> Iterable[tuple[str, str, str, str]]:
     if not fields:
         return []
-    lists = [storable(urns), sorted(fields), sorted(matching.HIERARCHIES & set(fields))]
+    lists = [storable(urns), sorted(fields), sorted(selectors.HIERARCHIES & set(fields))]
     parameters = [list_parameter(one, connection) for one in lists]
     with connection.cursor() as cursor:
         cursor.execute(_LOAD[connection.vendor], parameters)
@@ -128,7 +128,7 @@ def _rows(urns: Iterable[str], fields: Collection[str]) -> Iterable[tuple[str, s
 def _add_themselves(found: Mapping[str, dict[str, set[str]]]) -> None:
     """Add nodes and instances as values of themselves: for those that are not stored no row says so (a.4)."""
     for urn, sets in found.items():
-        own = matching.OWN_FIELDS.get(urns.type_of(urn))
+        own = selectors.OWN_FIELDS.get(urns.type_of(urn))
         if own in sets:
             sets[own].add(urn)
 
@@ -136,7 +136,7 @@ def _add_themselves(found: Mapping[str, dict[str, set[str]]]) -> None:
 def _add_groups(found: Mapping[str, dict[str, set[str]]]) -> None:
     users = [urn for urn in found if urns.type_of(urn) == _USER]
     for urn, actor in actor_resolution.actors(urns=users).items() if users else ():
-        found[urn][matching.GROUP_MEMBERSHIP].update(actor.groups)
+        found[urn][selectors.GROUP_MEMBERSHIP].update(actor.groups)
 
 
 def _add_objects(found: Mapping[str, dict[str, set[str]]], fields: Collection[str]) -> None:
@@ -148,13 +148,13 @@ def _add_objects(found: Mapping[str, dict[str, set[str]]], fields: Collection[st
     rows = Entity.objects.filter(urn__among=found).order_by()
     stored = {urn: (object_id, project) for urn, object_id, project in rows.values_list("urn", "object_id", "project")}
     ids = {urn: found_id for urn, (found_id, _) in stored.items()}
-    if matching.ID in fields:
+    if selectors.ID in fields:
         ids |= _by_name([urn for urn in found if urn not in stored]) | object_ids(urns=list(found))
     for urn, sets in found.items():
-        if matching.ID in fields and (object_id := ids.get(urn)):
-            sets[matching.ID].add(object_id)
-        if matching.PROJECT in fields and (project := stored.get(urn, (None, None))[1]):
-            sets[matching.PROJECT].add(project)
+        if selectors.ID in fields and (object_id := ids.get(urn)):
+            sets[selectors.ID].add(object_id)
+        if selectors.PROJECT in fields and (project := stored.get(urn, (None, None))[1]):
+            sets[selectors.PROJECT].add(project)
 
 
 def _by_name(unknown: Iterable[str]) -> dict[str, str | None]:

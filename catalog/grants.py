@@ -17,8 +17,8 @@ from django.db.models.functions import Coalesce
 
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant, prefix_range
 from catalog.queries.granted import instance_administrators
-from policies.engine.families import cdap, cdap_names
-from policies.engine.families.cdap_names import INSTANCE_URN, Pattern
+from policies.engine.families import cdap, cdap_entity_ids
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
 from policies.engine.ports import Grants
 from policies.models import GroupProfile, Role, User
 from policies.models.fields import storable
@@ -86,7 +86,7 @@ def give(*, grants: Iterable[Grant], by: str, at: datetime) -> None:
     given: dict[str, Any] = {"given_by": by, "given_at": at}
     users, groups, patterns = [], [], []
     for one in listed:
-        holder, pattern = holders[one.principal], cdap_names.pattern(one.entity)
+        holder, pattern = holders[one.principal], cdap_entity_ids.pattern(one.entity)
         for privilege in one.privileges:
             if pattern is not None:
                 patterns.append(WildcardGrant(**holder, **_columns(pattern), privilege=privilege, **given))
@@ -249,7 +249,7 @@ def _reaching(*, urns: Collection[str], holders: Collection[str] | None) -> Iter
     direct: dict[str, list[tuple[str, str]]] = defaultdict(list)
     wide: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for source, privilege, holder in rows:
-        if (pattern := cdap_names.pattern(source)) is not None:
+        if (pattern := cdap_entity_ids.pattern(source)) is not None:
             wide[pattern.kind].append((pattern.prefix, privilege, holder))
         else:
             direct[source].append((privilege, holder))
@@ -259,7 +259,7 @@ def _reaching(*, urns: Collection[str], holders: Collection[str] | None) -> Iter
                 yield _Found(urn, source, holder, privilege)
             for prefix, privilege, holder in wide.get(_kind(source), ()):
                 if source.startswith(prefix):
-                    yield _Found(urn, f"{prefix}{cdap_names.WILDCARD}", holder, privilege)
+                    yield _Found(urn, f"{prefix}{cdap_entity_ids.WILDCARD}", holder, privilege)
 
 
 def _holding_admin(urns: Collection[str]) -> dict[str, frozenset[str]]:
@@ -317,15 +317,15 @@ def _of_group(urns: Collection[str]) -> Q:
 
 def _named(urn: str) -> str:
     """Return an entity without the version that its URN may be spelled with (CD-20)."""
-    name = cdap_names.read(urn)
+    name = cdap_entity_ids.read(urn)
     return urn if name is None else name.urn
 
 
 def _above(urn: str) -> tuple[str, ...]:
     """Return what an entity, or everything that a pattern stands for, lies in."""
-    if (pattern := cdap_names.pattern(urn)) is not None:
+    if (pattern := cdap_entity_ids.pattern(urn)) is not None:
         return (pattern.within, *_above(pattern.within))
-    name = cdap_names.read(urn)
+    name = cdap_entity_ids.read(urn)
     return name.above if name is not None else ()
 
 

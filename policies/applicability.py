@@ -4,10 +4,10 @@ from enum import StrEnum
 
 from policies import authority, store
 from policies.authority import Asked
+from policies.engine.actor_conditions import failing
 from policies.engine.families import datahub
-from policies.engine.matching import Resource, resource_tokens
 from policies.engine.model import SYSTEM_ACTOR, Actor, Statement
-from policies.engine.provisos import failing
+from policies.engine.selectors import Resource, resource_tokens
 from policies.models import Policy
 
 

@@ -20,11 +20,11 @@ from policies import decision_log, metrics, store
 from policies.engine import families
 from policies.engine.alternatives import limit_alternatives
 from policies.engine.evaluate import Relatives, decide_requirement
-from policies.engine.matching import ANY_SUBRESOURCE, BRANCH, CREATION, MAIN_BRANCH, PROJECT, YES, Resource
 from policies.engine.model import SYSTEM_ACTOR, Actor, Code, Coverage, Decision, Missing, Statement
-from policies.engine.narrowing import narrowed
 from policies.engine.ports import Directory, FacetSource, Grants, GrantSource
+from policies.engine.requested_columns import narrowed
 from policies.engine.requirements import SELF, Requirement, alternatives
+from policies.engine.selectors import ANY_SUBRESOURCE, BRANCH, CREATION, MAIN_BRANCH, PROJECT, YES, Resource
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
 from policies.queries import names as display_names

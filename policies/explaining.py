@@ -10,10 +10,10 @@ from django.conf import settings
 
 from policies import authority, reach, store
 from policies.authority import Ask, Asked
-from policies.engine import explain, families, ungranted
+from policies.engine import explain, families, missing_grants
 from policies.engine.families import vocabulary
-from policies.engine.matching import Resource
 from policies.engine.model import Actor, Code, Decision, Missing, Question
+from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -87,7 +87,7 @@ def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> l
         _Trace(decision, actor, sorted(ask.requirement.privileges), *facts(ask))
         for (actor, ask), decision in zip(asks, decisions, strict=True)
     ]
-    ungiven = {lack.entity for trace in traces for lack in ungranted.pairs(trace.decision) if lack.entity}
+    ungiven = {lack.entity for trace in traces for lack in missing_grants.pairs(trace.decision) if lack.entity}
     concealed = authority.directory().hidden(urns=({trace.urn for trace in traces} | ungiven) - {""})
     # Ranking is most of the work, so it is done once; words come twice, first to learn which names they need.
     lacking = _ungranted(traces, ungiven, concealed)
@@ -195,18 +195,18 @@ def _unworded(reasons: Sequence[explain.Reason]) -> tuple[explain.Reason, ...]:
     return tuple(replace(one, because="") for one in reasons)
 
 
-Missed = ungranted.Ungranted | explain.Miss
+Missed = missing_grants.Ungranted | explain.Miss
 
 
 def _nearest(found: Sequence[Missed]) -> list[Missed]:
     """Return the nearest; those for administrators only where there is no other."""
-    others = [miss for miss in found if isinstance(miss, ungranted.Ungranted) or not miss.is_last_resort]
+    others = [miss for miss in found if isinstance(miss, missing_grants.Ungranted) or not miss.is_last_resort]
     return sorted(others or found, key=lambda miss: miss.lacking)[:NEAREST]
 
 
 def _ungranted(
     traces: Sequence[_Trace], urns: Collection[str], concealed: Collection[str]
-) -> list[tuple[ungranted.Ungranted, ...]]:
+) -> list[tuple[missing_grants.Ungranted, ...]]:
     """Return for each answer the grants that it lacks on these entities, in a number of queries that does not grow.
 
     Of what is concealed nobody is named: who administers it would tell that it is there (CD-22).
@@ -215,7 +215,7 @@ def _ungranted(
         return [()] * len(traces)
     grants, grantors = authority.granted_on(urns=urns), authority.grantors(urns=urns)
     told = {urn: who for urn, who in grantors.items() if urn not in concealed}
-    return [ungranted.ungranted(trace.decision, trace.actor, grants, told) for trace in traces]
+    return [missing_grants.ungranted(trace.decision, trace.actor, grants, told) for trace in traces]
 
 
 def _hints(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:

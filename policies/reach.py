@@ -14,10 +14,10 @@ from policies import authority, store
 from policies.authority import Ask, Asked
 from policies.engine import families
 from policies.engine.evaluate import decide
-from policies.engine.matching import EVERYONE, IN_ANY_GROUP, ONESELF, Resource, owner_token
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement
 from policies.engine.requirements import alternatives, one
 from policies.engine.restrictions import RoleAllow, combine
+from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ONESELF, Resource, owner_token
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.queries import actors as actor_resolution

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from policies import authority
-from policies.engine.matching import ActorMatch
 from policies.engine.model import Cover, Coverage, Effect, Origin, Statement
+from policies.engine.selectors import ActorMatch
 from policies.queries import reached as users_by_actor_clause
 
 #: Beyond this nobody counts here; an access report gives the exact figure.

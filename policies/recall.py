@@ -13,9 +13,9 @@ from django.conf import settings
 from django.db import transaction
 
 from policies import store
-from policies.engine.matching import GROUP_MEMBERSHIP, HIERARCHIES, Resource
 from policies.engine.model import Actor
 from policies.engine.ports import FacetSource
+from policies.engine.selectors import GROUP_MEMBERSHIP, HIERARCHIES, Resource
 from policies.kept import Shelf, memory
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX

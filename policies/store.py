@@ -19,8 +19,8 @@ from django.db.models.functions import Cast
 
 from policies import deadlines, metrics
 from policies.engine import families
-from policies.engine.collecting import uncollected
 from policies.engine.errors import UnknownFamily
+from policies.engine.gc_pause import uncollected
 from policies.engine.model import Origin, Statement
 from policies.engine.snapshot import Snapshot
 from policies.errors import Unavailable

@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from policies.engine import matching, model
+from policies.engine import model, selectors
 from policies.engine.errors import InvalidPolicy
 from policies.engine.families import datahub, vocabulary
-from policies.engine.matching import Owner, Resource
 from policies.engine.postings import Postings
+from policies.engine.selectors import Owner, Resource
 from policies.engine.snapshot import Snapshot
 from tests import oracle
 
@@ -43,14 +43,14 @@ _BOOT_POLICIES = Path(__file__).parents[1] / "policies" / "fixtures" / "boot_pol
 
 #: Which facet each list of a raw entity yields, and for which type of entity it holds the entity itself (a.4).
 _FACETS = {
-    matching.DOMAIN: ("domains", ("domain",)),
-    matching.CONTAINER: ("containers", ("container",)),
-    matching.GLOSSARY: ("terms", ("glossaryTerm", "glossaryNode")),
-    matching.TAG: ("tags", ()),
-    matching.DATA_PLATFORM_INSTANCE: ("instances", ("dataPlatformInstance",)),
+    selectors.DOMAIN: ("domains", ("domain",)),
+    selectors.CONTAINER: ("containers", ("container",)),
+    selectors.GLOSSARY: ("terms", ("glossaryTerm", "glossaryNode")),
+    selectors.TAG: ("tags", ()),
+    selectors.DATA_PLATFORM_INSTANCE: ("instances", ("dataPlatformInstance",)),
 }
 #: Fields of the engine's resources that come from elsewhere.
-_OTHERS = (matching.OWNER, matching.GROUP_MEMBERSHIP)
+_OTHERS = (selectors.OWNER, selectors.GROUP_MEMBERSHIP)
 
 
 def urn(name: str) -> str:
@@ -240,19 +240,19 @@ class World:
         for field_name in (one for one in wanted if one.startswith("PROPERTY.")):
             values = entity.get("properties", {}).get(field_name.removeprefix("PROPERTY."), ())
             facets[field_name] = frozenset(values)
-        if matching.OWNER in wanted:
-            facets[matching.OWNER] = frozenset(owner.actor for owner in owners)
-        if matching.GROUP_MEMBERSHIP in wanted:
+        if selectors.OWNER in wanted:
+            facets[selectors.OWNER] = frozenset(owner.actor for owner in owners)
+        if selectors.GROUP_MEMBERSHIP in wanted:
             is_user = name.startswith("urn:li:corpuser:")
             memberships = self.raw["memberships"] if is_user else ()
-            facets[matching.GROUP_MEMBERSHIP] = frozenset(group for user, group in memberships if user == name)
-        return Resource(name, kind, facets, owners if matching.OWNER in wanted else frozenset())
+            facets[selectors.GROUP_MEMBERSHIP] = frozenset(group for user, group in memberships if user == name)
+        return Resource(name, kind, facets, owners if selectors.OWNER in wanted else frozenset())
 
     def _facet(self, facet: str, name: str, entity: Mapping) -> frozenset[str]:
         key, types_with_itself = _FACETS[facet]
         kind = entity.get("type") or name.split(":")[2] if name else ""
         direct = frozenset({name} if kind in types_with_itself else entity.get(key, ()))
-        return self._closed(direct) if facet in matching.HIERARCHIES else direct
+        return self._closed(direct) if facet in selectors.HIERARCHIES else direct
 
     def _closed(self, nodes: frozenset[str]) -> frozenset[str]:
         parents = self.raw["parents"]
@@ -277,7 +277,7 @@ class World:
         rows = []
         for number, found in enumerate(resources):
             rows += [(number, facet, value, "") for facet, values in found.facets.items() for value in values]
-            rows += [(number, matching.OWNER, owner.actor, owner.type) for owner in found.owners]
+            rows += [(number, selectors.OWNER, owner.actor, owner.type) for owner in found.owners]
         fields = {*_FACETS, *self.properties, *_OTHERS}
         return Postings(urns=names, types=[found.type for found in resources], fields=fields, rows=rows)
 

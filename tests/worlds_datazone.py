@@ -6,13 +6,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from policies.engine import matching
+from policies.engine import selectors
 from policies.engine.evaluate import decide
 from policies.engine.families import datazone, unversioned
-from policies.engine.matching import Resource
 from policies.engine.model import Actor, Decision, Origin, Question
-from policies.engine.narrowing import narrowed
 from policies.engine.postings import Postings
+from policies.engine.requested_columns import narrowed
+from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from tests.strategies import Dice, rolled
 
@@ -71,16 +71,16 @@ class World:
         """Return the engine's resource, with all facets that Datazone tests."""
         urn = question.get("urn")
         if urn is None:
-            kind, found, creation = question["type"], {"id": None, "project": question.get("project")}, matching.YES
+            kind, found, creation = question["type"], {"id": None, "project": question.get("project")}, selectors.YES
         else:
             named = {"id": urn[-24:] if urn == UNKNOWN else None, "project": None}
-            found, kind, creation = self.raw["objects"].get(urn, named), urn.split(":")[2], matching.NO
-        branch = matching.MAIN_BRANCH if kind in unversioned() else question.get("branch") or matching.MAIN_BRANCH
+            found, kind, creation = self.raw["objects"].get(urn, named), urn.split(":")[2], selectors.NO
+        branch = selectors.MAIN_BRANCH if kind in unversioned() else question.get("branch") or selectors.MAIN_BRANCH
         facets = {
-            matching.ID: _set(found["id"]),
-            matching.PROJECT: _set(found["project"]),
-            matching.CREATION: _set(creation),
-            matching.BRANCH: _set(branch),
+            selectors.ID: _set(found["id"]),
+            selectors.PROJECT: _set(found["project"]),
+            selectors.CREATION: _set(creation),
+            selectors.BRANCH: _set(branch),
         }
         return Resource(urn or "", kind, facets)
 
@@ -95,11 +95,11 @@ class World:
         rows = [
             (number, name, value, "")
             for number, urn in enumerate(urns)
-            for name, key in ((matching.ID, "id"), (matching.PROJECT, "project"))
+            for name, key in ((selectors.ID, "id"), (selectors.PROJECT, "project"))
             if (value := self.raw["objects"][urn][key]) is not None
         ]
         types = [urn.split(":")[2] for urn in urns]
-        return Postings(urns=urns, types=types, fields={matching.ID, matching.PROJECT}, rows=rows)
+        return Postings(urns=urns, types=types, fields={selectors.ID, selectors.PROJECT}, rows=rows)
 
 
 def read(decision: Decision) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
 from policies.engine.errors import Problem
-from policies.engine.families import cdap, cdap_names
+from policies.engine.families import cdap, cdap_entity_ids
 from policies.errors import Invalid
 from policies.guard import signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
@@ -31,7 +31,7 @@ class EntityField(fields.Urn):
 
     def to_internal_value(self, data: Any) -> str:
         """Return the text; a short pattern is taken for what it stands for further in."""
-        if isinstance(data, str) and cdap_names.pattern(data) is not None:
+        if isinstance(data, str) and cdap_entity_ids.pattern(data) is not None:
             return data
         return super().to_internal_value(data)
 

@@ -15,7 +15,7 @@ from policies.api.answers import MissingOut, ResultantOut
 from policies.api.base import DOOR, Door
 from policies.api.described import described
 from policies.api.questions import LISTED
-from policies.engine.families.cdap_questions import Said
+from policies.engine.families.cdap_requests import Said
 from policies.guard import signed_in
 
 TAG = "operations"

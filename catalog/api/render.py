@@ -12,7 +12,7 @@ from policies.api.ask import Asking
 from policies.api.described import described
 from policies.api.questions import COLUMNS, ResourceIn, VersionIn
 from policies.authority import Asked
-from policies.engine.rendering import DIALECTS
+from policies.engine.sql_rendering import DIALECTS
 from policies.guard import signed_in
 
 

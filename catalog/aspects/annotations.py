@@ -19,7 +19,7 @@ from catalog.aspects.base import (
     values,
 )
 from catalog.urns import Urn
-from policies.engine import matching
+from policies.engine import selectors
 
 #: How the URNs of the ownership types begin that every installation has.
 SYSTEM_OWNERSHIP = "urn:li:ownershipType:__system__"
@@ -57,7 +57,7 @@ class Ownership(Aspect):
 
     def facts(self, _urn: Urn, /) -> Facts:
         """Return the owners with their types."""
-        entries = [FacetValue(matching.OWNER, entry.owner, entry.ownership_type) for entry in self.owners]
+        entries = [FacetValue(selectors.OWNER, entry.owner, entry.ownership_type) for entry in self.owners]
         return Facts(tuple(dict.fromkeys(entries)))
 
 
@@ -74,7 +74,7 @@ class GlobalTags(Aspect):
 
     def facts(self, _urn: Urn, /) -> Facts:
         """Return the tags."""
-        return Facts(values(matching.TAG, (entry.tag for entry in self.tags)))
+        return Facts(values(selectors.TAG, (entry.tag for entry in self.tags)))
 
 
 class TermEntry(Shape):
@@ -90,7 +90,7 @@ class GlossaryTerms(Aspect):
 
     def facts(self, _urn: Urn, /) -> Facts:
         """Return the terms."""
-        return Facts(values(matching.GLOSSARY, (entry.urn for entry in self.terms)))
+        return Facts(values(selectors.GLOSSARY, (entry.urn for entry in self.terms)))
 
 
 class DomainAssociation(Shape):
@@ -113,7 +113,7 @@ class Domains(Aspect):
         """
         associated = [entry.domain for entry in self.domainAssociations or ()]
         found = (associated or self.domains) if urn.type == "dataProduct" else (self.domains or associated)
-        return Facts(values(matching.DOMAIN, found))
+        return Facts(values(selectors.DOMAIN, found))
 
 
 class Status(Aspect):

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from catalog import urns
 from catalog.urns import Urn
-from policies.engine import matching, properties
+from policies.engine import property_conditions, selectors
 from policies.models.fields import is_storable
 
 #: Fields of facets that policies do not test; they feed lists, search and the pages.
@@ -44,9 +44,9 @@ VERSION_OF = "VERSION_OF"
 #: Where stands what a domain, term, term group or platform instance says of its own field beside being a value of it,
 #: such as a domain with the aspect `domains`. Policies do not test it; relationships and deletions name it.
 BESIDE = {
-    matching.DATA_PLATFORM_INSTANCE: "NODE_INSTANCE",
-    matching.DOMAIN: "NODE_DOMAIN",
-    matching.GLOSSARY: "NODE_GLOSSARY",
+    selectors.DATA_PLATFORM_INSTANCE: "NODE_INSTANCE",
+    selectors.DOMAIN: "NODE_DOMAIN",
+    selectors.GLOSSARY: "NODE_GLOSSARY",
 }
 
 #: Longest name that is projected, in characters; a longer one is cut, its aspect keeps it whole.
@@ -143,5 +143,5 @@ def values(field: str, found: Iterable[str]) -> tuple[FacetValue, ...]:
 
 def described(found: Mapping[str, Any]) -> tuple[FacetValue, ...]:
     """Return a facet value for each value of each property, by the names of these."""
-    facts = properties.facts(found, properties.RESOURCE)
+    facts = property_conditions.facts(found, property_conditions.RESOURCE)
     return tuple(FacetValue(field, text) for field, texts in facts.items() for text in sorted(texts))

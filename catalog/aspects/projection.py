@@ -19,8 +19,8 @@ from catalog.aspects.base import (
 )
 from catalog.aspects.register import OWNED, PROJECTING, REGISTRATION
 from catalog.urns import Urn
-from policies.engine import matching
-from policies.engine.families import cdap_names
+from policies.engine import selectors
+from policies.engine.families import cdap_entity_ids
 from policies.models.words import words
 
 #: Aspects whose name wins over that of the others: what was said here, then what people edited.
@@ -52,7 +52,7 @@ def project(
     found |= {FacetValue(WORD, word) for word in words(name)}
     found |= {FacetValue(ID, object_id)} if object_id else set()
     found |= {FacetValue(PROJECT, project)} if project else set()
-    cdap = cdap_names.read(urn.text)
+    cdap = cdap_entity_ids.read(urn.text)
     if cdap is not None:
         found |= {FacetValue(WITHIN, above) for above in cdap.above}
         found |= {FacetValue(VERSION_OF, cdap.urn)} if cdap.urn != urn.text else set()
@@ -79,15 +79,15 @@ def _untested(facet: FacetValue, urn: Urn) -> FacetValue:
 
     A container's own document names its parent, which is an ancestor.
     """
-    if urn.type == "container" or matching.OWN_FIELDS.get(urn.type) != facet.field:
+    if urn.type == "container" or selectors.OWN_FIELDS.get(urn.type) != facet.field:
         return facet
     return facet._replace(field=BESIDE[facet.field])
 
 
 def _of_urn(urn: Urn) -> set[FacetValue]:
     found = {FacetValue(WORD, word) for word in words(urn.identifier)}
-    if urn.type in matching.OWN_FIELDS:
-        found.add(FacetValue(matching.OWN_FIELDS[urn.type], urn.text))
+    if urn.type in selectors.OWN_FIELDS:
+        found.add(FacetValue(selectors.OWN_FIELDS[urn.type], urn.text))
     if urn.platform is not None:
         found.add(FacetValue(PLATFORM, urn.platform))
     return found

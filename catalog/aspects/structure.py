@@ -21,7 +21,7 @@ from catalog.aspects.base import (
     values,
 )
 from catalog.urns import Urn
-from policies.engine import matching
+from policies.engine import selectors
 
 #: Types whose parent is named by their own properties, not by the `container` aspect.
 _PARENT_ELSEWHERE = frozenset({"domain", "glossaryNode", "glossaryTerm"})
@@ -35,7 +35,7 @@ class Container(Aspect):
     def facts(self, urn: Urn, /) -> Facts:
         """Return the container, which is also the parent of whatever has no other."""
         parent = None if urn.type in _PARENT_ELSEWHERE else self.container
-        return Facts(values(matching.CONTAINER, [self.container]), parent=parent)
+        return Facts(values(selectors.CONTAINER, [self.container]), parent=parent)
 
 
 class ContainerProperties(Aspect):
@@ -111,7 +111,7 @@ class DataPlatformInstance(Aspect):
     def facts(self, _urn: Urn, /) -> Facts:
         """Return platform and instance."""
         platform = (FacetValue(PLATFORM, self.platform),)
-        instances = values(matching.DATA_PLATFORM_INSTANCE, [self.instance] if self.instance else [])
+        instances = values(selectors.DATA_PLATFORM_INSTANCE, [self.instance] if self.instance else [])
         return Facts(platform + instances)
 
 

@@ -13,17 +13,17 @@ from catalog.models import Ancestry, Entity, Facet
 from catalog.queries.coverage import meets
 from catalog.queries.lists import search
 from catalog.queries.viewing import hidden, limits, viewable
-from policies.engine import matching
-from policies.engine.matching import Condition, Criterion
+from policies.engine import selectors
 from policies.engine.model import Actor
+from policies.engine.selectors import Condition, Criterion
 
 #: What a list can be narrowed by beside words and type, and the facet each looks at.
 FILTERS: Mapping[str, str] = {
     "platform": PLATFORM,
-    "domain": matching.DOMAIN,
-    "container": matching.CONTAINER,
-    "tag": matching.TAG,
-    "term": matching.GLOSSARY,
+    "domain": selectors.DOMAIN,
+    "container": selectors.CONTAINER,
+    "tag": selectors.TAG,
+    "term": selectors.GLOSSARY,
 }
 
 #: Types that are no part of what people look for: they have pages of their own, or only serve others.

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from policies.engine import matching
-from policies.engine.matching import Condition, Criterion
+from policies.engine import selectors
 from policies.engine.model import Cover
+from policies.engine.selectors import Condition, Criterion
 
 #: The field whose wanted values are united when all else of two covers is the same: the one that names most exactly.
-_EXACT = {matching.URN: 3, matching.ID: 2, matching.PROJECT: 1}
+_EXACT = {selectors.URN: 3, selectors.ID: 2, selectors.PROJECT: 1}
 
 #: How many criteria a cover may have that is looked for as the wider one of another; few wider ones have more.
 _FEW = 2
@@ -109,7 +109,7 @@ def _united(
 
 def _typed(criteria: _Criteria) -> tuple[Iterable[str], _Criteria]:
     """Return the types that criteria name, and the others; a second list of types is one of the others."""
-    naming = [one for one in criteria if one.field == matching.TYPE and one.condition is Condition.EQUALS]
+    naming = [one for one in criteria if one.field == selectors.TYPE and one.condition is Condition.EQUALS]
     if len(naming) != 1:
         return (_ANY,), criteria
     return naming[0].values - {_ANY}, criteria - {naming[0]}

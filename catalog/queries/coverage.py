@@ -13,16 +13,16 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from catalog.models import Ancestry, Entity, Facet, prefix_range
 from catalog.queries import granted
 from catalog.queries.condensing import Condensed, Reach, condensed
-from policies.engine import matching
-from policies.engine.matching import Condition, Criterion
+from policies.engine import selectors
 from policies.engine.model import Cover, Coverage
-from policies.engine.narrowing import blind_spots
+from policies.engine.requested_columns import blind_spots
+from policies.engine.selectors import Condition, Criterion
 from policies.models import Membership, Role, User
 from policies.models.fields import storable
 
-_COLUMNS = {matching.TYPE: "type", matching.URN: "urn"}
+_COLUMNS = {selectors.TYPE: "type", selectors.URN: "urn"}
 #: Columns that may be empty.
-_OBJECTS = {matching.ID: "object_id", matching.PROJECT: "project"}
+_OBJECTS = {selectors.ID: "object_id", selectors.PROJECT: "project"}
 
 #: How many alternatives one OR holds. SQLite refuses expressions deeper than 1,000.
 _CHUNK = 100
@@ -109,10 +109,10 @@ class Conditions:
 
     def meets(self, criterion: Criterion) -> Q:
         """Return the condition that a row passes a criterion, hierarchies closed."""
-        if criterion.field in matching.CONSTANTS:
-            holds = criterion.holds(frozenset({matching.CONSTANTS[criterion.field]}))
+        if criterion.field in selectors.CONSTANTS:
+            holds = criterion.holds(frozenset({selectors.CONSTANTS[criterion.field]}))
             return EVERYTHING if holds else NOTHING
-        if criterion.field == matching.TYPE:
+        if criterion.field == selectors.TYPE:
             return self.of_type(criterion)
         match criterion.condition:
             case Condition.EQUALS:
@@ -134,7 +134,7 @@ class Conditions:
         """Return the condition that the type of a row passes a criterion on types."""
         wanted = storable(criterion.values)
         if criterion.condition is Condition.STARTS_WITH:
-            return self._begins(matching.TYPE, wanted)
+            return self._begins(selectors.TYPE, wanted)
         found = Q(type__among=wanted) if wanted else NOTHING
         return ~found if criterion.condition is Condition.NOT_EQUALS else found
 
@@ -144,7 +144,7 @@ class Conditions:
         A column without a value meets none: said outright, since the NOT of unknown is unknown.
         """
         own = Q(**{f"{_OBJECTS[field]}__isnull": False}) & found
-        if field == matching.PROJECT:
+        if field == selectors.PROJECT:
             return own
         users, roles = (model.objects.filter(found).values("urn") for model in (User, Role))
         return own | Q(urn__in=users) | Q(urn__in=roles)
@@ -161,7 +161,7 @@ class Conditions:
     def _of_types(self, part: Condensed) -> Q:
         met = self.any([self._meeting(criteria) for criteria in part.alternatives])
         # The type is the cheaper test, so it stands first.
-        return self.of_type(Criterion(matching.TYPE, Condition.EQUALS, part.types)) & met if part.types else met
+        return self.of_type(Criterion(selectors.TYPE, Condition.EQUALS, part.types)) & met if part.types else met
 
     def _meeting(self, criteria: Iterable[Criterion]) -> Q:
         condition = EVERYTHING
@@ -177,20 +177,20 @@ class Conditions:
             owned = Q(value__among=coverage.actor.holders)
             if reach.owner_types is not None:
                 owned &= Q(type__among=reach.owner_types - {""})
-            found |= self.having(matching.OWNER, owned)
+            found |= self.having(selectors.OWNER, owned)
         return found
 
     def _equals(self, field: str, wanted: Collection[str]) -> Q:
         if not wanted:
             return NOTHING
-        if field == matching.URN:
+        if field == selectors.URN:
             return Q(urn__among=wanted)
         if field in _OBJECTS:
             return self.of_object(field, Q(**{f"{_OBJECTS[field]}__among": wanted}))
-        if field == matching.GROUP_MEMBERSHIP:
+        if field == selectors.GROUP_MEMBERSHIP:
             return _in_group(Q(group__profile__urn__in=wanted))
         found = self.having(field, Q(value__among=wanted))
-        if field in matching.HIERARCHIES:
+        if field in selectors.HIERARCHIES:
             below = Ancestry.objects.filter(ancestor__among=wanted).values("node")
             found |= self.having(field, Q(value__in=below))
         return found
@@ -209,10 +209,10 @@ class Conditions:
             return prefix_range(_COLUMNS[field], prefixes)
         if field in _OBJECTS:
             return self.of_object(field, prefix_range(_OBJECTS[field], prefixes))
-        if field == matching.GROUP_MEMBERSHIP:
+        if field == selectors.GROUP_MEMBERSHIP:
             return _in_group(prefix_range("group__profile__urn", prefixes))
         found = self.having(field, prefix_range("value", prefixes))
-        if field in matching.HIERARCHIES:
+        if field in selectors.HIERARCHIES:
             below = Ancestry.objects.filter(prefix_range("ancestor", prefixes)).values("node")
             found |= self.having(field, Q(value__in=below))
         return found

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant, prefix_range
 from catalog.queries.granted import of_groups
-from policies.engine.families import cdap, cdap_names
+from policies.engine.families import cdap, cdap_entity_ids
 
 _GROUP = Coalesce(F("group__profile__urn"), F("group__role__urn"))
 _HOLDER = Coalesce(F("user__urn"), _GROUP)
@@ -38,7 +38,7 @@ def on(*, urn: str, holders: Collection[str]) -> list[Given]:
 
 def by_pattern(*, urn: str, limit: int) -> tuple[list[Given], bool]:
     """Return what patterns that stand for this entity give (CD-5), and whether there is more; one query."""
-    name = cdap_names.read(urn)
+    name = cdap_entity_ids.read(urn)
     if name is None:
         return [], False
     starts = [name.urn[:length] for length in range(1, len(name.urn) + 1)]
@@ -52,12 +52,12 @@ def by_pattern_in(*, urn: str, limit: int) -> tuple[list[Given], bool]:
     """
     here = Q(within=urn)
     kind, name = urn.split(":", 3)[2:]
-    if kind == cdap_names.NAMESPACE:
-        here |= prefix_range("within", [f"urn:li:{cdap_names.APPLICATION}:{name}."])
+    if kind == cdap_entity_ids.NAMESPACE:
+        here |= prefix_range("within", [f"urn:li:{cdap_entity_ids.APPLICATION}:{name}."])
     return _wide(WildcardGrant.objects.filter(here), limit)
 
 
-def stands_for(*, pattern: cdap_names.Pattern, sample: int, limit: int) -> tuple[int, list[str]]:
+def stands_for(*, pattern: cdap_entity_ids.Pattern, sample: int, limit: int) -> tuple[int, list[str]]:
     """Return how many entities a pattern stands for now, counted up to a limit, and the names of the first few."""
     rows = Entity.objects.filter(prefix_range("urn", [pattern.prefix]), is_removed=False)
     names = rows.order_by("name", "urn").values_list("name", "urn")[:sample]

@@ -12,7 +12,7 @@ from django.db.models.functions import Length, Substr
 
 from catalog.aspects.base import VERSION_OF, WITHIN
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, Facet, WildcardGrant, prefix_range
-from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor, Coverage
 from policies.models.fields import storable
 from policies.models.people import ROOT_USERNAME, USER_PREFIX

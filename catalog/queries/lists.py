@@ -8,10 +8,10 @@ from django.db.models.functions import Lower
 from catalog.aspects.base import PLATFORM, WITHIN, WORD
 from catalog.models import Ancestry, Entity, Facet, prefix_range
 from catalog.queries.coverage import covered, having, meets
-from policies.engine import matching
-from policies.engine.families import cdap_names
-from policies.engine.matching import Condition, Criterion
+from policies.engine import selectors
+from policies.engine.families import cdap_entity_ids
 from policies.engine.model import Coverage
+from policies.engine.selectors import Condition, Criterion
 from policies.errors import NotFound
 from policies.models.fields import is_storable, storable
 from policies.models.words import words
@@ -53,7 +53,7 @@ def entities(
     found = found.filter(_has_words(text))
     if types:
         found = found.filter(type__among=types)
-    for field, value in ((matching.DOMAIN, domain), (matching.TAG, tag), (PLATFORM, platform)):
+    for field, value in ((selectors.DOMAIN, domain), (selectors.TAG, tag), (PLATFORM, platform)):
         if value:
             found = found.filter(meets(Criterion(field, Condition.EQUALS, frozenset((value,)))))
     return found if coverage is None else covered(coverage, found)
@@ -103,7 +103,9 @@ def ancestors(*, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
 
 def within(*, urns: Iterable[str]) -> list[str]:
     """Return the CDAP entities that lie in one of these, on any level, in order; one query, none without a place."""
-    places = [urn for urn in urns if (name := cdap_names.read(urn)) is not None and name.kind in cdap_names.PLACES]
+    places = [
+        urn for urn in urns if (name := cdap_entity_ids.read(urn)) is not None and name.kind in cdap_entity_ids.PLACES
+    ]
     if not places:
         return []
     return list(contents(place=places).order_by("urn").values_list("urn", flat=True))

@@ -7,9 +7,9 @@ from django.db.models import Q, QuerySet
 
 from catalog.models import Entity, Facet
 from catalog.queries.coverage import EVERYTHING, NOTHING, Conditions
-from policies.engine import matching
-from policies.engine.matching import Criterion
+from policies.engine import selectors
 from policies.engine.model import Coverage
+from policies.engine.selectors import Criterion
 from policies.models import Role, User
 
 
@@ -39,5 +39,5 @@ class PeopleConditions(Conditions):
     def of_object(self, field: str, found: Q) -> Q:
         """Return the condition on an object id, which users and roles have, or on the project stored of the URN."""
         stored = Q(urn__in=Entity.objects.filter(found).values("urn"))
-        has_id = field == matching.ID and self.table.model in (User, Role)
+        has_id = field == selectors.ID and self.table.model in (User, Role)
         return stored | found if has_id else stored

@@ -19,7 +19,7 @@ from catalog.queries.people_conditions import PeopleConditions
 from catalog.queries.records import build_visible_users
 from catalog.queries.viewing import viewable
 from catalog.urns import PEOPLE_TYPES
-from policies.engine import matching
+from policies.engine import selectors
 from policies.engine.model import Actor, Coverage
 from policies.models import GroupProfile, Policy, Role, User
 from policies.models.fields import is_storable
@@ -162,7 +162,7 @@ def _naming(coverage: Coverage, type_: str) -> Coverage:
     named = (
         cover
         for cover in coverage.allows
-        if any(one.field == matching.TYPE and type_ in one.values for one in cover.selector.criteria)
+        if any(one.field == selectors.TYPE and type_ in one.values for one in cover.selector.criteria)
     )
     return replace(coverage, allows=tuple(named), is_everything=False)
 

@@ -22,7 +22,7 @@ from catalog.aspects.base import (
 from catalog.models import Entity, Facet
 from catalog.queries.naming import Nameable
 from catalog.queries.records import build_visible_ties
-from policies.engine import matching
+from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.models.fields import is_storable
 from policies.queries import relations
@@ -31,12 +31,12 @@ from policies.queries import relations
 NAMES: Mapping[str, str] = {
     ACCESS_ROLE: "AssociatedWith",
     ASSET: "DataProductContains",
-    matching.CONTAINER: "IsPartOf",
-    matching.DATA_PLATFORM_INSTANCE: "IsPartOf",
-    matching.DOMAIN: "AssociatedWith",
-    matching.GLOSSARY: "TermedWith",
-    matching.OWNER: "OwnedBy",
-    matching.TAG: "TaggedWith",
+    selectors.CONTAINER: "IsPartOf",
+    selectors.DATA_PLATFORM_INSTANCE: "IsPartOf",
+    selectors.DOMAIN: "AssociatedWith",
+    selectors.GLOSSARY: "TermedWith",
+    selectors.OWNER: "OwnedBy",
+    selectors.TAG: "TaggedWith",
     ROLE_GROUP: "Has",
     ROLE_USER: "Has",
     SUBJECT: "IsAssociatedWith",
@@ -44,9 +44,9 @@ NAMES: Mapping[str, str] = {
     TERM_IS: "IsA",
     TERM_RELATED: "IsRelatedTo",
     TERM_VALUE: "HasValue",
-    BESIDE[matching.DATA_PLATFORM_INSTANCE]: "IsPartOf",
-    BESIDE[matching.DOMAIN]: "AssociatedWith",
-    BESIDE[matching.GLOSSARY]: "TermedWith",
+    BESIDE[selectors.DATA_PLATFORM_INSTANCE]: "IsPartOf",
+    BESIDE[selectors.DOMAIN]: "AssociatedWith",
+    BESIDE[selectors.GLOSSARY]: "TermedWith",
 }
 
 _PART = "IsPartOf"

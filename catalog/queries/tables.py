@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from catalog.queries.documents import aspect
 from policies import authority, explaining
 from policies.authority import Ask, Asked
-from policies.engine import rendering
+from policies.engine import sql_rendering
 from policies.engine.model import Actor, Code, Missing
 from policies.engine.requirements import one
 from policies.errors import Forbidden, Invalid
@@ -49,11 +49,11 @@ def select(
     schema = schema_of(urn=asked.urn)
     known, wanted = (schema, columns) if schema is not None else (columns, None)
     try:
-        view = rendering.view_of(decision.slices, known=known, wanted=asked.columns if wanted is None else wanted)
-        return rendering.select(view, table=table, dialect=dialect, known=known)
-    except rendering.NothingToShow:
+        view = sql_rendering.view_of(decision.slices, known=known, wanted=asked.columns if wanted is None else wanted)
+        return sql_rendering.select(view, table=table, dialect=dialect, known=known)
+    except sql_rendering.NothingToShow:
         raise NotReadable(Code.NO_COLUMNS, asked.urn, privilege) from None
-    except rendering.CannotRender as error:
+    except sql_rendering.CannotRender as error:
         raise Invalid.one(code=error.code, pointer=error.pointer, detail=str(error)) from None
 
 

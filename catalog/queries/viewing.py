@@ -17,8 +17,8 @@ from catalog.queries.coverage import reached_by_any
 from catalog.queries.granted import holding, is_instance_administrator
 from policies import authority
 from policies.authority import Ask, Asked
-from policies.engine.families import cdap, cdap_names, datahub
-from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.engine.families import cdap, cdap_entity_ids, datahub
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor, Coverage
 from policies.engine.requirements import Requirement
 from policies.keeping import kept
@@ -47,7 +47,7 @@ RESTRICTED = frozenset(
 )
 
 #: CDAP's kinds that are not viewed by who could list them.
-_LISTED_OTHERWISE = frozenset({cdap_names.INSTANCE, cdap_names.NAMESPACE, cdap_names.DATASET})
+_LISTED_OTHERWISE = frozenset({cdap_entity_ids.INSTANCE, cdap_entity_ids.NAMESPACE, cdap_entity_ids.DATASET})
 
 
 def viewable(rows: QuerySet[Entity], *, by: Actor) -> QuerySet[Entity]:
@@ -101,7 +101,11 @@ def redacted(documents: Mapping[str, Any], *, by: Actor) -> dict[str, Any]:
 
 def listed_types(*, by: Actor) -> frozenset[str]:
     """Return CDAP's types of which the caller views only what it could list; none where it may list everything."""
-    return frozenset() if not _listable(by) else (cdap_names.OWN_KINDS | {cdap_names.APPLICATION}) - _LISTED_OTHERWISE
+    return (
+        frozenset()
+        if not _listable(by)
+        else (cdap_entity_ids.OWN_KINDS | {cdap_entity_ids.APPLICATION}) - _LISTED_OTHERWISE
+    )
 
 
 def _readable(by: Actor) -> Q | None:
@@ -127,7 +131,7 @@ def _needed(urn: str, by: Actor) -> Requirement | None:
     """Return what viewing an entity needs, None where it needs nothing."""
     if urn_room.type_of(urn) in RESTRICTED:
         return _reading()
-    name = cdap_names.read(urn)
+    name = cdap_entity_ids.read(urn)
     if name is None or name.kind in _LISTED_OTHERWISE or is_instance_administrator(by):
         return None
     return cdap.requirement(f"{name.kind}.{cdap.Applied.LIST.value}")

@@ -10,10 +10,10 @@ from enum import StrEnum
 import yaml
 
 from catalog.reporting.yaml_nodes import Nodes
-from policies.engine import families, matching
+from policies.engine import families, selectors
 from policies.engine.errors import Problem
 from policies.engine.families import vocabulary
-from policies.engine.matching import Condition, Criterion, Selector
+from policies.engine.selectors import Condition, Criterion, Selector
 
 #: Longest text, in characters, and most assertions in it.
 LENGTH, MOST = 1_000_000, 2_000
@@ -25,14 +25,14 @@ _ANSWER = ("person", "privilege", "entity", "answer")
 
 #: What `on` and `not` may test, as it is called there.
 _FIELDS = {
-    "type": matching.TYPE,
-    "urn": matching.URN,
-    "tag": matching.TAG,
-    "domain": matching.DOMAIN,
-    "container": matching.CONTAINER,
-    "term": matching.GLOSSARY,
-    "owner": matching.OWNER,
-    "instance": matching.DATA_PLATFORM_INSTANCE,
+    "type": selectors.TYPE,
+    "urn": selectors.URN,
+    "tag": selectors.TAG,
+    "domain": selectors.DOMAIN,
+    "container": selectors.CONTAINER,
+    "term": selectors.GLOSSARY,
+    "owner": selectors.OWNER,
+    "instance": selectors.DATA_PLATFORM_INSTANCE,
 }
 
 
@@ -70,7 +70,7 @@ class Assertion:
     holders: frozenset[str] = frozenset()
     privileges: tuple[str, ...] = ()
     platform: tuple[str, ...] = ()
-    on: Selector = matching.EVERYTHING
+    on: Selector = selectors.EVERYTHING
     expected: tuple[Expected, ...] = ()
 
 
@@ -208,13 +208,13 @@ class _Reading(Nodes):
         self, node: yaml.Node, keys: Mapping[str, yaml.Node]
     ) -> tuple[tuple[str, ...], tuple[str, ...], Selector]:
         if not isinstance(node, yaml.MappingNode):
-            return (), (), matching.EVERYTHING
+            return (), (), selectors.EVERYTHING
         if "may" not in keys:
             self.note(node, "`may` is missing: the privileges that this is about.")
         names = [self._privilege(one) for one in self.several(keys["may"])] if "may" in keys else []
         platform = tuple(dict.fromkeys(one for one in names if one and self._is_platform(one)))
         privileges = tuple(dict.fromkeys(one for one in names if one and one not in platform))
-        on = self._selector(keys["on"]) if "on" in keys else matching.EVERYTHING
+        on = self._selector(keys["on"]) if "on" in keys else selectors.EVERYTHING
         if platform and "on" in keys:
             self.note(keys["on"], f"{', '.join(platform)}: this is about the platform and not about entities.")
         return privileges, platform, on
@@ -227,7 +227,7 @@ class _Reading(Nodes):
         if "platform" in keys:
             types = self._values("type", keys["type"]) if "type" in keys else frozenset(("dataset",))
             platforms = [self._urn(one, (_PLATFORM,)) for one in self.several(keys["platform"])]
-            criteria.append(Criterion(matching.URN, Condition.STARTS_WITH, _beginnings(types, platforms)))
+            criteria.append(Criterion(selectors.URN, Condition.STARTS_WITH, _beginnings(types, platforms)))
         return Selector(tuple(criteria), needs_resource=True)
 
     def _criterion(self, name: str, node: yaml.Node, condition: Condition) -> Criterion:

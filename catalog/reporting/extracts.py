@@ -15,10 +15,10 @@ from pyroaring import FrozenBitMap
 from catalog.models import Report
 from catalog.reporting import runs, slices
 from catalog.reporting.slices import State
-from policies.engine.crowds import Crowds, People
+from policies.engine.audience import Crowds, People
 from policies.engine.model import Actor
 from policies.engine.postings import NONE
-from policies.engine.units import units_of
+from policies.engine.statement_groups import units_of
 from policies.errors import NotFound
 
 #: How many entities are looked at at once.

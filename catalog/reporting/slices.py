@@ -17,10 +17,10 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from catalog.reporting import disk
-from policies.engine import families, matching
-from policies.engine.matching import ActorMatch, Condition, Criterion, Selector
+from policies.engine import families, selectors
 from policies.engine.model import Actor, Effect, Statement
 from policies.engine.postings import Group, Postings
+from policies.engine.selectors import ActorMatch, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 
 #: Fields of facets that the engine has no name for, as catalog.aspects.base calls them.
@@ -29,7 +29,7 @@ PLATFORM, VERSION_OF, WITHIN = "PLATFORM", "VERSION_OF", "WITHIN"
 #: What the settings say about grants, beside the tables of a snapshot.
 SETTINGS = "grants.json"
 
-_OBJECTS = {matching.ID: "object_id", matching.PROJECT: "project"}
+_OBJECTS = {selectors.ID: "object_id", selectors.PROJECT: "project"}
 _TEXTS = ("field", "value", "type")
 
 
@@ -48,7 +48,7 @@ class State:
 
     def fields_for(self, privileges: Collection[str]) -> frozenset[str]:
         """Return the facets that statements on these privileges test."""
-        return self.snapshot.fields_for(privileges) - matching.CONSTANTS.keys()
+        return self.snapshot.fields_for(privileges) - selectors.CONSTANTS.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def having(source: str, field: str, value: str) -> pa.Array:
 
 def read(state: State, fields: Collection[str], numbers: pa.Array) -> Slice:
     """Return the entities of these numbers, which are in order, with these facets and their owners. Raises Corrupt."""
-    wanted = frozenset(fields) | {matching.OWNER}
+    wanted = frozenset(fields) | {selectors.OWNER}
     columns = ["number", "urn", "type", *(_OBJECTS[field] for field in sorted(wanted & _OBJECTS.keys()))]
     found = _read(state.source, "entities", columns, _spanning("number", numbers))
     found = found.filter(pc.is_in(found.column("number"), value_set=numbers)).sort_by("number")
@@ -105,7 +105,7 @@ def read(state: State, fields: Collection[str], numbers: pa.Array) -> Slice:
             for place, value in enumerate(found.column(_OBJECTS[field]).to_pylist())
             if value is not None
         ]
-        + (list(_groups(state.actors, urns)) if matching.GROUP_MEMBERSHIP in wanted else []),
+        + (list(_groups(state.actors, urns)) if selectors.GROUP_MEMBERSHIP in wanted else []),
         groups=_shared(state.source, wanted, present),
         below=state.below,
     )
@@ -116,7 +116,7 @@ def _groups(actors: Iterable[Actor], urns: Sequence[str]) -> Iterator[tuple[int,
     """Give the groups of those entities that are users: they live with the people."""
     groups = {actor.urn: actor.groups for actor in actors}
     for place, urn in enumerate(urns):
-        yield from ((place, matching.GROUP_MEMBERSHIP, group, "") for group in groups.get(urn, ()))
+        yield from ((place, selectors.GROUP_MEMBERSHIP, group, "") for group in groups.get(urn, ()))
 
 
 def _shared(source: str, fields: Collection[str], numbers: pa.Array) -> Iterator[Group]:
@@ -181,13 +181,13 @@ def granted_by(source: str) -> Iterator[Statement]:
     told = _settings(source)
     within = (WITHIN,) if told["is_inherited"] else ()
     for pair, values in sorted(_entities_granted(source, told).items()):
-        for field in (matching.URN, VERSION_OF, *within):
+        for field in (selectors.URN, VERSION_OF, *within):
             yield _granted(*pair, Criterion(field, Condition.EQUALS, frozenset(values)))
     prefixes: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in _read(source, "patterns").to_pylist():
         prefixes[row["holder"], row["privilege"]].add(row["prefix"])
     for pair, values in sorted(prefixes.items()):
-        for field in (matching.URN, *within):
+        for field in (selectors.URN, *within):
             yield _granted(*pair, Criterion(field, Condition.STARTS_WITH, frozenset(values)))
 
 

@@ -12,7 +12,7 @@ from catalog.services import proposals
 from catalog.services.ledger import Ledger
 from catalog.services.proposals import Proposal
 from catalog.services.stamps import stamp
-from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor
 
 DOOR = "bootstrap"

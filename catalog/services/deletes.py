@@ -22,7 +22,7 @@ from catalog.services.ledger import Ledger
 from catalog.services.recording import Record
 from catalog.urns import Urn
 from policies.authority import SYSTEM
-from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
 from policies.models import Gate, PolicyVersion, open_write, retry_deadlock

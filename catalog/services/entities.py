@@ -21,7 +21,7 @@ from catalog.queries import viewing as view_permissions
 from catalog.services import deletes, disclosure, proposals
 from catalog.services.proposals import Ids, Proposal
 from policies.engine.errors import MAX_PROBLEMS, Problem
-from policies.engine.families import cdap_names
+from policies.engine.families import cdap_entity_ids
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
 from policies.models import Gate, open_write
@@ -176,10 +176,10 @@ def _check_identity(draft: _Draft, place: str) -> list[Problem]:
 
 def _check_name(draft: _Draft, place: str) -> Problem | None:
     """Spell a CDAP entity without a version (rules/cdap.md CD-20); a kind of CDAP's own has no other names."""
-    name = cdap_names.read(draft.urn or "")
+    name = cdap_entity_ids.read(draft.urn or "")
     if name is not None:
         draft.urn = name.urn
-    elif draft.type in cdap_names.OWN_KINDS:
+    elif draft.type in cdap_entity_ids.OWN_KINDS:
         return Problem("entity.not_cdap", f"{place}/urn", f"This names no {draft.type}; see what it lies in.")
     return None
 

@@ -16,8 +16,8 @@ from catalog.queries.granted import instance_administrators, is_instance_adminis
 from policies import authority
 from policies.authority import Ask, Asked
 from policies.engine.errors import Problem
-from policies.engine.families import cdap, cdap_names
-from policies.engine.families.cdap_names import INSTANCE_URN, Pattern
+from policies.engine.families import cdap, cdap_entity_ids
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
 from policies.engine.model import Actor, Missing
 from policies.engine.requirements import one
 from policies.errors import Conflict, Forbidden, Invalid
@@ -155,9 +155,9 @@ def _checked(sent: Sequence[Sent], *, by: Actor) -> list[Grant]:
 
 def _spelled(entity: str) -> str:
     """Return an entity without a version (CD-20), and a pattern as its URN."""
-    if (pattern := cdap_names.pattern(entity)) is not None:
+    if (pattern := cdap_entity_ids.pattern(entity)) is not None:
         return pattern.urn
-    name = cdap_names.read(entity)
+    name = cdap_entity_ids.read(entity)
     return entity if name is None else name.urn
 
 
@@ -172,7 +172,7 @@ def _missing(urns: Sequence[str], *, by: Actor) -> tuple[Missing, ...]:
 
 def _problems(found: Sequence[Grant]) -> list[Problem]:
     principals = grants.principals(urns=[one.principal for one in found])
-    patterns = {one.entity: cdap_names.pattern(one.entity) for one in found}
+    patterns = {one.entity: cdap_entity_ids.pattern(one.entity) for one in found}
     places = {pattern.within if pattern is not None else urn for urn, pattern in patterns.items()}
     known = set(Entity.objects.filter(urn__among=places).order_by().values_list("urn", flat=True))
     known -= {urn for urn in known if urn_room.type_of(urn) in urn_room.PEOPLE_TYPES}
@@ -207,7 +207,7 @@ def _losing(
     for grant, is_out in zip(found, flags, strict=True):
         if cdap.ADMIN not in grant.privileges or cdap.ADMIN not in before[grant.principal, grant.entity]:
             continue
-        pattern = cdap_names.pattern(grant.entity)
+        pattern = cdap_entity_ids.pattern(grant.entity)
         urns = [grant.entity] if pattern is None else grants.covered_by(pattern=pattern)
         (confirmed if is_out else losing).update(urns)
     return frozenset(losing - confirmed)

@@ -21,7 +21,7 @@ from catalog.services.proposed import GLOSSARY_INFO, PARENT_NODE, Proposed, grou
 from catalog.urns import Urn
 from policies.authority import Ask, Asked
 from policies.engine import families
-from policies.engine.families import cdap, cdap_names, datahub
+from policies.engine.families import cdap, cdap_entity_ids, datahub
 from policies.engine.requirements import Need, Requirement, alternatives
 
 _PRODUCT, _PRODUCT_PROPERTIES = "dataProduct", "dataProductProperties"
@@ -281,7 +281,7 @@ def _made_in(urn: Urn, groups: tuple[str, ...]) -> Ask:
 
 def _in_parent(ask: Ask) -> Ask:
     """Return what also suffices for a CDAP entity: WRITE on what it lies in (rules/cdap.md CD-8)."""
-    name = cdap_names.read(ask.resource.urn) if ask.resource is not None else None
+    name = cdap_entity_ids.read(ask.resource.urn) if ask.resource is not None else None
     if name is None or name.parent is None:
         return ask
     return Ask(_either(ask.requirement, _WRITE_ON_PARENT), ask.resource, relatives={cdap.PARENT: (name.parent,)})

@@ -20,9 +20,9 @@ from catalog.services.ledger import Ledger
 from policies import authority
 from policies.authority import Ask, Asked
 from policies.engine.errors import InvalidQuestion, Problem, UnknownOperation
-from policies.engine.families import cdap, cdap_names, cdap_questions
-from policies.engine.families.cdap_names import INSTANCE_URN, CdapName
-from policies.engine.families.cdap_questions import Read, Said
+from policies.engine.families import cdap, cdap_entity_ids, cdap_requests
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName
+from policies.engine.families.cdap_requests import Read, Said
 from policies.engine.model import Actor, Decision, Missing
 from policies.engine.requirements import Requirement
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
@@ -98,7 +98,7 @@ def perform(*, said: Said, actor: str | None, by: Actor, door: str) -> Done | Fo
 
 def _read(said: Said) -> Read:
     try:
-        read = cdap_questions.read(said)
+        read = cdap_requests.read(said)
     except UnknownOperation as error:
         raise Invalid.one(code=error.code, pointer="/operation", detail=str(error)) from None
     except InvalidQuestion as error:
@@ -194,7 +194,7 @@ def _ask(requirement: Requirement, urn: str, read: Read) -> Ask:
 
 def _could_list(entity: CdapName, actor: Actor) -> bool:
     """Whether the actor would see the entity in a list if it were there; everybody sees the namespaces (CD-13)."""
-    if entity.kind in (cdap_names.NAMESPACE, cdap_names.INSTANCE):
+    if entity.kind in (cdap_entity_ids.NAMESPACE, cdap_entity_ids.INSTANCE):
         return True
     requirement = cdap.requirement(f"{entity.kind}.list")
     return authority.answer(actor=actor, ask=Ask(requirement, Asked(entity.urn, entity.kind))).is_allowed
@@ -219,14 +219,14 @@ def _of_place(read: Read, place: CdapName, actor: Actor, *, by: Actor, door: str
 
 def _listed(kind: str, place: CdapName, actor: Actor) -> Found:
     there = _there(kind, place)
-    if kind != cdap_names.NAMESPACE:
+    if kind != cdap_entity_ids.NAMESPACE:
         return Found(_urns(_reached(there, actor, cdap.LISTING)))
     return Found(_urns(there), _urns(_reached(there, actor, cdap.PRIVILEGES)))
 
 
 def _empty(kind: str, place: CdapName, actor: Actor, *, by: Actor, door: str) -> Emptied:
     """Delete what the actor may delete, each entity in a transaction of its own, in the order of their URNs (CD-14)."""
-    if kind == cdap_names.INSTANCE:
+    if kind == cdap_entity_ids.INSTANCE:
         raise Conflict(_STAYS)
     urns, seen = _urns(_there(kind, place)), frozenset(_listed(kind, place, actor).returned)
     deleted: list[str] = []

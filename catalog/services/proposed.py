@@ -6,7 +6,7 @@ from catalog.aspects.base import SUBJECT
 from catalog.aspects.projection import facts
 from catalog.queries import lists as entity_lists
 from catalog.services.intake import ChangeType, Item
-from policies.engine import matching
+from policies.engine import selectors
 
 #: Aspects of the glossary that name the term group an entity is in, and the key that does.
 GLOSSARY_INFO, PARENT_NODE = frozenset({"glossaryNodeInfo", "glossaryTermInfo"}), "parentNode"
@@ -25,7 +25,7 @@ class Proposed:
             if item.change is ChangeType.DELETE:
                 continue
             if item.aspect == "domains":
-                self.domains[item.urn.text] = values_of(item, item.proposal.document, matching.DOMAIN)
+                self.domains[item.urn.text] = values_of(item, item.proposal.document, selectors.DOMAIN)
             if item.aspect == "querySubjects":
                 self.subjects[item.urn.text] = values_of(item, item.proposal.document, SUBJECT)
         self._stored = groups_above({one for one in self._groups.values() if one is not None} - self._groups.keys())
@@ -55,5 +55,5 @@ def values_of(item: Item, text: str | None, field: str) -> tuple[str, ...]:
     """Return the facts of a field (DOMAIN or the subjects of a query) in the text of a document."""
     if text is None:
         return ()
-    aspect = "domains" if field == matching.DOMAIN else "querySubjects"
+    aspect = "domains" if field == selectors.DOMAIN else "querySubjects"
     return tuple(facet.value for facet in facts(aspect, text, item.urn).facets if facet.field == field)

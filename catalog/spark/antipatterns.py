@@ -10,9 +10,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from catalog.spark.hygiene import GROUP, USER, Seen, Stored
-from policies.engine import matching
-from policies.engine.matching import EVERYONE, OWNER_OF_ANY_TYPE, Condition
+from policies.engine import selectors
 from policies.engine.model import Actor, Effect
+from policies.engine.selectors import EVERYONE, OWNER_OF_ANY_TYPE, Condition
 
 #: From how many alike policies on it is a pattern, and from how many entities that one policy names one by one.
 ALIKE, MANY_URNS = 3, 20
@@ -75,7 +75,7 @@ def isolating(policy: Stored) -> bool:
     allows = [one for one in policy.statements if one.effect is Effect.ALLOW and one.privileges & VIEWING]
     if not allows or EVERYONE in policy.tokens or not policy.tokens.isdisjoint(WIDE_ROLES):
         return False
-    is_by_domain = any(one.field == matching.DOMAIN for some in allows for one in some.resources.criteria)
+    is_by_domain = any(one.field == selectors.DOMAIN for some in allows for one in some.resources.criteria)
     return is_by_domain or any(token.startswith(OWNER_OF_ANY_TYPE) for token in policy.tokens)
 
 
@@ -109,12 +109,12 @@ def _one_user(policy: Stored) -> object | None:
 
 def _one_urn(policy: Stored) -> object | None:
     """Alike are policies on named entities that give the same to the same."""
-    return _for_same(policy) if _values(policy, matching.URN) else None
+    return _for_same(policy) if _values(policy, selectors.URN) else None
 
 
 def _one_domain(policy: Stored) -> object | None:
     """Alike are policies on domains that give the same, to whomever."""
-    if not _values(policy, matching.DOMAIN):
+    if not _values(policy, selectors.DOMAIN):
         return None
     return frozenset((one.privileges, one.provisos) for one in policy.statements)
 
@@ -131,14 +131,14 @@ def _values(policy: Stored, field: str) -> list[str]:
 
 
 def _many_urns(policy: Stored) -> Iterator[Found]:
-    named = len(_values(policy, matching.URN))
+    named = len(_values(policy, selectors.URN))
     if named >= MANY_URNS:
         sentence = f"It names {named} entities one by one; a tag on them and a policy on the tag does without a list."
         yield Found(Pattern.URN_SPECIFIC, policy.urn, sentence)
 
 
 def _deep(policy: Stored, above: Mapping[str, Sequence[str]], below: Mapping[str, Sequence[str]]) -> Iterator[Found]:
-    for domain in _values(policy, matching.DOMAIN):
+    for domain in _values(policy, selectors.DOMAIN):
         levels = max(len(above.get(node, ())) + 1 for node in (domain, *below.get(domain, ())))
         if levels >= DEEP:
             sentence = f"The tree of this domain has {levels} levels; keep domains shallow where they are a boundary."
@@ -146,7 +146,7 @@ def _deep(policy: Stored, above: Mapping[str, Sequence[str]], below: Mapping[str
 
 
 def _chains(policy: Stored, below: Mapping[str, Sequence[str]]) -> Iterator[Found]:
-    for container in _values(policy, matching.CONTAINER):
+    for container in _values(policy, selectors.CONTAINER):
         if below.get(container):
             sentence = f"{len(below[container])} containers lie in this one; owners are the cheaper boundary."
             yield Found(Pattern.CONTAINER_CHAIN, policy.urn, sentence, entity=container)

@@ -14,10 +14,10 @@ import pyarrow as pa
 from pyroaring import FrozenBitMap
 
 from catalog.spark.facts import Facts
-from policies.engine import explain, matching
+from policies.engine import explain, selectors
 from policies.engine.evaluate import decide
-from policies.engine.matching import Condition, Criterion, Resource, Selector
 from policies.engine.model import Actor, Question
+from policies.engine.selectors import Condition, Criterion, Resource, Selector
 from policies.engine.snapshot import Snapshot
 
 NOBODY, EVERY, EXPECT = "nobody", "every", "expect"
@@ -126,8 +126,8 @@ def checked_unknown(snapshot: Snapshot, claims: Sequence[Claim], seen: frozenset
         for place, answer in enumerate(claim.answers):
             if answer.entity and (number, place) not in seen:
                 fields = snapshot.fields_for([answer.privilege])
-                nothing = dict.fromkeys(fields | {matching.OWNER}, frozenset[str]())
-                constants = {name: frozenset((value,)) for name, value in matching.CONSTANTS.items()}
+                nothing = dict.fromkeys(fields | {selectors.OWNER}, frozenset[str]())
+                constants = {name: frozenset((value,)) for name, value in selectors.CONSTANTS.items()}
                 kind = answer.entity.split(":", 3)[2]
                 yield _told(snapshot, number, place, answer, Resource(answer.entity, kind, nothing | constants))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyroaring import FrozenBitMap
 
 from catalog.spark.facts import Facts
-from policies.engine import bulk, explain, matching
+from policies.engine import explain, reach_index, selectors
 from policies.engine.evaluate import decide
 from policies.engine.families import vocabularies
 from policies.engine.model import Actor, Question, Statement
@@ -79,7 +79,7 @@ def change_of(now: Snapshot, then: Snapshot, actors: Sequence[Actor]) -> Change:
     listed = frozenset[str]().union(*(one.privileges for one in changed))
     tokens = frozenset[str]().union(*(one.actors.tokens for one in changed))
     on_platform = {one.name for some in vocabularies().values() for one in some.platform()}
-    towards = any(one == matching.ONESELF or one.startswith(matching.OWNER_OF_ANY_TYPE) for one in tokens)
+    towards = any(one == selectors.ONESELF or one.startswith(selectors.OWNER_OF_ANY_TYPE) for one in tokens)
     people = [one for one in actors if one.is_active and (towards or not one.tokens.isdisjoint(tokens))]
     return Change(
         then=then,
@@ -96,7 +96,7 @@ def changed(facts: Facts, change: Change) -> Iterator[Row]:
         explained = 0
         for actor in change.people:
             before, after = facts.may(actor, privilege), then.may(actor, privilege)
-            difference = bulk.difference(before, after)
+            difference = reach_index.difference(before, after)
             if not difference.gained and not difference.lost:
                 continue
             row = Row(privilege, actor.urn, len(difference.gained), len(difference.lost))
@@ -159,7 +159,7 @@ def _only(one: Snapshot, other: Snapshot) -> list[Statement]:
     return list(set(one.statements) - set(other.statements))
 
 
-def _at(row: Row, facts: Facts, difference: bulk.Difference) -> Row:
+def _at(row: Row, facts: Facts, difference: reach_index.Difference) -> Row:
     def first(some: FrozenBitMap) -> tuple[int, str | None]:
         return (facts.numbers[some.min()], facts.urns[some.min()]) if some else (_NOWHERE, None)
 

@@ -18,16 +18,16 @@ from catalog.reporting import slices
 from catalog.spark.facts import SLICE
 from catalog.spark.job import Job, progress
 from catalog.spark.spreading import spread
-from policies.engine import bulk, matching
-from policies.engine.crowds import Crowd, Crowds, People
+from policies.engine import reach_index, selectors
+from policies.engine.audience import Crowd, Crowds, People
 from policies.engine.postings import Postings
-from policies.engine.units import Unit, units_of
+from policies.engine.statement_groups import Unit, units_of
 
 #: How many slices there are at least.
 FEWEST = 4
 
 #: What counts are broken down by: name of the place → field.
-PLACES = {"domain": matching.DOMAIN, "platform": slices.PLATFORM, "tag": matching.TAG}
+PLACES = {"domain": selectors.DOMAIN, "platform": slices.PLATFORM, "tag": selectors.TAG}
 
 
 class _Row(NamedTuple):
@@ -135,7 +135,7 @@ def _counted_slice(shared: _Shared, numbers: pa.Array) -> list[_Row]:
     people = shared.people
     places = _Places(found.postings)
     for privilege, units in shared.units.items():
-        reached = bulk.Reach(found.postings, shared.state.snapshot, privilege).counts(shared.state.actors)
+        reached = reach_index.Reach(found.postings, shared.state.snapshot, privilege).counts(shared.state.actors)
         by_person = array("q", (reached[actor.urn] for actor in shared.state.actors))
         by_entity = _zeros(len(found.numbers))
         crowds = Crowds(shared.state.snapshot, privilege, units, people)

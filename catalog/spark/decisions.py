@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from policies.engine.families import datazone_rows
+from policies.engine.families import datazone_row_conditions
 from policies.engine.model import Code
 from policies.engine.restrictions import Slice
 
@@ -62,7 +62,7 @@ def _slice(sent: object, pointer: str) -> Slice:
             raise InvalidDecision(f"{pointer}/{key}", "this is missing.")
     rows = _texts(found["rows"], f"{pointer}/rows")
     for place, row in enumerate(rows):
-        if problem := datazone_rows.complaint(row):
+        if problem := datazone_row_conditions.complaint(row):
             raise InvalidDecision(f"{pointer}/rows/{place}", problem)
     columns = None if found["columns"] is None else _texts(found["columns"], f"{pointer}/columns")
     return Slice(_text(found["role"], f"{pointer}/role"), rows, columns, None)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
 from catalog.spark.decisions import CannotRead, Refused, slices_of
-from policies.engine import rendering
+from policies.engine import sql_rendering
 
 #: With this setting Spark reads the texts of a query otherwise than they are written.
 _OTHER_TEXTS = "spark.sql.parser.escapedStringLiterals"
@@ -31,24 +31,24 @@ def read_as(spark: SparkSession, decision: object, table: DataFrame | str) -> Da
     try:
         frame = spark.table(table) if isinstance(table, str) else table
         known = None if slices is None else _columns_of(frame)
-        view = rendering.view_of(slices, known=known)
+        view = sql_rendering.view_of(slices, known=known)
         return _shown(frame, view, known)
-    except rendering.NothingToShow as error:
+    except sql_rendering.NothingToShow as error:
         raise Refused(error.code, str(error)) from None
-    except rendering.CannotRender as error:
+    except sql_rendering.CannotRender as error:
         raise CannotRead(error.code, str(error)) from None
     except AnalysisException as error:
         raise CannotRead("table.unreadable", error.getMessage()) from error
 
 
-def _shown(frame: DataFrame, view: rendering.View, known: tuple[str, ...] | None) -> DataFrame:
+def _shown(frame: DataFrame, view: sql_rendering.View, known: tuple[str, ...] | None) -> DataFrame:
     session = frame.sparkSession
     if session.conf.get(_OTHER_TEXTS) == "true":
         raise CannotRead("session.texts", f"{_OTHER_TEXTS} is on, so that conditions would mean something else.")
     name = f"shown_{uuid4().hex}"
     frame.createTempView(name)
     try:
-        query = rendering.select(view, table=name, dialect="spark", known=known)
+        query = sql_rendering.select(view, table=name, dialect="spark", known=known)
         # The alias is a wall: without it Spark finds hidden columns below for whoever sorts or filters by them.
         return session.sql(query).alias("shown")
     finally:

@@ -16,10 +16,10 @@ from pyroaring import FrozenBitMap
 from catalog.reporting import disk, slices
 from catalog.spark.job import BadInput, Job, progress
 from catalog.spark.spreading import spread
-from policies.engine import bulk, matching
+from policies.engine import reach_index, selectors
+from policies.engine.actor_conditions import mentioned, relevant
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Decision, Question
-from policies.engine.provisos import mentioned, relevant
 from policies.engine.snapshot import Snapshot
 
 #: How many entities one slice has at most.
@@ -49,7 +49,7 @@ class Facts:
         other._reaches = {}
         return other
 
-    def reached(self, actor: Actor, privilege: str) -> bulk.Covered:
+    def reached(self, actor: Actor, privilege: str) -> reach_index.Covered:
         """Return what an actor reaches with a privilege; worked out once for all who are alike to its statements."""
         reach = self._reaches.get(privilege)
         if reach is None:
@@ -83,15 +83,15 @@ class _Alike:
     def __init__(self, facts: Facts, privilege: str) -> None:
         listed = facts.snapshot.listed(privilege)
         tokens = frozenset[str]().union(*(one.actors.tokens for one in listed))
-        is_owned = any(one.startswith(matching.OWNER_OF_ANY_TYPE) for one in tokens)
+        is_owned = any(one.startswith(selectors.OWNER_OF_ANY_TYPE) for one in tokens)
         self._tokens = tokens
         self._mentioned = mentioned(listed)
         self._owners = frozenset(facts.postings.owners(None)) if is_owned else _NOBODY
-        self._selves = frozenset(facts.urns) if matching.ONESELF in tokens else _NOBODY
-        self._reach = bulk.Reach(facts.postings, facts.snapshot, privilege)
-        self._found: dict[object, bulk.Covered] = {}
+        self._selves = frozenset(facts.urns) if selectors.ONESELF in tokens else _NOBODY
+        self._reach = reach_index.Reach(facts.postings, facts.snapshot, privilege)
+        self._found: dict[object, reach_index.Covered] = {}
 
-    def of(self, actor: Actor) -> bulk.Covered:
+    def of(self, actor: Actor) -> reach_index.Covered:
         """Return what one actor reaches."""
         itself = actor.urn if actor.urn in self._selves or actor.urn == SYSTEM_ACTOR else ""
         known = relevant(actor, self._mentioned)
@@ -141,7 +141,7 @@ def over_slices(
 
     `work` is a function of a module. The order of the rows says nothing.
     """
-    loaded = frozenset(fields) - {matching.TYPE, matching.URN} - matching.CONSTANTS.keys()
+    loaded = frozenset(fields) - {selectors.TYPE, selectors.URN} - selectors.CONSTANTS.keys()
     sent = job.context.broadcast(_Sent(state, loaded, shared))
     numbers = slices.numbers_of(job.source)
     parts = [numbers[start : start + SLICE].to_pylist() for start in range(0, len(numbers), SLICE)]

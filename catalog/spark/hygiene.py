@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from catalog.spark.facts import Facts
-from policies.engine import matching
-from policies.engine.matching import EVERYONE, IN_ANY_GROUP, ONESELF, OWNER_OF_ANY_TYPE, Condition
+from policies.engine import selectors as engine_selectors
 from policies.engine.model import Actor, Effect, Origin, Statement
 from policies.engine.postings import union
+from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ONESELF, OWNER_OF_ANY_TYPE, Condition
 
 #: What is told: a slice was there; a policy covers so many entities; somebody owns something of it; something that a
 #: policy names is there; all that a policy gives here is given by others (one of them alone); somebody owns something
@@ -26,13 +26,13 @@ _URN = "urn:li:"
 #: Facets whose values are URNs of something that can be gone.
 NAMING = frozenset(
     (
-        matching.URN,
-        matching.TAG,
-        matching.DOMAIN,
-        matching.CONTAINER,
-        matching.GLOSSARY,
-        matching.OWNER,
-        matching.DATA_PLATFORM_INSTANCE,
+        engine_selectors.URN,
+        engine_selectors.TAG,
+        engine_selectors.DOMAIN,
+        engine_selectors.CONTAINER,
+        engine_selectors.GLOSSARY,
+        engine_selectors.OWNER,
+        engine_selectors.DATA_PLATFORM_INSTANCE,
     )
 )
 
@@ -180,7 +180,7 @@ def _there(facts: Facts, look: Look) -> Iterator[Told]:
             if facet:
                 named[urn].add(facet)
     for urn, facets in named.items():
-        is_value = (urn in facts.postings.values(facet) for facet in facets if facet != matching.URN)
+        is_value = (urn in facts.postings.values(facet) for facet in facets if facet != engine_selectors.URN)
         if facts.postings.number(urn) is not None or any(is_value):
             yield Told(THERE, "", urn)
 
@@ -275,7 +275,7 @@ def _standing(token: str, known: Mapping[str, Actor], roles: Mapping[str, frozen
 
 
 def _owner_type(token: str) -> str | None:
-    return None if token == OWNER_OF_ANY_TYPE else token.removeprefix(matching.owner_token(""))
+    return None if token == OWNER_OF_ANY_TYPE else token.removeprefix(engine_selectors.owner_token(""))
 
 
 def reaches_nobody(policy: Stored, actors: Sequence[Actor], found: Seen) -> bool:

@@ -33,7 +33,7 @@ from catalog import spark
 from catalog.reporting import disk, slices
 from catalog.spark.session import SparkUnavailable, find_local_folder, has_executors, started
 from policies import engine
-from policies.engine.collecting import uncollected
+from policies.engine.gc_pause import uncollected
 
 DONE, BAD_INPUT, FAILED = 0, 10, 11
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pyspark import SparkContext
 from pyspark.accumulators import AccumulatorParam
 
-from policies.engine.collecting import uncollected
+from policies.engine.gc_pause import uncollected
 
 Part = TypeVar("Part")
 Row = TypeVar("Row")

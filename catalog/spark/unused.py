@@ -16,8 +16,8 @@ from catalog.spark.facts import Facts
 from catalog.spark.hygiene import Stored
 from policies.engine import families
 from policies.engine.evaluate import decide
-from policies.engine.matching import EVERYONE, IN_ANY_GROUP, OWNER_OF_ANY_TYPE
 from policies.engine.model import Actor, Effect, Question
+from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, OWNER_OF_ANY_TYPE
 from policies.engine.snapshot import Snapshot
 
 #: Said of what was used, of what was not, and of what the log did not keep a use of but may have left out.

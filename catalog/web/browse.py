@@ -20,7 +20,7 @@ from catalog.queries import viewing as view_permissions
 from catalog.web import words
 from catalog.web.forms import CatalogFilters
 from catalog.web.subject import references
-from policies.engine import matching
+from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.guard import actor_of, signed_in
@@ -34,11 +34,11 @@ WAYS = {"domains": "Domains", "containers": "Containers", "platforms": "Platform
 
 #: Ways in that are trees: the type of the nodes, the facet that says what is in one, and the filter that lists it.
 _TREES = {
-    "domains": ("domain", matching.DOMAIN, "domain"),
-    "containers": ("container", matching.CONTAINER, "container"),
+    "domains": ("domain", selectors.DOMAIN, "domain"),
+    "containers": ("container", selectors.CONTAINER, "container"),
 }
 #: Ways in that are lists: the facet, and the filter.
-_FLAT = {"platforms": (PLATFORM, "platform"), "tags": (matching.TAG, "tag")}
+_FLAT = {"platforms": (PLATFORM, "platform"), "tags": (selectors.TAG, "tag")}
 
 COLUMNS = ({"label": "Name"}, {"label": "Type"}, {"label": "Platform"}, {"label": "State"})
 

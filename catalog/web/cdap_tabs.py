@@ -4,8 +4,8 @@ from django.urls import reverse
 
 from catalog.services import granting
 from catalog.web.subject import Subject
-from policies.engine.families import cdap_names
-from policies.engine.families.cdap_names import CdapName
+from policies.engine.families import cdap_entity_ids
+from policies.engine.families.cdap_entity_ids import CdapName
 from policies.errors import Forbidden, NotFound
 
 TREE, OPERATIONS, GRANTS = "tree", "operations", "grants"
@@ -15,10 +15,10 @@ _LABELS = {TREE: "Contents", OPERATIONS: "Operations", GRANTS: "Grants"}
 
 def tabs(subject: Subject) -> dict[str, tuple[str, str]]:
     """Return key → (label, address) of what the reader may open; nothing for entities of other platforms."""
-    name = cdap_names.read(subject.entity.urn)
+    name = cdap_entity_ids.read(subject.entity.urn)
     if name is None:
         return {}
-    keys = [TREE] if name.kind in cdap_names.PLACES else []
+    keys = [TREE] if name.kind in cdap_entity_ids.PLACES else []
     keys += [OPERATIONS, GRANTS] if _may_grant(name, subject) else [OPERATIONS]
     return {key: (_LABELS[key], address(key, subject)) for key in keys}
 
@@ -35,7 +35,7 @@ def pattern_address(subject: Subject) -> str:
 
 def name_of(subject: Subject) -> CdapName:
     """Return what the entity is to CDAP. Raises NotFound for an entity of another platform."""
-    name = cdap_names.read(subject.entity.urn)
+    name = cdap_entity_ids.read(subject.entity.urn)
     if name is None:
         raise NotFound("Grants and operations are for CDAP's entities; this is not one.")
     return name

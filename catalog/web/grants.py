@@ -24,8 +24,8 @@ from catalog.web import cdap_tabs, entity, picking
 from catalog.web.grant_forms import GrantForm
 from catalog.web.picking import Picker
 from catalog.web.subject import Reference, Subject, references
-from policies.engine.families import cdap, cdap_names
-from policies.engine.families.cdap_names import INSTANCE_URN, Pattern
+from policies.engine.families import cdap, cdap_entity_ids
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
 from policies.errors import Conflict, Invalid, NotFound
 from policies.guard import signed_in
 
@@ -92,7 +92,7 @@ def revoke(request: HttpRequest, urn: str) -> HttpResponse:
     When nobody would keep ADMIN the question is put again, with what confirming it does.
     """
     subject = Subject.of(request, urn)
-    pattern = cdap_names.pattern(request.GET.get("pattern", ""))
+    pattern = cdap_entity_ids.pattern(request.GET.get("pattern", ""))
     target = cdap_tabs.name_of(subject).urn if pattern is None else pattern.urn
     principal = request.GET.get("principal", "")
     held = [one.privileges for one in granting.listed(entity=target, principal=principal, by=subject.by)]
@@ -173,7 +173,7 @@ def _row(one: Given, named: Mapping[str, Reference], revoke_url: str) -> Row:
 
 def _revoke_url(one: Given, subject: Subject) -> str:
     asked = {"principal": one.holder, "privilege": one.privileges}
-    asked |= {"pattern": one.source} if cdap_names.pattern(one.source) is not None else {}
+    asked |= {"pattern": one.source} if cdap_entity_ids.pattern(one.source) is not None else {}
     query = urlencode(asked, doseq=True)
     return f"{reverse('entity-revoke', args=[subject.entity.urn])}?{query}"
 

@@ -12,10 +12,10 @@ from catalog.web import cdap_tabs, entity, words
 from catalog.web.subject import Reference, Subject, references
 from policies import authority
 from policies.authority import Ask, Asked
-from policies.engine.families import cdap, cdap_names, cdap_questions
+from policies.engine.families import cdap, cdap_entity_ids, cdap_requests
 from policies.engine.families.cdap import Applied, Operation
-from policies.engine.families.cdap_names import CdapName
-from policies.engine.families.cdap_questions import Read, Said
+from policies.engine.families.cdap_entity_ids import CdapName
+from policies.engine.families.cdap_requests import Read, Said
 from policies.engine.model import Decision
 from policies.engine.requirements import SELF, one
 from policies.guard import signed_in
@@ -68,11 +68,11 @@ def matrix(request: HttpRequest, urn: str) -> HttpResponse:
 
 
 def _about(operation: Operation, name: CdapName) -> Ask:
-    return _ask(cdap_questions.read(Said(operation.name, name.urn)), Asked(name.urn, name.kind))
+    return _ask(cdap_requests.read(Said(operation.name, name.urn)), Asked(name.urn, name.kind))
 
 
 def _making(operation: Operation, name: CdapName) -> Ask:
-    return _ask(cdap_questions.read(Said(operation.name, kind=operation.kind, parent=name.urn)), None)
+    return _ask(cdap_requests.read(Said(operation.name, kind=operation.kind, parent=name.urn)), None)
 
 
 def _ask(read: Read, asked: Asked | None) -> Ask:
@@ -81,10 +81,12 @@ def _ask(read: Read, asked: Asked | None) -> Ask:
 
 def _made_in(name: CdapName) -> Sequence[str]:
     """Return the kinds that can be made directly in an entity."""
-    if name.kind == cdap_names.INSTANCE:
-        return (cdap_names.NAMESPACE,)
-    outside = (cdap_names.NAMESPACE, cdap_names.PROGRAM)
-    return [kind for kind in cdap.listed_kinds() if kind not in outside] if name.kind == cdap_names.NAMESPACE else ()
+    if name.kind == cdap_entity_ids.INSTANCE:
+        return (cdap_entity_ids.NAMESPACE,)
+    outside = (cdap_entity_ids.NAMESPACE, cdap_entity_ids.PROGRAM)
+    return (
+        [kind for kind in cdap.listed_kinds() if kind not in outside] if name.kind == cdap_entity_ids.NAMESPACE else ()
+    )
 
 
 def _rows(operations: Sequence[Operation], decisions: Sequence[Decision], named: dict[str, Reference]) -> list[Row]:

@@ -15,8 +15,8 @@ from catalog.web import cdap_tabs, entity, picking, words
 from catalog.web.grant_forms import PatternForm
 from catalog.web.picking import Picker
 from catalog.web.subject import Subject
-from policies.engine.families import cdap, cdap_names
-from policies.engine.families.cdap_names import INSTANCE_URN, CdapName, Pattern
+from policies.engine.families import cdap, cdap_entity_ids
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName, Pattern
 from policies.errors import Forbidden, Invalid
 from policies.guard import signed_in
 
@@ -42,7 +42,7 @@ def give(request: HttpRequest, urn: str) -> HttpResponse:
     place, kinds = _place(name), _kinds(name)
     picker = Picker(picking.PRINCIPALS, subject.by)
     if request.method != "POST":
-        started = "" if name.kind in cdap_names.PLACES else _own_name(name)
+        started = "" if name.kind in cdap_entity_ids.PLACES else _own_name(name)
         return _page(request, subject, PatternForm(kinds, initial={"kind": kinds[0][0], "start": started}), picker)
     form = PatternForm(kinds, request.POST)
     is_preview = "preview" in request.POST
@@ -100,7 +100,7 @@ def _pattern(form: PatternForm, place: CdapName) -> Pattern | None:
     form.is_valid()
     if "kind" not in form.cleaned_data or "start" not in form.cleaned_data:
         return None
-    found = cdap_names.pattern(f"{form.cleaned_data['kind']}:{_lead(place)}{form.cleaned_data['start']}*")
+    found = cdap_entity_ids.pattern(f"{form.cleaned_data['kind']}:{_lead(place)}{form.cleaned_data['start']}*")
     if found is None:
         form.add_error("start", _NO_START)
     return found
@@ -108,9 +108,9 @@ def _pattern(form: PatternForm, place: CdapName) -> Pattern | None:
 
 def _place(name: CdapName) -> CdapName:
     """Return what the pattern is about the content of: the entity itself, or what it lies in."""
-    if name.kind in cdap_names.PLACES:
+    if name.kind in cdap_entity_ids.PLACES:
         return name
-    return cdap_names.read(name.above[0]) or name
+    return cdap_entity_ids.read(name.above[0]) or name
 
 
 def _lead(place: CdapName) -> str:
@@ -124,12 +124,12 @@ def _own_name(name: CdapName) -> str:
 
 def _kinds(name: CdapName) -> Sequence[tuple[str, str]]:
     """Return the kinds a pattern may be of: the entity's own, or every listed kind that lies in it."""
-    if name.kind == cdap_names.APPLICATION:
-        found: Sequence[str] = (cdap_names.PROGRAM,)
-    elif name.kind == cdap_names.INSTANCE:
+    if name.kind == cdap_entity_ids.APPLICATION:
+        found: Sequence[str] = (cdap_entity_ids.PROGRAM,)
+    elif name.kind == cdap_entity_ids.INSTANCE:
         found = cdap.listed_kinds()
-    elif name.kind == cdap_names.NAMESPACE:
-        found = [kind for kind in cdap.listed_kinds() if kind != cdap_names.NAMESPACE]
+    elif name.kind == cdap_entity_ids.NAMESPACE:
+        found = [kind for kind in cdap.listed_kinds() if kind != cdap_entity_ids.NAMESPACE]
     else:
         found = (name.kind,)
     return [(kind, words.many(kind)) for kind in found]

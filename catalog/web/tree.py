@@ -20,9 +20,9 @@ from catalog.services import operations
 from catalog.services.operations import Found
 from catalog.web import cdap_tabs, entity, words
 from catalog.web.subject import Reference, Subject, references
-from policies.engine.families import cdap, cdap_names
-from policies.engine.families.cdap_names import CdapName
-from policies.engine.families.cdap_questions import Said
+from policies.engine.families import cdap, cdap_entity_ids
+from policies.engine.families.cdap_entity_ids import CdapName
+from policies.engine.families.cdap_requests import Said
 from policies.errors import NotFound
 from policies.guard import signed_in
 
@@ -40,13 +40,13 @@ def tree(request: HttpRequest, urn: str) -> HttpResponse:
     """One kind of what lies there, with the counts of all; applications with their programs."""
     subject = Subject.of(request, urn)
     place = cdap_tabs.name_of(subject)
-    if place.kind not in cdap_names.PLACES:
+    if place.kind not in cdap_entity_ids.PLACES:
         raise NotFound("This type of entity contains nothing.")
     found = _viewed({kind: _listed(kind, place, subject) for kind in _kinds(place)}, subject)
     kind = request.GET.get("kind", "")
     kind = kind if kind in found else next((one for one in found if found[one].returned), next(iter(found)))
     page = Paginator(found[kind].returned, PAGE_SIZE).get_page(request.GET.get("page"))
-    below = _programs(found) if kind == cdap_names.APPLICATION else {}
+    below = _programs(found) if kind == cdap_entity_ids.APPLICATION else {}
     shown = [*page, *(program for root in page for program in below.get(root, ())[:_SHOWN])]
     named = references(set(shown))
     accessible = found[kind].accessible
@@ -83,12 +83,12 @@ def tree(request: HttpRequest, urn: str) -> HttpResponse:
 
 def _kinds(place: CdapName) -> Sequence[str]:
     """Return the kinds of the tree below a place, programs shown with their applications."""
-    if place.kind == cdap_names.INSTANCE:
-        return (cdap_names.NAMESPACE,)
-    if place.kind == cdap_names.APPLICATION:
-        return (cdap_names.PROGRAM,)
-    found = [kind for kind in cdap.listed_kinds() if kind != cdap_names.NAMESPACE]
-    return sorted(found, key=lambda kind: kind != cdap_names.APPLICATION)
+    if place.kind == cdap_entity_ids.INSTANCE:
+        return (cdap_entity_ids.NAMESPACE,)
+    if place.kind == cdap_entity_ids.APPLICATION:
+        return (cdap_entity_ids.PROGRAM,)
+    found = [kind for kind in cdap.listed_kinds() if kind != cdap_entity_ids.NAMESPACE]
+    return sorted(found, key=lambda kind: kind != cdap_entity_ids.APPLICATION)
 
 
 def _listed(kind: str, place: CdapName, subject: Subject) -> Found:
@@ -111,8 +111,8 @@ def _viewed(found: Mapping[str, Found], subject: Subject) -> dict[str, Found]:
 
 def _programs(found: Mapping[str, Found]) -> Mapping[str, Sequence[str]]:
     below: dict[str, list[str]] = {}
-    for urn in found[cdap_names.PROGRAM].returned:
-        name = cdap_names.read(urn)
+    for urn in found[cdap_entity_ids.PROGRAM].returned:
+        name = cdap_entity_ids.read(urn)
         if name is not None and name.parent is not None:
             below.setdefault(name.parent, []).append(urn)
     return below
@@ -124,10 +124,10 @@ def _shown(urn: str, named: Mapping[str, Reference]) -> dict[str, Any]:
 
 
 def _columns(kind: str) -> Sequence[Mapping[str, Any]]:
-    if kind == cdap_names.APPLICATION:
+    if kind == cdap_entity_ids.APPLICATION:
         return ({"label": "Application"}, {"label": "Programs", "is_number": True})
     return (
         ({"label": words.one(kind)}, {"label": "Access"})
-        if kind == cdap_names.NAMESPACE
+        if kind == cdap_entity_ids.NAMESPACE
         else ({"label": words.one(kind)},)
     )

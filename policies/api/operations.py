@@ -7,9 +7,9 @@ from typing import Any
 from policies.authority import Asked
 from policies.engine import families
 from policies.engine.errors import InvalidQuestion, Problem, UnknownOperation
-from policies.engine.families import cdap_questions
+from policies.engine.families import cdap_requests
 from policies.engine.families.cdap import Resultant
-from policies.engine.families.cdap_questions import Said
+from policies.engine.families.cdap_requests import Said
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
 
@@ -64,10 +64,10 @@ def _said(operation: str, resource: Asked | None, sent: Mapping[str, Any], relat
     )
 
 
-def _read(said: Said, places: Mapping[str, str], problems: list[Problem]) -> cdap_questions.Read:
+def _read(said: Said, places: Mapping[str, str], problems: list[Problem]) -> cdap_requests.Read:
     """Return a question that can be asked. Raises Invalid with every problem, those found before among them."""
     try:
-        read = cdap_questions.read(said, places)
+        read = cdap_requests.read(said, places)
     except UnknownOperation as error:
         raise Invalid([Problem(error.code, "/operation", str(error))]) from None
     except InvalidQuestion as error:

@@ -21,7 +21,7 @@ from policies.engine.errors import (
     UnknownOperation,
     limit_problems,
 )
-from policies.engine.families.document import escape
+from policies.engine.families.document_reader import escape
 from policies.engine.model import Missing
 from policies.errors import Forbidden, Invalid, PolicyAppError
 from policies.outages import find_outage

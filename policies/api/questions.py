@@ -12,10 +12,10 @@ from policies.api import fields, operations
 from policies.api.operations import Needed
 from policies.authority import Ask, Asked
 from policies.engine.families.cdap import Resultant
-from policies.engine.matching import ID
 from policies.engine.model import Actor
 from policies.engine.ports import FacetSource
 from policies.engine.requirements import alternatives, one
+from policies.engine.selectors import ID
 from policies.errors import Invalid, PolicyAppError
 from policies.models.people import USER_PREFIX
 

@@ -6,9 +6,8 @@ Collect the statements that match; if one denies the answer is no; else if one a
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from policies.engine import provisos
+from policies.engine import actor_conditions
 from policies.engine.alternatives import join_alternatives, limit_alternatives
-from policies.engine.matching import Resource, resource_tokens
 from policies.engine.model import (
     SYSTEM_ACTOR,
     Actor,
@@ -20,6 +19,7 @@ from policies.engine.model import (
 )
 from policies.engine.requirements import SELF, Need, Quantifier, Requirement
 from policies.engine.restrictions import RoleAllow, Slice, combine
+from policies.engine.selectors import Resource, resource_tokens
 from policies.engine.snapshot import Snapshot, constraint_holds
 
 #: The resources of each relative a requirement names. A question without a resource has (None,) under SELF.
@@ -94,7 +94,7 @@ def matches(statement: Statement, question: Question) -> bool:
         )
         and statement.resources.covers(resource)
         and constraint_holds(statement, question.subresources)
-        and provisos.hold(statement, actor, resource)
+        and actor_conditions.hold(statement, actor, resource)
     )
 
 

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from policies.engine import telling
-from policies.engine.matching import (
+from policies.engine import condition_wording
+from policies.engine.actor_conditions import failing, known_of
+from policies.engine.model import Actor, Decision, Missing, Question, Statement
+from policies.engine.selectors import (
     BRANCH,
     CONTAINER,
     CREATION,
@@ -32,8 +34,6 @@ from policies.engine.matching import (
     owner_token,
     resource_tokens,
 )
-from policies.engine.model import Actor, Decision, Missing, Question, Statement
-from policies.engine.provisos import failing, known_of
 from policies.engine.snapshot import Snapshot, constraint_holds
 
 #: Gives the display name of a URN, or the URN itself where there is none.
@@ -182,15 +182,15 @@ def because(statement: Statement, question: Question, name_of: NameOf) -> str:
     resource = question.resource
     if resource is not None:
         clauses += [
-            telling.held(criterion, who="", what=telling.called(resource))
-            if telling.is_property(criterion.field)
+            condition_wording.held(criterion, who="", what=condition_wording.called(resource))
+            if condition_wording.is_property(criterion.field)
             else _held(criterion, resource, name_of)
             for criterion in statement.resources.criteria
             if criterion.holds(resource.values(criterion.field))
         ]
     lacking = failing(statement, question.actor, resource)
-    who, what = name_of(question.actor.urn), telling.called(resource)
-    clauses += [telling.held(one, who=who, what=what) for one in statement.provisos if one not in lacking]
+    who, what = name_of(question.actor.urn), condition_wording.called(resource)
+    clauses += [condition_wording.held(one, who=who, what=what) for one in statement.provisos if one not in lacking]
     return sentence(clause for clause in clauses if clause)
 
 
@@ -218,7 +218,9 @@ def _lacks(statement: Statement, question: Question, tokens: frozenset[str], nam
         yield Lack(Part.SUBRESOURCE, said, Missing(None, "MANAGE_POLICIES"))
     known = known_of(question.actor)
     for proviso in failing(statement, question.actor, resource):
-        said = telling.failed(proviso, known, who=name_of(question.actor.urn), what=telling.called(resource))
+        said = condition_wording.failed(
+            proviso, known, who=name_of(question.actor.urn), what=condition_wording.called(resource)
+        )
         yield Lack(Part.PROPERTY, sentence([said]), Missing(None, "MANAGE_POLICIES"))
 
 
@@ -254,7 +256,7 @@ def _ownership(statement: Statement, actor: Actor, resource: Resource, name_of: 
             title = f" as {name_of(owner.type)}" if owner.type else ""
             who = name_of(actor.urn)
             holder = who if owner.actor == actor.urn else f"{who}'s group {name_of(owner.actor)}"
-            return f"{holder} owns {telling.called(resource)}{title}"
+            return f"{holder} owns {condition_wording.called(resource)}{title}"
     return ""
 
 
@@ -313,22 +315,22 @@ def _held(criterion: Criterion, resource: Resource, name_of: NameOf) -> str:
             return f"it is a {resource.type}"
         case Condition.EQUALS:
             found = sorted(criterion.values & resource.values(criterion.field))
-            return f"{telling.called(resource)} {has} {_names(found, name_of)}"
+            return f"{condition_wording.called(resource)} {has} {_names(found, name_of)}"
         case Condition.STARTS_WITH if criterion.field == ID:
             return ""
         case Condition.STARTS_WITH:
             return f"its {criterion.field} begins with {_names(sorted(criterion.values), str)}"
         case Condition.NOT_EQUALS:
             return (
-                f"{telling.called(resource)} {has_not} {_names(sorted(criterion.values), name_of)}"
+                f"{condition_wording.called(resource)} {has_not} {_names(sorted(criterion.values), name_of)}"
                 if criterion.values
                 else ""
             )
 
 
 def _wanted(criterion: Criterion, resource: Resource, name_of: NameOf) -> str:
-    if telling.is_property(criterion.field):
-        return telling.failed(criterion, {}, who="", what=telling.called(resource))
+    if condition_wording.is_property(criterion.field):
+        return condition_wording.failed(criterion, {}, who="", what=condition_wording.called(resource))
     if criterion.field == CREATION:
         is_meant = YES in criterion.values
         return f"it is about {'making one' if is_meant else 'what exists'}, the question about the other"
@@ -339,14 +341,14 @@ def _wanted(criterion: Criterion, resource: Resource, name_of: NameOf) -> str:
     match criterion.condition:
         case Condition.EQUALS:
             wanted = _names(sorted(criterion.values), name_of) if criterion.values else "anything: no value is wanted"
-            return f"{telling.called(resource)} {has_not} {wanted}"
+            return f"{condition_wording.called(resource)} {has_not} {wanted}"
         case Condition.STARTS_WITH if criterion.field == ID:
-            return f"{telling.called(resource)} has no object id"
+            return f"{condition_wording.called(resource)} has no object id"
         case Condition.STARTS_WITH:
             return f"its {criterion.field} does not begin with {_names(sorted(criterion.values), str)}"
         case Condition.NOT_EQUALS:
             found = sorted(criterion.values & resource.values(criterion.field))
-            return f"{telling.called(resource)} {has} {_names(found, name_of)}"
+            return f"{condition_wording.called(resource)} {has} {_names(found, name_of)}"
 
 
 def _names(values: list[str], name_of: NameOf) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from policies.engine.matching import EVERYONE, IN_ANY_GROUP, ActorMatch, Resource, Selector
-from policies.engine.properties import Proviso
+from policies.engine.property_conditions import Proviso
 from policies.engine.restrictions import Restriction, Slice
+from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ActorMatch, Resource, Selector
 
 #: The actor as which the product itself acts: always allowed, nothing else is read (rules/datahub.md a.1).
 SYSTEM_ACTOR = "urn:li:corpuser:__datahub_system"
@@ -40,7 +40,7 @@ class Actor:
     """Who is asking: a user with its groups and roles already resolved.
 
     `roles` are its own and those of its groups, one hop (rules/datahub.md a.2). `circumstances` are the properties that
-    are known of it and of what it does in this question, as pairs of field and value (`policies.engine.properties`).
+    are known of it and of what it does in this question, as pairs of field and value (property_conditions).
     """
 
     urn: str

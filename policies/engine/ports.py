@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from policies.engine.matching import Resource
 from policies.engine.model import Actor, Coverage, Statement
+from policies.engine.selectors import Resource
 
 
 class FacetSource(Protocol):

@@ -10,7 +10,7 @@ from operator import or_
 from pyroaring import FrozenBitMap
 
 from policies.engine.errors import MissingFact
-from policies.engine.matching import (
+from policies.engine.selectors import (
     CONSTANTS,
     HIERARCHIES,
     OWNER,

@@ -12,8 +12,9 @@ a privilege on a type of resource. Decisions are not kept.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Self, TypeVar
 
-from policies.engine import provisos
-from policies.engine.matching import (
+from policies.engine import actor_conditions
+from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage, Effect, Question, Statement
+from policies.engine.selectors import (
     EVERYONE,
     IN_ANY_GROUP,
     ONESELF,
@@ -24,8 +25,7 @@ from policies.engine.matching import (
     Resource,
     owner_token,
 )
-from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage, Effect, Question, Statement
-from policies.engine.numbering import Numbering, union
+from policies.engine.statement_index import Numbering, union
 
 Key = TypeVar("Key")
 Kept = TypeVar("Kept")
@@ -185,9 +185,9 @@ class Snapshot(Numbering):
         tokens = actor.tokens
         speaking = self.select(live & (named | towards))
         if live & self._provided:
-            settled = (provisos.settled(statement, actor) for statement in speaking)
+            settled = (actor_conditions.settled(statement, actor) for statement in speaking)
             speaking = tuple(statement for statement in settled if statement is not None)
-        covers = [provisos.cover_of(statement, tokens) for statement in speaking]
+        covers = [actor_conditions.cover_of(statement, tokens) for statement in speaking]
         return Coverage(
             actor=actor,
             allows=tuple(cover for cover in covers if cover.statement.effect is Effect.ALLOW),
@@ -276,7 +276,7 @@ class Snapshot(Numbering):
 
     def _provide(self, live: int, actor: Actor, resource: Resource | None) -> int:
         """Keep the statements whose provisos hold."""
-        known = provisos.known_of(actor)
+        known = actor_conditions.known_of(actor)
         for bit, statement in self._bits(live & self._provided):
             if not all(proviso.holds(known, resource) for proviso in statement.provisos):
                 live ^= bit
@@ -286,7 +286,7 @@ class Snapshot(Numbering):
         """Give the statements of which at least one proviso does not hold, those of which two do not, and so on."""
         levels: list[int] = []
         for bit, statement in self._bits(live):
-            for level in range(len(provisos.failing(statement, actor, resource))):
+            for level in range(len(actor_conditions.failing(statement, actor, resource))):
                 if level == len(levels):
                     levels.append(0)
                 levels[level] |= bit

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from policies.engine import properties, provisos
+from policies.engine import actor_conditions, property_conditions
 from policies.models.people import GroupProfile, User
 from policies.models.roles import Role
 
@@ -135,7 +135,7 @@ def circumstances(email: str, extra: str) -> frozenset[tuple[str, str]]:
     if _CUSTOM in extra:
         custom = json.loads(extra).get(USER_INFO, {}).get("kept", {}).get("customProperties")
     said = (custom if isinstance(custom, dict) else {}) | ({"email": email} if email else {})
-    return provisos.circumstances(properties.facts(said, properties.ACTOR))
+    return actor_conditions.circumstances(property_conditions.facts(said, property_conditions.ACTOR))
 
 
 def is_service(document: Json | None) -> bool:

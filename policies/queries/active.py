@@ -2,7 +2,7 @@
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from policies.engine.matching import EVERYONE
+from policies.engine.selectors import EVERYONE
 from policies.models import Policy, PolicyFacet
 
 

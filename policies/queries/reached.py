@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from policies.engine.matching import EVERYONE, IN_ANY_GROUP
+from policies.engine.selectors import EVERYONE, IN_ANY_GROUP
 from policies.models import Membership, RoleAssignment, User
 from policies.models.fields import storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX

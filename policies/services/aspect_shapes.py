@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from policies.engine.errors import Problem, quote
-from policies.engine.families.document import escape
+from policies.engine.families.document_reader import escape
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Invalid
 from policies.models import documents

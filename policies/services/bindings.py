@@ -9,8 +9,8 @@ from typing import Any
 from policies import store
 from policies.engine.errors import Problem
 from policies.engine.families import Family
-from policies.engine.matching import CONSTANTS
 from policies.engine.model import Effect, Statement
+from policies.engine.selectors import CONSTANTS
 from policies.models.roles import ROLE_PREFIX
 from policies.queries import names as display_names
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from policies import authority
 from policies.engine.errors import Problem
-from policies.engine.families.datazone_patterns import Pattern, Scope, expand, parse_pattern, unversioned
-from policies.engine.matching import MAIN_BRANCH
+from policies.engine.families.datazone_resource_patterns import Pattern, Scope, expand, parse_pattern, unversioned
 from policies.engine.model import Effect
+from policies.engine.selectors import MAIN_BRANCH
 from policies.models import Policy
 from policies.queries import active as active_policies
 from policies.queries import reached as users_by_actor_clause

@@ -11,8 +11,8 @@ from functools import cache
 
 from policies import authority
 from policies.engine import families
-from policies.engine.matching import OWNER_OF_ANY_TYPE, ActorMatch, Selector
 from policies.engine.model import Actor, Cover, Coverage, Effect, Origin, Statement
+from policies.engine.selectors import OWNER_OF_ANY_TYPE, ActorMatch, Selector
 from policies.models import Policy
 from policies.reach_comparison import Impact, Side, compared, cover_of
 from policies.services.policies import Draft

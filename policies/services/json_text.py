@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from policies.engine.errors import MAX_PROBLEMS, Problem, quote
-from policies.engine.families.document import escape, is_clean
+from policies.engine.families.document_reader import escape, is_clean
 from policies.errors import Invalid
 
 #: Levels of lists and objects inside one another; nothing that is asked or stored here comes near.

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from policies import announce
 from policies.engine import families
-from policies.engine.matching import CONSTANTS
 from policies.engine.model import Actor, Origin
+from policies.engine.selectors import CONSTANTS
 from policies.models import Policy, PolicyEvent, PolicyFacet, Verb
 
 #: How many rows one statement writes at the most; SQLite takes fewer.

@@ -13,7 +13,7 @@ from typing import Any
 from policies import authority
 from policies.engine import families
 from policies.engine.errors import Problem, UnknownFamily
-from policies.engine.families.document import escape
+from policies.engine.families.document_reader import escape
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Invalid, Stale
 from policies.models import Gate, Policy, PolicyVersion, open_write

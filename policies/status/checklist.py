@@ -14,8 +14,8 @@ from django.conf import settings
 from django.core.cache import cache
 
 from policies import authority, store
-from policies.engine.matching import CONTAINER, DOMAIN, TYPE, URN, Condition
 from policies.engine.model import Statement
+from policies.engine.selectors import CONTAINER, DOMAIN, TYPE, URN, Condition
 from policies.engine.snapshot import Snapshot
 from policies.models.people import GROUP_PREFIX, ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX

@@ -14,7 +14,7 @@ from policies import authority
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
-from policies.engine.matching import Condition
+from policies.engine.selectors import Condition
 from policies.web import property_words
 from policies.web.drafts import CRITERIA_SHOWN, LISTS, Draft, is_line
 from policies.web.presenting import FIELDS, OWN, OWN_USE, label_of

@@ -14,7 +14,7 @@ from django.http import QueryDict
 
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
-from policies.engine.matching import Condition
+from policies.engine.selectors import Condition
 from policies.web import property_words
 from policies.web.sentences import criteria_of
 

@@ -2,17 +2,17 @@
 
 from types import MappingProxyType
 
-from policies.engine import properties
+from policies.engine import property_conditions
 
 #: How fields of properties begin, and whose they are, as a choice and as a label.
 PARTIES = MappingProxyType(
     {
-        properties.RESOURCE: "Property of the resource",
-        properties.ACTOR: "Property of the user who asks",
-        properties.ACTION: "Property of the action",
+        property_conditions.RESOURCE: "Property of the resource",
+        property_conditions.ACTOR: "Property of the user who asks",
+        property_conditions.ACTION: "Property of the action",
     }
 )
-_OWNERS = {properties.ACTOR: "the user's ", properties.ACTION: "the action's "}
+_OWNERS = {property_conditions.ACTOR: "the user's ", property_conditions.ACTION: "the action's "}
 
 _VERBS = {"EQUALS": "is", "STARTS_WITH": "begins with", "NOT_EQUALS": "is not"}
 
@@ -31,7 +31,7 @@ def label(field: str) -> str:
 
 def value(text: str) -> str:
     """Return a value in words: what it stands for, or itself."""
-    field = properties.reference(text)
+    field = property_conditions.reference(text)
     return _called(field) if field else text
 
 
@@ -39,7 +39,7 @@ def clause(field: str, condition: str, listed: str) -> str:
     """Return the condition as part of a sentence about resources; `listed` are its values in words."""
     start, name = split(field)
     verb = _VERBS.get(condition, condition)
-    if start == properties.RESOURCE:
+    if start == property_conditions.RESOURCE:
         return f"whose {name or 'property'} {verb} {listed}"
     return f"if {_called(field)} {verb} {listed}"
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from policies.engine.errors import Problem
 from policies.engine.families import datazone
-from policies.engine.families.datazone_patterns import types
+from policies.engine.families.datazone_resource_patterns import types
 from policies.errors import Invalid, NotFound
 from policies.guard import needs
 from policies.models import Policy

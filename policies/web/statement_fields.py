@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from policies import authority
-from policies.engine.families import datazone_patterns as patterns
+from policies.engine.families import datazone_resource_patterns as patterns
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
-from policies.engine.families.datazone_patterns import Scope
-from policies.engine.matching import ID
+from policies.engine.families.datazone_resource_patterns import Scope
+from policies.engine.selectors import ID
 from policies.queries import people as users_groups_roles
 from policies.web.builder_fields import Notes
 from policies.web.statements import LISTS, SHOWN, TYPED, Row, Writing, lines_of

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from policies.engine.families.datazone_patterns import Pattern, Scope, parse_pattern
-from policies.engine.matching import MAIN_BRANCH
+from policies.engine.families.datazone_resource_patterns import Pattern, Scope, parse_pattern
+from policies.engine.selectors import MAIN_BRANCH
 from policies.web.statement_fields import names_of
 
 _WHERE: Mapping[str, str] = {

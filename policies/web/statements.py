@@ -14,7 +14,7 @@ from django.http import QueryDict
 
 from policies.engine.errors import Problem
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
-from policies.engine.families.datazone_patterns import Scope, types
+from policies.engine.families.datazone_resource_patterns import Scope, types
 from policies.errors import Invalid
 from policies.services import json_text
 from policies.web.drafts import is_line, merged

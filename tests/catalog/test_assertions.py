@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from catalog.reporting import assertions
 from catalog.reporting.assertions import Expected, InvalidAssertions, Kind
-from policies.engine.matching import Condition, Criterion
+from policies.engine.selectors import Condition, Criterion
 
 WHOLE = """\
 assertions:

@@ -1,8 +1,8 @@
 """Covers brought together: what is dropped is reached anyway, and what differs in one value becomes one list."""
 
 from catalog.queries.condensing import ALWAYS, Condensed, Reach, condensed
-from policies.engine.matching import ActorMatch, Condition, Criterion, Selector
 from policies.engine.model import Cover, Effect, Origin, Statement
+from policies.engine.selectors import ActorMatch, Condition, Criterion, Selector
 
 OWNED, STEWARDED = Reach(is_owned=True), Reach(is_owned=True, owner_types=frozenset({"steward"}))
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from catalog.facets import OrmFacetSource
 from catalog.models import Entity, prefix_range
 from catalog.queries import coverage as coverage_sql
-from policies.engine import matching
+from policies.engine import selectors
 from policies.engine.evaluate import decide
-from policies.engine.matching import ActorMatch, Condition, Criterion, Selector
 from policies.engine.model import Cover, Coverage, Effect, Origin, Question, Statement
+from policies.engine.selectors import ActorMatch, Condition, Criterion, Selector
 from policies.queries import actors as actor_resolution
 from tests.catalog.conftest import said, tell, undone
 from tests.catalog.generated import store
@@ -19,13 +19,13 @@ from tests.strategies import ACTORS, ENTITIES, PRIVILEGES, UNKNOWN_ENTITY, UNKNO
 pytestmark = pytest.mark.django_db
 
 FIELDS = {
-    matching.OWNER,
-    matching.DOMAIN,
-    matching.CONTAINER,
-    matching.GLOSSARY,
-    matching.TAG,
-    matching.DATA_PLATFORM_INSTANCE,
-    matching.GROUP_MEMBERSHIP,
+    selectors.OWNER,
+    selectors.DOMAIN,
+    selectors.CONTAINER,
+    selectors.GLOSSARY,
+    selectors.TAG,
+    selectors.DATA_PLATFORM_INSTANCE,
+    selectors.GROUP_MEMBERSHIP,
     "PROPERTY.a",
     "PROPERTY.b",
 }
@@ -70,7 +70,7 @@ def test_covered_is_what_the_engine_allows(world, privilege: str) -> None:
 
 
 def allow(*criteria: Criterion) -> Cover:
-    match = ActorMatch(frozenset({matching.EVERYONE}))
+    match = ActorMatch(frozenset({selectors.EVERYONE}))
     selector = Selector(criteria, needs_resource=True)
     return Cover(Statement(Origin("p", "p"), Effect.ALLOW, match, frozenset({"X"}), selector), is_unconditional=True)
 

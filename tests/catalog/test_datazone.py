@@ -7,7 +7,7 @@ from catalog.facets import OrmFacetSource
 from catalog.models import Entity
 from catalog.queries import coverage as coverage_sql
 from policies import authority
-from policies.engine.matching import BRANCH, CREATION, ID, PROJECT
+from policies.engine.selectors import BRANCH, CREATION, ID, PROJECT
 from policies.models import Role, User
 from policies.services import people, roles
 from tests import oracle_datazone as oracle

@@ -17,7 +17,7 @@ from catalog.reporting import export
 from catalog.reporting.kind import UNTESTED
 from catalog.reporting.tables import SCHEMA, TABLES
 from policies import authority, store
-from policies.engine import bulk, families, matching
+from policies.engine import families, reach_index, selectors
 from policies.engine.model import Actor, Origin
 from policies.engine.postings import Postings
 from policies.engine.snapshot import Snapshot
@@ -130,12 +130,12 @@ def postings(found: Found) -> Postings:
     """Return the postings of the entities of a snapshot."""
     places = {one["number"]: place for place, one in enumerate(found["entities"])}
     rows = [(places[one["entity"]], one["field"], one["value"], one["type"]) for one in found["facets"]]
-    for column, field in (("object_id", matching.ID), ("project", matching.PROJECT)):
+    for column, field in (("object_id", selectors.ID), ("project", selectors.PROJECT)):
         rows += [(places[one["number"]], field, one[column], "") for one in found["entities"] if one[column]]
     below = defaultdict(set)
     for one in found["ancestries"]:
         below[one["ancestor"]].add(one["node"])
-    fields = {matching.DOMAIN, matching.OWNER, matching.TAG, matching.ID, matching.PROJECT, "PROPERTY.team"}
+    fields = {selectors.DOMAIN, selectors.OWNER, selectors.TAG, selectors.ID, selectors.PROJECT, "PROPERTY.team"}
     return Postings(
         urns=[one["urn"] for one in found["entities"]],
         types=[one["type"] for one in found["entities"]],
@@ -184,7 +184,7 @@ def test_the_engine_answers_alike_from_the_files_and_from_the_database(tmp_path:
     for urn, actor in everybody.items():
         assert actor == actor_resolution.actor(urn=urn)
         for privilege in PRIVILEGES:
-            covered = bulk.covered(facts, compiled.coverage(actor, privilege)).certain
+            covered = reach_index.covered(facts, compiled.coverage(actor, privilege)).certain
             present = coverage_sql.covered(store.current().coverage(actor, privilege)).filter(is_removed=False)
             listed = sorted(present.values_list("urn", flat=True))
             assert sorted(facts.urns[number] for number in covered) == listed, (urn, privilege)
@@ -221,18 +221,18 @@ def test_texts_come_back_as_they_are(tmp_path: Path) -> None:
     named = {one["urn"]: one["name"] for one in found["policies"]}
     assert named["urn:li:dataHubPolicy:view"] == AWKWARD
     assert "urn:li:dataHubPolicy:idle" not in named
-    kinds = {(one["value"], one["type"]) for one in found["facets"] if one["field"] == matching.OWNER}
+    kinds = {(one["value"], one["type"]) for one in found["facets"] if one["field"] == selectors.OWNER}
     assert kinds == {(ANN, "urn:li:ownershipType:__system__technical_owner"), (JO, "")}
     assert {one["object_id"] for one in found["entities"]} == {None, "a" * 24}
 
 
 def test_what_nobody_reads_is_left_out(tmp_path: Path) -> None:
     export.write(folder=tmp_path / "one", as_of=AS_OF)
-    export.write(folder=tmp_path / "two", as_of=AS_OF, unread={matching.TAG, matching.DOMAIN})
+    export.write(folder=tmp_path / "two", as_of=AS_OF, unread={selectors.TAG, selectors.DOMAIN})
     whole, less = read(tmp_path / "one"), read(tmp_path / "two")
     fields = {one["field"] for one in whole["facets"]}
-    assert {matching.TAG, matching.DOMAIN, matching.OWNER} <= fields
-    assert {one["field"] for one in less["facets"]} == fields - {matching.TAG, matching.DOMAIN}
+    assert {selectors.TAG, selectors.DOMAIN, selectors.OWNER} <= fields
+    assert {one["field"] for one in less["facets"]} == fields - {selectors.TAG, selectors.DOMAIN}
     assert {name: rows for name, rows in whole.items() if name != "facets"} == {
         name: rows for name, rows in less.items() if name != "facets"
     }
@@ -240,7 +240,7 @@ def test_what_nobody_reads_is_left_out(tmp_path: Path) -> None:
 
 def test_no_policy_tests_what_reports_go_without() -> None:
     """Of a field that the engine does not know it says so; these it knows nothing of."""
-    known = {value for name, value in vars(matching).items() if name.isupper() and isinstance(value, str)}
+    known = {value for name, value in vars(selectors).items() if name.isupper() and isinstance(value, str)}
     assert known.isdisjoint(UNTESTED)
     for field in UNTESTED:
         document = {"type": "METADATA", "resources": {"filter": {"criteria": [{"field": field, "values": ["x"]}]}}}

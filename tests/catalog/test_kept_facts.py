@@ -8,9 +8,9 @@ import pytest
 from catalog.facets import OrmFacetSource
 from catalog.services import deletes, entities, rebuild
 from policies import authority
-from policies.engine import matching
-from policies.engine.matching import Resource
+from policies.engine import selectors
 from policies.engine.ports import FacetSource
+from policies.engine.selectors import Resource
 from policies.models import PolicyVersion
 from policies.services import groups, people
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
@@ -28,16 +28,16 @@ TERM, MONEY, FINANCE = "urn:li:glossaryTerm:income", "urn:li:glossaryNode:money"
 EVERYBODY = (ORDERS, OTHER, SALES, EMEA, WORLD, BY_ID, "urn:li:view:named", JO, "urn:li:dataProduct:p", TERM)
 FIELDS = frozenset(
     {
-        matching.OWNER,
-        matching.DOMAIN,
-        matching.CONTAINER,
-        matching.GLOSSARY,
-        matching.TAG,
-        matching.GROUP_MEMBERSHIP,
-        matching.ID,
-        matching.PROJECT,
-        matching.CREATION,
-        matching.BRANCH,
+        selectors.OWNER,
+        selectors.DOMAIN,
+        selectors.CONTAINER,
+        selectors.GLOSSARY,
+        selectors.TAG,
+        selectors.GROUP_MEMBERSHIP,
+        selectors.ID,
+        selectors.PROJECT,
+        selectors.CREATION,
+        selectors.BRANCH,
         "PROPERTY.tier",
     }
 )
@@ -120,14 +120,14 @@ def test_what_was_looked_up_costs_no_query_and_what_was_not_touched_stays(db, dj
         kept.relatives(urns=rest, names=NAMES)
         kept.known(urns=rest)
     with django_assert_num_queries(1):
-        kept.load(urns=[ORDERS, *rest], fields={matching.TAG})
+        kept.load(urns=[ORDERS, *rest], fields={selectors.TAG})
 
 
 def test_two_questions_about_other_facets_do_not_take_turns_in_asking(db, django_assert_num_queries):
     PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
     kept = authority.facets()
-    kept.load(urns=[ORDERS], fields={matching.TAG})
-    kept.load(urns=[ORDERS], fields={matching.DOMAIN})
+    kept.load(urns=[ORDERS], fields={selectors.TAG})
+    kept.load(urns=[ORDERS], fields={selectors.DOMAIN})
     with django_assert_num_queries(0):
-        kept.load(urns=[ORDERS], fields={matching.TAG})
-        kept.load(urns=[ORDERS], fields={matching.DOMAIN})
+        kept.load(urns=[ORDERS], fields={selectors.TAG})
+        kept.load(urns=[ORDERS], fields={selectors.DOMAIN})

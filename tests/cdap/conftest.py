@@ -10,7 +10,7 @@ from catalog.models import Entity
 from catalog.services import bootstrap, granting, operations
 from catalog.services.granting import Sent
 from policies import authority, store
-from policies.engine.families.cdap_questions import Said
+from policies.engine.families.cdap_requests import Said
 from policies.models.people import USER_PREFIX
 from policies.queries import actors as actor_resolution
 from policies.queries import names as display_names

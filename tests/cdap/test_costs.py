@@ -7,8 +7,8 @@ from django.test.utils import CaptureQueriesContext
 from policies import authority, store
 from policies.authority import Ask, Asked
 from policies.engine import families
-from policies.engine.families import cdap_questions
-from policies.engine.families.cdap_questions import Said
+from policies.engine.families import cdap_requests
+from policies.engine.families.cdap_requests import Said
 from policies.engine.model import Actor
 from policies.engine.requirements import one
 from tests.cdap.conftest import give, register, urn
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 def about(said: Said) -> Ask:
     """Return the question about an operation."""
-    read = cdap_questions.read(said)
+    read = cdap_requests.read(said)
     assert read.entity is not None
     return Ask(read.requirement, Asked(read.entity.urn, read.entity.kind), relatives=read.relatives)
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.engine import bulk
+from policies.engine import reach_index
 from policies.engine.errors import MissingFact
 from policies.engine.evaluate import decide
-from policies.engine.matching import EVERYTHING, OWNER, Condition, Criterion, Selector
 from policies.engine.model import Actor, Effect, Question
 from policies.engine.postings import Postings
 from policies.engine.restrictions import Restriction
+from policies.engine.selectors import EVERYTHING, OWNER, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 from tests import oracle, strategies
 from tests.worlds import World, criterion, denying, document, matching_all, urn
@@ -123,7 +123,7 @@ def test_owners_that_were_not_loaded_are_an_error(world):
     world.policy("owners", view(actors={"resourceOwners": True}))
     found = postings(world, fields=("TAG",))
     with pytest.raises(MissingFact, match=OWNER):
-        bulk.covered(found, world.snapshot().coverage(world.actor(JO), PRIVILEGE))
+        reach_index.covered(found, world.snapshot().coverage(world.actor(JO), PRIVILEGE))
 
 
 # -- one actor --------------------------------------------------------------------------------------------------------
@@ -134,8 +134,11 @@ def test_owners_count_by_type_and_through_groups(world):
     typed = {"resourceOwners": True, "resourceOwnersTypes": [urn("ownership:technical_owner")]}
     world.policy("technical", document(privileges=["EDIT_ENTITY_DOCS"], actors=typed))
     found, snapshot, jo = postings(world), world.snapshot(), world.actor(JO)
-    assert named(found, bulk.covered(found, snapshot.coverage(jo, "EDIT_ENTITY_TAGS")).certain) == [ORDERED, ORDERS]
-    assert named(found, bulk.covered(found, snapshot.coverage(jo, "EDIT_ENTITY_DOCS")).certain) == [ORDERS]
+    assert named(found, reach_index.covered(found, snapshot.coverage(jo, "EDIT_ENTITY_TAGS")).certain) == [
+        ORDERED,
+        ORDERS,
+    ]
+    assert named(found, reach_index.covered(found, snapshot.coverage(jo, "EDIT_ENTITY_DOCS")).certain) == [ORDERS]
 
 
 def test_deny_wins(world):
@@ -144,7 +147,10 @@ def test_deny_wins(world):
         "no pii", denying(view(actors={"users": [JO]}, resources=matching_all(criterion("TAG", urn("tag:pii")))))
     )
     found, snapshot = postings(world), world.snapshot()
-    assert named(found, bulk.covered(found, snapshot.coverage(world.actor(JO), PRIVILEGE)).certain) == [JO, ORDERED]
+    assert named(found, reach_index.covered(found, snapshot.coverage(world.actor(JO), PRIVILEGE)).certain) == [
+        JO,
+        ORDERED,
+    ]
 
 
 def test_what_a_restricted_allow_reaches_is_undecided_unless_denied(world):
@@ -155,17 +161,17 @@ def test_what_a_restricted_allow_reaches_is_undecided_unless_denied(world):
     key = next(policy for policy in compiled if policy.endswith("some"))
     compiled[key] = tuple(replace(one, restriction=Restriction(columns=())) for one in compiled[key])
     found, snapshot, jo = postings(world), Snapshot.build(1, compiled.items()), world.actor(JO)
-    reached = bulk.covered(found, snapshot.coverage(jo, PRIVILEGE))
+    reached = reach_index.covered(found, snapshot.coverage(jo, PRIVILEGE))
     assert named(found, reached.certain) == [CHART, JO]
     assert named(found, reached.undecided) == [ORDERS]
-    assert bulk.Reach(found, snapshot, PRIVILEGE).of(jo) == reached
+    assert reach_index.Reach(found, snapshot, PRIVILEGE).of(jo) == reached
 
 
 def test_a_coverage_of_everything(world):
     found = postings(world)
     system = Actor(oracle.SYSTEM_ACTOR)
-    assert bulk.covered(found, world.snapshot().coverage(system, PRIVILEGE)).certain == found.everything
-    assert bulk.Reach(found, world.snapshot(), PRIVILEGE).counts([system]) == {system.urn: 4}
+    assert reach_index.covered(found, world.snapshot().coverage(system, PRIVILEGE)).certain == found.everything
+    assert reach_index.Reach(found, world.snapshot(), PRIVILEGE).counts([system]) == {system.urn: 4}
 
 
 @given(world=strategies.worlds(), is_closed=st.booleans())
@@ -174,11 +180,11 @@ def test_what_is_covered_is_what_is_decided(world: World, is_closed: bool):
     actors = [world.actor(name) for name in strategies.ACTORS]
     resources = [world.resource(name) for name in found.urns]
     for privilege in strategies.PRIVILEGES:
-        reach = bulk.Reach(found, snapshot, privilege)
+        reach = reach_index.Reach(found, snapshot, privilege)
         counts = reach.counts(actors)
         for actor in actors:
             decided = [one.urn for one in resources if decide(snapshot, Question(actor, privilege, one)).is_allowed]
-            covered = bulk.covered(found, snapshot.coverage(actor, privilege))
+            covered = reach_index.covered(found, snapshot.coverage(actor, privilege))
             assert named(found, covered.certain) == decided
             assert not covered.undecided
             assert reach.of(actor) == covered
@@ -197,7 +203,7 @@ def test_with_restrictions_the_rest_is_certain(world: World, restricted: list[bo
     found, snapshot = postings(world), Snapshot.build(1, compiled)
     for name in strategies.USERS:
         actor = world.actor(name)
-        covered = bulk.covered(found, snapshot.coverage(actor, PRIVILEGE))
+        covered = reach_index.covered(found, snapshot.coverage(actor, PRIVILEGE))
         for number, urn_ in enumerate(found.urns):
             decision = decide(snapshot, Question(actor, PRIVILEGE, world.resource(urn_)))
             takes_part = any(one.restriction for one in decision.statements if one.effect is Effect.ALLOW)
@@ -212,13 +218,13 @@ def test_with_restrictions_the_rest_is_certain(world: World, restricted: list[bo
 def test_who_names_owners_among_users_and_groups(world):
     world.policy("owners", view(actors={"resourceOwners": True}, resources=matching_all(criterion("TYPE", "dataset"))))
     world.policy("named", view(actors={"users": [urn("al")], "roles": [urn("role:r")]}))
-    found = bulk.who(world.snapshot(7), PRIVILEGE, world.resource(ORDERED))
-    assert found == bulk.Who(False, False, (urn("al"),), (urn("group:g"),), (urn("role:r"),), 7)
+    found = reach_index.who(world.snapshot(7), PRIVILEGE, world.resource(ORDERED))
+    assert found == reach_index.Who(False, False, (urn("al"),), (urn("group:g"),), (urn("role:r"),), 7)
 
 
 def test_who_for_a_privilege_without_resource(world):
     world.policy("platform", document(type="PLATFORM", privileges=["MANAGE_POLICIES"], actors={"allGroups": True}))
-    found = bulk.who(world.snapshot(), "MANAGE_POLICIES", None)
+    found = reach_index.who(world.snapshot(), "MANAGE_POLICIES", None)
     assert (found.is_all_users, found.is_all_groups, found.users) == (False, True, ())
 
 
@@ -235,7 +241,7 @@ def test_who_for_a_privilege_without_resource(world):
 def test_a_deny_takes_out_whom_it_names(world, denied, users, groups, is_all_users):
     world.policy("yes", view(actors={"users": [JO], "groups": [urn("group:g")], "allUsers": True}))
     world.policy("no", denying(view(actors=denied)))
-    found = bulk.who(world.snapshot(), PRIVILEGE, world.resource(ORDERS))
+    found = reach_index.who(world.snapshot(), PRIVILEGE, world.resource(ORDERS))
     assert (found.users, found.groups, found.is_all_users) == (users, groups, is_all_users)
 
 
@@ -244,7 +250,7 @@ def test_who_agrees_with_the_oracle(world: World, place):
     name, kind = place
     resource = None if name is None and kind is None else world.resource(name or "", kind)
     for privilege in strategies.PRIVILEGES:
-        found = bulk.who(world.snapshot(), privilege, resource)
+        found = reach_index.who(world.snapshot(), privilege, resource)
         told = {
             "all_users": found.is_all_users,
             "all_groups": found.is_all_groups,
@@ -258,7 +264,7 @@ def test_who_agrees_with_the_oracle(world: World, place):
 def test_difference(world):
     found = postings(world)
     pii = found.extent(Selector((Criterion("TAG", Condition.EQUALS, frozenset({urn("tag:pii")})),)))
-    changed = bulk.difference(pii, found.extent(EVERYTHING))
+    changed = reach_index.difference(pii, found.extent(EVERYTHING))
     assert named(found, changed.gained) == [JO, ORDERED]
     assert not changed.lost
-    assert bulk.difference(found.extent(EVERYTHING), pii).lost == changed.gained
+    assert reach_index.difference(found.extent(EVERYTHING), pii).lost == changed.gained

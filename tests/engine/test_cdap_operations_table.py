@@ -5,7 +5,7 @@ import re
 import pytest
 
 from policies.engine.errors import UnknownOperation
-from policies.engine.families import cdap, cdap_names, vocabulary
+from policies.engine.families import cdap, cdap_entity_ids, vocabulary
 
 # Source 002, in its order. One line is one row: the operations as they are written there, with what they need: a
 # privilege on the entity itself, or `privilege@relative`; `?` where it only counts when there is one; `->ALL` where the
@@ -232,7 +232,7 @@ def test_all_stands_for_the_four_and_no_privilege_gives_another_cd_2_cd_3():
     ],
 )
 def test_what_an_entity_lies_in_follows_from_its_name_cd_1(urn: str, kind: str, above: list[str]):
-    found = cdap_names.read(urn)
+    found = cdap_entity_ids.read(urn)
     assert found is not None
     assert (found.urn, found.kind, list(found.above)) == (urn, kind, above)
 
@@ -263,13 +263,13 @@ def test_what_an_entity_lies_in_follows_from_its_name_cd_1(urn: str, kind: str, 
     ],
 )
 def test_what_names_no_cdap_entity_is_none(urn: str):
-    assert cdap_names.read(urn) is None
+    assert cdap_entity_ids.read(urn) is None
 
 
 @pytest.mark.parametrize("kind", ["artifact", "application"])
 def test_versions_share_one_name_and_so_one_grant_cd_20(kind: str):
     spelled = [f"urn:li:{kind}:ns1.etl{version}" for version in ("", ".1.0.0", ".2")]
-    found = [cdap_names.read(urn) for urn in spelled]
+    found = [cdap_entity_ids.read(urn) for urn in spelled]
     assert {one.urn for one in found if one} == {f"urn:li:{kind}:ns1.etl"}
 
 
@@ -287,7 +287,7 @@ def test_versions_share_one_name_and_so_one_grant_cd_20(kind: str):
     ],
 )
 def test_a_pattern_ends_in_one_asterisk_cd_5(urn: str, prefix: str, within: str):
-    found = cdap_names.pattern(urn)
+    found = cdap_entity_ids.pattern(urn)
     assert found is not None
     assert (found.prefix, found.within) == (prefix, within)
 
@@ -310,4 +310,4 @@ def test_a_pattern_ends_in_one_asterisk_cd_5(urn: str, prefix: str, within: str)
     ],
 )
 def test_what_is_no_pattern_is_none(urn: str):
-    assert cdap_names.pattern(urn) is None
+    assert cdap_entity_ids.pattern(urn) is None

@@ -3,7 +3,8 @@
 import pytest
 
 from policies.engine.families import datahub
-from policies.engine.matching import (
+from policies.engine.model import Effect, Origin
+from policies.engine.selectors import (
     EVERYONE,
     EVERYTHING,
     IN_ANY_GROUP,
@@ -18,7 +19,6 @@ from policies.engine.matching import (
     Selector,
     owner_token,
 )
-from policies.engine.model import Effect, Origin
 from tests.worlds import criterion, document, matching_all, urn
 
 ORIGIN = Origin("urn:li:dataHubPolicy:p", "P")

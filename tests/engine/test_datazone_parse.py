@@ -8,7 +8,7 @@ import pytest
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy
 from policies.engine.families import datazone
-from policies.engine.families.datazone_patterns import (
+from policies.engine.families.datazone_resource_patterns import (
     Pattern,
     actions,
     expand,
@@ -18,8 +18,8 @@ from policies.engine.families.datazone_patterns import (
     unversioned,
     verbs,
 )
-from policies.engine.matching import NEVER
 from policies.engine.model import Effect, Origin
+from policies.engine.selectors import NEVER
 
 ID, OTHER = "507f1f77bcf86cd799439011", "66be5fc75158d037e9970c6d"
 ROLE = "urn:li:dataHubRole:analyst"

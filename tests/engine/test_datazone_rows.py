@@ -2,7 +2,7 @@
 
 import pytest
 
-from policies.engine.families.datazone_rows import DEEPEST, LONGEST, columns, complaint
+from policies.engine.families.datazone_row_conditions import DEEPEST, LONGEST, columns, complaint
 
 FINE = [
     "country = 'USA'",

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from policies.engine.evaluate import decide
-from policies.engine.matching import EVERYTHING, TYPE, ActorMatch, Condition, Criterion, Resource, Selector
 from policies.engine.model import SYSTEM_ACTOR, Actor, Code, Effect, Origin, Question, Statement
 from policies.engine.restrictions import Restriction, Slice
+from policies.engine.selectors import EVERYTHING, TYPE, ActorMatch, Condition, Criterion, Resource, Selector
 from policies.engine.snapshot import Snapshot
 
 JO = Actor("urn:li:corpuser:jo", groups=frozenset({"g"}), roles=frozenset({"r", "s"}))

@@ -3,7 +3,8 @@
 import pytest
 
 from policies.engine.errors import MissingFact
-from policies.engine.matching import (
+from policies.engine.model import Actor
+from policies.engine.selectors import (
     EVERYONE,
     EVERYTHING,
     IN_ANY_GROUP,
@@ -21,7 +22,6 @@ from policies.engine.matching import (
     owner_token,
     resource_tokens,
 )
-from policies.engine.model import Actor
 
 EQUALS, STARTS_WITH, NOT_EQUALS = Condition.EQUALS, Condition.STARTS_WITH, Condition.NOT_EQUALS
 

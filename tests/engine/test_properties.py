@@ -2,14 +2,14 @@
 
 import pytest
 
-from policies.engine import explain, provisos
-from policies.engine.bulk import who
+from policies.engine import actor_conditions, explain
 from policies.engine.errors import InvalidPolicy
 from policies.engine.evaluate import decide
 from policies.engine.families import datahub
-from policies.engine.matching import Condition, Resource
 from policies.engine.model import Actor, Question
-from policies.engine.properties import VALUE_LENGTH, Proviso, facts, party, texts
+from policies.engine.property_conditions import VALUE_LENGTH, Proviso, facts, party, texts
+from policies.engine.reach_index import who
+from policies.engine.selectors import Condition, Resource
 from tests.worlds import World, criterion, document, matching_all, urn
 
 TAGGING = "EDIT_ENTITY_TAGS"
@@ -174,7 +174,7 @@ def world() -> World:
 
 
 def asked(found: World, **known: str) -> Question:
-    actor = provisos.overridden(
+    actor = actor_conditions.overridden(
         found.actor(urn("jo")), {name.replace("_", "."): texts(one) for name, one in known.items()}
     )
     return Question(actor, TAGGING, found.resource(urn("dataset:a")))

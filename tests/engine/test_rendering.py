@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from policies.engine.rendering import DIALECTS, CannotRender, NothingToShow, select, view_of
 from policies.engine.restrictions import Slice
+from policies.engine.sql_rendering import DIALECTS, CannotRender, NothingToShow, select, view_of
 from tests import oracle_datazone as oracle
 
 Row = dict[str, Any]

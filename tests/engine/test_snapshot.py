@@ -1,7 +1,7 @@
 """The snapshot's small promises; that it answers like the oracle is a law (tests/properties)."""
 
-from policies.engine.matching import OWNER, TAG, TYPE, URN, Condition, Criterion
 from policies.engine.model import SYSTEM_ACTOR, Actor, Question
+from policies.engine.selectors import OWNER, TAG, TYPE, URN, Condition, Criterion
 from policies.engine.snapshot import Snapshot
 from tests.worlds import World, criterion, document, matching_all, urn
 

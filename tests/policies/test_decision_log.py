@@ -10,9 +10,9 @@ from prometheus_client import REGISTRY
 
 from policies import decision_log, tasks
 from policies.decision_log import Call, Door, Entry, Keeper
-from policies.engine.matching import ActorMatch, Selector
 from policies.engine.model import Code, Decision, Effect, Origin, Statement
 from policies.engine.requirements import Need, Requirement, one
+from policies.engine.selectors import ActorMatch, Selector
 from policies.models import LoggedDecision
 from policies.queries import decisions as decision_log_queries
 from policies.queries.decisions import Place

@@ -4,7 +4,7 @@ from itertools import chain, combinations
 
 import pytest
 
-from policies.engine.matching import EVERYONE, IN_ANY_GROUP
+from policies.engine.selectors import EVERYONE, IN_ANY_GROUP
 from policies.models import User
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX

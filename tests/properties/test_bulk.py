@@ -2,7 +2,7 @@
 
 from hypothesis import given
 
-from policies.engine import bulk
+from policies.engine import reach_index
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from tests import oracle, strategies
@@ -16,8 +16,8 @@ def test_decide_equals_bulk_equals_oracle(world: World):
     for urn in strategies.ACTORS:
         actor = world.actor(urn)
         for privilege in strategies.PRIVILEGES:
-            covered = bulk.covered(postings, snapshot.coverage(actor, privilege))
-            reached = bulk.Reach(postings, snapshot, privilege).of(actor)
+            covered = reach_index.covered(postings, snapshot.coverage(actor, privilege))
+            reached = reach_index.Reach(postings, snapshot, privilege).of(actor)
             by_oracle = oracle.what(world.raw, world.policies, urn, privilege)
             decided = [
                 name

@@ -2,8 +2,8 @@
 
 from hypothesis import given
 
-from policies.engine.matching import Resource
 from policies.engine.model import Actor, Cover, Coverage
+from policies.engine.selectors import Resource
 from tests import oracle, strategies
 from tests.worlds import World
 

@@ -2,12 +2,12 @@
 
 from hypothesis import given
 
-from policies.engine.crowds import Crowds, People
+from policies.engine.audience import Crowds, People
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Question
 from policies.engine.postings import Postings
 from policies.engine.snapshot import Snapshot
-from policies.engine.units import units_of
+from policies.engine.statement_groups import units_of
 from tests import strategies, worlds_datazone
 from tests.worlds import World
 

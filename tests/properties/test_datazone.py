@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from policies.engine import bulk
+from policies.engine import reach_index
 from policies.engine.families import datazone
-from policies.engine.families.datazone_patterns import Pattern, expand, parse_pattern
+from policies.engine.families.datazone_resource_patterns import Pattern, expand, parse_pattern
 from policies.engine.model import Origin
 from tests import oracle_datazone as oracle
 from tests import worlds_datazone
@@ -38,8 +38,8 @@ def test_all_entities_at_once(world: World):
     for urn in USERS:
         actor = world.actor(urn)
         for action in ACTIONS:
-            covered = bulk.covered(postings, snapshot.coverage(actor, action))
-            assert bulk.Reach(postings, snapshot, action).of(actor) == covered
+            covered = reach_index.covered(postings, snapshot.coverage(actor, action))
+            assert reach_index.Reach(postings, snapshot, action).of(actor) == covered
             expected = oracle.what(world.raw, world.policies, urn, action)
             undecided = [
                 name

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from policies.engine.errors import MissingFact
 from policies.engine.evaluate import decide
-from policies.engine.matching import OWNER, TYPE, URN
 from policies.engine.model import Question
+from policies.engine.selectors import OWNER, TYPE, URN
 from tests import strategies
 from tests.properties.asking import question
 from tests.spec.tables import Asked

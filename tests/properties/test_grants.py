@@ -13,7 +13,7 @@ from catalog.services import bootstrap, entities
 from catalog.services.granting import Sent, give
 from policies import authority, reach
 from policies.authority import Ask, Asked
-from policies.engine.families import cdap, cdap_names
+from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.requirements import one
 from policies.queries import actors as actor_resolution
 from policies.services import groups, people, roles
@@ -94,4 +94,4 @@ def settings_of_django(settings):
 
 
 def _spelled(name: str) -> str:
-    return name if cdap_names.pattern(name) is not None else urn(name)
+    return name if cdap_entity_ids.pattern(name) is not None else urn(name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from policies.engine import bulk
+from policies.engine import reach_index
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Question
 from policies.engine.postings import Postings
@@ -16,7 +16,7 @@ def by_bulk(worlds: Sequence[World]) -> Iterator[tuple[int, str, str, str]]:
     for number, snapshot, postings, actors, privileges in worlds:
         for actor in actors:
             for privilege in privileges:
-                reached = bulk.Reach(postings, snapshot, privilege).of(actor)
+                reached = reach_index.Reach(postings, snapshot, privilege).of(actor)
                 open_ = [
                     one
                     for one in reached.undecided

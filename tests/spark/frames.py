@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.spark import read_as
-from policies.engine.rendering import select, view_of
 from policies.engine.restrictions import Slice
+from policies.engine.sql_rendering import select, view_of
 
 Row = dict[str, Any]
 Json = dict[str, Any]

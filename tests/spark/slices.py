@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 from catalog.reporting.slices import SETTINGS, Slice, State
 from catalog.spark import job
 from catalog.spark.facts import Facts
-from policies.engine import matching
+from policies.engine import selectors
 from policies.engine.families import datahub
-from policies.engine.matching import Condition, Selector
 from policies.engine.model import Actor
 from policies.engine.postings import Postings
 from policies.engine.restrictions import Restriction
+from policies.engine.selectors import Condition, Selector
 from policies.engine.snapshot import Snapshot
 from tests.strategies import PROPERTIES
 from tests.worlds import World
@@ -27,10 +27,10 @@ GRANTS = {"is_inherited": False, "administrators": [], "instance": "urn:li:insta
 
 FIELDS = frozenset(
     {
-        *matching.HIERARCHIES,
-        matching.TAG,
-        matching.DATA_PLATFORM_INSTANCE,
-        matching.GROUP_MEMBERSHIP,
+        *selectors.HIERARCHIES,
+        selectors.TAG,
+        selectors.DATA_PLATFORM_INSTANCE,
+        selectors.GROUP_MEMBERSHIP,
         *(f"PROPERTY.{name}" for name in PROPERTIES),
     }
 )
@@ -59,10 +59,10 @@ def facts_of(world: World) -> list[Fact]:
     """Return every direct fact of every entity, numbered in the order of URNs."""
     flat, found = bare(world), []
     for number, urn in enumerate(sorted(world.raw["entities"])):
-        resource = flat.resource(urn, fields=FIELDS - {matching.GROUP_MEMBERSHIP} | {matching.OWNER})
+        resource = flat.resource(urn, fields=FIELDS - {selectors.GROUP_MEMBERSHIP} | {selectors.OWNER})
         for field, values in resource.facets.items():
-            found += [Fact(number, field, value, "") for value in values if field != matching.OWNER]
-        found += [Fact(number, matching.OWNER, owner.actor, owner.type) for owner in resource.owners]
+            found += [Fact(number, field, value, "") for value in values if field != selectors.OWNER]
+        found += [Fact(number, selectors.OWNER, owner.actor, owner.type) for owner in resource.owners]
     return found
 
 
@@ -90,12 +90,12 @@ def _slice(world: World, shared: State, numbers: range) -> Slice:
         (place, actor.urn) for number, place in places.items() for actor in shared.actors if actor.urn == urns[number]
     ]
     rows += [
-        (place, matching.GROUP_MEMBERSHIP, group, "") for place, user in groups for group in world.actor(user).groups
+        (place, selectors.GROUP_MEMBERSHIP, group, "") for place, user in groups for group in world.actor(user).groups
     ]
     postings = Postings(
         urns=[urns[number] for number in numbers],
         types=[world.raw["entities"][urns[number]]["type"] for number in numbers],
-        fields=FIELDS | {matching.OWNER},
+        fields=FIELDS | {selectors.OWNER},
         rows=rows,
         below=shared.below,
     )
@@ -176,7 +176,7 @@ def read(folder: Path, name: str) -> list[dict]:
 
 def selector(field: str, *values: str) -> Selector:
     """Return a selector of one criterion."""
-    return Selector((matching.Criterion(field, Condition.EQUALS, frozenset(values)),), needs_resource=True)
+    return Selector((selectors.Criterion(field, Condition.EQUALS, frozenset(values)),), needs_resource=True)
 
 
 def _above(world: World, node: str) -> list[str]:

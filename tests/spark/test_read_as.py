@@ -19,7 +19,7 @@ from catalog.spark import read_as
 from catalog.spark.decisions import CannotRead, Refused
 from catalog.spark.session import SparkUnavailable, session
 from policies import authority, store
-from policies.engine.rendering import NothingToShow
+from policies.engine.sql_rendering import NothingToShow
 from policies.kept import memory
 from policies.services import people, policies, roles, tokens
 from tests.spark import frames

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from policies.engine import bulk
+from policies.engine import reach_index
 from policies.engine.evaluate import decide, decide_requirement
 from policies.engine.families import datahub
 from policies.engine.model import Decision, Question
@@ -103,9 +103,9 @@ def _by_bulk(world: World, questions: Sequence[Asked], _request: pytest.FixtureR
     answers: Answers = []
     for asked in questions:
         if asked.kind == "who":
-            answers.append(_named(bulk.who(snapshot, asked.privilege, place(world, asked))))
+            answers.append(_named(reach_index.who(snapshot, asked.privilege, place(world, asked))))
             continue
-        covered = bulk.covered(postings, snapshot.coverage(world.actor(asked.actor), asked.privilege))
+        covered = reach_index.covered(postings, snapshot.coverage(world.actor(asked.actor), asked.privilege))
         urns = [postings.urns[number] for number in covered.certain]
         if asked.kind == "what":
             answers.append(
@@ -116,7 +116,7 @@ def _by_bulk(world: World, questions: Sequence[Asked], _request: pytest.FixtureR
     return answers
 
 
-def _named(found: bulk.Who) -> dict[str, Cell]:
+def _named(found: reach_index.Who) -> dict[str, Cell]:
     return {
         "all users": found.is_all_users,
         "all groups": found.is_all_groups,

@@ -14,10 +14,10 @@ import pytest
 
 from policies.engine import families
 from policies.engine.evaluate import decide_requirement
-from policies.engine.families import cdap, cdap_questions
-from policies.engine.families.cdap_questions import Said
-from policies.engine.matching import Resource
+from policies.engine.families import cdap, cdap_requests
+from policies.engine.families.cdap_requests import Said
 from policies.engine.model import Actor
+from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from tests import oracle_cdap as oracle
 from tests.cdap.conftest import _fresh_snapshot as _fresh_snapshot
@@ -72,7 +72,7 @@ def by_engine(rows: Sequence[Row], _request: pytest.FixtureRequest) -> list[Pair
     found = []
     for row in rows:
         artifact = None if row["artifact"] == "-" else urn(row["artifact"])
-        read = cdap_questions.read(Said(row["operation"], urn(row["entity"]), artifact=artifact))
+        read = cdap_requests.read(Said(row["operation"], urn(row["entity"]), artifact=artifact))
         grants = [
             cdap.grant(urn("jo"), cdap.expand([privilege]), urn(entity), urn(entity))
             for privilege, entity in pairs(row["held"])

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from policies.engine import bulk
+from policies.engine import reach_index
 from tests import oracle_datazone as oracle
 from tests.worlds_datazone import POLICY, World, read
 
@@ -159,7 +159,7 @@ def by_bulk(world: World, questions: list[Question]) -> list[Answer | None]:
     found: list[Answer | None] = []
     for question in questions:
         is_able = question["urn"] and not (question["branch"] or question["columns"] or question["path"])
-        covered = bulk.covered(postings, snapshot.coverage(world.actor(question["actor"]), question["action"]))
+        covered = reach_index.covered(postings, snapshot.coverage(world.actor(question["actor"]), question["action"]))
         number = postings.number(question["urn"]) if is_able else None
         decided = read(world.decide(snapshot, question))
         if number is None:

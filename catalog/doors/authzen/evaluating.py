@@ -10,7 +10,7 @@ from policies import authority
 from policies.api import questions
 from policies.api.questions import Question
 from policies.authority import Ask
-from policies.engine import provisos
+from policies.engine import actor_conditions
 from policies.engine.model import Actor, Decision
 from policies.errors import Forbidden, PolicyAppError
 
@@ -97,7 +97,7 @@ def _put(question: Question, sent: dict[str, Any]) -> tuple[Actor, Ask]:
     ask = question.ask
     if ask.resource is not None and sent["said"]:
         ask = replace(ask, resource=replace(ask.resource, said=sent["said"]))
-    return provisos.overridden(question.actor, sent["circumstances"]), ask
+    return actor_conditions.overridden(question.actor, sent["circumstances"]), ask
 
 
 def _shown(decision: Decision) -> Answer:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from django.http import HttpRequest
 
 from catalog import urns
-from policies.engine import properties
+from policies.engine import property_conditions
 from policies.errors import Invalid, PolicyAppError
 from policies.models.fields import is_storable
 from policies.services import json_text
@@ -95,7 +95,9 @@ class Reader:
         found = self._object("action")
         if found is None:
             return Action("")
-        return Action(self._text(found, "action", "name"), self._properties(found, "action", properties.ACTION))
+        return Action(
+            self._text(found, "action", "name"), self._properties(found, "action", property_conditions.ACTION)
+        )
 
     def context(self) -> None:
         """Check the context, which is optional and has no say."""
@@ -160,7 +162,7 @@ class Reader:
         kind = self._text(found, name, "type")
         if is_sought:
             return Party(kind, "")
-        start = properties.ACTOR if name == "subject" else properties.RESOURCE
+        start = property_conditions.ACTOR if name == "subject" else property_conditions.RESOURCE
         return Party(kind, self._text(found, name, "id"), self._properties(found, name, start))
 
     def _object(self, name: str) -> Members | None:
@@ -177,7 +179,7 @@ class Reader:
         """Return what is said, as facts whose fields begin like this."""
         said = found.get("properties")
         try:
-            return properties.facts(said, start) if isinstance(said, dict) else {}
+            return property_conditions.facts(said, start) if isinstance(said, dict) else {}
         except RecursionError:
             self.wrong.append(f"{name}.properties are nested too deeply")
             return {}

@@ -21,7 +21,7 @@ from catalog.queries import reaching as reachable_resources
 from policies import authority, reach, recall
 from policies.api import questions
 from policies.authority import Ask, Asked
-from policies.engine import families, provisos
+from policies.engine import actor_conditions, families
 from policies.engine.model import Actor
 from policies.engine.requirements import one
 from policies.queries import reached as users_by_actor_clause
@@ -49,7 +49,7 @@ def resources(reader: Reader, by: Actor) -> Answer:
     urn = naming.actor(subject)
     if urn is None:
         return _nothing(page, reader.members)
-    actor = provisos.overridden(_actor(urn, by), {**subject.properties, **action.properties})
+    actor = actor_conditions.overridden(_actor(urn, by), {**subject.properties, **action.properties})
     kind = naming.type_of(resource)
     coverage = authority.visible(actor=actor, privilege=naming.privilege(action))
     scope = reach.scope_of(by)
@@ -90,7 +90,7 @@ def actions(reader: Reader, by: Actor) -> Answer:
     urn = naming.actor(subject)
     if urn is None:
         return _nothing(page, reader.members)
-    actor = provisos.overridden(_actor(urn, by), subject.properties)
+    actor = actor_conditions.overridden(_actor(urn, by), subject.properties)
     asked = _asked(resource, by)
     known = (found.names for found in families.vocabularies().values())
     names = sorted(frozenset(settings.CUSTOM_PRIVILEGES).union(*known))
@@ -130,7 +130,7 @@ def _permitted(rows: Any, after: str, ask: Ask, action: Action) -> Iterable[str]
     """Give the users after this one whom the decision permits, asking about many at once."""
     while chunk := list(rows.filter(urn__gt=after).values_list("urn", flat=True)[:_CHUNK]):
         actors = recall.actors(urns=chunk)
-        asks = [(provisos.overridden(actors[urn], action.properties), ask) for urn in chunk]
+        asks = [(actor_conditions.overridden(actors[urn], action.properties), ask) for urn in chunk]
         decisions = authority.answer_many(asks=asks)
         yield from (urn for urn, decision in zip(chunk, decisions, strict=True) if decision.is_allowed)
         after = chunk[-1]

@@ -9,7 +9,7 @@ from django.db.models import Q
 from catalog.aspects.base import PLATFORM
 from catalog.queries import lists as entity_lists
 from catalog.queries import viewing as view_permissions
-from policies.engine import matching
+from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models.fields import storable
@@ -19,13 +19,13 @@ _CONDITIONS = ("EQUAL", "IN")
 
 #: Field of a search → field of the facts about an entity.
 _FACETS: Mapping[str, str] = {
-    "container": matching.CONTAINER,
-    "dataPlatformInstance": matching.DATA_PLATFORM_INSTANCE,
-    "domains": matching.DOMAIN,
-    "glossaryTerms": matching.GLOSSARY,
-    "owners": matching.OWNER,
+    "container": selectors.CONTAINER,
+    "dataPlatformInstance": selectors.DATA_PLATFORM_INSTANCE,
+    "domains": selectors.DOMAIN,
+    "glossaryTerms": selectors.GLOSSARY,
+    "owners": selectors.OWNER,
     "platform": PLATFORM,
-    "tags": matching.TAG,
+    "tags": selectors.TAG,
 }
 
 

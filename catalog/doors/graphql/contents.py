@@ -16,7 +16,7 @@ from catalog.doors.graphql.segments import Rows, Search
 from catalog.models import Facet
 from catalog.queries import browsing
 from catalog.queries.coverage import having
-from policies.engine import matching
+from policies.engine import selectors
 from policies.errors import Invalid
 
 query = QueryType()
@@ -82,7 +82,7 @@ def _rows(info: Info, given: Mapping[str, Any] | None = None, *, kind: str = "")
 def _totals(alike: Collection[str], rows: Rows, kind: str) -> Mapping[str, int]:
     if kind == "domain":
         of = Facet.objects.filter(
-            field=matching.DOMAIN, value__among=alike, entity__in=rows.order_by().values("pk")
+            field=selectors.DOMAIN, value__among=alike, entity__in=rows.order_by().values("pk")
         ).exclude(entity__urn=F("value"))
         return dict(of.order_by().values_list("value").annotate(Count("entity", distinct=True)))
     of = Facet.objects.filter(field=ASSET, entity__urn__among=alike, value__in=rows.order_by().values("urn"))
@@ -91,7 +91,7 @@ def _totals(alike: Collection[str], rows: Rows, kind: str) -> Mapping[str, int]:
 
 def _within(node: Node, rows: Rows) -> Rows:
     if node.kind == "domain":
-        return rows.filter(having(matching.DOMAIN, Q(value=node.urn))).exclude(urn=node.urn)
+        return rows.filter(having(selectors.DOMAIN, Q(value=node.urn))).exclude(urn=node.urn)
     return rows.filter(urn__in=Facet.objects.filter(entity__urn=node.urn, field=ASSET).values("value"))
 
 

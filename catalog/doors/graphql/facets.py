@@ -11,17 +11,17 @@ from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.segments import Rows, Segment
 from catalog.models import Facet
 from catalog.queries.naming import Nameable
-from policies.engine import matching
+from policies.engine import selectors
 from policies.errors import Invalid
 
 #: Field of the filter of a search → its display name, and the facet that is counted.
 _FIELDS: Mapping[str, tuple[str, str]] = {
     "platform": ("Platform", PLATFORM),
-    "domains": ("Domain", matching.DOMAIN),
-    "tags": ("Tag", matching.TAG),
-    "glossaryTerms": ("Glossary Term", matching.GLOSSARY),
-    "owners": ("Owned By", matching.OWNER),
-    "container": ("Container", matching.CONTAINER),
+    "domains": ("Domain", selectors.DOMAIN),
+    "tags": ("Tag", selectors.TAG),
+    "glossaryTerms": ("Glossary Term", selectors.GLOSSARY),
+    "owners": ("Owned By", selectors.OWNER),
+    "container": ("Container", selectors.CONTAINER),
 }
 _TYPE = "_entityType"
 

@@ -21,10 +21,10 @@ from catalog.queries.coverage import having, meets
 from catalog.queries.naming import Nameable
 from catalog.queries.records import build_visible_users
 from policies import authority
-from policies.engine import matching
+from policies.engine import selectors
 from policies.engine.families import datahub
-from policies.engine.matching import Condition, Criterion
 from policies.engine.model import Actor
+from policies.engine.selectors import Condition, Criterion
 from policies.errors import Invalid
 from policies.models import User
 from policies.models.fields import storable
@@ -174,7 +174,7 @@ def _below(condition: str, values: list[str]) -> Q | None:
     """Read `browsePathV2`: lies in one of these containers, on any level."""
     if condition not in ("CONTAIN", "EQUAL", "IN"):
         return None
-    return meets(Criterion(matching.CONTAINER, Condition.EQUALS, frozenset(values)))
+    return meets(Criterion(selectors.CONTAINER, Condition.EQUALS, frozenset(values)))
 
 
 def _origin(condition: str, values: list[str]) -> Q | None:
@@ -276,14 +276,14 @@ _SEGMENTS = (
             "typeNames": _types,
             "name": Column("name"),
             "platform": FactReading(PLATFORM),
-            "platformInstance": FactReading(matching.DATA_PLATFORM_INSTANCE),
-            "dataPlatformInstance": FactReading(matching.DATA_PLATFORM_INSTANCE),
-            "container": FactReading(matching.CONTAINER),
+            "platformInstance": FactReading(selectors.DATA_PLATFORM_INSTANCE),
+            "dataPlatformInstance": FactReading(selectors.DATA_PLATFORM_INSTANCE),
+            "container": FactReading(selectors.CONTAINER),
             "browsePathV2": _below,
-            "domains": FactReading(matching.DOMAIN),
-            "glossaryTerms": FactReading(matching.GLOSSARY),
-            "owners": FactReading(matching.OWNER),
-            "tags": FactReading(matching.TAG),
+            "domains": FactReading(selectors.DOMAIN),
+            "glossaryTerms": FactReading(selectors.GLOSSARY),
+            "owners": FactReading(selectors.OWNER),
+            "tags": FactReading(selectors.TAG),
             "origin": _origin,
         },
     ),

@@ -11,7 +11,7 @@ from catalog.queries.granted import instance_administrators
 from catalog.reporting.kind import Column, ColumnKind, Input, Kind, Parameter, ResultTable
 from catalog.reporting.slices import SETTINGS
 from policies.engine import families
-from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 
 #: What the nightly run counts.
 DEFAULT_PRIVILEGES = ["VIEW_ENTITY_PAGE"]

@@ -23,7 +23,7 @@ from catalog.reporting.kind import Column, ColumnKind
 from catalog.reporting.slices import Corrupt
 from catalog.web.reports import cells, frame, runs
 from catalog.web.reports.frame import SEES
-from policies.engine import families, matching
+from policies.engine import families, selectors
 from policies.errors import NotFound
 from policies.guard import actor_of
 from policies.web import pages
@@ -38,14 +38,14 @@ WHO, WHAT, CHANGED = "who", "what", "changed"
 
 #: By which facet an entity of a type is a part of the catalog.
 _FACETS = {
-    "tag": matching.TAG,
-    "domain": matching.DOMAIN,
-    "container": matching.CONTAINER,
-    "glossaryTerm": matching.GLOSSARY,
-    "glossaryNode": matching.GLOSSARY,
-    "dataPlatformInstance": matching.DATA_PLATFORM_INSTANCE,
-    "corpuser": matching.OWNER,
-    "corpGroup": matching.OWNER,
+    "tag": selectors.TAG,
+    "domain": selectors.DOMAIN,
+    "container": selectors.CONTAINER,
+    "glossaryTerm": selectors.GLOSSARY,
+    "glossaryNode": selectors.GLOSSARY,
+    "dataPlatformInstance": selectors.DATA_PLATFORM_INSTANCE,
+    "corpuser": selectors.OWNER,
+    "corpGroup": selectors.OWNER,
 }
 
 _PERSON = Column("person", "Person", ColumnKind.ACTOR)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from policies.engine.errors import Problem, UnknownFamily
-from policies.engine.families import cdap, datahub, datahub_fields, datazone, datazone_patterns, vocabulary
+from policies.engine.families import cdap, datahub, datahub_fields, datazone, datazone_resource_patterns, vocabulary
 from policies.engine.model import Origin, Statement
 from policies.engine.requirements import Requirement
 
@@ -78,11 +78,11 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             compile=datazone.compile,
             implicit=datazone.implicit,
             operations=datazone.operations,
-            vocabulary=datazone_patterns.actions_vocabulary,
+            vocabulary=datazone_resource_patterns.actions_vocabulary,
             bound=datazone.bound,
             mentioned=datazone.mentioned,
             unknown=datazone.unknown,
-            unversioned=datazone_patterns.unversioned,
+            unversioned=datazone_resource_patterns.unversioned,
         ),
     }
 )

@@ -12,11 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 from policies.engine.errors import UnknownOperation
-from policies.engine.families import cdap_names, vocabulary
-from policies.engine.matching import EVERYONE, EVERYTHING, URN, ActorMatch, Condition, Criterion, Selector
+from policies.engine.families import cdap_entity_ids, vocabulary
 from policies.engine.model import Effect as StatementEffect
 from policies.engine.model import Origin, Statement
 from policies.engine.requirements import SELF, Need, Requirement
+from policies.engine.selectors import EVERYONE, EVERYTHING, URN, ActorMatch, Condition, Criterion, Selector
 
 NAME = "cdap"
 
@@ -83,7 +83,7 @@ def operation(name: str) -> Operation:
         return found
     kind, _, verb = name.partition(".")
     core = _core().get(verb)
-    if core is None or not cdap_names.is_kind(kind):
+    if core is None or not cdap_entity_ids.is_kind(kind):
         raise UnknownOperation(name)
     return _operation({**core, "kind": kind})
 
@@ -167,7 +167,7 @@ def _core() -> Mapping[str, Mapping[str, Any]]:
 def _operation(entry: Mapping[str, Any]) -> Operation:
     kind = entry["kind"]
     # The instance lies in nothing, so no core rule can ask anything there.
-    needs = [need for need in entry["needs"] if not (kind == cdap_names.INSTANCE and need["on"] == PARENT)]
+    needs = [need for need in entry["needs"] if not (kind == cdap_entity_ids.INSTANCE and need["on"] == PARENT)]
     return Operation(
         name=f"{kind}.{entry['name']}",
         kind=kind,

@@ -11,8 +11,11 @@ from types import MappingProxyType
 from policies.engine.errors import quote
 from policies.engine.families import datahub_fields, datahub_properties, vocabulary
 from policies.engine.families.datahub_fields import CONSTRAINTS, OLDER_CONSTRAINTS
-from policies.engine.families.document import Json, Reader
-from policies.engine.matching import (
+from policies.engine.families.document_reader import Json, Reader
+from policies.engine.model import Effect, Origin, Statement
+from policies.engine.property_conditions import Proviso
+from policies.engine.requirements import Need, Quantifier, Requirement, alternatives
+from policies.engine.selectors import (
     CONTAINER,
     DATA_PLATFORM_INSTANCE,
     DOMAIN,
@@ -33,9 +36,6 @@ from policies.engine.matching import (
     Selector,
     owner_token,
 )
-from policies.engine.model import Effect, Origin, Statement
-from policies.engine.properties import Proviso
-from policies.engine.requirements import Need, Quantifier, Requirement, alternatives
 
 NAME = "datahub"
 

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems, quote
-from policies.engine.families.document import Json, escape
+from policies.engine.families.document_reader import Json, escape
 
 #: The older spelling of the constraints on sub-resources is read; the first one is written.
 CONSTRAINTS, OLDER_CONSTRAINTS = "privilegeConstraints", "policyConstraints"

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from policies.engine.errors import Problem, quote
-from policies.engine.families import datazone_patterns as patterns
-from policies.engine.families import datazone_rows as rows
-from policies.engine.families.document import Json, Reader, escape, kind
-from policies.engine.matching import MAIN_BRANCH, NEVER, ActorMatch, Selector
+from policies.engine.families import datazone_resource_patterns as patterns
+from policies.engine.families import datazone_row_conditions as rows
+from policies.engine.families.document_reader import Json, Reader, escape, kind
 from policies.engine.model import Effect, Origin, Statement
 from policies.engine.requirements import Requirement
 from policies.engine.restrictions import Restriction, normal_path
+from policies.engine.selectors import MAIN_BRANCH, NEVER, ActorMatch, Selector
 
 NAME = "datazone"
 

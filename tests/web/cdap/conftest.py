@@ -8,7 +8,7 @@ from django.test import Client
 from catalog.services import granting, operations
 from catalog.services.granting import Sent
 from policies import authority
-from policies.engine.families.cdap_questions import Said
+from policies.engine.families.cdap_requests import Said
 from policies.models import User
 from policies.models.people import USER_PREFIX
 from policies.queries import actors as actor_resolution

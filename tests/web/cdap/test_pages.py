@@ -10,7 +10,7 @@ from catalog import grants
 from catalog.models import Entity
 from policies import authority
 from policies.engine.families import cdap
-from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.services import people
 from tests.web.catalog.conftest import hide
 from tests.web.cdap.conftest import (

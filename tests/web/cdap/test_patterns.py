@@ -11,7 +11,7 @@ from catalog.models import WildcardGrant
 from catalog.services import granting
 from policies import authority
 from policies.engine.families import cdap
-from policies.engine.families.cdap_names import INSTANCE_URN
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.models import ChangeEvent
 from policies.services import people
 from tests.web.cdap.conftest import CLICKS, LOAD, MAKER, ORDERS_APP, READER, ROLE, ROOT, SHOP, TABLE, TEAM, do, give

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from policies.engine.matching import ONESELF, OWNER_OF_ANY_TYPE, Criterion, Resource, Selector
 from policies.engine.model import Actor, Cover, Statement
-from policies.engine.properties import Proviso
+from policies.engine.property_conditions import Proviso
+from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, Criterion, Resource, Selector
 
 _OWNER_OF_TYPE = f"{OWNER_OF_ANY_TYPE}:"
 

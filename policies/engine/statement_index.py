@@ -6,10 +6,10 @@ A number is a bit in every set. Numbers that became free are given to the next s
 from collections.abc import Iterable, Iterator
 from typing import Self
 
-from policies.engine.columns import Column, column
-from policies.engine.covering import Covering, Slot, slots
-from policies.engine.matching import ONESELF, OWNER_OF_ANY_TYPE, TYPE
+from policies.engine.criterion_index import Column, column
 from policies.engine.model import Effect, Statement
+from policies.engine.selector_index import Covering, Slot, slots
+from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, TYPE
 
 
 class Numbering:

@@ -1,8 +1,8 @@
 """Who may use one privilege on each of many entities, for all actors at once: `bulk` seen from the entities.
 
 Actors are numbered from 0. A crowd is a set of actors, a compressed bitmap. Statements are gathered into units
-(`policies.engine.units`), which speak to one crowd together. An entity is reached by the units that cover it, so
-entities that the same units cover share their crowd but for owners.
+(`policies.engine.statement_groups`), which speak to one crowd together. An entity is reached by the units that cover
+it, so entities that the same units cover share their crowd but for owners.
 
 No product of actors and entities is formed. What only a restricted allow reaches is decided one by one, each kind of
 actor on each kind of entity once (rules/datazone.md DZ-55 to DZ-57, DZ-67).
@@ -15,18 +15,13 @@ from functools import cache
 
 from pyroaring import BitMap, FrozenBitMap
 
-from policies.engine.conditional import Opened
+from policies.engine.actor_conditional_reach import Opened
 from policies.engine.evaluate import decide
-from policies.engine.matching import (
-    ONESELF,
-    OWNER_OF_ANY_TYPE,
-    Resource,
-    owner_token,
-)
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question
 from policies.engine.postings import NONE, Postings, union
+from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, Resource, owner_token
 from policies.engine.snapshot import Snapshot
-from policies.engine.units import Alike, Unit, groups
+from policies.engine.statement_groups import Alike, Unit, groups
 
 
 class People:

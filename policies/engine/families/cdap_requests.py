@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.engine.errors import InvalidQuestion, Problem
-from policies.engine.families import cdap, cdap_names
-from policies.engine.families.cdap_names import APPLICATION, INSTANCE, NAMESPACE, PROGRAM, CdapName
+from policies.engine.families import cdap, cdap_entity_ids
+from policies.engine.families.cdap_entity_ids import APPLICATION, INSTANCE, NAMESPACE, PROGRAM, CdapName
 from policies.engine.requirements import Requirement
 
 #: Where the parts of a question stand in what was sent.
@@ -85,14 +85,14 @@ class _Reader:
         said, operation = self._said, self._operation
         if said.entity is None:
             if operation.is_about_many:
-                return None, cdap_names.read(cdap_names.INSTANCE_URN)
+                return None, cdap_entity_ids.read(cdap_entity_ids.INSTANCE_URN)
             is_unnamed = operation.applied is cdap.Applied.CREATE and said.kind
             if not is_unnamed:
                 self._note("required", "entity", "Name the entity that is operated on.")
             elif said.kind != operation.kind:
                 self._mismatch(f"{operation.name} is not about a {said.kind}.")
             return None, None
-        name = cdap_names.read(said.entity)
+        name = cdap_entity_ids.read(said.entity)
         if name is None:
             self._note("entity.not_cdap", "entity", f"{said.entity} names no CDAP entity.")
             return None, None
@@ -105,13 +105,13 @@ class _Reader:
     def parent(self, entity: CdapName | None) -> CdapName | None:
         """Return what the entity lies in; what the question says of it must be what the name says (CD-1)."""
         said, kind = self._said, self._operation.kind
-        known = cdap_names.read(cdap_names.INSTANCE_URN) if kind == NAMESPACE else None
-        known = cdap_names.read(entity.parent) if entity is not None and entity.parent else known
+        known = cdap_entity_ids.read(cdap_entity_ids.INSTANCE_URN) if kind == NAMESPACE else None
+        known = cdap_entity_ids.read(entity.parent) if entity is not None and entity.parent else known
         if said.parent is None:
             if known is None and said.entity is None and not self._operation.is_about_many and not self.problems:
                 self._note("required", "parent", "Say in which entity it is to be created.")
             return known
-        found = cdap_names.read(said.parent)
+        found = cdap_entity_ids.read(said.parent)
         wanted = {NAMESPACE: INSTANCE, PROGRAM: APPLICATION}.get(kind, NAMESPACE)
         if found is None or (found != known if known is not None else found.kind != wanted):
             detail = (
@@ -126,7 +126,7 @@ class _Reader:
         """Check the artifact and the programs of a deployment."""
         said, operation = self._said, self._operation
         if said.artifact is not None:
-            artifact = cdap_names.read(said.artifact)
+            artifact = cdap_entity_ids.read(said.artifact)
             if cdap.ARTIFACT not in operation.optional:
                 self._note("related.unused", "artifact", f"{operation.name} looks at no artifact.")
             elif artifact is None or artifact.kind != "artifact":
@@ -135,7 +135,7 @@ class _Reader:
             self._note("related.unused", "programs", f"{operation.name} makes no programs.")
             return
         for index, urn in enumerate(said.programs):
-            program = cdap_names.read(urn)
+            program = cdap_entity_ids.read(urn)
             if program is None or program.kind != PROGRAM or entity is None or program.parent != entity.urn:
                 where = entity.urn if entity is not None else "the application"
                 problem = Problem(
@@ -161,5 +161,5 @@ def _relatives(parent: CdapName | None, artifact: str | None) -> dict[str, tuple
     """Return the URNs of every relative that a need may name (CD-1)."""
     above = (parent.urn, *parent.above) if parent is not None else ()
     of_kind = {kind: tuple(urn for urn in above if urn.split(":")[2] == kind) for kind in (INSTANCE, NAMESPACE)}
-    made_from = cdap_names.read(artifact) if artifact is not None else None
+    made_from = cdap_entity_ids.read(artifact) if artifact is not None else None
     return {**of_kind, cdap.PARENT: above[:1], cdap.ARTIFACT: (made_from.urn,) if made_from is not None else ()}

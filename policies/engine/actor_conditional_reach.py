@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator
 
 from pyroaring import FrozenBitMap
 
-from policies.engine.matching import ONESELF, OWNER_OF_ANY_TYPE
+from policies.engine.actor_conditions import cover_of, mentioned, relevant, settled
 from policies.engine.model import Actor, Cover, Effect, Statement
 from policies.engine.postings import NONE, Postings, union
-from policies.engine.provisos import cover_of, mentioned, relevant, settled
+from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE
 
 
 class Own:

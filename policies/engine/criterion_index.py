@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
 from typing import Protocol, Self
 
-from policies.engine.matching import Condition
+from policies.engine.selectors import Condition
 
 #: A value of a resource → the statements that want it (under NOT_EQUALS: that exclude it), None or 0 when none does.
 Find = Callable[[str], int | None]

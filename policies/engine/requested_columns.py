@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from policies.engine.matching import Selector
 from policies.engine.model import Actor, Code, Cover, Coverage, Decision
 from policies.engine.restrictions import RoleAllow, Slice, combine, is_within, normal_path, shared_columns
+from policies.engine.selectors import Selector
 
 
 def narrowed(decision: Decision, *, columns: Sequence[str] | None = None, path: str | None = None) -> Decision:

@@ -1,8 +1,8 @@
 """Conditions on properties in words, for reasons and near misses."""
 
-from policies.engine import properties
-from policies.engine.matching import Condition, Criterion, Resource
-from policies.engine.properties import Proviso
+from policies.engine import property_conditions
+from policies.engine.property_conditions import Proviso
+from policies.engine.selectors import Condition, Criterion, Resource
 
 #: How many values a clause lists before it says how many more there are.
 _LISTED = 3
@@ -13,7 +13,7 @@ _FAILED = {Condition.EQUALS: "is not", Condition.STARTS_WITH: "does not begin wi
 
 def is_property(field: str) -> bool:
     """Whether a field is that of a property."""
-    return properties.party(field) != ""
+    return property_conditions.party(field) != ""
 
 
 def held(test: Criterion | Proviso, *, who: str, what: str) -> str:
@@ -35,8 +35,8 @@ def called(resource: Resource | None) -> str:
 
 
 def _whose(field: str, who: str, what: str) -> str:
-    party = properties.party(field)
-    owner = {properties.ACTOR: who, properties.ACTION: "the action"}.get(party, what)
+    party = property_conditions.party(field)
+    owner = {property_conditions.ACTOR: who, property_conditions.ACTION: "the action"}.get(party, what)
     return f"{owner}'s {field.removeprefix(party)}"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from policies.engine.errors import Problem
 from policies.engine.families import vocabulary
-from policies.engine.matching import BRANCH, CREATION, ID, NO, PROJECT, TYPE, YES, Condition, Criterion
+from policies.engine.selectors import BRANCH, CREATION, ID, NO, PROJECT, TYPE, YES, Condition, Criterion
 
 _OBJECT_ID = re.compile(r"[0-9a-fA-F]{24}\Z")
 _ACTION = re.compile(r"(\*|[a-z]+(?:_[a-z]+)*):(\*|[a-z]+(?:_[a-z]+)*)\Z")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.engine.matching import Condition, Criterion, Resource
+from policies.engine.selectors import Condition, Criterion, Resource
 
 #: How the field of a property begins, by whose it is. What follows is its name, in its own letter case.
 RESOURCE, ACTOR, ACTION = "PROPERTY.", "ACTOR.PROPERTY.", "ACTION.PROPERTY."

@@ -6,10 +6,10 @@ ruling out column by column, so a criterion that is its statement's only one sta
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from policies.engine.columns import Column
+from policies.engine.criterion_index import Column
 from policies.engine.errors import MissingFact
-from policies.engine.matching import TYPE, URN, Condition, Resource
 from policies.engine.model import Statement
+from policies.engine.selectors import TYPE, URN, Condition, Resource
 
 #: Where a criterion stands: field, condition, and which of several columns on both.
 Slot = tuple[str, Condition, int]

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from pyroaring import FrozenBitMap
 
-from policies.engine.conditional import Conditional, Own, itself, kind_of
-from policies.engine.matching import (
+from policies.engine.actor_conditional_reach import Conditional, Own, itself, kind_of
+from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage, Effect, Statement
+from policies.engine.postings import NONE, Postings, union
+from policies.engine.selectors import (
     EVERYONE,
     IN_ANY_GROUP,
     ONESELF,
@@ -22,8 +24,6 @@ from policies.engine.matching import (
     owner_token,
     resource_tokens,
 )
-from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage, Effect, Statement
-from policies.engine.postings import NONE, Postings, union
 from policies.engine.snapshot import Snapshot
 
 _GROUP, _ROLE = "urn:li:corpGroup:", "urn:li:dataHubRole:"

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.dialects.sqlite import SQLite
 
 from policies.engine.errors import EngineError
-from policies.engine.families.datazone_rows import Node, columns, parsed
+from policies.engine.families.datazone_row_conditions import Node, columns, parsed
 from policies.engine.families.vocabulary import read_table
 from policies.engine.restrictions import ColumnPath, Slice, column_path, is_held, shared_columns
 

@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from policies.engine.conditional import kind_of
-from policies.engine.matching import ONESELF, OWNER_OF_ANY_TYPE, TYPE, Condition, Criterion, Selector
+from policies.engine.actor_conditional_reach import kind_of
 from policies.engine.postings import Postings
+from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, TYPE, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 
 
@@ -30,7 +30,7 @@ class Unit:
         return all(criterion.condition is Condition.NOT_EQUALS for criterion in self.criteria)
 
     def tokens(self, kind: int) -> frozenset[str]:
-        """Return whom statements of one kind name (`policies.engine.conditional.kind_of`)."""
+        """Return whom statements of one kind name (`policies.engine.actor_conditional_reach.kind_of`)."""
         return (self.plain, self.limited, self.denied)[kind]
 
     @property
@@ -43,7 +43,7 @@ class Unit:
 def units_of(snapshot: Snapshot, privilege: str, types: Iterable[str]) -> tuple[Unit, ...]:
     """Return the units of a privilege for these types of entities, in an order that depends on the statements alone.
 
-    Statements with provisos are in none: they speak to each actor apart (`policies.engine.conditional`).
+    Statements with provisos are in none: they speak to each actor apart (`policies.engine.actor_conditional_reach`).
     """
     said: dict[tuple[str, tuple[Criterion, ...]], tuple[set[str], set[str], set[str]]] = {}
     wanted = sorted(set(types))

@@ -8,6 +8,7 @@ the module that has the name. A local name follows its module; where that name i
 the module is imported as <folder>_<module>.
 """
 
+import ast
 import re
 import subprocess
 import sys
@@ -292,13 +293,23 @@ def move_files(moves: dict[str, str], packages: dict[str, str]) -> None:
         subprocess.run(["git", "mv", old, new], cwd=ROOT, check=True)
 
 
+def is_affected(text: str, table: Table) -> bool:
+    """Whether a file imports something that moves; asked first, since it is quick."""
+    moving = {*table.modules, *table.facades}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            if not moving.isdisjoint({node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}):
+                return True
+        elif isinstance(node, ast.Import) and not moving.isdisjoint(alias.name for alias in node.names):
+            return True
+    return False
+
+
 def rewrite_imports(table: Table) -> None:
     """Rewrite the imports of every file that names something that moves."""
-    heads = tuple({*table.modules, *table.facades})
-    pattern = re.compile("|".join(re.escape(head.rpartition(".")[0] or head) for head in heads))
     for path in list_files((".py",)):
         text = path.read_text(encoding="utf-8")
-        if not pattern.search(text):
+        if not is_affected(text, table):
             continue
         wrapper = MetadataWrapper(cst.parse_module(text))
         Rewriter.attributes = list(m.findall(wrapper.module, m.Attribute(value=m.Name())))  # type: ignore[arg-type]

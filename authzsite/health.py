@@ -27,10 +27,11 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from policies import bells, deadlines, store
+from policies import deadlines, store
 from policies.errors import Unavailable
 from policies.guard import public
 from policies.models import PolicyVersion
+from policies.propagation import pubsub
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +105,7 @@ def _are_applied(replaced: tuple[MigrationKey, ...], applied: Container[Migratio
 
 def broker() -> Facts:
     """Tasks can be handed over. Redis is asked once: the queue's library waits for seconds where it is silent."""
-    bells.check_redis(seconds=BROKER_SECONDS)
+    pubsub.check_redis(seconds=BROKER_SECONDS)
     with current_app.connection_for_write() as link:
         if not settings.REDIS_URL:
             link.connect()

@@ -12,7 +12,7 @@ from django_structlog.middlewares import RequestMiddleware
 from python_ipware.modern.defaults import DEFAULT_PRECEDENCE
 
 from authzsite.refusals import refusal
-from policies import metrics
+from policies.propagation import metrics
 
 #: How much of a refused body is read before its refusal is sent, and how much at a time, in bytes.
 DRAINED = 64 * 1024 * 1024

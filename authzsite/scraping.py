@@ -25,9 +25,10 @@ from redis.exceptions import RedisError
 
 from authzsite import sharing
 from authzsite.health import BROKER_SECONDS, DATABASE_SECONDS
-from policies import bells, deadlines
+from policies import deadlines
 from policies.guard import public
 from policies.models import PolicyVersion
+from policies.propagation import pubsub
 
 #: What a proxy adds to the requests it hands on.
 _HANDED_ON = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_FORWARDED", "HTTP_X_REAL_IP", "HTTP_VIA")
@@ -91,7 +92,7 @@ def _asked(part: str, name: str, meaning: str, ask: Callable[[], int]) -> Iterat
 def _waiting() -> int:
     """Return how many tasks lie in the queue."""
     # A Redis that says nothing is noticed first, since the library of the queue would wait for it for several seconds.
-    bells.check_redis(seconds=BROKER_SECONDS)
+    pubsub.check_redis(seconds=BROKER_SECONDS)
     with current_app.connection_for_write() as link:
         channel: Any = link.default_channel
         return int(channel.queue_declare(current_app.conf.task_default_queue, durable=True).message_count)

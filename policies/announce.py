@@ -8,9 +8,10 @@ from django.db import Error as DatabaseError
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from policies import bells, store, tasks
-from policies.bells import AWAY
+from policies import store, tasks
 from policies.models import PolicyVersion, open_write
+from policies.propagation import pubsub
+from policies.propagation.pubsub import AWAY
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ def policies_changed() -> None:
     """
     store.forget()
     try:
-        bells.ring()
+        pubsub.ring()
     except AWAY as error:
         log.warning("bell_not_rung", extra={"error": str(error)})
         if settings.REDIS_URL:

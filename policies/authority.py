@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from policies import decision_log, metrics, store
+from policies import decision_log, store
 from policies.engine import families
 from policies.engine.alternatives import limit_alternatives
 from policies.engine.evaluate import Relatives, decide_requirement
@@ -27,6 +27,7 @@ from policies.engine.requirements import SELF, Requirement, alternatives
 from policies.engine.selectors import ANY_SUBRESOURCE, BRANCH, CREATION, MAIN_BRANCH, PROJECT, YES, Resource
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
+from policies.propagation import metrics
 from policies.queries import names as display_names
 from policies.recall import KeptFacets
 

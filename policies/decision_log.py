@@ -22,13 +22,14 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
-from policies import metrics, rows
+from policies import rows
 from policies.engine.model import Decision
 from policies.engine.requirements import Requirement
 from policies.models import LoggedDecision
 from policies.models.decision import WANTED_LENGTH
 from policies.models.fields import URN_LENGTH, is_storable, json_text
 from policies.outages import find_outage
+from policies.propagation import metrics
 
 log = logging.getLogger(__name__)
 

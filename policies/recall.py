@@ -16,9 +16,9 @@ from policies import store
 from policies.engine.model import Actor
 from policies.engine.ports import FacetSource
 from policies.engine.selectors import GROUP_MEMBERSHIP, HIERARCHIES, Resource
-from policies.kept import Shelf, memory
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.propagation.invalidating_cache import Shelf, memory
 from policies.queries import actors as actor_resolution
 
 Value = TypeVar("Value")

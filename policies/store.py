@@ -17,15 +17,16 @@ from django.db import transaction
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
-from policies import deadlines, metrics
+from policies import deadlines
 from policies.engine import families
 from policies.engine.errors import UnknownFamily
 from policies.engine.gc_pause import uncollected
 from policies.engine.model import Origin, Statement
 from policies.engine.snapshot import Snapshot
 from policies.errors import Unavailable
-from policies.kept import memory
 from policies.models import Policy, PolicyEvent, PolicyVersion
+from policies.propagation import metrics
+from policies.propagation.invalidating_cache import memory
 
 log = logging.getLogger(__name__)
 

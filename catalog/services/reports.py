@@ -15,9 +15,10 @@ from catalog.errors import placed
 from catalog.models import Report
 from catalog.reporting import runs
 from catalog.reporting.kinds import KINDS
-from policies import authority, bells
+from policies import authority
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
+from policies.propagation import pubsub
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ def cancel(*, report_id: UUID, by: Actor) -> None:
 
 def _send(report: Report) -> None:
     try:
-        bells.check_redis()
+        pubsub.check_redis()
         tasks.run_report.delay(str(report.pk))
     except (OperationalError, RedisError, OSError) as error:
         log.warning("report_not_queued", extra={"report": str(report.pk), "error": str(error)})

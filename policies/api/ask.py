@@ -8,7 +8,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority, explaining, metrics, reach, store
+from policies import authority, explaining, reach, store
 from policies.api import answers, fields, questions
 from policies.api.described import described
 from policies.api.lean import LeanDoor
@@ -17,6 +17,7 @@ from policies.api.questions import BatchIn, GrantedIn, Question, QuestionIn, Who
 from policies.engine.errors import MORE_PROBLEMS
 from policies.errors import Invalid, PolicyAppError, Unavailable
 from policies.guard import signed_in
+from policies.propagation import metrics
 
 
 class Asking(LeanDoor):

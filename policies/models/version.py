@@ -13,8 +13,8 @@ from django.db import models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Q
 
-from policies import word
-from policies.kept import Word
+from policies.propagation import invalidation
+from policies.propagation.invalidating_cache import Word
 
 #: On which connection policies were written last, and in which open block.
 _moved_in: WeakKeyDictionary[BaseDatabaseWrapper, Any] = WeakKeyDictionary()
@@ -134,4 +134,4 @@ def outermost_block(connection: BaseDatabaseWrapper) -> Any:
 
 
 def _spread(touched: _Touched, number: int) -> None:
-    word.spread(touched.word(number))
+    invalidation.spread(touched.word(number))

@@ -15,10 +15,10 @@ from policies import recall
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid, NotFound
-from policies.kept import Shelf, memory
 from policies.models import AccessToken, User, Verb
 from policies.models.fields import is_storable
 from policies.models.people import NAME_LENGTH
+from policies.propagation.invalidating_cache import Shelf, memory
 from policies.services import delegation, needs, secret_texts
 from policies.services.changes import change
 from policies.services.checks import TEXT_LENGTH, Checks

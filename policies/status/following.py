@@ -13,10 +13,11 @@ import time
 
 from django.db import connection
 
-from policies import bells, deadlines, store, word
-from policies.bells import AWAY, Bell
+from policies import deadlines, store
 from policies.errors import Unavailable
 from policies.models import PolicyVersion
+from policies.propagation import invalidation, pubsub
+from policies.propagation.pubsub import AWAY, Bell
 from policies.status import processes
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class Follower:
         if bell is None:
             threading.Event().wait(EVERY)
         # Each is heard, also after one that has this process look.
-        is_plain = [word.heard(message) for message in messages]
+        is_plain = [invalidation.heard(message) for message in messages]
         if not all(is_plain) or time.monotonic() - self._looked_at >= EVERY:
             store.forget()
             self.look()
@@ -82,7 +83,7 @@ def _follow() -> None:
     is_heard = True
     while True:
         try:
-            with bells.hung() as bell:
+            with pubsub.hung() as bell:
                 is_heard = True
                 # What was rung while nobody listened is in the database by now.
                 store.forget()

@@ -6,7 +6,8 @@ import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
-from policies import announce, authority, bells, store
+from policies import announce, authority, store
+from policies.propagation import pubsub
 from policies.services import policies
 from policies.status import following
 from tests.policies.test_store import DRAFT
@@ -33,7 +34,7 @@ def carrier(request: pytest.FixtureRequest, settings: Any) -> None:
 @carried
 @pytest.mark.django_db(transaction=True)
 def test_a_committed_write_rings_and_one_that_is_taken_back_does_not(carrier: None) -> None:
-    with bells.hung() as bell:
+    with pubsub.hung() as bell:
         with pytest.raises(ZeroDivisionError):
             _write_and_fail()
         policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
@@ -51,7 +52,7 @@ def test_a_committed_write_rings_and_one_that_is_taken_back_does_not(carrier: No
 def test_a_ring_makes_a_process_look_that_would_not_yet(carrier: None, monkeypatch: pytest.MonkeyPatch) -> None:
     before = store.refresh()
     monkeypatch.setattr(store, "LOOK_EVERY", LONG)
-    with bells.hung() as bell:
+    with pubsub.hung() as bell:
         written = policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
         # As in another process, which nobody told to forget.
         store.current()
@@ -70,7 +71,7 @@ def test_a_carrier_that_is_away_undoes_nothing(settings: Any) -> None:
     written = policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
     announce.policies_changed()
     assert store.current().version == written.policy_version
-    with pytest.raises(bells.AWAY), bells.hung():
+    with pytest.raises(pubsub.AWAY), pubsub.hung():
         pytest.fail("Nothing listens there.")
 
 

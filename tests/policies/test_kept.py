@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from policies import word
-from policies.kept import Memory, Shelf, Word
+from policies.propagation import invalidation
+from policies.propagation.invalidating_cache import Memory, Shelf, Word
 
 LONG = 60.0
 
@@ -143,4 +143,4 @@ def test_readers_writers_and_words_at_once_leave_nothing_that_was_dropped(memory
     "message", ["", "{}", "[1,2,3,4]", "[2,1,[],[]]", '[1,2,["a"]]', '["1","2",[],[]]', "[1,2,[3],[]]"]
 )
 def test_a_message_that_nobody_understands_makes_the_process_look(message):
-    assert word.heard(message) is False
+    assert invalidation.heard(message) is False

@@ -8,9 +8,9 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from policies import authority, recall
-from policies.kept import memory
 from policies.models import Membership, PolicyVersion, User, open_write
 from policies.models.people import USER_PREFIX
+from policies.propagation.invalidating_cache import memory
 from policies.queries import actors as actor_resolution
 from policies.services import aspects, groups, people, roles, tokens
 from policies.services.aspect_shapes import AspectChange

@@ -20,7 +20,7 @@ from catalog.spark.decisions import CannotRead, Refused
 from catalog.spark.session import SparkUnavailable, session
 from policies import authority, store
 from policies.engine.sql_rendering import NothingToShow
-from policies.kept import memory
+from policies.propagation.invalidating_cache import memory
 from policies.services import people, policies, roles, tokens
 from tests.spark import frames
 from tests.spark.conftest import java_of

@@ -1,8 +1,8 @@
 """How processes tell one another at once that policies changed; who misses it finds out within a second.
 
 Redis carries it where there is one, else PostgreSQL. On SQLite alone nobody rings. A message says which facts a write
-touched (policies.word), or nothing but "look": what changed is in the database, so a message that is lost, late,
-doubled or forged is made good within a second.
+touched (policies.propagation.invalidation), or nothing but "look": what changed is in the database, so a message that
+is lost, late, doubled or forged is made good within a second.
 """
 
 import threading

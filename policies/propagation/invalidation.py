@@ -3,8 +3,8 @@
 import json
 import logging
 
-from policies import bells, kept
-from policies.kept import Word
+from policies.propagation import invalidating_cache, pubsub
+from policies.propagation.invalidating_cache import Word
 
 log = logging.getLogger(__name__)
 
@@ -16,10 +16,10 @@ def spread(word: Word) -> None:
     """Forget here, and ring. A carrier that is away undoes nothing: everybody compares within a second."""
     if word.urns is not None and len(word.urns) + len(word.through) > MOST:
         word = word._replace(urns=None, through=())
-    kept.memory.heard(word)
+    invalidating_cache.memory.heard(word)
     try:
-        bells.ring(_text(word))
-    except bells.AWAY as error:
+        pubsub.ring(_text(word))
+    except pubsub.AWAY as error:
         log.warning("bell_not_rung", extra={"error": str(error)})
 
 
@@ -27,9 +27,9 @@ def heard(message: str) -> bool:
     """Forget what a message says was touched; return False for one that only says that something changed."""
     word = _read(message)
     if word is None:
-        kept.memory.doubt()
+        invalidating_cache.memory.doubt()
         return False
-    kept.memory.heard(word)
+    invalidating_cache.memory.heard(word)
     return True
 
 

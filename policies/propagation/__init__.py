@@ -1,0 +1,1 @@
+"""How a change reaches every process: publish and subscribe, invalidation, caches."""

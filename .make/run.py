@@ -84,12 +84,12 @@ def _load_sample() -> None:
     from django.core.management import call_command
 
     from catalog.services import assertions
-    from policies import authority
+    from policies.pdp import authorizer
 
     say("Loading the sample catalog")
     call_command("load_catalog", str(SAMPLE))
     if not settings.ASSERTIONS_FILE:
-        assertions.save(text=ASSERTIONS.read_text(encoding="utf-8"), seen=0, by=authority.SYSTEM)
+        assertions.save(text=ASSERTIONS.read_text(encoding="utf-8"), seen=0, by=authorizer.SYSTEM)
     if tools.has_java():
         call_command("report", "nightly")
 

@@ -27,10 +27,11 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from policies import deadlines, store
+from policies import deadlines
 from policies.errors import Unavailable
 from policies.guard import public
 from policies.models import PolicyVersion
+from policies.pdp import snapshot_store
 from policies.propagation import pubsub
 
 log = logging.getLogger(__name__)
@@ -114,8 +115,8 @@ def broker() -> Facts:
 
 def policies() -> Facts:
     """The policies in this process's hands are those of the database, as of a second ago at most."""
-    version = store.current().version
-    return {"version": version, "age_seconds": round(store.age() or 0.0, 2)}
+    version = snapshot_store.current().version
+    return {"version": version, "age_seconds": round(snapshot_store.age() or 0.0, 2)}
 
 
 def disk() -> Facts:

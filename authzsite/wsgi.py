@@ -21,11 +21,10 @@ def _application() -> "WSGIHandler":
     handler = get_wsgi_application()
     statements.limit(connection.settings_dict, settings.STATEMENT_SECONDS)
     # Its models can be imported only once the line above has set Django up.
-    from policies import decision_log
-    from policies.status import following
+    from policies.pdp import decision_log, snapshot_listener
 
     decision_log.start()
-    following.start()
+    snapshot_listener.start()
     return handler
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from bench import snapshots
 from bench.worlds import Company
 from catalog.models import Entity, Facet
-from policies import rows
+from policies.pdp import bulk_insert
 
 #: The index that is made again afterwards, which is quicker than keeping it while rows come.
 _INDEX = "facet_by_value"
@@ -32,8 +32,8 @@ def things(company: Company) -> None:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         # Every facet is of an entity that this wrote, which need not be looked up again.
         cursor.execute(f"ALTER TABLE {facet} DISABLE TRIGGER ALL")
-        rows.store(Entity, _ENTITY, _entities(company, first))
-        rows.store(Facet, _FACET, _facets(company, first))
+        bulk_insert.store(Entity, _ENTITY, _entities(company, first))
+        bulk_insert.store(Facet, _FACET, _facets(company, first))
         cursor.execute(f"ALTER TABLE {facet} ENABLE TRIGGER ALL")
         cursor.execute(made_by)
         for sequence in connection.ops.sequence_reset_sql(no_style(), [Entity]):

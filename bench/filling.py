@@ -12,16 +12,16 @@ from django.contrib.auth.models import Group
 from bench.worlds import DATABASES, DOMAINS, GROUPS, SCHEMAS, Company, Thing, closed, parent_of
 from catalog.aspects.base import PLATFORM, WORD
 from catalog.models import Ancestry, Entity, Facet
-from policies import authority
 from policies.engine import families
 from policies.engine.selectors import CONTAINER, DOMAIN, OWNER, TAG
 from policies.models import Gate, GroupProfile, Membership, Policy, PolicyFacet, User, open_write
 from policies.models.people import django_group_name
 from policies.models.words import words
+from policies.pdp import authorizer
 from policies.services import wording
 
 _BATCH = 5000
-_BY = authority.SYSTEM.urn
+_BY = authorizer.SYSTEM.urn
 
 
 def fill(company: Company, things: Callable[[Company], None] | None = None) -> None:

@@ -28,11 +28,14 @@ from bench.worlds import HOT, Company  # noqa: E402
 from catalog.models import Entity, Facet, Report  # noqa: E402
 from catalog.reporting import export, making  # noqa: E402
 from catalog.services import reports  # noqa: E402
-from policies import authority, store  # noqa: E402
 from policies.engine.families import vocabulary  # noqa: E402
 from policies.models import User  # noqa: E402
 from policies.models.people import USER_PREFIX  # noqa: E402
-from policies.queries import actors as actor_resolution  # noqa: E402
+from policies.pdp import (  # noqa: E402
+    actor_resolution,
+    authorizer,
+    snapshot_store,
+)
 
 #: With how many statements that speak to somebody lists are measured, and how often each is asked for.
 STATEMENTS, VISITS = 50, 15
@@ -89,7 +92,7 @@ def _lists() -> Iterator[Row]:
 
 def _asked() -> Iterator[tuple[int, str, str]]:
     """Give people and privileges with the number of statements that speak to them, whatever they own."""
-    snapshot = store.current()
+    snapshot = snapshot_store.current()
     names = sorted(info.name for info in vocabulary.datahub().metadata() if info.name != HOT)
     for number in range(PEOPLE):
         actor = actor_resolution.actor(urn=f"{USER_PREFIX}u{number}")
@@ -112,7 +115,7 @@ def _posted(client: Client, body: dict[str, Any]) -> tuple[float, dict[str, Any]
 
 def _report() -> Iterator[Row]:
     asked = {"privileges": [HOT]}
-    report = reports.request(kind="effective_access", parameters=asked, by=authority.SYSTEM, is_queued=False)
+    report = reports.request(kind="effective_access", parameters=asked, by=authorizer.SYSTEM, is_queued=False)
     began = time.perf_counter()
     if making.make(report.pk) != Report.Status.READY:
         report.refresh_from_db()

@@ -12,7 +12,7 @@ from catalog.queries import lists as entity_lists
 from policies.engine import selectors
 from policies.engine.selectors import Owner, Resource
 from policies.models.fields import storable
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from policies.queries.objects import object_ids
 from policies.queries.objects import object_urns as objects_of_people
 

@@ -12,8 +12,8 @@ from catalog.models import Report
 from catalog.queries import retention as aspect_retention
 from catalog.reporting import findings, launcher, making, runs
 from catalog.reporting.kinds import KINDS
-from policies.authority import SYSTEM
-from policies.tasks import FORGOTTEN_AT_ONCE, delete_all
+from policies.pdp.authorizer import SYSTEM
+from policies.pdp.tasks import FORGOTTEN_AT_ONCE, delete_all
 
 #: How long a message to a worker counts; the schedule sends it again while the report waits.
 REPEATED_SECONDS = 60

@@ -32,7 +32,7 @@ from policies.models import (
     RoleAssignment,
     User,
 )
-from policies.reach_comparison import MOST
+from policies.pdp.reach_comparison import MOST
 from policies.services import impact, people, policies, tokens
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from policies import authority, decision_log, recall
 from policies.engine.model import Actor
+from policies.pdp import authorizer, decision_log, fact_cache
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # which imports this module while it is being imported
@@ -65,7 +65,7 @@ class Guard:
     def admit(self, request: HttpRequest | Request) -> None:
         """Let a signed-in caller pass, or raise Forbidden naming what is missing."""
         if self.any_of:
-            authority.require(by=actor_of(request), any_of=self.any_of)
+            authorizer.require(by=actor_of(request), any_of=self.any_of)
 
     def _asking(self, view: AnyView) -> AnyView:
         @wraps(view)
@@ -113,7 +113,7 @@ def actor_of(request: HttpRequest | Request) -> Actor:
     if found is None:
         if not request.user.is_authenticated:
             raise NotAuthenticated
-        found = recall.actor(urn=request.user.urn)
+        found = fact_cache.actor(urn=request.user.urn)
         setattr(request, _ACTOR, found)
     return found
 
@@ -125,7 +125,7 @@ def reading(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[Ht
     """
 
     def answered(request: HttpRequest) -> HttpResponse:
-        with authority.read_by(lambda: _reader_of(request)), decision_log.through(_door_of(request)):
+        with authorizer.read_by(lambda: _reader_of(request)), decision_log.through(_door_of(request)):
             return get_response(request)
 
     return answered

@@ -14,7 +14,7 @@ from catalog.models import Finding, Report, ReportRow
 from catalog.reporting import results, runs
 from catalog.reporting.kind import Column, ColumnKind, Kind
 from catalog.reporting.kinds import KINDS
-from policies.authority import SYSTEM
+from policies.pdp.authorizer import SYSTEM
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -13,7 +13,7 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.test import override_settings
 
 from authzsite.wsgi import application as product  # the settings are named by the line above
-from policies import decision_log
+from policies.pdp import decision_log
 
 if os.environ.get("BENCH_WITHOUT_LOG"):
     decision_log.stop()

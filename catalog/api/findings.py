@@ -12,13 +12,13 @@ from catalog.models import Finding, FindingEvent
 from catalog.queries import findings as reading
 from catalog.services import findings as service
 from catalog.services import reports
-from policies import authority
 from policies.api import fields
 from policies.api.base import Door, Paged, page_of
 from policies.api.described import described
 from policies.engine.model import Actor
 from policies.guard import needs, signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.pdp import authorizer
 
 TAG = "reports"
 SEES = needs(reports.NEEDED)
@@ -167,7 +167,7 @@ class OneFinding(_Findings):
     @described("reports_finding_change", "Decide about a finding", body=DecisionIn, answer=OneReportFindingOut, tag=TAG)
     def patch(self, request: Request, number: str) -> Response:
         """Accept it, assign it, close it or open it again."""
-        authority.require(by=self.actor, any_of=[[reports.NEEDED]])
+        authorizer.require(by=self.actor, any_of=[[reports.NEEDED]])
         sent = fields.checked(DecisionIn, request.data)
         found = reading.finding(id=int(number))
         _decided([found.pk], sent, self.actor)

@@ -9,7 +9,6 @@ from rest_framework.response import Response
 
 from catalog.services import operations
 from catalog.services.operations import Done, Emptied, Found
-from policies import store
 from policies.api import answers, fields
 from policies.api.answers import MissingOut, ResultantOut
 from policies.api.base import DOOR, Door
@@ -17,6 +16,7 @@ from policies.api.described import described
 from policies.api.questions import LISTED
 from policies.engine.families.cdap_requests import Said
 from policies.guard import signed_in
+from policies.pdp import snapshot_store
 
 TAG = "operations"
 
@@ -110,7 +110,7 @@ def _shown(found: Done | Found | Emptied) -> dict[str, Any]:
             return {
                 "decision": "ALLOW",
                 "missing": [],
-                "policy_version": found.decision.version or store.current().version,
+                "policy_version": found.decision.version or snapshot_store.current().version,
                 "resultant": answers.granted(found.resultant),
             }
         case Found(accessible=None):

@@ -11,9 +11,9 @@ from policies.api import fields, questions
 from policies.api.ask import Asking
 from policies.api.described import described
 from policies.api.questions import COLUMNS, ResourceIn, VersionIn
-from policies.authority import Asked
 from policies.engine.sql_rendering import DIALECTS
 from policies.guard import signed_in
+from policies.pdp.authorizer import Asked
 
 
 class RenderIn(VersionIn):

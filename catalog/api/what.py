@@ -6,14 +6,13 @@ from rest_framework.response import Response
 
 from catalog.api.entities import EntityRow, rows_of
 from catalog.queries import reaching as reachable_resources
-from policies import authority, reach
 from policies.api import fields
 from policies.api.ask import Asking
 from policies.api.base import Paged, page_of
 from policies.api.described import described
 from policies.api.questions import VersionIn
 from policies.guard import signed_in
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, inverse_queries
 
 #: Exact numbers of entities are told up to this many.
 COUNTED = 10_000
@@ -37,7 +36,9 @@ class What(Asking):
         "What may an actor use a privilege on?",
         body=WhatIn,
         query=Paged,
-        answer=page_of(EntityRow, "Reached", scope=serializers.ChoiceField([one.value for one in reach.Scope])),
+        answer=page_of(
+            EntityRow, "Reached", scope=serializers.ChoiceField([one.value for one in inverse_queries.Scope])
+        ),
         statuses=(503,),
     )
     def post(self, request: Request) -> Response:
@@ -53,16 +54,16 @@ class What(Asking):
         who = sent.get("actor") or self.actor.urn
         if who != self.actor.urn:
             self.may_ask_about_others()
-        scope = reach.scope_of(self.actor)
+        scope = inverse_queries.scope_of(self.actor)
         actor = self.actor if who == self.actor.urn else actor_resolution.actor(urn=who)
-        coverage = authority.visible(
+        coverage = authorizer.visible(
             actor=actor, privilege=sent["privilege"], at_least=sent.get("at_least_version") or 0
         )
         found = reachable_resources.reachable(
             coverage=coverage,
             text=sent.get("query") or "",
             types=[sent["type"]] if sent.get("type") else [],
-            viewer=None if scope is reach.Scope.ACTOR else self.actor,
+            viewer=None if scope is inverse_queries.Scope.ACTOR else self.actor,
             most=COUNTED,
         )
         answer = self.page(found, rows_of, sent, most=COUNTED)

@@ -14,7 +14,7 @@ from policies.doors import bearer
 from policies.doors.bearer import Unauthenticated
 from policies.engine.model import Actor
 from policies.errors import Forbidden
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 
 __all__ = ["Unauthenticated", "caller", "is_foreign"]
 

@@ -13,10 +13,10 @@ from django.db.models.functions import StrIndex, Substr
 from catalog import urns as urn_room
 from catalog.models import Entity, prefix_range
 from catalog.queries import viewing
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.families import datahub
 from policies.engine.model import Actor
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask, Asked
 
 _COLUMN = "urn:li:schemaField:("
 #: What stands between the dataset of a schema field and its path: the end of the one and the comma before the other.
@@ -77,7 +77,7 @@ def _unreadable(types: Iterable[str], by: Actor) -> tuple[str, ...]:
     """Return the types of which the caller may not read an entity of which nothing but the type is known."""
     reading, wanted = datahub.groups()["entity.read"], sorted(types)
     asks = [(by, Ask(reading, Asked("", type_))) for type_ in wanted]
-    decisions = authority.answer_many(asks=asks) if asks else []
+    decisions = authorizer.answer_many(asks=asks) if asks else []
     return tuple(type_ for type_, decision in zip(wanted, decisions, strict=True) if not decision.is_allowed)
 
 

@@ -16,13 +16,13 @@ from django.db.models import Model, Q
 from catalog import urns as urn_room
 from catalog.queries.documents import StoredAspect, aspect, documents
 from catalog.queries.people_conditions import PeopleConditions
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
-from policies.keeping import kept
 from policies.models import GroupProfile, Membership, RoleAssignment, User
 from policies.models.documents import GROUP_INFO, STATUS, SUB_TYPES, USER_EDITABLE, USER_INFO
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.per_snapshot import kept
 from policies.services import needs, records
 
 USER, GROUP = "corpuser", "corpGroup"
@@ -71,7 +71,7 @@ def list_groups_with_visible_members(*, urns: Collection[str], by: Actor) -> fro
     wanted = list(dict.fromkeys(urns))
     if not wanted:
         return frozenset()
-    decisions = authority.answer_many(asks=[(by, Ask(needs.group_members(), Asked(urn, GROUP))) for urn in wanted])
+    decisions = authorizer.answer_many(asks=[(by, Ask(needs.group_members(), Asked(urn, GROUP))) for urn in wanted])
     return frozenset(urn for urn, decision in zip(wanted, decisions, strict=True) if decision.is_allowed)
 
 
@@ -106,11 +106,11 @@ def _build_groups(by: Actor) -> Q:
 
 
 def _covered(kind: str, model: type[Any], privilege: str, by: Actor) -> Q:
-    return PeopleConditions(kind, model.objects.all()).reached(authority.visible(actor=by, privilege=privilege))
+    return PeopleConditions(kind, model.objects.all()).reached(authorizer.visible(actor=by, privilege=privilege))
 
 
 def _is_allowed(requirement: Requirement, by: Actor) -> bool:
-    return authority.answer(actor=by, ask=Ask(requirement)).is_allowed
+    return authorizer.answer(actor=by, ask=Ask(requirement)).is_allowed
 
 
 def _without_record(urn: str, found: Documents) -> Documents:

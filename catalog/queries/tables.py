@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 
 from catalog.queries.documents import aspect
-from policies import authority, explaining
-from policies.authority import Ask, Asked
 from policies.engine import sql_rendering
 from policies.engine.model import Actor, Code, Missing
 from policies.engine.requirements import one
 from policies.errors import Forbidden, Invalid
+from policies.pdp import authorizer, explanations
+from policies.pdp.authorizer import Ask, Asked
 
 #: Types of entities that have rows and columns, and the privilege that reads them.
 READS = {"dataset": "dataset:read", "view": "view:read"}
@@ -22,7 +22,7 @@ class NotReadable(Forbidden):
     """The table may not be read; `code` is that of the decision."""
 
     def __init__(self, code: Code, urn: str, privilege: str) -> None:
-        super().__init__((Missing(urn or None, privilege),), explaining.SENTENCES[code])
+        super().__init__((Missing(urn or None, privilege),), explanations.SENTENCES[code])
         self.code = code.value
 
 
@@ -43,7 +43,7 @@ def select(
     privilege = READS.get(asked.type)
     if privilege is None or not asked.urn:
         raise Invalid.one(code="resource.no_table", pointer="/resource", detail="Only a dataset or view has rows.")
-    decision = authority.answer(actor=actor, ask=Ask(one(privilege), asked), at_least=at_least)
+    decision = authorizer.answer(actor=actor, ask=Ask(one(privilege), asked), at_least=at_least)
     if not decision.is_allowed:
         raise NotReadable(decision.code, asked.urn, privilege)
     schema = schema_of(urn=asked.urn)

@@ -15,13 +15,13 @@ from catalog.aspects.base import WITHIN
 from catalog.models import Entity, Facet
 from catalog.queries.coverage import reached_by_any
 from catalog.queries.granted import holding, is_instance_administrator
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.families import cdap, cdap_entity_ids, datahub
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor, Coverage
 from policies.engine.requirements import Requirement
-from policies.keeping import kept
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.per_snapshot import kept
 
 #: Types of which VIEW_AUTHORIZATION_ENABLED hides what may not be viewed; the others stay open (rules/datahub.md a.10).
 RESTRICTED = frozenset(
@@ -86,7 +86,7 @@ def hidden(*, urns: Collection[str], by: Actor) -> frozenset[str]:
     standing = {urn: _standing(urn) for urn in urns}
     needed = {one: requirement for one in sorted(set(standing.values())) if (requirement := _needed(one, by))}
     asks = [(by, Ask(requirement, Asked(one))) for one, requirement in needed.items()]
-    decisions = authority.answer_many(asks=asks) if asks else []
+    decisions = authorizer.answer_many(asks=asks) if asks else []
     refused = {one for one, decision in zip(needed, decisions, strict=True) if not decision.is_allowed}
     return frozenset(urn for urn, one in standing.items() if one in refused)
 
@@ -113,7 +113,7 @@ def _readable(by: Actor) -> Q | None:
 
     Grants have no say about reading, so that it follows from the policies and the actor alone.
     """
-    coverages = [authority.visible(actor=by, privilege=privilege) for privilege in sorted(_reading().privileges)]
+    coverages = [authorizer.visible(actor=by, privilege=privilege) for privilege in sorted(_reading().privileges)]
     if any(_is_boundless(coverage) for coverage in coverages):
         return None
     return ~Q(type__among=RESTRICTED) | reached_by_any(coverages)
@@ -121,7 +121,7 @@ def _readable(by: Actor) -> Q | None:
 
 def _listable(by: Actor) -> list[Q]:
     """Leave out the CDAP entities that the caller could not list."""
-    if by.urn == authority.SYSTEM.urn or is_instance_administrator(by) or not settings.AUTH_POLICIES_ENABLED:
+    if by.urn == authorizer.SYSTEM.urn or is_instance_administrator(by) or not settings.AUTH_POLICIES_ENABLED:
         return []
     lying = Facet.objects.filter(field=WITHIN, value=INSTANCE_URN).values("entity")
     return [~Q(pk__in=lying) | Q(type__among=_LISTED_OTHERWISE) | holding(by, cdap.LISTING)]

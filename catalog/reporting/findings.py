@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from catalog.models import Finding, FindingEvent, Report, ReportRow
 from catalog.reporting.kind import Kind
-from policies import authority
+from policies.pdp import authorizer
 
 #: The table of a kind that holds findings, and the columns that it has to have beside its own.
 TABLE = "findings"
@@ -73,7 +73,7 @@ def name_subjects(rows: list[Finding]) -> list[Finding]:
     spoken_of = {"policy", *_SPOKEN_OF}
     about = [row for row in rows if row.values.get("policy")]
     urns = {row.values[name] for row in about for name in spoken_of if row.values.get(name)}
-    names = authority.names(urns=urns) if urns else {}
+    names = authorizer.names(urns=urns) if urns else {}
     for row in about:
         others = [names.get(urn, urn) for name in _SPOKEN_OF if (urn := row.values.get(name))]
         beside = f" ({', '.join(others)})" if others else ""

@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from catalog.models import Report, ReportRow
 from catalog.models.report import KEY_LENGTH
 from catalog.reporting.kind import Column, ColumnKind, Kind, ResultTable
-from policies import rows
+from policies.pdp import bulk_insert
 
 SUMMARY = "summary.json"
 POSITION = "position"
@@ -66,7 +66,7 @@ def load(report: Report, kind: Kind, folder: Path, *, tell: Callable[[int], obje
             total += batch.num_rows
             with transaction.atomic():
                 tell(total)
-                rows.store(ReportRow, _COLUMNS, ((number, *row) for row in _stored(table, batch)))
+                bulk_insert.store(ReportRow, _COLUMNS, ((number, *row) for row in _stored(table, batch)))
     return total
 
 

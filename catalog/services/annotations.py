@@ -27,7 +27,7 @@ from catalog.services.stamps import stamp
 from policies.engine.model import Actor
 from policies.errors import NotFound, Stale
 from policies.models import Gate, open_write
-from policies.queries import names as display_names
+from policies.pdp import display_names
 
 #: Where the description of each type is kept: aspect and field. What is not listed has none that can be edited.
 DESCRIPTIONS: Mapping[str, tuple[str, str]] = {

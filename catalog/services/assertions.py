@@ -7,9 +7,9 @@ from catalog.models import AssertionText
 from catalog.queries import assertions as queries
 from catalog.reporting import assertions
 from catalog.services.reports import NEEDED
-from policies import authority
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, Stale
+from policies.pdp import authorizer
 
 
 def save(*, text: str, seen: int, by: Actor) -> AssertionText:
@@ -18,7 +18,7 @@ def save(*, text: str, seen: int, by: Actor) -> AssertionText:
     Raises Forbidden, Invalid with every problem (a pointer is `line 12`), Stale when somebody else saved one since the
     version that was `seen` (0: none), and Conflict while a file holds the assertions.
     """
-    authority.require(by=by, any_of=[[NEEDED]])
+    authorizer.require(by=by, any_of=[[NEEDED]])
     if settings.ASSERTIONS_FILE:
         raise Conflict("ASSERTIONS_FILE names the file that holds the assertions; change them there.")
     text = text.replace("\r\n", "\n")

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from catalog.queries import lists as entity_lists
 from catalog.queries import viewing as view_permissions
 from catalog.queries.documents import Documents
-from policies import authority
-from policies.authority import Ask
 from policies.engine.model import Actor, Missing
 from policies.errors import Forbidden, NotFound
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask
 
 #: Relatives that the catalog knows of an entity where the question names none.
 _STORED = ("domains", "subjects", "logical_parent", "parent", "term_group", "term_groups")
@@ -54,7 +54,7 @@ def find_refusal(*, by: Actor, asks: Sequence[Ask]) -> Forbidden | None:
     It names no hidden term group; and of a data product in no domain, which nobody may manage (source 000), it says
     what would help.
     """
-    refusal = authority.find_refusal(by=by, asks=asks)
+    refusal = authorizer.find_refusal(by=by, asks=asks)
     if refusal and (lone := _list_lone(asks)):
         others = find_refusal(by=by, asks=[ask for ask in asks if ask not in lone])
         return Forbidden.join([_refuse_lone(lone), *([others] if others else [])])
@@ -62,12 +62,12 @@ def find_refusal(*, by: Actor, asks: Sequence[Ask]) -> Forbidden | None:
     if not about:
         return refusal
     urns = {ask.resource.urn for ask in about if ask.resource is not None}
-    stored = authority.facets().relatives(urns=urns, names=("term_group", "term_groups"))
+    stored = authorizer.facets().relatives(urns=urns, names=("term_group", "term_groups"))
     named = {urn for found in stored.values() for groups in found.values() for urn in groups}
     named |= {urn for ask in about for name in _GROUPS & ask.relatives.keys() for urn in ask.relatives[name]}
     unseen = view_permissions.hidden(urns=named, by=by)
     return (
-        authority.find_refusal(by=by, asks=[_without_groups(ask, unseen, stored) for ask in asks])
+        authorizer.find_refusal(by=by, asks=[_without_groups(ask, unseen, stored) for ask in asks])
         if unseen
         else refusal
     )
@@ -86,7 +86,7 @@ def _list_lone(asks: Sequence[Ask]) -> list[Ask]:
     """Return those of the questions that only a domain of their entity could answer, and which has none."""
     about = [ask for ask in asks if ask.requirement.relatives == {"domains"} and ask.resource is not None]
     urns = {ask.resource.urn for ask in about if ask.resource is not None}
-    stored = authority.facets().relatives(urns=urns, names=("domains",)) if urns else {}
+    stored = authorizer.facets().relatives(urns=urns, names=("domains",)) if urns else {}
     return [
         ask
         for ask in about

@@ -23,13 +23,12 @@ from catalog.queries import viewing as view_permissions
 from catalog.services import deletes, proposals
 from catalog.services.proposals import Proposal
 from catalog.services.stamps import stamp
-from policies import authority
-from policies.authority import SYSTEM, Asked
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
 from policies.models import Gate, open_write
-from policies.queries import names as display_names
+from policies.pdp import authorizer, display_names
+from policies.pdp.authorizer import SYSTEM, Asked
 
 URL_INVALID = "url.invalid"
 UNKNOWN = "unknown"
@@ -80,7 +79,7 @@ def delete(*, urn: str, by: Actor, door: str) -> None:
     """Remove an external role, and the mention of it on datasets. Needs EDIT_ENTITY or DELETE_ENTITY on the role."""
     with open_write(Gate.CATALOG):
         reading.external_role(urn=urn)
-        authority.require(by=by, any_of=[["EDIT_ENTITY"], ["DELETE_ENTITY"]], resource=Asked(urn, reading.TYPE))
+        authorizer.require(by=by, any_of=[["EDIT_ENTITY"], ["DELETE_ENTITY"]], resource=Asked(urn, reading.TYPE))
         # The system takes the mention off: what is gone needs nobody's privilege on each dataset.
         naming = Entity.objects.filter(facets__field=ACCESS_ROLE, facets__value=urn).order_by("urn")
         gone = _mentions(list(naming.values_list("urn", flat=True)), (), urn)

@@ -15,12 +15,11 @@ from catalog.models import Finding
 from catalog.queries import findings as reading
 from catalog.reporting import findings as recording
 from catalog.services.reports import NEEDED
-from policies import authority
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.queries import names as display_names
+from policies.pdp import authorizer, display_names
 
 
 def read(*, id: int, by: Actor) -> Finding:
@@ -30,7 +29,7 @@ def read(*, id: int, by: Actor) -> Finding:
     """
     found = Finding.objects.filter(pk=id).values_list("assignee", flat=True).first()
     if not (found and by.is_active and found in by.holders):
-        authority.require(by=by, any_of=[[NEEDED]])
+        authorizer.require(by=by, any_of=[[NEEDED]])
     return reading.finding(id=id)
 
 
@@ -68,7 +67,7 @@ def reopen(*, ids: Collection[int], by: Actor) -> int:
 
 
 def _decide(ids: Collection[int], by: Actor, *, state: str, assignee: str, **said: Any) -> int:
-    authority.require(by=by, any_of=[[NEEDED]])
+    authorizer.require(by=by, any_of=[[NEEDED]])
     now = timezone.now()
     decided = {"state": state, "assignee": assignee, "accepted_until": None, **said}
     with transaction.atomic():

@@ -13,8 +13,6 @@ from catalog.models import Entity
 from catalog.queries import coverage as coverage_sql
 from catalog.queries import given
 from catalog.queries.granted import instance_administrators, is_instance_administrator
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.errors import Problem
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
@@ -23,6 +21,8 @@ from policies.engine.requirements import one
 from policies.errors import Conflict, Forbidden, Invalid
 from policies.models import Verb
 from policies.models.people import NAME_LENGTH
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask, Asked
 from policies.services.changes import Change, change
 
 #: Longest list that one call may give or take.
@@ -98,7 +98,7 @@ def listed(*, entity: str, principal: str, by: Actor) -> grants.Listed:
     if is_all := _may_grant_anywhere(by):
         rows = Entity.objects.all()
     else:
-        rows = coverage_sql.covered(authority.visible(actor=by, privilege=cdap.ADMIN))
+        rows = coverage_sql.covered(authorizer.visible(actor=by, privilege=cdap.ADMIN))
     patterns = grants.patterns(entity=name, principal=principal)
     if not is_all:
         lacking = {one.entity for one in _missing([name, *patterns] if name else patterns, by=by)}
@@ -162,12 +162,12 @@ def _spelled(entity: str) -> str:
 
 
 def _may_grant_anywhere(by: Actor) -> bool:
-    return by.urn == authority.SYSTEM.urn or is_instance_administrator(by)
+    return by.urn == authorizer.SYSTEM.urn or is_instance_administrator(by)
 
 
 def _missing(urns: Sequence[str], *, by: Actor) -> tuple[Missing, ...]:
     asks = [Ask(one(cdap.ADMIN), Asked(urn, urn_room.type_of(urn))) for urn in dict.fromkeys(urns)]
-    return authority.missing_many(by=by, asks=asks) if asks else ()
+    return authorizer.missing_many(by=by, asks=asks) if asks else ()
 
 
 def _problems(found: Sequence[Grant]) -> list[Problem]:

@@ -19,10 +19,10 @@ from catalog.queries.documents import Documents
 from catalog.services.intake import Item
 from catalog.services.proposed import GLOSSARY_INFO, PARENT_NODE, Proposed, groups_above, values_of
 from catalog.urns import Urn
-from policies.authority import Ask, Asked
 from policies.engine import families
 from policies.engine.families import cdap, cdap_entity_ids, datahub
 from policies.engine.requirements import Need, Requirement, alternatives
+from policies.pdp.authorizer import Ask, Asked
 
 _PRODUCT, _PRODUCT_PROPERTIES = "dataProduct", "dataProductProperties"
 

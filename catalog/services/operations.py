@@ -17,8 +17,6 @@ from catalog.queries import coverage as coverage_sql
 from catalog.queries import lists as entity_lists
 from catalog.services import deletes
 from catalog.services.ledger import Ledger
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.errors import InvalidQuestion, Problem, UnknownOperation
 from policies.engine.families import cdap, cdap_entity_ids, cdap_requests
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName
@@ -28,8 +26,8 @@ from policies.engine.requirements import Requirement
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import Gate, Verb
 from policies.models.people import NAME_LENGTH
-from policies.queries import actors as actor_resolution
-from policies.queries import names as display_names
+from policies.pdp import actor_resolution, authorizer, display_names
+from policies.pdp.authorizer import Ask, Asked
 from policies.services.changes import change
 
 #: What acting for somebody else needs.
@@ -117,11 +115,11 @@ def _entity_of(read: Read) -> CdapName:
 
 def _acting(actor: str | None, by: Actor) -> Actor:
     """Return who acts. Only somebody who may change policies acts for others."""
-    if by.urn == authority.SYSTEM.urn and actor is None:
+    if by.urn == authorizer.SYSTEM.urn and actor is None:
         raise Invalid.one(code="required", pointer="/actor", detail="The system holds nothing; say who acts.")
     if actor is None or actor == by.urn:
         return by
-    authority.require(by=by, any_of=_FOR_OTHERS)
+    authorizer.require(by=by, any_of=_FOR_OTHERS)
     if not display_names.names(urns=[actor]):
         raise Invalid.one(code="entity.unknown", pointer="/actor", detail=f"There is no user {actor}.")
     return actor_resolution.actor(urn=actor)
@@ -137,7 +135,7 @@ def _create(read: Read, entity: CdapName, actor: Actor, *, by: Actor, door: str)
     with change(by=by, door=door, gates=_GATES) as doing:
         decision = _decide(read, entity, actor)
         if not decision.is_allowed:
-            raise authority.refusal_of(decision)
+            raise authorizer.refusal_of(decision)
         if known := sorted(_known(read.made)):
             raise Conflict(f"There is already an entity {known[0]}.")
         _check_named(read, entity)
@@ -179,13 +177,13 @@ def _allowed(read: Read, entity: CdapName, actor: Actor) -> Decision:
     if not _known([entity.urn]) and (decision.is_allowed or _could_list(entity, actor)):
         raise NotFound(f"There is no entity {entity.urn}.")
     if not decision.is_allowed:
-        raise authority.refusal_of(decision)
+        raise authorizer.refusal_of(decision)
     return decision
 
 
 def _decide(read: Read, entity: CdapName, actor: Actor) -> Decision:
     ask = replace(_ask(read.requirement, entity.urn, read), operation=read.operation.name)
-    return authority.answer_logged(asks=[(actor, ask)])[0]
+    return authorizer.answer_logged(asks=[(actor, ask)])[0]
 
 
 def _ask(requirement: Requirement, urn: str, read: Read) -> Ask:
@@ -197,11 +195,11 @@ def _could_list(entity: CdapName, actor: Actor) -> bool:
     if entity.kind in (cdap_entity_ids.NAMESPACE, cdap_entity_ids.INSTANCE):
         return True
     requirement = cdap.requirement(f"{entity.kind}.list")
-    return authority.answer(actor=actor, ask=Ask(requirement, Asked(entity.urn, entity.kind))).is_allowed
+    return authorizer.answer(actor=actor, ask=Ask(requirement, Asked(entity.urn, entity.kind))).is_allowed
 
 
 def _known(urns: Sequence[str]) -> frozenset[str]:
-    return frozenset(authority.facets().known(urns=urns)) | (frozenset(urns) & {INSTANCE_URN})
+    return frozenset(authorizer.facets().known(urns=urns)) | (frozenset(urns) & {INSTANCE_URN})
 
 
 # -- what lies in a place ---------------------------------------------------------------------------------------------
@@ -251,7 +249,7 @@ def _judged(kind: str, urns: Sequence[str], actor: Actor) -> list[tuple[str, tup
     found: list[tuple[str, tuple[Missing, ...]]] = []
     for start in range(0, len(urns), _CHUNK):
         some = urns[start : start + _CHUNK]
-        decisions = authority.answer_many(asks=[(actor, Ask(requirement, Asked(urn, kind))) for urn in some])
+        decisions = authorizer.answer_many(asks=[(actor, Ask(requirement, Asked(urn, kind))) for urn in some])
         found += [
             (urn, () if decision.is_allowed else decision.missing)
             for urn, decision in zip(some, decisions, strict=True)
@@ -283,7 +281,7 @@ def _reached(rows: QuerySet[Entity], actor: Actor, privileges: Sequence[str]) ->
     """Keep the entities on which the actor holds any of the privileges."""
     found = Q(pk__in=[])
     for privilege in privileges:
-        coverage = authority.visible(actor=actor, privilege=privilege)
+        coverage = authorizer.visible(actor=actor, privilege=privilege)
         found |= Q(pk__in=coverage_sql.covered(coverage).order_by().values("pk"))
     return rows.filter(found)
 

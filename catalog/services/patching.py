@@ -15,12 +15,12 @@ from catalog.services.patched_arrays import Impossible
 from catalog.services.patches import Document, Patch, blank
 from catalog.services.stamps import stamp
 from catalog.urns import PEOPLE_TYPES, Urn
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.errors import Problem
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.errors import Invalid
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask, Asked
 
 #: Longest document that patches may make of one, in bytes: what a body can bring at once.
 LONGEST = 16 * 1024 * 1024
@@ -82,7 +82,7 @@ def _require_reading(urns: Collection[Urn], *, by: Actor, is_open: bool) -> None
     reading = datahub.groups()["entity.read"]
     guarded = sorted((urn.text, urn.type) for urn in urns if not (is_open and urn.type not in PEOPLE_TYPES))
     asks = [Ask(reading, Asked(*one)) for one in guarded]
-    if refusal := authority.find_refusal(by=by, asks=asks):
+    if refusal := authorizer.find_refusal(by=by, asks=asks):
         unseen = view_permissions.hidden(urns=[urn for urn, _ in guarded], by=by)
         making = [needs.creation(urn) for urn in sorted(urns, key=lambda one: one.text) if urn.text in unseen]
         raise find_refusal_as_absent(by=by, asks=making, unseen=unseen) if unseen else refusal

@@ -17,11 +17,11 @@ from catalog.queries import documents as aspect_documents
 from catalog.services import disclosure, proposals
 from catalog.services.proposals import Proposal
 from catalog.services.stamps import stamp
-from policies.authority import Ask, Asked
 from policies.engine import families
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import Gate, open_write
+from policies.pdp.authorizer import Ask, Asked
 
 #: Most data products that assets are taken out of in one call.
 MAX_PRODUCTS = 1_000

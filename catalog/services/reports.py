@@ -15,9 +15,9 @@ from catalog.errors import placed
 from catalog.models import Report
 from catalog.reporting import runs
 from catalog.reporting.kinds import KINDS
-from policies import authority
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
+from policies.pdp import authorizer
 from policies.propagation import pubsub
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ def request(*, kind: str, parameters: Mapping[str, Any], by: Actor, is_queued: b
     Raises Forbidden, NotFound for an unknown kind, Invalid with every problem (pointers begin at /parameters), and
     Conflict while one of the kind is queued or running.
     """
-    authority.require(by=by, any_of=[[NEEDED]])
+    authorizer.require(by=by, any_of=[[NEEDED]])
     found = KINDS.get(kind)
     if found is None:
         raise NotFound(f"There is no kind of report {kind!r}; there are {', '.join(KINDS)}.")
@@ -52,7 +52,7 @@ def request(*, kind: str, parameters: Mapping[str, Any], by: Actor, is_queued: b
 
 def cancel(*, report_id: UUID, by: Actor) -> None:
     """End a run that is queued or running. Raises Forbidden, NotFound, and Conflict when it has ended already."""
-    authority.require(by=by, any_of=[[NEEDED]])
+    authorizer.require(by=by, any_of=[[NEEDED]])
     if not Report.objects.filter(pk=report_id).exists():
         raise NotFound("There is no such report.")
     if not runs.cancel(report_id):

@@ -11,8 +11,8 @@ from catalog.aspects.register import BEARERS
 from catalog.services import disclosure, needs
 from catalog.services.annotations import DESCRIPTIONS
 from catalog.web.subject import Subject
-from policies import authority
 from policies.errors import Forbidden
+from policies.pdp import authorizer
 
 _ASSETS = frozenset(
     {
@@ -67,7 +67,7 @@ def offered(subject: Subject) -> dict[str, str]:
     possible = list(_possible(subject.entity.type))
     urn = urns.parse(subject.entity.urn)
     asks = [(subject.by, needs.editing(urn, CONTROLS[what].aspect_of(urn.type))) for what in possible]
-    decisions = authority.answer_many(asks=asks) if asks else []
+    decisions = authorizer.answer_many(asks=asks) if asks else []
     return {
         what: reverse("catalog-edit", args=[what, urn.text])
         for what, decision in zip(possible, decisions, strict=True)

@@ -26,14 +26,12 @@ from catalog.web.picking import Picker
 from catalog.web.role_forms import RoleFilters, RoleForm
 from catalog.web.roles import rows
 from catalog.web.subject import references
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.guard import actor_of, signed_in
-from policies.queries import actors as actor_resolution
-from policies.queries import names as display_names
+from policies.pdp import actor_resolution, authorizer, display_names
+from policies.pdp.authorizer import Ask, Asked
 from policies.web import pages
 
 DOOR = "pages"
@@ -151,7 +149,7 @@ def create(request: HttpRequest) -> HttpResponse:
     """The form of a new external role."""
     by = actor_of(request)
     if not _may(by, _MAKE, ""):
-        authority.require(by=by, any_of=_MAKE, resource=Asked("", reading.TYPE))
+        authorizer.require(by=by, any_of=_MAKE, resource=Asked("", reading.TYPE))
     return _form(request, by, urn=None)
 
 
@@ -163,7 +161,7 @@ def update(request: HttpRequest, urn: str) -> HttpResponse:
     """The form of an external role that is there."""
     by = actor_of(request)
     reading.external_role(urn=urn)
-    authority.require(by=by, any_of=_WRITE, resource=Asked(urn, reading.TYPE))
+    authorizer.require(by=by, any_of=_WRITE, resource=Asked(urn, reading.TYPE))
     return _form(request, by, urn=urn)
 
 
@@ -175,7 +173,7 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
     """The question whether to remove an external role, and the removal."""
     by = actor_of(request)
     reading.external_role(urn=urn)
-    authority.require(by=by, any_of=_WRITE, resource=Asked(urn, reading.TYPE))
+    authorizer.require(by=by, any_of=_WRITE, resource=Asked(urn, reading.TYPE))
     (role,) = reading.described(urns=[urn], by=by)
     if request.method == "POST":
         service.delete(urn=urn, by=by, door=DOOR)
@@ -299,7 +297,7 @@ def _count(number: int, one: str, many: str) -> str:
 
 def _may(by: Actor, any_of: Any, urn: str) -> bool:
     ask = Ask(alternatives(any_of), Asked(urn, reading.TYPE))
-    return authority.answer(actor=by, ask=ask).is_allowed
+    return authorizer.answer(actor=by, ask=ask).is_allowed
 
 
 def _crumbs() -> list[dict[str, str]]:

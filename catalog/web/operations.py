@@ -10,8 +10,6 @@ from django.views.decorators.http import require_GET
 
 from catalog.web import cdap_tabs, entity, words
 from catalog.web.subject import Reference, Subject, references
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.families import cdap, cdap_entity_ids, cdap_requests
 from policies.engine.families.cdap import Applied, Operation
 from policies.engine.families.cdap_entity_ids import CdapName
@@ -19,6 +17,8 @@ from policies.engine.families.cdap_requests import Read, Said
 from policies.engine.model import Decision
 from policies.engine.requirements import SELF, one
 from policies.guard import signed_in
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask, Asked
 
 _COLUMNS = ({"label": "Operation"}, {"label": "Needs"}, {"label": "Answer"}, {"label": "Missing"})
 
@@ -48,7 +48,7 @@ def matrix(request: HttpRequest, urn: str) -> HttpResponse:
     makes = [found for kind in _made_in(name) for found in cdap.operations_on(kind) if found.applied is Applied.CREATE]
     asks = [_about(found, name) for found in own] + [_making(found, name) for found in makes]
     asks += [Ask(one(privilege), Asked(name.urn, name.kind)) for privilege in cdap.PRIVILEGES]
-    decisions = authority.answer_many(asks=[(subject.by, ask) for ask in asks])
+    decisions = authorizer.answer_many(asks=[(subject.by, ask) for ask in asks])
     at, end = len(own), len(own) + len(makes)
     held = [
         privilege for privilege, decision in zip(cdap.PRIVILEGES, decisions[end:], strict=True) if decision.is_allowed

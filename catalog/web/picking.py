@@ -16,11 +16,10 @@ from catalog.queries import lists as entity_lists
 from catalog.queries import viewing as view_permissions
 from catalog.queries.records import build_visible_users
 from catalog.web import words
-from policies import authority
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.guard import actor_of, signed_in
-from policies.queries import names as display_names
+from policies.pdp import authorizer, display_names
 from policies.queries import people as users_groups_roles
 
 #: How many suggestions one search gives.
@@ -134,7 +133,7 @@ def option(urn: str, name: str) -> dict[str, str]:
 
 def names(found: Collection[str]) -> dict[str, str]:
     """Return what people call these."""
-    return authority.names(urns=found) if found else {}
+    return authorizer.names(urns=found) if found else {}
 
 
 @require_GET

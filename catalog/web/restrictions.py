@@ -10,14 +10,13 @@ from django.views.decorators.http import require_GET
 
 from catalog import urns
 from catalog.queries import tables
-from policies import authority, explaining
-from policies.authority import Ask, Asked
 from policies.engine.model import Actor, Decision, Effect, Statement
 from policies.engine.requirements import one
 from policies.engine.restrictions import RoleAllow, Slice, combine
 from policies.errors import Invalid
 from policies.guard import signed_in
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, explanations
+from policies.pdp.authorizer import Ask, Asked
 from policies.web import asking
 from policies.web.asking import Asker
 from policies.web.forms import WhyForm
@@ -58,13 +57,13 @@ def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]
         return {}
     actor, may_know = actor_resolution.actor(urn=urn), asker.may_know(resource)
     asked = Asked(resource, kind)
-    decision = authority.answer(actor=actor, ask=Ask(one(tables.READS[kind]), asked))
+    decision = authorizer.answer(actor=actor, ask=Ask(one(tables.READS[kind]), asked))
     allows = [one for one in decision.statements if one.effect is Effect.ALLOW] if may_know else []
     by_role = _by_role(actor, allows)
-    names = authority.names(urns={urn, *by_role, *((resource,) if may_know else ())} - {""})
+    names = authorizer.names(urns={urn, *by_role, *((resource,) if may_know else ())} - {""})
     answer = {
         "is_allowed": decision.is_allowed,
-        "sentence": explaining.SENTENCES[decision.code],
+        "sentence": explanations.SENTENCES[decision.code],
         "actor": {"urn": urn, "name": names.get(urn, urn)},
         "resource": asking.resource_of(resource, names),
         "may_know": may_know,

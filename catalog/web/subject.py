@@ -13,10 +13,10 @@ from catalog.queries import lists as entity_lists
 from catalog.queries import records as people_records
 from catalog.queries import viewing as view_permissions
 from catalog.queries.documents import StoredAspect
-from policies import authority
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.guard import actor_of
+from policies.pdp import authorizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Reference:
 
 def references(named: Collection[str], *, known: Mapping[str, str] | None = None) -> dict[str, Reference]:
     """Return how to name and link each of these, those of people included; `known` are names that were read already."""
-    names = {**authority.names(urns=set(named) - (known or {}).keys()), **(known or {})}
+    names = {**authorizer.names(urns=set(named) - (known or {}).keys()), **(known or {})}
     return {urn: reference(urn, names.get(urn, "")) for urn in named}
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from rest_framework import serializers
 
-from policies import explaining, store
 from policies.engine import explain
 from policies.engine.alternatives import sort_narrowest_first
 from policies.engine.families.cdap import Resultant
 from policies.engine.model import Code, Decision, Missing
+from policies.pdp import explanations, snapshot_store
 
 #: What a decision says.
 OUTCOMES = ["ALLOW", "DENY"]
@@ -134,7 +134,7 @@ def shown(
         )
     return {
         "decision": "ALLOW" if decision.is_allowed else "DENY",
-        "policy_version": decision.version or store.current().version,
+        "policy_version": decision.version or snapshot_store.current().version,
         "reasons": [_reason(one) for one in reasons],
         "code": decision.code.value,
         "missing": lacking(decision.missing),
@@ -154,7 +154,7 @@ def granted(resultant: Iterable[Resultant]) -> list[dict[str, Any]]:
     return [{"principal": one.principal, "entity": one.entity, "privileges": list(one.privileges)} for one in resultant]
 
 
-def explained(found: explaining.Explained, resultant: Sequence[Resultant] = ()) -> dict[str, Any]:
+def explained(found: explanations.Explained, resultant: Sequence[Resultant] = ()) -> dict[str, Any]:
     """Return a decision with its reasons in words, what came close, and the names that nobody knows."""
     return {
         **shown(found.decision, found.reasons, resultant),

@@ -8,7 +8,6 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority, explaining, reach, store
 from policies.api import answers, fields, questions
 from policies.api.described import described
 from policies.api.lean import LeanDoor
@@ -17,6 +16,7 @@ from policies.api.questions import BatchIn, GrantedIn, Question, QuestionIn, Who
 from policies.engine.errors import MORE_PROBLEMS
 from policies.errors import Invalid, PolicyAppError, Unavailable
 from policies.guard import signed_in
+from policies.pdp import authorizer, explanations, inverse_queries, snapshot_store
 from policies.propagation import metrics
 
 
@@ -25,7 +25,7 @@ class Asking(LeanDoor):
 
     def may_ask_about_others(self) -> None:
         """Raise Forbidden unless the caller may ask about somebody else."""
-        authority.let_pass(by=self.actor, any_of=questions.OTHERS)
+        authorizer.let_pass(by=self.actor, any_of=questions.OTHERS)
 
     def understood(self, sent: Sequence[Mapping[str, Any]]) -> list[Question | PolicyAppError]:
         """Return the questions as `authority` understands them, or what is wrong with each."""
@@ -49,9 +49,9 @@ class Authorize(Asking):
         if isinstance(found, PolicyAppError):
             raise found
         if found.is_explained:
-            in_words = explaining.explained(actor=found.actor, ask=found.ask, at_least=at_least)
+            in_words = explanations.explained(actor=found.actor, ask=found.ask, at_least=at_least)
             return answers.explained(in_words, found.resultant)
-        (decision,) = authority.answer_logged(asks=[(found.actor, found.ask)], at_least=at_least)
+        (decision,) = authorizer.answer_logged(asks=[(found.actor, found.ask)], at_least=at_least)
         return answers.shown(decision, resultant=found.resultant)
 
 
@@ -77,7 +77,7 @@ class AuthorizeBatch(Asking):
             else:
                 asked[place] = found
         plain = {place: one for place, one in asked.items() if not one.is_explained}
-        decisions = authority.answer_logged(asks=[(one.actor, one.ask) for one in plain.values()], at_least=known)
+        decisions = authorizer.answer_logged(asks=[(one.actor, one.ask) for one in plain.values()], at_least=known)
         explained = _each_explained(asked, known)
         sent_back = problems | explained
         for place, decision in zip(plain, decisions, strict=True):
@@ -107,7 +107,7 @@ class GrantedPrivileges(Asking):
         if who != self.actor.urn:
             self.may_ask_about_others()
         facts = questions.look_up(sent=[sent], by=self.actor)
-        found = reach.granted(
+        found = inverse_queries.granted(
             actor=facts.actors[who],
             asked=questions.asked(sent.get("resource"), facts),
             at_least=sent.get("at_least_version") or 0,
@@ -125,7 +125,7 @@ class Who(Asking):
         sent = fields.checked(WhoIn, request.data)
         self.may_ask_about_others()
         facts = questions.look_up(sent=[sent], by=self.actor)
-        found = reach.who(
+        found = inverse_queries.who(
             privilege=sent["privilege"],
             asked=questions.asked(sent.get("resource"), facts),
             at_least=sent.get("at_least_version") or 0,
@@ -148,21 +148,21 @@ def _known_version(at_least: int, sent: Iterable[Mapping[str, Any]]) -> int:
 
     Raises Unavailable when the one demanded of all is not there.
     """
-    version = store.current(at_least=at_least).version
+    version = snapshot_store.current(at_least=at_least).version
     highest = max((one.get("at_least_version") or 0 for one in sent), default=0)
     if highest <= version:
         return version
     try:
-        return store.current(at_least=highest).version
+        return snapshot_store.current(at_least=highest).version
     except Unavailable:
-        return store.current(at_least=at_least).version
+        return snapshot_store.current(at_least=at_least).version
 
 
 def _each_explained(asked: Mapping[int, Question], at_least: int) -> dict[int, dict[str, Any]]:
     wanted = {place: one for place, one in asked.items() if one.is_explained}
     if not wanted:
         return {}
-    found = explaining.explained_many(asks=[(one.actor, one.ask) for one in wanted.values()], at_least=at_least)
+    found = explanations.explained_many(asks=[(one.actor, one.ask) for one in wanted.values()], at_least=at_least)
     return {place: answers.explained(one, asked[place].resultant) for place, one in zip(wanted, found, strict=True)}
 
 

@@ -10,14 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
-from policies import authority
 from policies.api import fields
 from policies.api.answers import OUTCOMES
 from policies.api.base import Door, Paged, page_of
 from policies.api.described import described
 from policies.guard import needs
 from policies.models import ChangeEvent, LoggedDecision, PolicyEvent, Verb
-from policies.queries import decisions as decision_log_queries
+from policies.pdp import authorizer, decision_log_queries
 from policies.queries import events as change_log_queries
 from policies.services import trails
 
@@ -181,7 +180,7 @@ class Audit(Door):
 
 def _of_decisions(rows: Sequence[LoggedDecision]) -> list[dict[str, Any]]:
     named = {urn for row in rows for urn in (row.resource, *row.sub_resources)} - {""}
-    hidden = authority.directory().hidden(urns=named)
+    hidden = authorizer.directory().hidden(urns=named)
     return [_decision(row, hidden) for row in rows]
 
 
@@ -214,7 +213,7 @@ def _of_policies(events: Sequence[PolicyEvent]) -> list[dict[str, Any]]:
 
 def _of_people(events: Sequence[ChangeEvent]) -> list[dict[str, Any]]:
     named = {event.pk: change_log_queries.urns_in(event) for event in events}
-    hidden = authority.directory().hidden(urns=frozenset().union(*named.values()))
+    hidden = authorizer.directory().hidden(urns=frozenset().union(*named.values()))
     return [_change(event, is_concealed=not hidden.isdisjoint(named[event.pk])) for event in events]
 
 

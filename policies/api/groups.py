@@ -7,7 +7,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
@@ -17,6 +16,7 @@ from policies.guard import signed_in
 from policies.models import GroupProfile
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
 from policies.services import groups, needs
 
@@ -84,7 +84,7 @@ class Groups(Door):
     @described("groups_list", "List groups", query=GroupFilters, answer=page_of(GroupRow, "Group"), tag=TAG)
     def get(self, _request: Request) -> Response:
         """Return a page of groups, by URN, to who may look at groups."""
-        authority.require(by=self.actor, any_of=needs.SEEING_GROUPS)
+        authorizer.require(by=self.actor, any_of=needs.SEEING_GROUPS)
         asked = self.asked(GroupFilters)
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
         return self.page(users_groups_roles.groups(**filters), lambda rows: GroupRow(rows, many=True).data, asked)

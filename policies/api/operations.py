@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from policies.authority import Asked
 from policies.engine import families
 from policies.engine.errors import InvalidQuestion, Problem, UnknownOperation
 from policies.engine.families import cdap_requests
@@ -12,6 +11,7 @@ from policies.engine.families.cdap import Resultant
 from policies.engine.families.cdap_requests import Said
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
+from policies.pdp.authorizer import Asked
 
 #: Where the parts stand in a question.
 _PLACES = {"entity": "/resource/urn", "parent": "/resource/parent"}

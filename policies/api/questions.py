@@ -7,10 +7,8 @@ from typing import Any
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.settings import api_settings
 
-from policies import authority, reach, recall
 from policies.api import fields, operations
 from policies.api.operations import Needed
-from policies.authority import Ask, Asked
 from policies.engine.families.cdap import Resultant
 from policies.engine.model import Actor
 from policies.engine.ports import FacetSource
@@ -18,9 +16,11 @@ from policies.engine.requirements import alternatives, one
 from policies.engine.selectors import ID
 from policies.errors import Invalid, PolicyAppError
 from policies.models.people import USER_PREFIX
+from policies.pdp import authorizer, fact_cache, inverse_queries
+from policies.pdp.authorizer import Ask, Asked
 
 #: What asking about somebody else needs: a privilege of our own for services that enforce, or managing policies.
-OTHERS = reach.ABOUT_OTHERS
+OTHERS = inverse_queries.ABOUT_OTHERS
 
 #: Where a problem of a whole object stands.
 WHOLE = api_settings.NON_FIELD_ERRORS_KEY
@@ -264,13 +264,13 @@ def look_up(*, sent: Iterable[Mapping[str, Any]], by: Actor) -> Facts:
             parents.add(resource["parent"])
         urns.update((question.get("related") or {}).get("domains") or ())
         actors.add(question.get("actor") or by.urn)
-    source = authority.facets()
+    source = authorizer.facets()
     others = actors - {by.urn}
     return Facts(
         types=source.known(urns=urns) if urns else {},
         objects=source.find(objects=objects) if objects else {},
         projects=_projects(source, parents),
-        actors={**(recall.actors(urns=others) if others else {}), by.urn: by},
+        actors={**(fact_cache.actors(urns=others) if others else {}), by.urn: by},
     )
 
 

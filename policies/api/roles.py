@@ -17,7 +17,7 @@ from policies.guard import signed_in
 from policies.models import Role, RoleAssignment
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.queries import names as display_names
+from policies.pdp import display_names
 from policies.queries import people as users_groups_roles
 from policies.services import needs, roles
 

@@ -8,13 +8,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority
 from policies.api import fields, tokens
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
 from policies.api.one import Changeable, described_one
 from policies.guard import needs
 from policies.models import User
+from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
@@ -138,7 +138,7 @@ class ServiceTokens(Door):
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of its tokens that have not ended, newest first."""
         service_accounts.get(urn=urn)
-        authority.require(by=self.actor, requirement=wanted.TOKENS_OF_SERVICES)
+        authorizer.require(by=self.actor, requirement=wanted.TOKENS_OF_SERVICES)
         return self.page(credentials.tokens(owner=urn), tokens.shown, self.asked())
 
     @described(

@@ -6,15 +6,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority
 from policies.api.base import Door
 from policies.api.described import described
-from policies.authority import Ask
 from policies.engine.requirements import one
 from policies.guard import signed_in
 from policies.models import PolicyVersion
-from policies.queries import active as pdp_active_policies
-from policies.status import checklist, processes
+from policies.pdp import active_policies as pdp_active_policies
+from policies.pdp import authorizer, process_registry, self_checks
+from policies.pdp.authorizer import Ask
 
 
 class ProcessOut(serializers.Serializer[Any]):
@@ -72,7 +71,7 @@ class Status(Door):
     @described("status_get", "Get the status of the installation", answer=StatusOut, statuses=(503,), tag="status")
     def get(self, _request: Request) -> Response:
         """Return the version of the policies and, to who manages policies, what processes, broker and workers say."""
-        may_look = authority.answer(actor=self.actor, ask=Ask(one("MANAGE_POLICIES"))).is_allowed
+        may_look = authorizer.answer(actor=self.actor, ask=Ask(one("MANAGE_POLICIES"))).is_allowed
         names = [name for name in StatusOut().get_fields() if name != "policy_version"]
         about = _installation() if may_look else dict.fromkeys(names)
         return Response({"policy_version": PolicyVersion.current(), **about})
@@ -80,12 +79,12 @@ class Status(Door):
 
 def _installation() -> dict[str, Any]:
     """Ask the database, the web processes, the broker and the workers, which takes up to a second."""
-    queue = processes.queue()
-    serving = [*processes.web(), *queue.processes]
+    queue = process_registry.queue()
+    serving = [*process_registry.web(), *queue.processes]
     return {
         "active_policies": pdp_active_policies.active_policies().count(),
         "processes": [{"name": each.name, "policy_version": each.version, "age_seconds": each.age} for each in serving],
         "workers": sorted(queue.answers),
         "broker": {"reachable": queue.kind is not None, "kind": queue.kind},
-        "checks": CheckOut(checklist.run(), many=True).data,
+        "checks": CheckOut(self_checks.run(), many=True).data,
     }

@@ -8,13 +8,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
 from policies.engine.model import Actor
 from policies.guard import signed_in
 from policies.models import AccessToken
+from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.services import tokens
 
@@ -73,7 +73,7 @@ class Tokens(Door):
         asked = self.asked(TokenFilters)
         owner = asked.get("actor") or self.actor.urn
         if owner != self.actor.urn:
-            authority.require(by=self.actor, any_of=[["MANAGE_ACCESS_TOKENS"]])
+            authorizer.require(by=self.actor, any_of=[["MANAGE_ACCESS_TOKENS"]])
         return self.page(credentials.tokens(owner=owner), shown, asked)
 
     @described("tokens_create", "Create a token", body=TokenIn, answer=NewTokenOut, status=201, tag=TAG)

@@ -8,7 +8,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies import authority
 from policies.api import fields
 from policies.api.base import DOOR, Door, Paged, page_of
 from policies.api.described import described
@@ -18,6 +17,7 @@ from policies.guard import signed_in
 from policies.models import Gate, User, open_write
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
 from policies.services import needs, people
 
@@ -79,7 +79,7 @@ class Users(Door):
     @described("users_list", "List users", query=UserFilters, answer=page_of(UserOut, "User"), tag=TAG)
     def get(self, _request: Request) -> Response:
         """Return a page of users, by URN, to who may look at people."""
-        authority.require(by=self.actor, any_of=needs.SEEING_USERS)
+        authorizer.require(by=self.actor, any_of=needs.SEEING_USERS)
         asked = self.asked(UserFilters)
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
         return self.page(

@@ -4,7 +4,7 @@ from django.http import HttpRequest
 
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from policies.services import tokens
 
 _REALM = 'Bearer realm="authzsite"'

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.authority import Ask, Asked
 from policies.engine.errors import Problem
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
 from policies.models import GroupProfile, Membership, Role, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.pdp.authorizer import Ask, Asked
 from policies.services import groups, needs, people, roles, wording
 from policies.services.aspect_shapes import GROUP, POLICY, ROLE, USER, AspectChange
 from policies.services.changes import Change

@@ -11,7 +11,6 @@ nobody has described yet is made, since programs write in any order. `roleMember
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from policies import authority
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
@@ -19,6 +18,7 @@ from policies.errors import Forbidden, Invalid, NotFound
 from policies.models import Policy, PolicyVersion, Role, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
 from policies.services import aspect_shapes, groups, lints, people, policies, roles
 from policies.services.aspect_rows import Batch
@@ -46,7 +46,7 @@ def apply(*, changes: Sequence[AspectChange], by: Actor, door: str = "gms") -> t
         batch = Batch(changes, doing)
         batch.read()
         batch.plan()
-        if refusal := authority.find_refusal(by=by, asks=batch.asks):
+        if refusal := authorizer.find_refusal(by=by, asks=batch.asks):
             raise refusal
         for one in changes:
             if (one.entity_type, one.name) == (ROLE, documents.ROLE_INFO):

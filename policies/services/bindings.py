@@ -6,13 +6,12 @@ Problems are noted with their places, like those that the family itself finds in
 from collections.abc import Container, Iterable
 from typing import Any
 
-from policies import store
 from policies.engine.errors import Problem
 from policies.engine.families import Family
 from policies.engine.model import Effect, Statement
 from policies.engine.selectors import CONSTANTS
 from policies.models.roles import ROLE_PREFIX
-from policies.queries import names as display_names
+from policies.pdp import display_names, snapshot_store
 
 
 def existing(pairs: Iterable[tuple[Family, Any]]) -> frozenset[str]:
@@ -41,7 +40,7 @@ def locking_out(*, family: Family, statements: Iterable[Statement]) -> list[Prob
     denying = [one for one in drafted if one.effect is Effect.DENY]
     if not denying:
         return []
-    everywhere = [one for one in store.current().statements if is_about_everything(one, family)]
+    everywhere = [one for one in snapshot_store.current().statements if is_about_everything(one, family)]
     allowed = _roles(everywhere + drafted, Effect.ALLOW)
     left = allowed - _roles(everywhere + drafted, Effect.DENY)
     return [

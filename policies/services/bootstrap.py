@@ -13,12 +13,12 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from policies import authority
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, Role, User, Verb, documents, open_write
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.pdp import authorizer
 from policies.services import aspects, policies, roles
 from policies.services.aspects import AspectChange
 
@@ -53,7 +53,7 @@ def run(*, is_restricted: bool = False) -> Done:
         for entry in _fixture("boot_policies"):
             _write_policy(entry, done, is_restricted=is_restricted)
         for path in settings.BOOTSTRAP_HOOKS:
-            import_string(path)(by=authority.SYSTEM)
+            import_string(path)(by=authorizer.SYSTEM)
     return done
 
 
@@ -80,13 +80,13 @@ def _write_roles(done: Done) -> None:
             roles.create(
                 identifier=urn.removeprefix(ROLE_PREFIX),
                 is_editable=info["editable"],
-                by=authority.SYSTEM,
+                by=authorizer.SYSTEM,
                 door=DOOR,
                 **wanted,
             )
             done.created.append(urn)
         elif any(getattr(stored[urn], column) != value for column, value in wanted.items()):
-            roles.update(urn=urn, by=authority.SYSTEM, door=DOOR, **wanted)
+            roles.update(urn=urn, by=authorizer.SYSTEM, door=DOOR, **wanted)
             done.rewritten.append(urn)
 
 
@@ -97,7 +97,7 @@ def _write_root(done: Done) -> None:
     user = User.objects.filter(urn=urn).first()
     if user is None:
         info = AspectChange(urn, "corpuser", documents.USER_INFO, entry["info"])
-        aspects.apply(changes=[info], by=authority.SYSTEM, door=DOOR)
+        aspects.apply(changes=[info], by=authorizer.SYSTEM, door=DOOR)
         user = User.objects.get(username=urn.removeprefix(USER_PREFIX))
         user.is_staff = user.is_superuser = True
         done.created.append(urn)
@@ -121,7 +121,7 @@ def _write_policy(entry: dict[str, Any], done: Done, *, is_restricted: bool) -> 
                 urn=urn,
                 draft=_draft(entry, wanted),
                 is_system=urn in SYSTEM_POLICIES,
-                by=authority.SYSTEM,
+                by=authorizer.SYSTEM,
                 door=DOOR,
             )
             done.created.append(urn)
@@ -132,7 +132,7 @@ def _write_policy(entry: dict[str, Any], done: Done, *, is_restricted: bool) -> 
     elif stored.is_editable and not (stored.document == document and stored.updated_by == SYSTEM_ACTOR):
         return
     if stored.document != wanted and (not stored.is_editable or wanted is not document):
-        policies.update(urn=urn, draft=_draft(entry, wanted), by=authority.SYSTEM, door=DOOR)
+        policies.update(urn=urn, draft=_draft(entry, wanted), by=authorizer.SYSTEM, door=DOOR)
         done.rewritten.append(urn)
 
 

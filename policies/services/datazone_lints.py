@@ -7,14 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies import authority
 from policies.engine.errors import Problem
 from policies.engine.families.datazone_resource_patterns import Pattern, Scope, expand, parse_pattern, unversioned
 from policies.engine.model import Effect
 from policies.engine.selectors import MAIN_BRANCH
 from policies.models import Policy
-from policies.queries import active as active_policies
-from policies.queries import reached as users_by_actor_clause
+from policies.pdp import active_policies, authorizer, users_by_actor_clause
 
 #: A role lifts a restriction in practice when at least this part of those who are restricted hold it, too.
 MOST = 0.5
@@ -181,7 +179,7 @@ def _of_ids(own: Iterable[_Said]) -> Iterator[Problem]:
         for pair in ((said.pattern.type, said.pattern.id), ("project", said.pattern.project))
         if pair[1]
     ]
-    known = authority.facets().find(objects={pair for _, pair in named}) if named else {}
+    known = authorizer.facets().find(objects={pair for _, pair in named}) if named else {}
     for place, (kind, identifier) in named:
         if (kind, identifier) not in known:
             yield Problem("id.unknown", f"{place}/resource", f"The catalog has no {kind} with the id {identifier}.")

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 
-from policies import store
 from policies.engine.evaluate import decide
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Effect, Missing, Question
@@ -22,8 +21,7 @@ from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
 from policies.models import Membership, User
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.queries import actors as actor_resolution
-from policies.queries import reached as users_by_actor_clause
+from policies.pdp import actor_resolution, snapshot_store, users_by_actor_clause
 
 _MANAGE = "MANAGE_POLICIES"
 
@@ -66,7 +64,7 @@ def find_withheld(*, by: Actor) -> frozenset[str]:
     """Return the platform privileges that somebody may not give: those not held, none for who may manage policies."""
     if not settings.BOUNDED_DELEGATION or not settings.AUTH_POLICIES_ENABLED:
         return frozenset()
-    snapshot = store.current()
+    snapshot = snapshot_store.current()
     if _held(by, [_MANAGE], snapshot):
         return frozenset()
     names = frozenset(privilege.name for privilege in vocabulary.datahub().platform())
@@ -78,7 +76,7 @@ def find_holders(*, privileges: Collection[str], urns: Collection[str]) -> _Hold
 
     Users who may not act, and those who are not there, hold nothing. Three queries at most, however many users.
     """
-    snapshot = store.current()
+    snapshot = snapshot_store.current()
     allowing = [one for name in privileges for one in snapshot.listed(name) if one.effect is Effect.ALLOW]
     tokens = frozenset[str]().union(*(one.actors.tokens for one in allowing))
     users = User.objects.filter(urn__in=[urn for urn in urns if urn.startswith(USER_PREFIX)])
@@ -99,7 +97,7 @@ def require_account(*, by: Actor, urns: Collection[str]) -> None:
     A suspended user counts as an active one: a credential outlasts the suspension.
     """
     if withheld := find_withheld(by=by):
-        snapshot = store.current()
+        snapshot = snapshot_store.current()
         actors = actor_resolution.actors(urns=urns).values()
         _refuse(_held(replace(actor, is_active=True), withheld, snapshot) for actor in actors)
 
@@ -107,7 +105,7 @@ def require_account(*, by: Actor, urns: Collection[str]) -> None:
 def require_role(*, by: Actor, role: str) -> None:
     """Raise Forbidden unless the author holds every platform privilege that a role (its URN) gives to a person."""
     if withheld := find_withheld(by=by):
-        _refuse([_held(Actor("", roles=frozenset({role})), withheld, store.current())])
+        _refuse([_held(Actor("", roles=frozenset({role})), withheld, snapshot_store.current())])
 
 
 def list_gained(*, by: Actor, actor: Actor, groups: Mapping[str, Collection[str]]) -> _Holdings:
@@ -115,7 +113,7 @@ def list_gained(*, by: Actor, actor: Actor, groups: Mapping[str, Collection[str]
 
     `groups` is group URN → URNs of its roles. Groups that would give nothing of the kind are left out.
     """
-    withheld, snapshot = find_withheld(by=by), store.current()
+    withheld, snapshot = find_withheld(by=by), snapshot_store.current()
     now = _held(actor, withheld, snapshot)
     joined = {
         urn: replace(actor, groups=actor.groups | {urn}, roles=actor.roles.union(roles))

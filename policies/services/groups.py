@@ -6,13 +6,13 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.model import Actor
 from policies.errors import Conflict, NotFound
 from policies.models import GroupProfile, Membership, User, Verb, documents
 from policies.models.fields import is_storable
 from policies.models.people import GROUP_PREFIX, NAME_LENGTH, django_group_name
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask, Asked
 from policies.services import needs, wording
 from policies.services import roles as role_service
 from policies.services.changes import Change, change, refuse_stale
@@ -205,7 +205,7 @@ def _joinable(groups: Sequence[str], by: Actor) -> list[GroupProfile]:
     checks.finish()
     requirement = needs.group_members()
     asks = [Ask(requirement, Asked(urn, TYPE)) for urn in rows]
-    if refusal := authority.find_refusal(by=by, asks=asks):
+    if refusal := authorizer.find_refusal(by=by, asks=asks):
         raise refusal
     return [rows[urn] for urn in dict.fromkeys(groups)]
 

@@ -19,7 +19,7 @@ from policies.errors import Forbidden, NotFound
 from policies.models import GroupProfile, Membership, Role, User, Verb, documents
 from policies.models.fields import is_storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from policies.services import claims, delegation, groups, needs, people, wording
 from policies.services import roles as role_service
 from policies.services.changes import Change, change

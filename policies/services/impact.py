@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 
-from policies import authority
 from policies.engine import families
 from policies.engine.model import Actor, Cover, Coverage, Effect, Origin, Statement
 from policies.engine.selectors import OWNER_OF_ANY_TYPE, ActorMatch, Selector
 from policies.models import Policy
-from policies.reach_comparison import Impact, Side, compared, cover_of
+from policies.pdp import authorizer
+from policies.pdp.reach_comparison import Impact, Side, compared, cover_of
 from policies.services.policies import Draft
 
 #: How many owners are looked up to tell who is behind a policy about owners.
@@ -76,4 +76,4 @@ def _covers(allows: Iterable[Statement], owners: _FindOwners) -> tuple[tuple[Cov
 def _owners(selector: Selector, types: frozenset[str] | None) -> frozenset[str]:
     statement = Statement(Origin("", ""), Effect.ALLOW, ActorMatch(), frozenset(), selector)
     coverage = Coverage(Actor(""), (cover_of(statement),))
-    return authority.directory().owners_covered(coverage=coverage, types=types, limit=_OWNERS)
+    return authorizer.directory().owners_covered(coverage=coverage, types=types, limit=_OWNERS)

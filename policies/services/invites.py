@@ -19,7 +19,7 @@ from policies.errors import Forbidden, Invalid, NotFound
 from policies.models import InviteToken, Role, User, Verb
 from policies.models.fields import is_storable
 from policies.models.people import NAME_LENGTH, USER_PREFIX
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from policies.services import delegation, needs, people, secret_texts
 from policies.services import roles as role_service
 from policies.services.changes import Change, change

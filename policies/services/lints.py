@@ -8,12 +8,11 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any
 
-from policies import authority
 from policies.engine import families
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
 from policies.engine.families import datahub, datahub_fields, datazone, vocabulary
 from policies.engine.model import Origin, Statement
-from policies.queries import names as display_names
+from policies.pdp import authorizer, display_names
 from policies.services import datazone_lints
 from policies.services.policies import Draft
 
@@ -134,7 +133,7 @@ def _of_names(document: Json) -> Iterator[Problem]:
         if urn not in known:
             yield Problem("actor.unknown", place, f"Nobody is known as {urn}.")
     entities = dict(_entities(document.get("resources") or {}))
-    stored = authority.facets().known(urns=set(entities.values())) if entities else {}
+    stored = authorizer.facets().known(urns=set(entities.values())) if entities else {}
     for place, urn in entities.items():
         if urn not in stored:
             yield Problem("entity.unknown", place, f"The catalog does not know {urn}.")

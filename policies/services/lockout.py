@@ -17,9 +17,7 @@ from policies.engine.model import SYSTEM_ACTOR, Actor, Origin, Question
 from policies.engine.snapshot import Snapshot
 from policies.errors import Conflict
 from policies.models import Policy, PolicyFacet, User
-from policies.queries import active as active_policies
-from policies.queries import actors as actor_resolution
-from policies.queries import reached as users_by_actor_clause
+from policies.pdp import active_policies, actor_resolution, users_by_actor_clause
 
 _MANAGE = "MANAGE_POLICIES"
 

@@ -1,12 +1,12 @@
 """What each write to people needs (clients.md 2.6, rules/datahub.md a.7)."""
 
-from policies import authority
-from policies.authority import Asked
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement, alternatives, one
 from policies.errors import NotFound
 from policies.models.fields import is_storable
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Asked
 
 MANAGE_POLICIES = one("MANAGE_POLICIES")
 MANAGE_CREDENTIALS = one("MANAGE_USER_CREDENTIALS")
@@ -69,7 +69,7 @@ def require(*, by: Actor, requirement: Requirement, urn: str = "", type: str = "
     """
     if not is_storable(urn):
         raise NotFound(f"There is no {type} {urn!r}.")
-    authority.require(by=by, requirement=requirement, resource=Asked(urn, type) if urn else None)
+    authorizer.require(by=by, requirement=requirement, resource=Asked(urn, type) if urn else None)
 
 
 def _or_entity(name: str, *privileges: str) -> Requirement:

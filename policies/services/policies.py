@@ -11,7 +11,6 @@ from typing import Any
 
 from django.conf import settings
 
-from policies import authority
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy, Problem, UnknownFamily
 from policies.engine.model import SYSTEM_ACTOR, Actor, Origin
@@ -19,6 +18,7 @@ from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.models import Gate, Policy, PolicyEvent, Verb, open_write
 from policies.models.fields import is_storable
 from policies.models.policy import POLICY_PREFIX
+from policies.pdp import authorizer
 from policies.queries import policies
 from policies.services import bindings, lockout, policy_rows
 
@@ -71,7 +71,7 @@ def create(*, draft: Draft, by: Actor, door: str, urn: str | None = None, is_sys
     A system policy stays; one of a family whose documents do not say whether they may be changed stays as it is, too.
     Raises Forbidden, Invalid with every problem, or Conflict when the URN is taken.
     """
-    authority.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE)
     urn = new_urn() if urn is None else checked_urn(urn)
     columns = _columns(draft)
     with open_write(Gate.PEOPLE) as write:
@@ -94,7 +94,7 @@ def update(
     every problem, Conflict when nobody could manage policies afterwards, or Stale when `if_version` is given and the
     policy has another version by now.
     """
-    authority.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE)
     columns = _columns(draft)
     with open_write(Gate.PEOPLE) as write:
         policy_version = write.bump()
@@ -117,7 +117,7 @@ def write_many(*, writes: Sequence[Write], by: Actor, door: str, verb: Verb = Ve
     raise, for the first policy that cannot be written; whether somebody is left who can manage policies is asked of all
     together, so that one may take that power while another gives it.
     """
-    authority.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE)
     with open_write(Gate.PEOPLE) as write:
         policy_version = write.bump()
         known = bound_by(one.draft for one in writes)
@@ -161,7 +161,7 @@ def put_many(*, drafts: Mapping[str, Draft], by: Actor, door: str) -> int:
 
 def set_state(*, urn: str, state: str, by: Actor, door: str, if_version: int | None = None) -> Written:
     """Activate or deactivate a policy. The state of a DataHub policy stands in its document and is changed there."""
-    authority.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE)
     verb = _verb_of(state)
     policy = policies.policy(urn=urn)
     version = policy.version if if_version is None else if_version
@@ -173,7 +173,7 @@ def set_states(*, urns: Collection[str], state: str, by: Actor, door: str) -> in
 
     Raises NotFound, and what `write_many` raises.
     """
-    authority.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE)
     verb = _verb_of(state)
     with open_write(Gate.PEOPLE):
         found = {policy.urn: policy for policy in policies.policies_among(urns=urns)}
@@ -185,7 +185,7 @@ def set_states(*, urns: Collection[str], state: str, by: Actor, door: str) -> in
 
 def restore(*, urn: str, version: int, by: Actor, door: str, if_version: int | None = None) -> Written:
     """Store an earlier version of a policy again, as a new version; raises what `update` raises."""
-    authority.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE)
     event = policies.versions(urn=urn).filter(version=version, after__isnull=False).first()
     if event is None:
         raise NotFound(f"There is no version {version} of {urn}.")
@@ -210,7 +210,7 @@ def delete(*, urn: str, by: Actor, door: str, if_version: int | None = None) -> 
 
     Raises NotFound, Stale, Forbidden (a system policy stays), or Conflict when nobody could manage policies afterwards.
     """
-    authority.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE)
     with open_write(Gate.PEOPLE) as write:
         policy_version = write.bump()
         policy = policies.policy(urn=urn)

@@ -10,11 +10,11 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from policies import announce
 from policies.engine import families
 from policies.engine.model import Actor, Origin
 from policies.engine.selectors import CONSTANTS
 from policies.models import Policy, PolicyEvent, PolicyFacet, Verb
+from policies.pdp import policy_change_events
 
 #: How many rows one statement writes at the most; SQLite takes fewer.
 _BATCH = 500
@@ -92,7 +92,7 @@ def record(
         for policy in done
     ]
     PolicyEvent.objects.bulk_create(events, batch_size=_BATCH)
-    transaction.on_commit(announce.policies_changed)
+    transaction.on_commit(policy_change_events.policies_changed)
 
 
 def _facets(policy: Policy) -> set[tuple[str, str]]:

@@ -9,12 +9,12 @@ from collections.abc import Collection
 from django.conf import settings
 from django.db.models import Q
 
-from policies import authority, keeping
-from policies.authority import Ask, Asked
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
 from policies.models import User
 from policies.models.fields import storable
+from policies.pdp import authorizer, per_snapshot
+from policies.pdp.authorizer import Ask, Asked
 from policies.services import needs
 from policies.services.people import TYPE
 
@@ -29,7 +29,7 @@ def list_visible(*, urns: Collection[str], by: Actor) -> frozenset[str]:
     person = needs.user_record(is_service=False)
     asked = list(dict.fromkeys(urns))
     asks = [(by, Ask(person, Asked(urn, TYPE))) for urn in asked]
-    decisions = authority.answer_many(asks=asks) if asks else []
+    decisions = authorizer.answer_many(asks=asks) if asks else []
     found = {urn for urn, decision in zip(asked, decisions, strict=True) if decision.is_allowed}
     if len(found) < len(asked) and _is_allowed(needs.TOKENS_OF_SERVICES, by):
         services = User.objects.filter(urn__among=storable(asked), kind=User.Kind.SERVICE).order_by()
@@ -42,7 +42,7 @@ def build_condition(*, by: Actor) -> Q:
 
     Empty where every record may be seen. EDIT_ENTITY on a single user is left to `catalog.queries.records`.
     """
-    return keeping.kept((__name__, by, settings.AUTH_POLICIES_ENABLED), lambda: _build(by))
+    return per_snapshot.kept((__name__, by, settings.AUTH_POLICIES_ENABLED), lambda: _build(by))
 
 
 def _build(by: Actor) -> Q:
@@ -53,4 +53,4 @@ def _build(by: Actor) -> Q:
 
 
 def _is_allowed(requirement: Requirement, by: Actor) -> bool:
-    return authority.answer(actor=by, ask=Ask(requirement)).is_allowed
+    return authorizer.answer(actor=by, ask=Ask(requirement)).is_allowed

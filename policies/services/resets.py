@@ -9,7 +9,7 @@ from policies.engine.model import Actor
 from policies.errors import Conflict, NotFound
 from policies.models import ResetToken, User, Verb
 from policies.models.fields import is_storable
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from policies.services import delegation, needs, people, secret_texts
 from policies.services.changes import change
 

@@ -9,12 +9,10 @@ from collections.abc import Collection, Iterable
 
 from django.db.models import Exists, OuterRef
 
-from policies import reach_comparison, store
 from policies.engine.model import Actor, Cover, Coverage, Effect, Statement
 from policies.models import Policy, PolicyFacet
-from policies.queries import active as active_policies
-from policies.queries import reached as users_by_actor_clause
-from policies.reach_comparison import Impact, Side
+from policies.pdp import active_policies, reach_comparison, snapshot_store, users_by_actor_clause
+from policies.pdp.reach_comparison import Impact, Side
 
 
 def given(*, role: str, actors: Collection[str]) -> Impact:
@@ -31,7 +29,7 @@ def _side(roles: Collection[str], tokens: Collection[str]) -> Side:
     people = frozenset(tokens)
     if not roles or not users_by_actor_clause.reached(tokens=people).exists():
         return Side(people)
-    naming = tuple(one for one in store.current().statements if not one.actors.tokens.isdisjoint(roles))
+    naming = tuple(one for one in snapshot_store.current().statements if not one.actors.tokens.isdisjoint(roles))
     statements = _without_platform(naming, roles)
     allows = [one for one in statements if one.effect is Effect.ALLOW]
     if not allows:

@@ -11,13 +11,13 @@ from django.db.models import Q
 from django.db.models.base import ModelState
 from django.utils import timezone
 
-from policies import recall
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid, NotFound
 from policies.models import AccessToken, User, Verb
 from policies.models.fields import is_storable
 from policies.models.people import NAME_LENGTH
+from policies.pdp import fact_cache
 from policies.propagation.invalidating_cache import Shelf, memory
 from policies.services import delegation, needs, secret_texts
 from policies.services.changes import change
@@ -121,7 +121,7 @@ def authenticate(*, text: str) -> User | None:
     if not secret_texts.is_shaped(text, _PREFIX):
         return None
     digest = secret_texts.digest(text)
-    token = recall.through(_bearers, [digest], _by_digest).get(digest)
+    token = fact_cache.through(_bearers, [digest], _by_digest).get(digest)
     now = timezone.now()
     if token is None or not token.user.is_active or (token.expires_at is not None and token.expires_at <= now):
         return None

@@ -8,9 +8,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from policies import authority
 from policies.models import ChangeEvent, LoggedDecision
-from policies.queries import decisions as decision_log_queries
+from policies.pdp import authorizer, decision_log_queries
 from policies.queries import events as change_log_queries
 
 
@@ -27,4 +26,4 @@ def list_decisions(*, resource: str = "", **filters: Any) -> QuerySet[LoggedDeci
 
 
 def _is_hidden(urn: str | None) -> bool:
-    return bool(urn) and bool(authority.directory().hidden(urns=[urn or ""]))
+    return bool(urn) and bool(authorizer.directory().hidden(urns=[urn or ""]))

@@ -10,7 +10,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from policies import authority
 from policies.engine import families
 from policies.engine.errors import Problem, UnknownFamily
 from policies.engine.families.document_reader import escape
@@ -18,6 +17,7 @@ from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import Invalid, Stale
 from policies.models import Gate, Policy, PolicyVersion, open_write
 from policies.models.policy import POLICY_PREFIX
+from policies.pdp import authorizer
 from policies.queries import policies as policy_queries
 from policies.services import changes, json_text, policies
 from policies.services.policies import MANAGE, Draft, Write
@@ -101,7 +101,7 @@ def planned(*, body: bytes, by: Actor) -> Plan:
     Raises Forbidden, or Invalid with every problem of every policy, each with its place in the file. Takes the same few
     queries for any number of policies.
     """
-    authority.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE)
     entries, place = _entries(json_text.loads(body, what="The file", most=MAX_SIGNS))
     if not entries:
         raise Invalid.one(code="import.empty", pointer="", detail="There are no policies in this file.")
@@ -122,7 +122,7 @@ def proposed(value: Any) -> list[Proposed]:
     """
     entries, place = _entries(value)
     reading = _Reading([(f"{place}/{index}" if place is not None else "", one) for index, one in enumerate(entries)])
-    found = reading.planned(authority.SYSTEM)
+    found = reading.planned(authorizer.SYSTEM)
     if reading.problems:
         raise Invalid(reading.problems)
     return [
@@ -143,7 +143,7 @@ def store(*, body: bytes, seen: str, by: Actor, door: str) -> tuple[Plan, int]:
     Raises Stale when that is not what was `seen`, what `planned` raises, or Conflict when nobody could manage policies
     afterwards. Read behind every write that came before, so nothing changes between looking and writing.
     """
-    authority.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE)
     with open_write(Gate.PEOPLE):
         plan = planned(body=body, by=by)
         if seen != plan.fingerprint:

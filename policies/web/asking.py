@@ -9,8 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from policies import authority, reach
-from policies.authority import Ask
 from policies.engine import families
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor
@@ -18,11 +16,13 @@ from policies.engine.requirements import alternatives
 from policies.guard import actor_of
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.pdp import authorizer, inverse_queries
+from policies.pdp.authorizer import Ask
 from policies.web import groups, users
 from policies.web.forms import WhyForm
 
 #: Who may ask about others (api.md section 1).
-ABOUT_OTHERS = reach.ABOUT_OTHERS
+ABOUT_OTHERS = inverse_queries.ABOUT_OTHERS
 
 _OTHERS_REFUSED = (
     "To ask about somebody else you need Check Access (CHECK_ACCESS) or Manage Policies (MANAGE_POLICIES)."
@@ -53,7 +53,7 @@ class Asker:
         """Return somebody with what they may know."""
         pages = {"policy": (("MANAGE_POLICIES",),), "user": users.SEES.any_of, "group": groups.SEES.any_of}
         wanted = [ABOUT_OTHERS, *pages.values()]
-        others, *opened = authority.answer_many(asks=[(actor, Ask(alternatives(any_of))) for any_of in wanted])
+        others, *opened = authorizer.answer_many(asks=[(actor, Ask(alternatives(any_of))) for any_of in wanted])
         may_open = {name for name, decision in zip(pages, opened, strict=True) if decision.is_allowed}
         if not settings.AUTH_POLICIES_ENABLED:
             may_open -= {"policy"}
@@ -61,7 +61,7 @@ class Asker:
 
     def may_know(self, urn: str) -> bool:
         """Whether facts about this entity may be told: those that the asker could look up."""
-        return not authority.directory().hidden(urns=[urn])
+        return not authorizer.directory().hidden(urns=[urn])
 
     def policy_url(self, urn: str) -> str:
         """Return the page of a stored policy for who may open it; the implicit ones have none."""
@@ -111,7 +111,7 @@ def choices(form: WhyForm, request: HttpRequest) -> list[dict[str, str]] | None:
     text = form.cleaned_data["resource"]
     if not text or text.startswith("urn:"):
         return None
-    found = authority.directory().search(text=text, types=(), limit=_CHOICES)
+    found = authorizer.directory().search(text=text, types=(), limit=_CHOICES)
     form.add_error(
         "resource",
         "Several things may be meant; choose one."

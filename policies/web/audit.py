@@ -10,15 +10,13 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority, explaining
 from policies.engine.model import SYSTEM_ACTOR, Code
 from policies.guard import actor_of, needs
 from policies.models import LoggedDecision, PolicyEvent, Verb
 from policies.models.people import USER_PREFIX
-from policies.queries import decisions as decision_log_queries
+from policies.pdp import authorizer, decision_log_queries, display_names, explanations
+from policies.pdp.decision_log_queries import Place
 from policies.queries import events as change_log_queries
-from policies.queries import names as display_names
-from policies.queries.decisions import Place
 from policies.services import trails
 from policies.web import channel_names, pages
 from policies.web.asking import Asker
@@ -139,7 +137,7 @@ def people_changes(request: HttpRequest) -> HttpResponse:
     page = pages.page_of(request, trails.list_changes(**wanted))
     events = list(page)
     named = {event.pk: change_log_queries.urns_in(event) for event in events}
-    hidden = authority.directory().hidden(urns=frozenset().union(*named.values()))
+    hidden = authorizer.directory().hidden(urns=frozenset().union(*named.values()))
     who = _Named({event.by for event in events}, Asker.of(actor_of(request)))
     rows = [
         {
@@ -170,8 +168,8 @@ class _Named:
 def _shown(rows: Sequence[LoggedDecision], asker: Asker) -> list[dict[str, Any]]:
     """Return rows as they are drawn; what the reader may not view has neither name nor URN."""
     resources = {row.resource for row in rows} - {""}
-    hidden = authority.directory().hidden(urns=resources)
-    names = authority.names(urns=sorted(resources - hidden))
+    hidden = authorizer.directory().hidden(urns=resources)
+    names = authorizer.names(urns=sorted(resources - hidden))
     who = _Named(_people(rows), asker)
     return [
         {
@@ -190,7 +188,7 @@ def _shown(rows: Sequence[LoggedDecision], asker: Asker) -> list[dict[str, Any]]
 
 def _word_outcome(code: str) -> str:
     """Return a decision's code as a sentence; a code that this release does not know stays as it is."""
-    return explaining.SENTENCES[Code(code)] if code in set(Code) else code
+    return explanations.SENTENCES[Code(code)] if code in set(Code) else code
 
 
 def _people(rows: Iterable[LoggedDecision]) -> set[str]:

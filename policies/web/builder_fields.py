@@ -10,11 +10,11 @@ from django.conf import settings
 from django.http import QueryDict
 from django.urls import reverse
 
-from policies import authority
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.selectors import Condition
+from policies.pdp import authorizer
 from policies.web import property_words
 from policies.web.drafts import CRITERIA_SHOWN, LISTS, Draft, is_line
 from policies.web.presenting import FIELDS, OWN, OWN_USE, label_of
@@ -254,12 +254,12 @@ class Fields:
 
     def _names(self, values: Iterable[str]) -> Mapping[str, str]:
         urns = {value for value in values if value.startswith("urn:")}
-        return authority.names(urns=urns) if urns else {}
+        return authorizer.names(urns=urns) if urns else {}
 
 
 def branches(field: str, parent: str, name: str) -> list[dict[str, Any]]:
     """Return what lies directly in a node of a field's tree, as _branches.html draws it."""
-    found = authority.directory().children(parent=parent, types=TYPES[field], limit=BRANCHES)
+    found = authorizer.directory().children(parent=parent, types=TYPES[field], limit=BRANCHES)
     return [
         {
             "urn": one.urn,

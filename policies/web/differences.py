@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies import authority
 from policies.engine.families import vocabulary
+from policies.pdp import authorizer
 from policies.web import presenting
 
 #: How many things that came or went are named for one field.
@@ -79,7 +79,7 @@ def worded(changes: Iterable[Sequence[Change]]) -> list[list[dict[str, Any]]]:
     """Return several lists of changes as a page shows them, every name looked up in one go."""
     listed = list(changes)
     urns = {value for group in listed for change in group for value in change.shown if value.startswith("urn:")}
-    names = authority.names(urns=urns) if urns else {}
+    names = authorizer.names(urns=urns) if urns else {}
     return [[_worded(change, names) for change in group] for group in listed]
 
 

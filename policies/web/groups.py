@@ -10,13 +10,13 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import authority
-from policies.authority import Asked
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
 from policies.guard import Guard, actor_of, needs, signed_in
 from policies.models import GroupProfile
 from policies.models.people import USER_PREFIX
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Asked
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import groups
@@ -71,14 +71,14 @@ def group_list(request: HttpRequest) -> HttpResponse:
 @signed_in
 def group_detail(request: HttpRequest, urn: str) -> HttpResponse:
     """One group with a page of its members; for who may change it or its members."""
-    authority.require(by=actor_of(request), requirement=wanted.group_members(), resource=Asked(urn, TYPE))
+    authorizer.require(by=actor_of(request), requirement=wanted.group_members(), resource=Asked(urn, TYPE))
     group = _group(urn)
     form = SearchFilters(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
     page = pages.page_of(request, users_groups_roles.users(group=urn, q=text, seen=Q()))
     native = set(users_groups_roles.native_members(group=group, users=list(page)))
-    names = authority.names(urns=[group.created_by]) | {SYSTEM_ACTOR: "the system"}
+    names = authorizer.names(urns=[group.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {
         "group": group,
         "facts": _facts_of(group, names),
@@ -126,7 +126,7 @@ def group_new(request: HttpRequest) -> HttpResponse:
 @signed_in
 def group_edit(request: HttpRequest, urn: str) -> HttpResponse:
     """Change what a group is called."""
-    authority.require(by=actor_of(request), requirement=wanted.group_profile(), resource=Asked(urn, TYPE))
+    authorizer.require(by=actor_of(request), requirement=wanted.group_profile(), resource=Asked(urn, TYPE))
     group = _group(urn) if request.method == "GET" else users_groups_roles.stored_group(urn=urn)
     now = None if group is None else groups.facts(group)
     name = urn if group is None else group.name
@@ -171,7 +171,7 @@ def group_remove(request: HttpRequest, urn: str) -> HttpResponse:
 @signed_in
 def group_add(request: HttpRequest, urn: str) -> HttpResponse:
     """Choose people and put them into a group."""
-    authority.require(by=actor_of(request), requirement=wanted.group_members(), resource=Asked(urn, TYPE))
+    authorizer.require(by=actor_of(request), requirement=wanted.group_members(), resource=Asked(urn, TYPE))
     group = _group(urn) if request.method == "GET" else users_groups_roles.stored_group(urn=urn)
     name = urn if group is None else group.name
     picker = Picker("members", "People", "user", help="User names will do, too.", group=urn)
@@ -204,7 +204,7 @@ def group_take(request: HttpRequest, urn: str) -> HttpResponse:
         said = f"{name} was removed from the group." if removed else f"{name} was not added to it here."
         messages.success(request, said)
         return redirect("group", urn=urn)
-    authority.require(by=actor_of(request), requirement=wanted.group_members(), resource=Asked(urn, TYPE))
+    authorizer.require(by=actor_of(request), requirement=wanted.group_members(), resource=Asked(urn, TYPE))
     group = _group(urn)
     if not member:
         raise NotFound("Choose a member on the page of the group.")

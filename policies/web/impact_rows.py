@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from policies.engine import families
-from policies.reach_comparison import MOST, Count, Impact, PrivilegeChange
+from policies.pdp.reach_comparison import MOST, Count, Impact, PrivilegeChange
 
 #: How many privileges a row or a sentence names.
 _NAMED = 5

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from policies.models import Policy
-from policies.reach_comparison import SAMPLES, Count, PrivilegeChange
+from policies.pdp.reach_comparison import SAMPLES, Count, PrivilegeChange
 from policies.services import impact
 from policies.services.policies import Draft
 from policies.web.impact_rows import counted, display_privileges, name_samples

@@ -9,10 +9,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from policies import authority
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
 from policies.guard import actor_of, needs
+from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import invites
@@ -44,7 +44,7 @@ def invite(request: HttpRequest) -> HttpResponse:
         status = pages.UNPROCESSABLE
     live = list(credentials.invites()[: _OFFERED + 1])
     makers = {one.created_by for one in live}
-    names = {urn: urn for urn in makers} | authority.names(urns=makers) | {SYSTEM_ACTOR: "the system"}
+    names = {urn: urn for urn in makers} | authorizer.names(urns=makers) | {SYSTEM_ACTOR: "the system"}
     context = {
         "form": form,
         "live": [{"invite": one, "by": names[one.created_by]} for one in live],

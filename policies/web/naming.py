@@ -16,8 +16,8 @@ from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Stale
 from policies.guard import actor_of
 from policies.models import ChangeEvent
+from policies.pdp import display_names
 from policies.queries import events as change_log_queries
-from policies.queries import names as display_names
 from policies.services.changes import fingerprint
 from policies.web import pages
 from policies.web.pages import DOOR, FormPage

@@ -14,12 +14,12 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.errors import Problem
 from policies.engine.requirements import Requirement
 from policies.errors import Conflict, Invalid, NotFound, PolicyAppError, Stale
 from policies.guard import actor_of
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask, Asked
 from policies.services.changes import fingerprint
 from policies.web.picking import Picker
 
@@ -111,7 +111,7 @@ def may(request: HttpRequest, **wanted: tuple[Requirement, Asked | None]) -> dic
     """Return for each name whether the caller meets its requirement; all are asked in one go."""
     actor = actor_of(request)
     asks = [(actor, Ask(requirement, asked)) for requirement, asked in wanted.values()]
-    return {name: decision.is_allowed for name, decision in zip(wanted, authority.answer_many(asks=asks), strict=True)}
+    return {name: decision.is_allowed for name, decision in zip(wanted, authorizer.answer_many(asks=asks), strict=True)}
 
 
 @dataclass(slots=True)

@@ -9,13 +9,13 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority
-from policies.authority import Asked
 from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import NotFound
 from policies.guard import actor_of, signed_in
 from policies.models import User
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Asked
 from policies.queries import people as users_groups_roles
 from policies.services import needs, records
 from policies.web.picking import PREFIXES, option
@@ -50,9 +50,9 @@ def options(request: HttpRequest) -> HttpResponse:
     group = request.GET.get("group", "")
     actor = actor_of(request)
     if group:
-        authority.require(by=actor, requirement=needs.group_members(), resource=Asked(group, "corpGroup"))
+        authorizer.require(by=actor, requirement=needs.group_members(), resource=Asked(group, "corpGroup"))
     else:
-        authority.require(by=actor, requirement=_SEARCHERS)
+        authorizer.require(by=actor, requirement=_SEARCHERS)
     kind = request.GET.get("kind", "")
     if kind not in PREFIXES:
         raise NotFound("There is no such search.")

@@ -12,7 +12,7 @@ from django.urls import reverse
 from policies.engine.errors import MAX_PROBLEMS, Problem
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.queries import names as display_names
+from policies.pdp import display_names
 
 #: How many things can be chosen at once.
 MOST = 1_000

@@ -10,13 +10,12 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority
 from policies.engine import families
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.guard import needs
 from policies.models import Policy
-from policies.queries import active as active_policies
+from policies.pdp import active_policies, authorizer
 from policies.queries import policies as policy_queries
 from policies.services import policies as service
 from policies.services import transfer
@@ -105,7 +104,7 @@ def narrowing(form: PolicyFilters) -> dict[str, str]:
 
 def makers(urns: set[str]) -> Mapping[str, str]:
     """Return the names of those who made changes; who has none goes by the URN."""
-    return {urn: urn for urn in urns} | authority.names(urns=urns) | {SYSTEM_ACTOR: "the system"}
+    return {urn: urn for urn in urns} | authorizer.names(urns=urns) | {SYSTEM_ACTOR: "the system"}
 
 
 def crumbs(*items: str | tuple[str, str]) -> list[dict[str, str]]:

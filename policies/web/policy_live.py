@@ -10,9 +10,9 @@ from django.views.decorators.http import require_GET
 
 from policies.guard import needs
 from policies.models import PolicyEvent
+from policies.pdp import process_registry
+from policies.pdp.process_registry import Process
 from policies.queries import policies
-from policies.status import processes
-from policies.status.processes import Process
 from policies.web import pages
 
 #: How often the page asks, twice a second; a process that ended meanwhile is never heard of again.
@@ -43,7 +43,7 @@ def reached(event: PolicyEvent | None, *, tried: int = 0) -> dict[str, Any]:
     """Return what `policies/_live.html` shows of the newest change; it is empty where none is recorded."""
     if event is None:
         return {}
-    found = processes.web()
+    found = process_registry.web()
     there = [one for one in found if one.version >= event.policy_version]
     is_everywhere = len(there) == len(found)
     again = f"{reverse('policy-live', args=[event.policy_urn])}?tried={tried + 1}"

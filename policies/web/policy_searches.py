@@ -5,9 +5,9 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority
 from policies.errors import NotFound
 from policies.guard import needs
+from policies.pdp import authorizer
 from policies.web import builder_fields
 from policies.web.builder_fields import TREES, TYPES
 
@@ -22,7 +22,7 @@ def options(request: HttpRequest, field: str) -> HttpResponse:
     """Answer a picker's search in the catalog with the first few that match."""
     if field not in TYPES:
         raise NotFound("There is no such search.")
-    found = authority.directory().search(text=request.GET.get("q", "")[:200], types=TYPES[field], limit=_SHOWN + 1)
+    found = authorizer.directory().search(text=request.GET.get("q", "")[:200], types=TYPES[field], limit=_SHOWN + 1)
     listed = [{"urn": one.urn, "label": one.name or one.urn, "hint": one.urn, "type": one.type} for one in found]
     context = {"name": _name(request), "options": listed[:_SHOWN], "is_more": len(listed) > _SHOWN}
     return render(request, "components/picker_options.html", context)

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from policies.engine.families import datahub, datazone
 from policies.models import Policy
-from policies.queries import names as display_names
+from policies.pdp import display_names
 from policies.web import parts, presenting, presenting_datazone, sentences, starters
 from policies.web.differences import Change, Parts, beside, compared
 

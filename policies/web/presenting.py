@@ -7,10 +7,10 @@ from typing import Any
 
 from django.conf import settings
 
-from policies import authority
 from policies.engine import families
 from policies.engine.families import datahub, vocabulary
 from policies.models import Policy
+from policies.pdp import authorizer
 from policies.web import property_words
 from policies.web.sentences import constraints_of, criteria_of
 
@@ -134,7 +134,7 @@ def audience(document: Document) -> list[dict[str, Any]]:
     """Return whom a policy is for, as facts for the summary component."""
     actors = document.get("actors") or {}
     shown = {key: _portion(actors.get(key) or ()) for key in (*(key for key, _, _ in _LISTS), _OWNER_TYPES)}
-    names = authority.names(urns={urn for portion in shown.values() for urn in portion.urns})
+    names = authorizer.names(urns={urn for portion in shown.values() for urn in portion.urns})
     owners = [{"label": "Owners", **_owners(document, shown[_OWNER_TYPES], names)}]
     return owners + [
         {"label": label, "value": _EVERY[key]}
@@ -175,7 +175,7 @@ def pretty(document: Document) -> str:
 def _rows_of(listed: Iterable[Document]) -> list[dict[str, Any]]:
     rows = [(row, _portion(row.get("values") or ())) for row in listed]
     urns = {value for _, portion in rows for value in portion.urns if value.startswith("urn:")}
-    names = authority.names(urns=urns) if urns else {}
+    names = authorizer.names(urns=urns) if urns else {}
     return [
         {
             "field": label_of(row["field"]),

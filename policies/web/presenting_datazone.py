@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from policies import authority
 from policies.engine.families import datazone
+from policies.pdp import authorizer
 from policies.web import statement_words
 from policies.web.differences import Part, Parts
 from policies.web.starters import copy_name
@@ -28,7 +28,7 @@ _CONSTRAINTS = {
 def body(document: Document) -> dict[str, Any]:
     """Return what the page of a policy draws between its head and its document."""
     roles = document.get("roles") or ()
-    names = authority.names(urns=set(roles)) if roles else {}
+    names = authorizer.names(urns=set(roles)) if roles else {}
     return {
         "roles": [{"urn": urn, "name": names.get(urn, urn)} for urn in roles],
         "statements": [
@@ -43,7 +43,7 @@ def body(document: Document) -> dict[str, Any]:
 def sentence(document: Document) -> str:
     """Return what a document says, in one sentence."""
     roles = list(document.get("roles") or ())
-    names = authority.names(urns=set(roles[:_NAMED]))
+    names = authorizer.names(urns=set(roles[:_NAMED]))
     who = (
         f"Holders of {_joined((names.get(urn, urn) for urn in roles[:_NAMED]), len(roles))}" if roles else "Nobody yet"
     )

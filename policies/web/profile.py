@@ -10,8 +10,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 
 from policies.guard import actor_of, signed_in
+from policies.pdp import display_names
 from policies.queries import credentials
-from policies.queries import names as display_names
 from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
 from policies.services import people

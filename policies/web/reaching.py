@@ -9,16 +9,15 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority, explaining, holdings, reach
-from policies.authority import Asked
 from policies.engine import families
 from policies.engine.model import Code
 from policies.guard import Guard, signed_in
-from policies.holdings import Holding
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, explanations, inverse_queries, privileges_held
+from policies.pdp.authorizer import Asked
+from policies.pdp.privileges_held import Holding
 from policies.web import asking
 from policies.web.asking import ABOUT_OTHERS, Asker
 from policies.web.forms import WhyForm
@@ -64,13 +63,13 @@ def _can(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     if (choices := asking.choices(form, request)) is not None:
         return {"choices": choices}
     urn, resource = form.cleaned_data["actor"] or asker.actor.urn, form.cleaned_data["resource"]
-    found = holdings.held(actor=actor_resolution.actor(urn=urn), asked=Asked(resource) if resource else None)
-    names = authority.names(urns={urn, resource} - {""})
+    found = privileges_held.held(actor=actor_resolution.actor(urn=urn), asked=Asked(resource) if resource else None)
+    names = authorizer.names(urns={urn, resource} - {""})
     ways = ((one.family, one.privilege.category) for one in found.holdings)
     answer = {
         "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
         "resource": asking.resource_of(resource, names),
-        "sentence": explaining.SENTENCES[found.code] if found.code in _APART else "",
+        "sentence": explanations.SENTENCES[found.code] if found.code in _APART else "",
         "count": len(found.holdings),
         "sections": [_section(*way, found.holdings, asker) for way in dict.fromkeys(ways)],
         "version": found.version,
@@ -101,10 +100,10 @@ def _who(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     if (choices := asking.choices(form, request)) is not None:
         return {"choices": choices}
     privilege, resource = form.cleaned_data["privilege"], form.cleaned_data["resource"]
-    found = reach.who(privilege=privilege, asked=Asked(resource) if resource else None)
+    found = inverse_queries.who(privilege=privilege, asked=Asked(resource) if resource else None)
     listed = [(kind, label, urn) for name, kind, label in _KINDS for urn in getattr(found, name)]
     page = Paginator(listed, _PAGE_SIZE).get_page(request.GET.get("page"))
-    names = authority.names(urns={urn for _, _, urn in page} | ({resource} - {""}))
+    names = authorizer.names(urns={urn for _, _, urn in page} | ({resource} - {""}))
     answer = {
         "privilege": asking.privilege_of(privilege),
         "resource": asking.resource_of(resource, names),
@@ -123,10 +122,10 @@ def _who(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
 def _what(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     data = form.cleaned_data
     urn = data["actor"] or asker.actor.urn
-    coverage = authority.visible(actor=actor_resolution.actor(urn=urn), privilege=data["privilege"])
+    coverage = authorizer.visible(actor=actor_resolution.actor(urn=urn), privilege=data["privilege"])
     number = _whole(request.GET.get("page"))
     start = (number - 1) * _PAGE_SIZE
-    found = authority.directory().covered(
+    found = authorizer.directory().covered(
         coverage=coverage,
         viewer=None if asker.may_ask_about_others else asker.actor,
         text=data["q"],
@@ -135,7 +134,7 @@ def _what(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
         limit=_PAGE_SIZE,
         most=MOST,
     )
-    names = authority.names(urns={urn})
+    names = authorizer.names(urns={urn})
     answer = {
         "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
         "privilege": asking.privilege_of(data["privilege"]),
@@ -148,7 +147,7 @@ def _what(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
         "is_off": not settings.AUTH_POLICIES_ENABLED,
         "version": coverage.version,
     }
-    hidden = authority.directory().hidden(urns=[named.urn for named in found.rows])
+    hidden = authorizer.directory().hidden(urns=[named.urn for named in found.rows])
     rows = [{"named": named, "url": "" if named.urn in hidden else _page_of(named.urn, asker)} for named in found.rows]
     return {"answer": answer, "rows": rows, "columns": [{"label": "Name"}, {"label": "Type"}]}
 

@@ -6,9 +6,8 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from policies import announce
 from policies.guard import needs
-from policies.status import processes
+from policies.pdp import policy_change_events, process_registry
 
 
 @require_POST
@@ -16,8 +15,8 @@ from policies.status import processes
 @needs("MANAGE_POLICIES")
 def refresh(request: HttpRequest) -> HttpResponse:
     """Load all active policies anew, have the workers compare theirs, and say which processes answer from them."""
-    version = announce.reload()
-    serving = processes.web()
+    version = policy_change_events.reload()
+    serving = process_registry.web()
     following = sum(one.version >= version for one in serving)
     text = f"Policy version {version} was loaded anew. {following} of {len(serving)} web processes answer from it"
     messages.success(request, f"{text}." if following == len(serving) else f"{text}; the others look within a second.")

@@ -9,13 +9,12 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import authority
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Forbidden, NotFound
 from policies.guard import actor_of, needs
 from policies.models import Role, RoleAssignment, User
+from policies.pdp import authorizer, display_names
 from policies.queries import credentials
-from policies.queries import names as display_names
 from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
 from policies.services import role_impact, roles
@@ -69,7 +68,7 @@ def role_detail(request: HttpRequest, urn: str) -> HttpResponse:
     """One role: who holds it, page by page, and the policies that name it."""
     role = users_groups_roles.role(urn=urn)
     page = pages.page_of(request, users_groups_roles.holders(role=role))
-    names = authority.names(urns=[role.created_by]) | {SYSTEM_ACTOR: "the system"}
+    names = authorizer.names(urns=[role.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {
         "role": role,
         "facts": [

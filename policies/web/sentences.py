@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies import authority
 from policies.engine.families import datahub, datahub_fields, vocabulary
+from policies.pdp import authorizer
 from policies.web import property_words
 
 Document = Mapping[str, Any]
@@ -45,7 +45,7 @@ _STATES = {
 
 def sentence(document: Document) -> str:
     """Return what a document says; what is still missing is said as missing."""
-    words = _Words(authority.names(urns=_mentioned(document)))
+    words = _Words(authorizer.names(urns=_mentioned(document)))
     who, what = words.who(document), words.what(document)
     does = (
         f"{who or 'nobody yet'} may {what}"

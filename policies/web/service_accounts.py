@@ -8,11 +8,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from policies import authority
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
 from policies.guard import actor_of, needs
 from policies.models import User
+from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
@@ -61,7 +61,7 @@ def service_list(request: HttpRequest) -> HttpResponse:
 def service_detail(request: HttpRequest, urn: str) -> HttpResponse:
     """One service account with its tokens, groups and roles."""
     user = _service(urn)
-    names = authority.names(urns=[user.created_by]) | {SYSTEM_ACTOR: "the system"}
+    names = authorizer.names(urns=[user.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {
         "user_shown": user,
         "facts": [fact for fact in facts_of(user, names) if fact["label"] not in ("Email", "Title")],

@@ -10,11 +10,11 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
-from policies import authority
-from policies.authority import Ask
 from policies.engine.model import Actor
 from policies.engine.requirements import one
 from policies.guard import actor_of
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _shown(actor: Actor) -> frozenset[Link]:
     if not settings.AUTH_POLICIES_ENABLED:
         links = [link for link in links if not link.goes_with_policies]
     needed = sorted({privilege for link in links for privilege in link.needs})
-    decisions = authority.answer_many(asks=[(actor, Ask(one(privilege))) for privilege in needed])
+    decisions = authorizer.answer_many(asks=[(actor, Ask(one(privilege))) for privilege in needed])
     held = {privilege for privilege, decision in zip(needed, decisions, strict=True) if decision.is_allowed}
     return frozenset(link for link in links if not link.needs or not held.isdisjoint(link.needs))
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from policies import authority
 from policies.engine.families import datazone_resource_patterns as patterns
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
 from policies.engine.families.datazone_resource_patterns import Scope
 from policies.engine.selectors import ID
+from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
 from policies.web.builder_fields import Notes
 from policies.web.statements import LISTS, SHOWN, TYPED, Row, Writing, lines_of
@@ -54,8 +54,8 @@ def objects(kind: str, text: str) -> list[dict[str, str]]:
             {"id": one.object_id, "name": one.name, "hint": one.identifier}
             for one in users_groups_roles.roles(q=text)[:_FOUND]
         ]
-    found = authority.directory().search(text=text, types=patterns.entity_types(kind), limit=_FOUND)
-    loaded = authority.facets().load(urns=[one.urn for one in found], fields={ID}) if found else {}
+    found = authorizer.directory().search(text=text, types=patterns.entity_types(kind), limit=_FOUND)
+    loaded = authorizer.facets().load(urns=[one.urn for one in found], fields={ID}) if found else {}
     return [
         {"id": identifier, "name": one.name or one.urn, "hint": one.urn}
         for one in found
@@ -66,8 +66,8 @@ def objects(kind: str, text: str) -> list[dict[str, str]]:
 def names_of(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return the names of things by type and id; who is not known is left out."""
     wanted = {(kind, identifier.lower()) for kind, identifier in pairs if patterns.is_object_id(identifier)}
-    urns = authority.facets().find(objects=wanted) if wanted else {}
-    names = authority.names(urns=set(urns.values())) if urns else {}
+    urns = authorizer.facets().find(objects=wanted) if wanted else {}
+    names = authorizer.names(urns=set(urns.values())) if urns else {}
     return {pair: names[urn] for pair, urn in urns.items() if urn in names}
 
 

@@ -14,9 +14,9 @@ from policies.models import PolicyVersion
 from policies.models.people import USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.status import checklist, processes
-from policies.status.checklist import Check, Finding
-from policies.status.processes import Process
+from policies.pdp import process_registry, self_checks
+from policies.pdp.process_registry import Process
+from policies.pdp.self_checks import Check, Finding
 from policies.web import pages
 from policies.web.asking import Asker
 
@@ -32,7 +32,7 @@ def status(request: HttpRequest) -> HttpResponse:
     """The version of the policies, the web processes and the checklist. Workers take time, so they are asked apart."""
     asker = Asker.of(actor_of(request))
     stored = PolicyVersion.current()
-    checks = checklist.run()
+    checks = self_checks.run()
     context = {
         "facts": [
             {"label": "Policy version", "value": stored},
@@ -40,7 +40,7 @@ def status(request: HttpRequest) -> HttpResponse:
             {"label": "Workers compare", "value": f"every {settings.POLICY_CACHE_REFRESH_INTERVAL_SECONDS} seconds"},
             {"label": "View authorization", "value": "on" if settings.VIEW_AUTHORIZATION_ENABLED else "off"},
         ],
-        "rows": _rows(processes.web(), stored),
+        "rows": _rows(process_registry.web(), stored),
         "columns": _COLUMNS,
         "checks": [_check(one, asker) for one in checks],
         "workers_url": reverse("status-workers"),
@@ -54,7 +54,7 @@ def status(request: HttpRequest) -> HttpResponse:
 @SEES
 def workers(request: HttpRequest) -> HttpResponse:
     """What broker and workers say: the part of the status page for htmx, else a page of its own."""
-    queue = processes.queue()
+    queue = process_registry.queue()
     silent = sorted(queue.answers.keys() - {one.name for one in queue.processes})
     context = {
         "kind": queue.kind,

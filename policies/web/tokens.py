@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import authority
 from policies.errors import NotFound
 from policies.guard import actor_of, needs, signed_in
 from policies.models import AccessToken, User
+from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
@@ -46,7 +46,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
     is_all = form.cleaned_data.get("whose") == "ALL"
     owner = user_urn(form.cleaned_data.get("owner", ""))
     if is_all or owner:
-        authority.require(by=actor_of(request), requirement=wanted.TOKENS_OF_OTHERS)
+        authorizer.require(by=actor_of(request), requirement=wanted.TOKENS_OF_OTHERS)
     else:
         owner = actor_of(request).urn
     page = pages.page_of(request, credentials.tokens(owner=owner or None))
@@ -70,7 +70,7 @@ def token_new(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     urn = request.GET.get("owner") or actor.urn
     owner = users_groups_roles.stored_user(urn=urn)
-    authority.require(by=actor, requirement=tokens.requirement_for(owner=urn, user=owner, by=actor))
+    authorizer.require(by=actor, requirement=tokens.requirement_for(owner=urn, user=owner, by=actor))
     if owner is None:
         raise NotFound(f"There is no user {urn!r}.")
     back = reverse("tokens") if urn == actor.urn else account_url(owner)
@@ -118,7 +118,7 @@ def _visible(request: HttpRequest, token_id: uuid.UUID) -> AccessToken:
     if token is None or token.user.urn != actor.urn:
         is_service = token is not None and token.user.kind == User.Kind.SERVICE
         requirement = wanted.TOKENS_OF_SERVICES if is_service else wanted.TOKENS_OF_OTHERS
-        authority.require(by=actor, requirement=requirement)
+        authorizer.require(by=actor, requirement=requirement)
     if token is None:
         raise NotFound("There is no such token: it was revoked or has expired.")
     return token

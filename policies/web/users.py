@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies import authority
 from policies.engine.model import SYSTEM_ACTOR
 from policies.guard import Guard, actor_of, needs
 from policies.models import User
+from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import needs as wanted
@@ -67,7 +67,7 @@ def user_detail(request: HttpRequest, urn: str) -> HttpResponse:
     """One person: names, groups, roles, and what can be done."""
     user = person(urn)
     through = credentials.roles_through_groups(urn=urn)
-    names = authority.names(urns=[user.created_by]) | {SYSTEM_ACTOR: "the system"}
+    names = authorizer.names(urns=[user.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {
         "user_shown": user,
         "facts": facts_of(user, names),

@@ -8,14 +8,13 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies import authority, explaining, store
-from policies.authority import Ask, Asked
 from policies.engine.explain import Near
 from policies.engine.requirements import one
-from policies.explaining import Explained, Hint
 from policies.guard import signed_in
 from policies.models.people import USER_PREFIX
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, explanations, snapshot_store
+from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.explanations import Explained, Hint
 from policies.web import asking
 from policies.web.asking import Asker
 from policies.web.forms import WhyForm
@@ -35,7 +34,7 @@ def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]
         return {"choices": choices}
     urn, resource = data["actor"] or asker.actor.urn, data["resource"]
     ask = Ask(one(data["privilege"]), Asked(resource) if resource else None, data["sub_resources"])
-    found = explaining.explained(actor=actor_resolution.actor(urn=urn), ask=ask)
+    found = explanations.explained(actor=actor_resolution.actor(urn=urn), ask=ask)
     return {"answer": _presented(found, urn, data["privilege"], resource, asker, request)}
 
 
@@ -43,17 +42,17 @@ def _presented(
     found: Explained, urn: str, privilege: str, resource: str, asker: Asker, request: HttpRequest
 ) -> dict[str, Any]:
     may_know = not found.is_concealed
-    names = authority.names(urns={urn, resource} - {""})
-    is_stored = not resource or not may_know or explaining.is_known(urn=resource)
+    names = authorizer.names(urns={urn, resource} - {""})
+    is_stored = not resource or not may_know or explanations.is_known(urn=resource)
     return {
         "is_allowed": found.decision.is_allowed,
-        "sentence": explaining.SENTENCES[found.decision.code],
+        "sentence": explanations.SENTENCES[found.decision.code],
         "version": found.decision.version,
-        "age": store.age(),
+        "age": snapshot_store.age(),
         "actor": {"urn": urn, "name": names.get(urn, urn)},
         "privilege": asking.privilege_of(privilege),
         "resource": asking.resource_of(resource, names),
-        "not_stored": "" if is_stored else explaining.NOT_STORED,
+        "not_stored": "" if is_stored else explanations.NOT_STORED,
         "may_know": may_know,
         "restrictions_url": _restrictions_url(found, urn, resource) if may_know else "",
         "reasons": [{"reason": reason, "url": asker.policy_url(reason.policy)} for reason in found.reasons],
@@ -74,7 +73,7 @@ def _nearest(nearest: Sequence[Near], asker: Asker) -> list[dict[str, Any]]:
         {
             "near": near,
             "url": asker.policy_url(near.policy),
-            "lacks": [{"sentence": lack.sentence, "remedy": explaining.remedy(lack)} for lack in near.lacks],
+            "lacks": [{"sentence": lack.sentence, "remedy": explanations.remedy(lack)} for lack in near.lacks],
         }
         for near in nearest
     ]

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from policies import authority, store
 from policies.models.people import USER_PREFIX
+from policies.pdp import authorizer, snapshot_store
 from policies.services import people, policies, tokens
 
 DOOR = "test"
@@ -17,11 +17,11 @@ Document = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
-    monkeypatch.setattr(store, "WAIT_AT_MOST", 0.0)
-    store.drop()
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(snapshot_store, "WAIT_AT_MOST", 0.0)
+    snapshot_store.drop()
     yield
-    store.drop()
+    snapshot_store.drop()
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def stored(db: None) -> Callable[..., str]:
     def make(name: str, **changes: Any) -> str:
         urn = f"urn:li:dataHubPolicy:{name}"
         document = document_of(displayName=name, **changes)
-        policies.create(draft=policies.Draft("datahub", document), by=authority.SYSTEM, door=DOOR, urn=urn)
+        policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door=DOOR, urn=urn)
         return urn
 
     return make
@@ -42,12 +42,12 @@ def client_of(db: None, stored: Callable[..., str]) -> Callable[..., APIClient]:
     """Make a user with platform privileges and return a client with its token: `client_of("jo", "CHECK_ACCESS")`."""
 
     def make(username: str, *privileges: str) -> APIClient:
-        people.create(username=username, by=authority.SYSTEM, door=DOOR)
+        people.create(username=username, by=authorizer.SYSTEM, door=DOOR)
         urn = USER_PREFIX + username
         if privileges:
             actors = {"users": [urn]}
             stored(f"of-{username}", type="PLATFORM", privileges=list(privileges), actors=actors)
-        made = tokens.create(owner=urn, name="test", by=authority.SYSTEM, door=DOOR)
+        made = tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, door=DOOR)
         client = APIClient()
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
         return client

@@ -7,8 +7,8 @@ import pytest
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority, decision_log
 from policies.models import LoggedDecision
+from policies.pdp import authorizer, decision_log
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -79,7 +79,7 @@ def test_asking_about_others_is_a_question_itself_and_so_is_what_a_service_enfor
 def test_what_the_house_asks_for_itself_is_not_logged(client_of, written):
     jo = client_of("jo")
     assert jo.get("/api/v1/roles/").status_code == 200
-    authority.require(by=authority.SYSTEM, any_of=[["MANAGE_POLICIES"]])
+    authorizer.require(by=authorizer.SYSTEM, any_of=[["MANAGE_POLICIES"]])
     assert written() == []
 
 
@@ -137,7 +137,7 @@ def test_filters_of_another_part_and_places_that_are_none_are_refused(client_of,
 def test_what_the_reader_may_not_view_is_not_named(client_of, stored, written, settings):
     settings.VIEW_AUTHORIZATION_ENABLED = True
     proposal = Proposal(ORDERS, "datasetProperties", '{"name": "orders"}')
-    proposals.apply(proposals=[proposal], by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=[proposal], by=authorizer.SYSTEM, door=DOOR)
     jo, manager = client_of("jo"), client_of("manager", "MANAGE_POLICIES")
     ask(jo, privilege="EDIT_ENTITY_TAGS", resource={"urn": ORDERS})
     written()
@@ -156,7 +156,7 @@ def test_a_change_that_names_what_the_reader_may_not_view_is_concealed(client_of
         Proposal(ORDERS, "datasetProperties", '{"name": "orders"}'),
         Proposal(lines, "upstreamLineage", json.dumps(lineage)),
     ]
-    proposals.apply(proposals=told, by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=told, by=authorizer.SYSTEM, door=DOOR)
     manager = client_of("manager", "MANAGE_POLICIES")
 
     def change(urn):

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.api import what
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import groups, roles
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
@@ -160,8 +160,8 @@ def test_what(librarian, client_of, stored):
 @pytest.mark.parametrize("kind", ["corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"])
 def test_what_has_people_and_policies(librarian, client_of, stored, kind):
     """As the single question about each of them answers."""
-    groups.create(identifier="crew", name="Crew", by=authority.SYSTEM, door=DOOR)
-    roles.create(identifier="chief", name="Chief", by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR)
+    roles.create(identifier="chief", name="Chief", by=authorizer.SYSTEM, door=DOOR)
     service = client_of("service", "CHECK_ACCESS")
     asked = {"privilege": "EDIT_ENTITY", "type": kind, "actor": "urn:li:corpuser:librarian"}
     found = [one["urn"] for one in service.post("/api/v1/what", asked).json()["results"]]
@@ -201,8 +201,8 @@ def test_what_leaves_out_what_the_caller_may_not_view_unless_it_may_ask_about_ot
 
 @pytest.mark.parametrize("kind", ["corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"])
 def test_authzen_finds_people_and_policies(client_of, stored, kind):
-    groups.create(identifier="crew", name="Crew", by=authority.SYSTEM, door=DOOR)
-    roles.create(identifier="chief", name="Chief", by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR)
+    roles.create(identifier="chief", name="Chief", by=authorizer.SYSTEM, door=DOOR)
     stored("tags", privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True})
     service = client_of("service", "CHECK_ACCESS")
     about = {"subject": {"type": "user", "id": "service"}, "action": {"name": "EDIT_ENTITY_TAGS"}}

@@ -11,7 +11,7 @@ from catalog.models import Entity
 from catalog.queries import documents as aspect_documents
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import groups
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
@@ -44,7 +44,7 @@ def access(urn):
 def put(urn, aspect, document):
     """Store a document as an earlier release may have kept it."""
     proposal = Proposal(urn, aspect, json.dumps(document), keeps_unknown=True)
-    proposals.apply(proposals=[proposal], by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=[proposal], by=authorizer.SYSTEM, door=DOOR)
 
 
 def said(urn, aspect):
@@ -66,7 +66,7 @@ def keeper(client_of, stored):
 @pytest.fixture
 def jo(client_of):
     client = client_of("jo")
-    groups.create(identifier="analysts", name="Analysts", members=[JO], by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="analysts", name="Analysts", members=[JO], by=authorizer.SYSTEM, door=DOOR)
     return client
 
 

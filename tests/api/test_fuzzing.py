@@ -17,7 +17,7 @@ from schemathesis.checks import ignored_auth, negative_data_rejection, positive_
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority, store
+from policies.pdp import authorizer, snapshot_store
 from policies.services import bootstrap, groups, people, tokens
 
 pytestmark = pytest.mark.django_db
@@ -49,17 +49,17 @@ def token(django_db_setup, django_db_blocker) -> Iterator[str]:
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     with django_db_blocker.unblock(), block:
-        store.drop()
+        snapshot_store.drop()
         bootstrap.run()
-        people.create(username="jane", by=authority.SYSTEM, door=DOOR)
-        groups.create(name="Crew", identifier="crew", members=["urn:li:corpuser:jane"], by=authority.SYSTEM, door=DOOR)
+        people.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
+        groups.create(name="Crew", identifier="crew", members=["urn:li:corpuser:jane"], by=authorizer.SYSTEM, door=DOOR)
         described = [Proposal(DATASET, "datasetProperties", '{"name": "orders"}')]
-        proposals.apply(proposals=described, by=authority.SYSTEM, door=DOOR)
-        yield tokens.create(owner="urn:li:corpuser:datahub", name="fuzz", by=authority.SYSTEM, door=DOOR).text
+        proposals.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
+        yield tokens.create(owner="urn:li:corpuser:datahub", name="fuzz", by=authorizer.SYSTEM, door=DOOR).text
         transaction.set_rollback(True)
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
-    store.drop()
+    snapshot_store.drop()
 
 
 @schema.parametrize()

@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from policies import authority
 from policies.models import InviteToken
+from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
 from policies.services import roles
 from tests.api.conftest import DOOR, pointers_of, problem_of
@@ -16,7 +16,7 @@ SELLER = "urn:li:dataHubRole:seller"
 
 @pytest.fixture
 def role(db):
-    return roles.create(identifier="seller", name="Seller", by=authority.SYSTEM, door=DOOR)
+    return roles.create(identifier="seller", name="Seller", by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def test_one_link_is_live_for_each_role(inviter):
 
 def test_accepting_replaces_the_roles_of_the_caller(inviter, client_of):
     client = client_of("jo")
-    other = roles.create(identifier="other", name="Other", by=authority.SYSTEM, door=DOOR)
-    roles.give(urn=other.urn, actors=["urn:li:corpuser:jo"], by=authority.SYSTEM, door=DOOR)
+    other = roles.create(identifier="other", name="Other", by=authorizer.SYSTEM, door=DOOR)
+    roles.give(urn=other.urn, actors=["urn:li:corpuser:jo"], by=authorizer.SYSTEM, door=DOOR)
     token = make(inviter, role=SELLER)["token"]
     assert client.post(f"{PLACE}accept/", {"token": token}, format="json").json() == {"role": SELLER}
     assert users_groups_roles.user(urn="urn:li:corpuser:jo").role_urns == [SELLER]

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority
 from policies.models import Policy
+from policies.pdp import authorizer
 from policies.services import policies as service
 from tests.api.conftest import document_of, pointers_of, problem_of
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_changed(manager, stored):
     assert manager.delete(place(fixed)).status_code == 204
     system = "urn:li:dataHubPolicy:system"
     draft = service.Draft("datahub", document_of())
-    service.create(draft=draft, by=authority.SYSTEM, door="test", urn=system, is_system=True)
+    service.create(draft=draft, by=authorizer.SYSTEM, door="test", urn=system, is_system=True)
     problem_of(manager.delete(place(system)), 403)
 
 

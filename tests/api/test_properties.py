@@ -7,7 +7,7 @@ import pytest
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority
+from policies.pdp import authorizer
 from tests.api.conftest import DOOR, pointers_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -18,7 +18,7 @@ TAGS = "EDIT_ENTITY_TAGS"
 
 
 def tell(urn: str, aspect: str, document: dict[str, Any]) -> None:
-    proposals.apply(proposals=[Proposal(urn, aspect, json.dumps(document))], by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=[Proposal(urn, aspect, json.dumps(document))], by=authorizer.SYSTEM, door=DOOR)
 
 
 def known(**properties: str) -> None:

@@ -6,9 +6,8 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from catalog.services import bootstrap
-from policies import authority
 from policies.models import LoggedDecision, User
-from policies.queries import decisions as decision_log_queries
+from policies.pdp import authorizer, decision_log_queries
 
 
 def test_the_document_is_valid_and_without_warnings(tmp_path):
@@ -53,7 +52,7 @@ def test_every_page_of_the_record_has_the_one_shape_that_is_described(manager, p
 
 @pytest.mark.django_db
 def test_the_refusal_to_delete_the_instance_is_described(manager, stored):
-    bootstrap.cdap_instance(by=authority.SYSTEM)
+    bootstrap.cdap_instance(by=authorizer.SYSTEM)
     stored("entities", privileges=["DELETE_ENTITY"], actors={"users": ["urn:li:corpuser:manager"]})
     deletion = "/api/v1/entities/{urn}/"
     answer = manager.delete(deletion.format(urn="urn:li:instance:cdap"))

@@ -2,10 +2,9 @@
 
 import pytest
 
-from policies import authority
 from policies.errors import Forbidden, Invalid
 from policies.models import User
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer
 from policies.queries import aspects as aspect_queries
 from policies.services import aspects, people
 from policies.services.aspects import AspectChange
@@ -80,7 +79,7 @@ def test_others_are_told_the_privilege(client_of, service):
 
 
 def test_a_person_is_no_service_account(keeper, service):
-    people.create(username="jo", by=authority.SYSTEM, door=DOOR)
+    people.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
     place = f"{PLACE}{JO}/"
     for answer in (
         keeper.get(place),
@@ -140,7 +139,7 @@ def test_one_made_here_reads_as_programs_expect_and_survives_other_writes(keeper
 )
 def test_no_aspect_turns_a_person_into_one(client_of, privileges):
     client_of("keeper", *privileges)
-    people.create(username="jo", by=authority.SYSTEM, door=DOOR)
+    people.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
     keeper = actor_resolution.actor(urn="urn:li:corpuser:keeper")
     batches = [
         [sub_types(JO, "SERVICE_ACCOUNT")],
@@ -157,11 +156,11 @@ def test_no_aspect_turns_a_person_into_one(client_of, privileges):
 def test_and_none_back_again(keeper, service, document):
     change = AspectChange(service["urn"], "corpuser", "subTypes", document)
     with pytest.raises(Invalid):
-        aspects.apply(changes=[change], by=authority.SYSTEM)
+        aspects.apply(changes=[change], by=authorizer.SYSTEM)
     new = "urn:li:corpuser:service_new"
     if document is not None:
         with pytest.raises(Invalid):
-            aspects.apply(changes=[sub_types(new, "SERVICE_ACCOUNT"), sub_types(new)], by=authority.SYSTEM)
+            aspects.apply(changes=[sub_types(new, "SERVICE_ACCOUNT"), sub_types(new)], by=authorizer.SYSTEM)
         assert not User.objects.filter(urn=new).exists()
 
 

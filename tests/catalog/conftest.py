@@ -11,9 +11,8 @@ from django.db import transaction
 from catalog.models import Ancestry, Aspect, Entity, Facet
 from catalog.services import proposals
 from catalog.services.proposals import Applied, Proposal
-from policies import authority, store
 from policies.engine.model import Actor
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, snapshot_store
 from policies.services import people, policies
 
 DOOR = "test"
@@ -21,9 +20,9 @@ DOOR = "test"
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot() -> Iterator[None]:
-    store.drop()
+    snapshot_store.drop()
     yield
-    store.drop()
+    snapshot_store.drop()
 
 
 def said(urn: str, aspect: str, document: object = None, **more: Any) -> Proposal:
@@ -32,7 +31,7 @@ def said(urn: str, aspect: str, document: object = None, **more: Any) -> Proposa
     return Proposal(urn, aspect, text, **more)
 
 
-def tell(*found: Proposal, by: Actor = authority.SYSTEM, **more: Any) -> Applied:
+def tell(*found: Proposal, by: Actor = authorizer.SYSTEM, **more: Any) -> Applied:
     """Write proposals, as the system unless told."""
     return proposals.apply(proposals=found, by=by, door=DOOR, **more)
 
@@ -85,7 +84,7 @@ def holding(db: None) -> Callable[..., Actor]:
     """Make a user who holds these privileges: on everything, on what a resources block covers, or on the platform."""
 
     def make(*privileges: str, username: str = "holder", **document: object) -> Actor:
-        urn = people.create(username=username, by=authority.SYSTEM, door=DOOR).urn
+        urn = people.create(username=username, by=authorizer.SYSTEM, door=DOOR).urn
         give(urn, *privileges, **document)
         return actor_resolution.actor(urn=urn)
 
@@ -103,5 +102,5 @@ def give(urn: str, *privileges: str, **document: object) -> None:
         "privileges": list(privileges),
         "actors": {"users": [urn]},
     } | document
-    policies.create(draft=policies.Draft("datahub", whole), by=authority.SYSTEM, door=DOOR)
-    store.drop()
+    policies.create(draft=policies.Draft("datahub", whole), by=authorizer.SYSTEM, door=DOOR)
+    snapshot_store.drop()

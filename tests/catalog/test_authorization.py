@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from catalog.models import Entity
 from catalog.services import deletes
 from catalog.services.proposals import Proposal
-from policies.authority import SYSTEM
 from policies.engine.model import Actor, Missing
 from policies.errors import Forbidden, Invalid
+from policies.pdp.authorizer import SYSTEM
 from policies.services import roles
 from tests.catalog.conftest import DOOR, facets, give, owners, projection, said, stored, tags, tell
 

@@ -10,7 +10,7 @@ from catalog.models import Aspect, Entity
 from catalog.queries import documents as aspect_documents
 from catalog.services import bootstrap, proposals
 from catalog.services.proposals import Proposal
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import bootstrap as whole
 
 URN = "urn:li:ownershipType:__system__technical_owner"
@@ -33,28 +33,28 @@ def test_bootstrap_writes_them_and_running_it_again_changes_nothing():
     assert {row.name for row in types} == {"Technical Owner", "Business Owner", "Data Steward", "None"}
     said = info()
     assert said["created"] == said["lastModified"]
-    assert said["created"]["actor"] == authority.SYSTEM.urn
+    assert said["created"]["actor"] == authorizer.SYSTEM.urn
     before = list(Aspect.objects.order_by("pk").values_list("pk", "document", "version"))
     whole.run()
     assert list(Aspect.objects.order_by("pk").values_list("pk", "document", "version")) == before
 
 
 def test_what_somebody_here_wrote_stays(holding):
-    bootstrap.ownership_types(by=authority.SYSTEM)
+    bootstrap.ownership_types(by=authorizer.SYSTEM)
     changed = {**info(), "name": "Techie"}
     proposal = Proposal(URN, "ownershipTypeInfo", json.dumps(changed))
     proposals.apply(proposals=[proposal], by=holding("EDIT_ENTITY"), door="test")
-    bootstrap.ownership_types(by=authority.SYSTEM)
+    bootstrap.ownership_types(by=authorizer.SYSTEM)
     assert info() == changed
 
 
 def test_what_an_earlier_release_wrote_comes_back_and_what_was_added_stays():
-    bootstrap.ownership_types(by=authority.SYSTEM)
+    bootstrap.ownership_types(by=authorizer.SYSTEM)
     first = info()
     changed = {**first, "name": "Techie", "colour": "red"}
     proposals.apply(
-        proposals=[Proposal(URN, "ownershipTypeInfo", json.dumps(changed))], by=authority.SYSTEM, door="test"
+        proposals=[Proposal(URN, "ownershipTypeInfo", json.dumps(changed))], by=authorizer.SYSTEM, door="test"
     )
-    bootstrap.ownership_types(by=authority.SYSTEM)
+    bootstrap.ownership_types(by=authorizer.SYSTEM)
     said = info()
     assert (said["name"], said["colour"], said["created"]) == ("Technical Owner", "red", first["created"])

@@ -11,7 +11,7 @@ from policies.engine import selectors
 from policies.engine.evaluate import decide
 from policies.engine.model import Cover, Coverage, Effect, Origin, Question, Statement
 from policies.engine.selectors import ActorMatch, Condition, Criterion, Selector
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from tests.catalog.conftest import said, tell, undone
 from tests.catalog.generated import store
 from tests.strategies import ACTORS, ENTITIES, PRIVILEGES, UNKNOWN_ENTITY, UNKNOWN_NODES, USERS, worlds

@@ -7,9 +7,9 @@ from catalog.queries import documents as aspect_documents
 from catalog.queries import lists as entity_lists
 from catalog.services import deletes, rebuild
 from catalog.services.deletes import Mention
-from policies.authority import SYSTEM
 from policies.errors import Forbidden, Invalid
 from policies.models import User
+from policies.pdp.authorizer import SYSTEM
 from tests.catalog.conftest import DOOR, facets, owners, projection, said, stored, tags, tell
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ import pytest
 
 from catalog.models import Entity
 from catalog.services import entities, rebuild
-from policies.authority import SYSTEM
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
+from policies.pdp.authorizer import SYSTEM
 from tests.catalog.conftest import DOOR, facets, projection, stored
 
 pytestmark = pytest.mark.django_db

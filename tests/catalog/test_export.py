@@ -16,13 +16,12 @@ from catalog.queries import coverage as coverage_sql
 from catalog.reporting import export
 from catalog.reporting.kind import UNTESTED
 from catalog.reporting.tables import SCHEMA, TABLES
-from policies import authority, store
 from policies.engine import families, reach_index, selectors
 from policies.engine.model import Actor, Origin
 from policies.engine.postings import Postings
 from policies.engine.snapshot import Snapshot
 from policies.models import GroupProfile, PolicyVersion, Role, User
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, snapshot_store
 from policies.services import groups, people, policies, roles
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
 
@@ -31,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Found = dict[str, list[dict[str, Any]]]
 
 AS_OF = datetime(2026, 3, 1, tzinfo=UTC)
-BY: dict[str, Any] = {"by": authority.SYSTEM, "door": DOOR}
+BY: dict[str, Any] = {"by": authorizer.SYSTEM, "door": DOOR}
 JO, ANN, SAM = (f"urn:li:corpuser:{name}" for name in ("jo", "ann", "sam"))
 TEAM, GONE, STEWARD = "urn:li:corpGroup:team", "urn:li:corpGroup:gone", "urn:li:dataHubRole:steward"
 ORDERS, LINES, OLD = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "lines", "old"))
@@ -97,7 +96,7 @@ def company(transactional_db: None) -> Iterator[None]:
     document = {"name": "project", "statements": said_so, "roles": [STEWARD]}
     policies.create(draft=policies.Draft("datazone", document), urn="urn:li:dataHubPolicy:project", **BY)
     yield
-    store.drop()
+    snapshot_store.drop()
 
 
 def _in(**fields: str) -> dict[str, Any]:
@@ -185,7 +184,7 @@ def test_the_engine_answers_alike_from_the_files_and_from_the_database(tmp_path:
         assert actor == actor_resolution.actor(urn=urn)
         for privilege in PRIVILEGES:
             covered = reach_index.covered(facts, compiled.coverage(actor, privilege)).certain
-            present = coverage_sql.covered(store.current().coverage(actor, privilege)).filter(is_removed=False)
+            present = coverage_sql.covered(snapshot_store.current().coverage(actor, privilege)).filter(is_removed=False)
             listed = sorted(present.values_list("urn", flat=True))
             assert sorted(facts.urns[number] for number in covered) == listed, (urn, privilege)
             reached |= {(urn, privilege, facts.urns[number]) for number in covered}

@@ -11,13 +11,13 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reporting import export, runs
 from catalog.reporting.kinds import effective_access
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import groups, people, policies
 from tests.catalog.conftest import DOOR, said, tags, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BY: dict[str, Any] = {"by": authority.SYSTEM, "door": DOOR}
+BY: dict[str, Any] = {"by": authorizer.SYSTEM, "door": DOOR}
 JO, ANN = "urn:li:corpuser:jo", "urn:li:corpuser:ann"
 TEAM, PII, VIEW = "urn:li:corpGroup:team", "urn:li:tag:pii", "VIEW_ENTITY_PAGE"
 ORDERS, PUBLIC = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "public"))
@@ -45,7 +45,7 @@ def company(transactional_db: None, settings: Any, tmp_path: Path) -> None:
 def run_of_now() -> Report:
     """Return a finished run that kept what there is now."""
     now = timezone.now()
-    report = Report.objects.create(kind="effective_access", requested_by=authority.SYSTEM.urn)
+    report = Report.objects.create(kind="effective_access", requested_by=authorizer.SYSTEM.urn)
     folder = runs.folder_of(report.pk)
     folder.mkdir()
     manifest = export.write(folder=folder / "input", as_of=now)

@@ -12,9 +12,9 @@ from catalog.reporting import findings as merging
 from catalog.reporting.kinds import policy_hygiene
 from catalog.reporting.kinds.role_mapping_check import KIND
 from catalog.services import findings
-from policies import authority
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
+from policies.pdp import authorizer
 from policies.services import groups, people, policies
 from tests.web.conftest import document_of
 
@@ -59,7 +59,7 @@ def pk(key: str) -> int:
 
 @pytest.fixture
 def jo() -> str:
-    people.create(username="jo", by=authority.SYSTEM, door="test")
+    people.create(username="jo", by=authorizer.SYSTEM, door="test")
     return "urn:li:corpuser:jo"
 
 
@@ -75,7 +75,7 @@ def test_what_is_new_opens_and_what_is_gone_closes() -> None:
 
 def test_what_people_decided_survives_the_next_run(jo: str) -> None:
     loaded("a", "b", "c", "d")
-    by: Any = {"by": authority.SYSTEM}
+    by: Any = {"by": authorizer.SYSTEM}
     assert findings.accept(ids=[pk("a")], note=" As agreed ", **by) == 1
     assert findings.assign(ids=[pk("b"), pk("c"), 0], assignee=jo, **by) == 2
     findings.reopen(ids=[pk("c")], **by)
@@ -89,8 +89,8 @@ def test_what_people_decided_survives_the_next_run(jo: str) -> None:
 
 def test_what_was_closed_and_is_found_again_opens(jo: str) -> None:
     loaded("a", "b", "c")
-    findings.close(ids=[pk("a")], by=authority.SYSTEM)
-    findings.assign(ids=[pk("b")], assignee=jo, by=authority.SYSTEM)
+    findings.close(ids=[pk("a")], by=authorizer.SYSTEM)
+    findings.assign(ids=[pk("b")], assignee=jo, by=authorizer.SYSTEM)
     loaded("a")
     assert states() == {"a": STATE.OPEN, "b": STATE.CLOSED, "c": STATE.CLOSED}
     assert Finding.objects.get(key="a").decided_by == ""
@@ -131,11 +131,11 @@ def test_who_may_not_manage_policies_decides_nothing(jo: str) -> None:
 def test_accepting_needs_a_reason_and_assigning_somebody() -> None:
     loaded("a")
     with pytest.raises(Invalid) as raised:
-        findings.accept(ids=[pk("a")], note="  ", by=authority.SYSTEM)
+        findings.accept(ids=[pk("a")], note="  ", by=authorizer.SYSTEM)
     assert [one.pointer for one in raised.value.problems] == ["/note"]
     for stranger in ("urn:li:corpuser:ghost", "urn:li:dataHubRole:Admin", ""):
         with pytest.raises(Invalid):
-            findings.assign(ids=[pk("a")], assignee=stranger, by=authority.SYSTEM)
+            findings.assign(ids=[pk("a")], assignee=stranger, by=authorizer.SYSTEM)
 
 
 def trail(key: str) -> list[tuple[str, str, str]]:
@@ -144,10 +144,10 @@ def trail(key: str) -> list[tuple[str, str, str]]:
 
 def test_every_decision_stays_in_the_trail(jo: str) -> None:
     loaded("a", "b")
-    system = authority.SYSTEM.urn
-    findings.assign(ids=[pk("a"), pk("b")], assignee=jo, note="Please look", by=authority.SYSTEM)
-    findings.accept(ids=[pk("a")], note="As agreed", by=authority.SYSTEM)
-    findings.reopen(ids=[pk("a")], by=authority.SYSTEM)
+    system = authorizer.SYSTEM.urn
+    findings.assign(ids=[pk("a"), pk("b")], assignee=jo, note="Please look", by=authorizer.SYSTEM)
+    findings.accept(ids=[pk("a")], note="As agreed", by=authorizer.SYSTEM)
+    findings.reopen(ids=[pk("a")], by=authorizer.SYSTEM)
     last = loaded("b")
     assert trail("a") == [
         (STATE.ASSIGNED, system, "Please look"),
@@ -163,9 +163,9 @@ def test_every_decision_stays_in_the_trail(jo: str) -> None:
 def test_an_acceptance_ends_by_itself(jo: str) -> None:
     loaded("a", "b", "c")
     today = timezone.now().date()
-    findings.accept(ids=[pk("a")], note="For now", until=today, by=authority.SYSTEM)
-    findings.accept(ids=[pk("b")], note="For long", until=today + timedelta(days=1), by=authority.SYSTEM)
-    findings.accept(ids=[pk("c")], note="For good", by=authority.SYSTEM)
+    findings.accept(ids=[pk("a")], note="For now", until=today, by=authorizer.SYSTEM)
+    findings.accept(ids=[pk("b")], note="For long", until=today + timedelta(days=1), by=authorizer.SYSTEM)
+    findings.accept(ids=[pk("c")], note="For good", by=authorizer.SYSTEM)
     assert tasks.reopen_findings() == 0, "the day itself is still accepted"
     later = datetime.combine(today, datetime.min.time(), UTC) + timedelta(days=1)
     assert merging.reopen_ended(later) == 1
@@ -173,7 +173,7 @@ def test_an_acceptance_ends_by_itself(jo: str) -> None:
     ended = Finding.objects.get(key="a")
     assert (ended.accepted_until, ended.decided_by, ended.note) == (None, "", "For now")
     assert trail("a")[-1] == (STATE.OPEN, "", "")
-    findings.assign(ids=[pk("b")], assignee=jo, by=authority.SYSTEM)
+    findings.assign(ids=[pk("b")], assignee=jo, by=authorizer.SYSTEM)
     assert Finding.objects.get(key="b").accepted_until is None
 
 
@@ -181,13 +181,13 @@ def test_an_acceptance_cannot_have_ended_before_it_began() -> None:
     loaded("a")
     yesterday = timezone.now().date() - timedelta(days=1)
     with pytest.raises(Invalid) as raised:
-        findings.accept(ids=[pk("a")], note="", until=yesterday, by=authority.SYSTEM)
+        findings.accept(ids=[pk("a")], note="", until=yesterday, by=authorizer.SYSTEM)
     assert [one.pointer for one in raised.value.problems] == ["/note", "/until"]
 
 
 def test_sentences_about_policies_name_the_policy_and_whom_they_speak_of(jo: str) -> None:
     draft = policies.Draft("datahub", document_of(displayName="Stewards tag"))
-    policy = policies.create(draft=draft, by=authority.SYSTEM, door="test").policy.urn
+    policy = policies.create(draft=draft, by=authorizer.SYSTEM, door="test").policy.urn
     columns = next(one for one in policy_hygiene.KIND.tables if one.name == "findings").columns
     rows = [{"policy": policy, "person": jo}, {"policy": policy, "person": "urn:li:corpuser:ghost"}, {"policy": policy}]
     run = loaded()
@@ -214,9 +214,9 @@ def test_sentences_about_policies_name_the_policy_and_whom_they_speak_of(jo: str
 
 def test_whom_it_is_assigned_to_reads_it_and_no_other(jo: str) -> None:
     loaded("a", "b", "c")
-    findings.assign(ids=[pk("a")], assignee=jo, by=authority.SYSTEM)
+    findings.assign(ids=[pk("a")], assignee=jo, by=authorizer.SYSTEM)
     findings.assign(
-        ids=[pk("b")], assignee=groups.create(name="crew", by=authority.SYSTEM, door="test").urn, by=authority.SYSTEM
+        ids=[pk("b")], assignee=groups.create(name="crew", by=authorizer.SYSTEM, door="test").urn, by=authorizer.SYSTEM
     )
     reader = Actor(jo, frozenset({Finding.objects.get(key="b").assignee}))
     assert [findings.read(id=pk(key), by=reader).key for key in "ab"] == ["a", "b"]
@@ -224,4 +224,4 @@ def test_whom_it_is_assigned_to_reads_it_and_no_other(jo: str) -> None:
         with pytest.raises(Forbidden):
             findings.read(id=number, by=by)
     with pytest.raises(NotFound):
-        findings.read(id=0, by=authority.SYSTEM)
+        findings.read(id=0, by=authorizer.SYSTEM)

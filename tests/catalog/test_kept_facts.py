@@ -7,17 +7,17 @@ import pytest
 
 from catalog.facets import OrmFacetSource
 from catalog.services import deletes, entities, rebuild
-from policies import authority
 from policies.engine import selectors
 from policies.engine.ports import FacetSource
 from policies.engine.selectors import Resource
 from policies.models import PolicyVersion
+from policies.pdp import authorizer
 from policies.services import groups, people
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BY: dict[str, Any] = {"by": authority.SYSTEM, "door": DOOR}
+BY: dict[str, Any] = {"by": authorizer.SYSTEM, "door": DOOR}
 ORDERS = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
 OTHER = "urn:li:dataset:(urn:li:dataPlatform:hive,other,PROD)"
 SALES, EMEA, WORLD = "urn:li:domain:sales", "urn:li:domain:emea", "urn:li:domain:world"
@@ -61,7 +61,7 @@ WRITES: tuple[tuple[Callable[[], Any], set[str]], ...] = (
     (lambda: tell(said(SALES, "domainProperties", {"name": "Sales", "parentDomain": WORLD})), {SALES, ORDERS}),
     (lambda: tell(said(EMEA, "domainProperties", {"name": "EMEA", "parentDomain": WORLD})), {EMEA, ORDERS}),
     (lambda: tell(said(OTHER, "domains", {"domains": [SALES]})), {OTHER}),
-    (lambda: deletes.references(urn=SALES, is_open=False, dry_run=False, by=authority.SYSTEM, door=DOOR), {OTHER}),
+    (lambda: deletes.references(urn=SALES, is_open=False, dry_run=False, by=authorizer.SYSTEM, door=DOOR), {OTHER}),
     (lambda: deletes.delete(urn=EMEA, **BY), {EMEA, ORDERS}),
     (lambda: entities.create(bodies=[{"type": "project", "object_id": PROJECT}], **BY), set()),
     (
@@ -99,7 +99,7 @@ def shown(resource: Resource) -> tuple[Any, ...]:
 
 def test_facts_are_known_anew_after_every_kind_of_write(db):
     PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
-    kept, stored = authority.facets(), OrmFacetSource()
+    kept, stored = authorizer.facets(), OrmFacetSource()
     before = facts(kept)
     for number, (write, changed) in enumerate(WRITES):
         write()
@@ -111,7 +111,7 @@ def test_facts_are_known_anew_after_every_kind_of_write(db):
 
 def test_what_was_looked_up_costs_no_query_and_what_was_not_touched_stays(db, django_assert_num_queries):
     PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
-    kept = authority.facets()
+    kept = authorizer.facets()
     facts(kept)
     tell(said(ORDERS, "globalTags", tags("a")))
     rest = [urn for urn in EVERYBODY if urn != ORDERS]
@@ -125,7 +125,7 @@ def test_what_was_looked_up_costs_no_query_and_what_was_not_touched_stays(db, dj
 
 def test_two_questions_about_other_facets_do_not_take_turns_in_asking(db, django_assert_num_queries):
     PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
-    kept = authority.facets()
+    kept = authorizer.facets()
     kept.load(urns=[ORDERS], fields={selectors.TAG})
     kept.load(urns=[ORDERS], fields={selectors.DOMAIN})
     with django_assert_num_queries(0):

@@ -7,7 +7,7 @@ from django.apps import apps
 
 from catalog.models import Entity, Facet
 from catalog.queries import relationships
-from policies.authority import SYSTEM
+from policies.pdp.authorizer import SYSTEM
 from tests.catalog.conftest import said, tell
 
 pytestmark = pytest.mark.django_db

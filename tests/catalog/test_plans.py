@@ -12,8 +12,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from policies import store
 from policies.models import User
+from policies.pdp import snapshot_store
 from tests.catalog.conftest import give
 
 pytestmark = [
@@ -97,7 +97,7 @@ def reader(db: None, holding: Callable[..., Any], client: Client, settings: Any)
     give(READER, "VIEW_ENTITY_PAGE", actors={"users": [], "resourceOwners": True})
     client.force_login(User.objects.get(urn=READER))
     yield client
-    store.drop()
+    snapshot_store.drop()
 
 
 def sequential(client: Client, method: str, path: str, body: Any = None) -> list[str]:

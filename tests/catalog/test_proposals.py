@@ -6,7 +6,7 @@ from catalog.models import Aspect, Entity
 from catalog.queries import documents as aspect_documents
 from catalog.queries import lists as entity_lists
 from policies.errors import Invalid
-from policies.queries import names as display_names
+from policies.pdp import display_names
 from tests.catalog.conftest import facets, owners, projection, said, stored, tags, tell
 
 pytestmark = pytest.mark.django_db

@@ -10,10 +10,10 @@ from catalog.grants import OrmGrantSource
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant
 from catalog.queries import documents as aspect_documents
 from catalog.queries import lists as entity_lists
-from policies.authority import SYSTEM
 from policies.engine.ports import Named
 from policies.errors import NotFound
 from policies.models import Role, User
+from policies.pdp.authorizer import SYSTEM
 from policies.services import roles
 from tests.catalog.conftest import DOOR, said, tags, tell
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from catalog.facets import OrmFacetSource
 from catalog.models import Entity
 from catalog.queries import reaching as reachable_resources
-from policies import authority
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from policies.models import GroupProfile, Policy, Role, User
+from policies.pdp import authorizer
 from policies.services import policies, roles
 from tests.catalog.conftest import DOOR, undone
 from tests.catalog.generated import store
@@ -78,6 +78,6 @@ def test_what_has_it_exactly_when_the_single_question_allows(world, privilege, a
 
 def _add_roles_and_policies() -> None:
     for name in ("a", "b"):
-        roles.create(name=name, identifier=f"made-{name}", by=authority.SYSTEM, door=DOOR)
+        roles.create(name=name, identifier=f"made-{name}", by=authorizer.SYSTEM, door=DOOR)
     draft = policies.Draft("datahub", document(displayName="Stored", privileges=["EDIT_ENTITY"], actors={}))
-    policies.create(draft=draft, by=authority.SYSTEM, door=DOOR)
+    policies.create(draft=draft, by=authorizer.SYSTEM, door=DOOR)

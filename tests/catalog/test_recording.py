@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.services import deletes, loading, recording
 from catalog.services.intake import ChangeType
-from policies.authority import SYSTEM
 from policies.errors import Invalid
 from policies.models import ChangeEvent, PolicyVersion, Verb
+from policies.pdp.authorizer import SYSTEM
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
 
 pytestmark = pytest.mark.django_db

@@ -16,9 +16,9 @@ from catalog.reporting import export, launcher, making, results, runs
 from catalog.reporting.kind import Column, ColumnKind, Input, Kind, Parameter, ResultTable
 from catalog.reporting.kinds import KINDS
 from catalog.services import reports
-from policies.authority import SYSTEM
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
+from policies.pdp.authorizer import SYSTEM
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reporting.kinds import unused_access
 from policies.models import LoggedDecision
-from policies.queries import decisions as decision_log_queries
+from policies.pdp import decision_log_queries
 
 JO, VIEW, EDIT = "urn:li:corpuser:jo", "VIEW_ENTITY_PAGE", "EDIT_ENTITY"
 POLICY, OTHER = "urn:li:dataHubPolicy:one", "urn:li:dataHubPolicy:two"

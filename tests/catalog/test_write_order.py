@@ -14,15 +14,13 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Entity
 from catalog.services import loading
-from policies import authority
 from policies.models import ChangeEvent, ChangeSet, Gate, PolicyVersion, open_write
-from policies.queries import actors as actor_resolution
-from policies.queries import names as display_names
+from policies.pdp import actor_resolution, authorizer, display_names
 from policies.services import groups, people, policies, roles, tokens
 from tests.catalog.conftest import DOOR, said, tags, tell
 
 DATASET, OTHER = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "lines"))
-BY: dict[str, Any] = {"by": authority.SYSTEM, "door": DOOR}
+BY: dict[str, Any] = {"by": authorizer.SYSTEM, "door": DOOR}
 on_postgresql = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time.")
 
 

@@ -9,11 +9,9 @@ from rest_framework.test import APIClient
 from catalog.models import Entity
 from catalog.services import bootstrap, granting, operations
 from catalog.services.granting import Sent
-from policies import authority, store
 from policies.engine.families.cdap_requests import Said
 from policies.models.people import USER_PREFIX
-from policies.queries import actors as actor_resolution
-from policies.queries import names as display_names
+from policies.pdp import actor_resolution, authorizer, display_names, snapshot_store
 from policies.services import people, policies, tokens
 
 DOOR = "test"
@@ -43,17 +41,17 @@ def missing(*pairs: tuple[str, str]) -> list[dict[str, str]]:
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
-    store.drop()
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
+    snapshot_store.drop()
     yield
-    store.drop()
+    snapshot_store.drop()
 
 
 @pytest.fixture
 def instance(db: None) -> None:
     """The instance, and the root user who administers it."""
-    bootstrap.cdap_instance(by=authority.SYSTEM)
-    people.create(username="datahub", by=authority.SYSTEM, door=DOOR)
+    bootstrap.cdap_instance(by=authorizer.SYSTEM)
+    people.create(username="datahub", by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.fixture
@@ -63,11 +61,13 @@ def client_of(instance: None) -> Callable[..., APIClient]:
     def make(username: str, *privileges: str) -> APIClient:
         who = urn(username)
         if who not in display_names.names(urns=[who]):
-            people.create(username=username, by=authority.SYSTEM, door=DOOR)
+            people.create(username=username, by=authorizer.SYSTEM, door=DOOR)
         if privileges:
-            policies.create(draft=policies.Draft("datahub", platform(who, *privileges)), by=authority.SYSTEM, door=DOOR)
-            store.drop()
-        made = tokens.create(owner=who, name="test", by=authority.SYSTEM, door=DOOR)
+            policies.create(
+                draft=policies.Draft("datahub", platform(who, *privileges)), by=authorizer.SYSTEM, door=DOOR
+            )
+            snapshot_store.drop()
+        made = tokens.create(owner=who, name="test", by=authorizer.SYSTEM, door=DOOR)
         client = APIClient()
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
         return client
@@ -98,7 +98,7 @@ def give(principal: str, entity: str, *privileges: str) -> None:
     """Grant as the system does."""
     entity = entity if "*" in entity else urn(entity)
     sent = [Sent(urn(principal), entity, privileges)]
-    granting.give(sent=sent, by=authority.SYSTEM, door=DOOR)
+    granting.give(sent=sent, by=authorizer.SYSTEM, door=DOOR)
 
 
 def register(*names: str) -> None:
@@ -106,7 +106,7 @@ def register(*names: str) -> None:
     from catalog.services import entities
 
     bodies = [{"type": urn(name).split(":")[2], "urn": urn(name)} for name in names]
-    entities.create(bodies=bodies, by=authority.SYSTEM, door=DOOR)
+    entities.create(bodies=bodies, by=authorizer.SYSTEM, door=DOOR)
 
 
 def do(client: APIClient, operation: str, entity: str | None = None, **more: Any) -> Any:

@@ -11,9 +11,8 @@ from django.db import connection
 from catalog.models import Entity, EntityUserGrant
 from catalog.services import bootstrap, granting
 from catalog.services.granting import Sent
-from policies import authority
 from policies.errors import Conflict, Forbidden, NotFound, PolicyAppError
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer
 from policies.services import people
 from tests.cdap.conftest import DOOR, give, performed, register, urn
 
@@ -25,11 +24,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def writers(transactional_db: None) -> list[str]:
     """Users who may create in the namespace ns1."""
-    bootstrap.cdap_instance(by=authority.SYSTEM)
+    bootstrap.cdap_instance(by=authorizer.SYSTEM)
     register("namespace:ns1")
     names = [f"writer{number}" for number in range(WRITERS)]
     for name in names:
-        people.create(username=name, by=authority.SYSTEM, door=DOOR)
+        people.create(username=name, by=authorizer.SYSTEM, door=DOOR)
         give(name, "namespace:ns1", "WRITE", "ADMIN")
     return names
 

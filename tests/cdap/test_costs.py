@@ -4,13 +4,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority, store
-from policies.authority import Ask, Asked
 from policies.engine import families
 from policies.engine.families import cdap_requests
 from policies.engine.families.cdap_requests import Said
 from policies.engine.model import Actor
 from policies.engine.requirements import one
+from policies.pdp import authorizer, snapshot_store
+from policies.pdp.authorizer import Ask, Asked
 from tests.cdap.conftest import give, register, urn
 
 pytestmark = pytest.mark.django_db
@@ -25,11 +25,11 @@ def about(said: Said) -> Ask:
 
 def tables(asks: list[tuple[Actor, Ask]]) -> list[str]:
     """Return the statements that answering costs, once the policies are loaded."""
-    store.current()
+    snapshot_store.current()
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        authority.answer_many(asks=asks)
+        authorizer.answer_many(asks=asks)
     return [query["sql"] for query in queries if "policyversion" not in query["sql"]]
 
 
@@ -49,7 +49,7 @@ def test_one_query_loads_the_grants_of_everything_that_is_asked(instance: None, 
     actors = [Actor(urn("datahub"), roles=frozenset({urn(f"role:r{number}")})) for number in range(count)]
     asks = [(actor, about(Said("stream.get", urn(f"stream:ns1.s{number}")))) for number, actor in enumerate(actors)]
     assert len(tables(asks)) == 1
-    assert all(decision.is_allowed for decision in authority.answer_many(asks=asks))
+    assert all(decision.is_allowed for decision in authorizer.answer_many(asks=asks))
 
 
 def test_the_implicit_statement_of_lists_is_about_nothing_else():

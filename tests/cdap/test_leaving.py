@@ -7,8 +7,8 @@ from django.urls import reverse
 from catalog import grants
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority
 from policies.models import ChangeEvent, User
+from policies.pdp import authorizer
 from policies.services import groups, people, roles
 from tests.cdap.conftest import DOOR, ROOT, give, register, urn
 
@@ -37,15 +37,15 @@ HANDED_OVER = {"stream:ns1.clicks": ("ADMIN",), "stream:ns1.views": (), "stream:
 
 
 def delete():
-    people.remove(urn=urn("mara"), by=authority.SYSTEM, door=DOOR)
+    people.remove(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
 
 
 def suspend():
-    people.suspend(urn=urn("mara"), by=authority.SYSTEM, door=DOOR)
+    people.suspend(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
 
 
 def hide():
-    proposals.apply(proposals=[Proposal(urn("mara"), "status", '{"removed": true}')], by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=[Proposal(urn("mara"), "status", '{"removed": true}')], by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.mark.parametrize("leave", [delete, suspend, hide])
@@ -60,32 +60,32 @@ def test_what_an_account_alone_administered_falls_to_who_administers_the_instanc
 @pytest.fixture
 def crowds(mara):
     """A group and a role of which each administers a stream alone."""
-    groups.create(identifier="ops", name="Operations", members=[], by=authority.SYSTEM, door=DOOR)
-    roles.create(identifier="keepers", name="Keepers", by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="ops", name="Operations", members=[], by=authorizer.SYSTEM, door=DOOR)
+    roles.create(identifier="keepers", name="Keepers", by=authorizer.SYSTEM, door=DOOR)
     register("stream:ns1.one", "stream:ns1.two")
     give("group:ops", "stream:ns1.one", "ADMIN")
     give("role:keepers", "stream:ns1.two", "ADMIN")
 
 
 def test_so_it_does_with_a_group_and_a_role(crowds):
-    groups.remove(urn=urn("group:ops"), by=authority.SYSTEM, door=DOOR)
-    roles.delete(urn=urn("role:keepers"), by=authority.SYSTEM, door=DOOR)
+    groups.remove(urn=urn("group:ops"), by=authorizer.SYSTEM, door=DOOR)
+    roles.delete(urn=urn("role:keepers"), by=authorizer.SYSTEM, door=DOOR)
     assert heirs("stream:ns1.one", "stream:ns1.two") == dict.fromkeys(("stream:ns1.one", "stream:ns1.two"), ("ADMIN",))
 
 
 def test_a_change_that_is_refused_hands_nothing_over(mara):
     with pytest.raises(Exception, match="There is no user"):
-        people.remove(urn=urn("nobody"), by=authority.SYSTEM, door=DOOR)
+        people.remove(urn=urn("nobody"), by=authorizer.SYSTEM, door=DOOR)
     assert set(heirs(*STREAMS).values()) == {()}
 
 
 def test_who_is_not_the_last_leaves_nothing_to_anybody(mara):
-    people.remove(urn=urn("jo"), by=authority.SYSTEM, door=DOOR)
+    people.remove(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
     assert set(heirs(*STREAMS).values()) == {()}
 
 
 def test_a_suspended_account_is_no_other_administrator(mara):
-    people.suspend(urn=urn("jo"), by=authority.SYSTEM, door=DOOR)
+    people.suspend(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
     suspend()
     assert heirs(*STREAMS)["stream:ns1.views"] == ("ADMIN",)
 

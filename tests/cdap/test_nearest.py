@@ -6,11 +6,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority, explaining
-from policies.authority import Ask, Asked
 from policies.engine.requirements import one
 from policies.models import User
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, explanations
+from policies.pdp.authorizer import Ask, Asked
 from policies.services import groups, people
 from tests.cdap.conftest import DOOR, INSTANCE, ROOT, give, may, register, urn
 
@@ -22,7 +21,7 @@ def jo(client_of):
     """Jo, who holds WRITE on a stream that Mara and the group `ops` administer."""
     register("namespace:ns1", "stream:ns1.clicks")
     client_of("mara")
-    groups.create(identifier="ops", name="Operations", members=[], by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="ops", name="Operations", members=[], by=authorizer.SYSTEM, door=DOOR)
     give("mara", CLICKS, "ADMIN")
     give("group:ops", "stream:ns1.*", "ADMIN")
     client = client_of("jo")
@@ -59,8 +58,8 @@ def test_what_was_given_is_lacking_no_more_and_an_allow_lacks_nothing(jo):
 
 
 def test_who_may_not_act_could_not_give_it_cd_19(jo):
-    people.suspend(urn=urn("mara"), by=authority.SYSTEM, door=DOOR)
-    groups.remove(urn=urn("group:ops"), by=authority.SYSTEM, door=DOOR)
+    people.suspend(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
+    groups.remove(urn=urn("group:ops"), by=authorizer.SYSTEM, door=DOOR)
     assert near(jo)[0][2] == [ROOT]
 
 
@@ -153,9 +152,9 @@ def test_explaining_many_costs_what_explaining_few_does(jo):
         names = [f"stream:ns1.s{number}" for number in range(start, stop)]
         register(*names)
         asks = [(actor, Ask(one("READ"), Asked(urn(name)))) for name in names]
-        explaining.explained_many(asks=asks)
+        explanations.explained_many(asks=asks)
         with CaptureQueriesContext(connection) as seen:
-            found = explaining.explained_many(asks=asks)
+            found = explanations.explained_many(asks=asks)
         assert all(len(each.nearest) == 1 for each in found)
         return len(seen)
 

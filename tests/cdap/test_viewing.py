@@ -6,8 +6,7 @@ from catalog.models import Entity
 from catalog.queries import viewing as view_permissions
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer
 from policies.services import groups, people, roles
 from tests.cdap.conftest import DOOR, INSTANCE, ROOT, give, register, urn
 
@@ -34,13 +33,13 @@ def there(instance, settings):
             Proposal(VERSION, "status", '{"removed": false}'),
             Proposal(TAG, "tagProperties", '{"name": "pii"}'),
         ],
-        by=authority.SYSTEM,
+        by=authorizer.SYSTEM,
         door=DOOR,
     )
-    people.create(username="jo", by=authority.SYSTEM, door=DOOR)
-    groups.create(identifier="team", name="Team", members=[urn("jo")], by=authority.SYSTEM, door=DOOR)
-    roles.create(identifier="keeper", name="Keeper", by=authority.SYSTEM, door=DOOR)
-    roles.give(urn=urn("role:keeper"), actors=[urn("jo")], by=authority.SYSTEM, door=DOOR)
+    people.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="team", name="Team", members=[urn("jo")], by=authorizer.SYSTEM, door=DOOR)
+    roles.create(identifier="keeper", name="Keeper", by=authorizer.SYSTEM, door=DOOR)
+    roles.give(urn=urn("role:keeper"), actors=[urn("jo")], by=authorizer.SYSTEM, door=DOOR)
     settings.VIEW_AUTHORIZATION_ENABLED = True
 
 
@@ -72,7 +71,7 @@ def test_who_could_list_an_entity_views_it_cd_12_cd_20(there, grants, wanted):
     for grant in grants:
         give(*grant)
     assert seen(urn("jo")) == wanted
-    people.suspend(urn=urn("jo"), by=authority.SYSTEM, door=DOOR)
+    people.suspend(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
     assert seen(urn("jo")) == set()
 
 
@@ -87,7 +86,7 @@ def test_what_is_inherited_is_viewed_cd_5(there, settings, grant):
 def test_who_grants_anywhere_views_everything_but_datasets_cd_18(there):
     whole = {urn(name) for name in NAMES} | {VERSION}
     assert seen(ROOT) == whole - {urn("namespace:ns1"), urn("dataset:ns1.sales")}
-    assert seen(authority.SYSTEM.urn) == whole - {urn("namespace:ns1")}
+    assert seen(authorizer.SYSTEM.urn) == whole - {urn("namespace:ns1")}
 
 
 def test_with_policies_off_everything_is_viewed(there, settings):

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from catalog.models import Entity
-from policies import authority, store
+from policies.pdp import authorizer, snapshot_store
 from policies.services import bootstrap, people, policies, tokens
 
 DOOR = "test"
@@ -20,10 +20,10 @@ DATASET = "urn:li:dataset:(urn:li:dataPlatform:snowflake,sales.orders,PROD)"
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
-    store.drop()
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
+    snapshot_store.drop()
     yield
-    store.drop()
+    snapshot_store.drop()
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def give(urn: str, *privileges: str, **document: object) -> None:
         "privileges": list(privileges),
         "actors": {"users": [urn]},
     } | document
-    policies.create(draft=policies.Draft("datahub", whole), by=authority.SYSTEM, door=DOOR)
+    policies.create(draft=policies.Draft("datahub", whole), by=authorizer.SYSTEM, door=DOOR)
 
 
 def written() -> list[str]:
@@ -91,7 +91,7 @@ def written() -> list[str]:
 
 
 def token_of(urn: str) -> str:
-    return tokens.create(owner=urn, name="test", by=authority.SYSTEM, door=DOOR).text
+    return tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, door=DOOR).text
 
 
 def calling(urn: str) -> Caller:
@@ -128,7 +128,7 @@ def person(installed: None) -> Callable[..., Caller]:
     """Make a user who holds these metadata privileges on everything: `person("jo", "EDIT_ENTITY")`."""
 
     def make(username: str, *privileges: str, **document: object) -> Caller:
-        user = people.create(username=username, by=authority.SYSTEM, door=DOOR)
+        user = people.create(username=username, by=authorizer.SYSTEM, door=DOOR)
         if privileges:
             give(user.urn, *privileges, **document)
         return calling(user.urn)

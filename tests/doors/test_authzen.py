@@ -5,8 +5,8 @@ import json
 import pytest
 from django.test import Client
 
-from policies import authority
 from policies.engine.families import vocabularies
+from policies.pdp import authorizer
 from policies.services import groups
 from tests.doors.conftest import DOOR, calling, give, proposal
 
@@ -34,7 +34,7 @@ def point(person, root, settings):
     pep = person("pep", "CHECK_ACCESS", type="PLATFORM")
     for name in ("alice", "bob", "carol"):
         person(name)
-    groups.create(identifier="crew", name="Crew", members=["urn:li:corpuser:bob"], by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", members=["urn:li:corpuser:bob"], by=authorizer.SYSTEM, door=DOOR)
     written = [proposal(f"urn:li:record:{one}", "status", {"removed": False}) for one in RECORDS]
     assert root.write(*written).status_code == 200
     give("urn:li:corpuser:alice", "EDIT_ENTITY_TAGS", "EDIT_ENTITY", resources=only("record-1", "record-3"))

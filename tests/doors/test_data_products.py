@@ -6,7 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from catalog.models import Entity
-from policies.authority import SYSTEM
+from policies.pdp.authorizer import SYSTEM
 from policies.services import people
 from tests.doors.conftest import DATASET, DOOR, calling, give, proposal, token_of, written
 

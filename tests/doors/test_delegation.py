@@ -15,19 +15,18 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from policies import authority, store
-from policies.authority import Ask
 from policies.engine.families import vocabulary
 from policies.engine.requirements import one
 from policies.errors import Forbidden
 from policies.models import AccessToken, ChangeEvent, GroupProfile, InviteToken, Membership, ResetToken, User
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, snapshot_store
+from policies.pdp.authorizer import Ask
 from policies.services import groups, identities, invites, people, policies, resets, roles
 from tests.doors.conftest import DOOR, give, proposal, token_of
 
 pytestmark = pytest.mark.django_db
 
-SYSTEM = authority.SYSTEM
+SYSTEM = authorizer.SYSTEM
 USER, GROUP, ROLE = "urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:"
 PLATFORM = tuple(privilege.name for privilege in vocabulary.datahub().platform())
 PASSWORD = "correct horse battery staple"
@@ -73,10 +72,10 @@ class World:
         self.tokens[name] = Client(headers={"authorization": f"Bearer {token_of(user.urn)}"})
 
     def remember(self) -> None:
-        store.drop()
+        snapshot_store.drop()
         for name in self.tokens:
             actor = actor_resolution.actor(urn=USER + name)
-            answers = authority.answer_many(asks=[(actor, Ask(one(privilege))) for privilege in PLATFORM])
+            answers = authorizer.answer_many(asks=[(actor, Ask(one(privilege))) for privilege in PLATFORM])
             self.held[name] = frozenset(
                 name for name, answer in zip(PLATFORM, answers, strict=True) if answer.is_allowed
             )
@@ -586,7 +585,7 @@ def tried(path: Path, call: Calling) -> Any:
         return path(call)
     finally:
         transaction.savepoint_rollback(sid)
-        store.drop()
+        snapshot_store.drop()
 
 
 #: All privileges on all paths are thousands of calls. A path is tried with a share of them, which begins elsewhere for
@@ -688,7 +687,7 @@ def inviter(world) -> str:
     """Somebody who could give every role when the invitations were made, and cannot any more."""
     people.create(username="inviter", by=SYSTEM, door=DOOR)
     roles.give(urn=f"{ROLE}Admin", actors=[f"{USER}inviter"], by=SYSTEM, door=DOOR)
-    store.drop()
+    snapshot_store.drop()
     return f"{USER}inviter"
 
 
@@ -750,9 +749,9 @@ def test_owners_hold_no_platform_privilege(world):
     calling = Calling(world, "editor", "MANAGE_POLICIES")
     for urn in ("urn:li:dataset:(urn:li:dataPlatform:x,mine,PROD)", calling.group("in"), f"{USER}editor"):
         assert has_passed(calling.gms(proposal(urn, "ownership", owner)), "gms"), urn
-    store.drop()
+    snapshot_store.drop()
     editor = actor_resolution.actor(urn=f"{USER}editor")
-    answers = authority.answer_many(asks=[(editor, Ask(one(privilege))) for privilege in PLATFORM])
+    answers = authorizer.answer_many(asks=[(editor, Ask(one(privilege))) for privilege in PLATFORM])
     held = {name for name, answer in zip(PLATFORM, answers, strict=True) if answer.is_allowed}
     assert held == world.held["editor"]
 
@@ -767,7 +766,7 @@ def test_everything_that_is_lacking_is_named_at_once(world):
         "actors": {"groups": [f"{GROUP}in-MANAGE_TAGS"]},
     }
     policies.create(draft=policies.Draft("datahub", document), by=SYSTEM, door=DOOR)
-    store.drop()
+    snapshot_store.drop()
     calling = Calling(world, "delegate", "MANAGE_TAGS")
     body = {"members": [PLAIN]}
     _, missing = refusal_of(calling.api("POST", f"groups/{_path(calling.group('in'))}/members/", body), "api")
@@ -778,7 +777,7 @@ def test_data_may_be_handed_on_and_members_leave(world):
     give("urn:li:corpuser:nobody", "EDIT_ENTITY_TAGS", actors={"groups": [f"{GROUP}data"]})
     groups.create(identifier="data", name="Data", by=SYSTEM, door=DOOR)
     groups.add_members(urn=f"{GROUP}in-MANAGE_TAGS", members=[PLAIN], by=SYSTEM, door=DOOR)
-    store.drop()
+    snapshot_store.drop()
     calling = Calling(world, "delegate", "MANAGE_TAGS")
     place = f"groups/{_path(f'{GROUP}data')}/members/"
     assert calling.api("POST", place, {"members": [PLAIN, f"{USER}held-MANAGE_POLICIES"]}).status_code == 201

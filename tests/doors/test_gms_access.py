@@ -10,11 +10,10 @@ from django.utils import timezone
 
 from catalog.doors.gms.urls import urlpatterns
 from catalog.models import Aspect, Entity
-from policies import authority
 from policies.engine.model import SYSTEM_ACTOR
 from policies.guard import guard_of, signed_in
 from policies.models import AccessToken, GroupProfile, Policy, Role, RoleAssignment, User
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer
 from policies.services import groups, people, tokens
 from tests.doors.conftest import DATASET, DOOR, ROOT, calling, give, proposal, token_of, written
 
@@ -60,7 +59,7 @@ def test_a_token_that_opens_nothing_any_more(installed, person, end):
             now = timezone.now()
             AccessToken.objects.update(created_at=now - timedelta(days=2), expires_at=now - timedelta(seconds=1))
         case "revoked":
-            tokens.revoke(token_id=AccessToken.objects.get().pk, by=authority.SYSTEM, door=DOOR)
+            tokens.revoke(token_id=AccessToken.objects.get().pk, by=authorizer.SYSTEM, door=DOOR)
         case "suspended":
             assert calling(ROOT).write(proposal(jo.urn, "corpUserStatus", {"status": "SUSPENDED"})).status_code == 200
         case _:
@@ -301,7 +300,7 @@ HARMLESS = proposal("urn:li:tag:harmless", "tagProperties", {"name": "harmless"}
 @pytest.fixture
 def outsider(root, person):
     """A signed-in user who may write tags, in an installation with a group of administrators."""
-    groups.create(identifier="admins", name="Admins", by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="admins", name="Admins", by=authorizer.SYSTEM, door=DOOR)
     RoleAssignment.objects.create(role=Role.objects.get(urn=ADMIN), group=GroupProfile.objects.get(urn=ADMINS).group)
     return person("outsider", "EDIT_ENTITY", "CREATE_ENTITY", resources={"type": "tag", "allResources": True})
 
@@ -366,7 +365,7 @@ def test_not_even_root_touches_secrets_and_the_system_actor(root):
 
 
 def test_memberships_written_here_are_those_of_the_pages(root):
-    jo = people.create(username="jo", by=authority.SYSTEM, door=DOOR)
+    jo = people.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
     answer = root.write(
         proposal(
             "urn:li:corpGroup:eng", "corpGroupInfo", {"admins": [], "members": [], "groups": [], "displayName": "E"}

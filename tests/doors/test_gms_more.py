@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from policies import authority
 from policies.models import Policy, User
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer
 from policies.services import aspects, groups, people
 from policies.services.aspects import AspectChange
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal, written
@@ -152,20 +151,20 @@ def test_runs_are_not_kept_and_none_is_undone(root):
 
 
 def test_references_to_a_group_are_its_memberships(root):
-    eng = groups.create(identifier="eng", name="Eng", by=authority.SYSTEM, door=DOOR).urn
-    jo = people.create(username="jo", by=authority.SYSTEM, door=DOOR).urn
+    eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, door=DOOR).urn
+    jo = people.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
     # A field that an earlier release kept does not stand in the way of taking something away.
     stored = {"groups": [eng, "urn:li:corpGroup:other"], "kept": 1}
     change = AspectChange(jo, "corpuser", "groupMembership", stored, keeps_unknown=True)
-    aspects.apply(changes=[change], by=authority.SYSTEM, door=DOOR)
+    aspects.apply(changes=[change], by=authorizer.SYSTEM, door=DOOR)
     root.write(
         proposal(DATASET, "ownership", {"owners": [{"owner": eng}, {"owner": jo}]}),
         proposal("urn:li:role:r", "actors", {"groups": [{"group": eng}]}),
     )
     groups.add_members(
-        urn=groups.create(identifier="x", name="X", by=authority.SYSTEM, door=DOOR).urn,
+        urn=groups.create(identifier="x", name="X", by=authorizer.SYSTEM, door=DOOR).urn,
         members=[jo],
-        by=authority.SYSTEM,
+        by=authorizer.SYSTEM,
         door=DOOR,
     )
     found = root.post("/entities?action=deleteReferences", {"urn": eng, "dryRun": True}).json()["value"]
@@ -187,7 +186,7 @@ def test_references_to_a_group_are_its_memberships(root):
 
 
 def test_references_to_a_role_are_its_holders_and_policies_keep_theirs(root):
-    eng = groups.create(identifier="eng", name="Eng", by=authority.SYSTEM, door=DOOR).urn
+    eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, door=DOOR).urn
     role = "urn:li:dataHubRole:extra"
     root.write(proposal(role, "dataHubRoleInfo", {"name": "Extra", "description": ""}))
     policy = json.loads(json.dumps(Policy.objects.get(urn="urn:li:dataHubPolicy:7").document))
@@ -202,9 +201,9 @@ def test_references_to_a_role_are_its_holders_and_policies_keep_theirs(root):
 
 
 def test_references_need_what_each_membership_needs(root, person):
-    eng = groups.create(identifier="eng", name="Eng", by=authority.SYSTEM, door=DOOR).urn
-    jo = people.create(username="jo", by=authority.SYSTEM, door=DOOR).urn
-    groups.add_members(urn=eng, members=[jo], by=authority.SYSTEM, door=DOOR)
+    eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, door=DOOR).urn
+    jo = people.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
+    groups.add_members(urn=eng, members=[jo], by=authorizer.SYSTEM, door=DOOR)
     remover = person("remover", "DELETE_ENTITY")
     assert remover.post("/entities?action=deleteReferences", {"urn": eng}).status_code == 403
     assert eng in actor_resolution.actor(urn=jo).groups

@@ -6,8 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer
 from policies.services import people
 from tests.doors.conftest import DATASET, DOOR, proposal, written
 from tests.doors.test_gms_access import close_the_reading_policies
@@ -111,7 +110,7 @@ def test_patches_may_not_grow_a_document_without_end(root, monkeypatch):
 
 
 def test_patches_of_people_policies_and_memberships(root):
-    jo = people.create(username="jo", display_name="Jo", by=authority.SYSTEM, door=DOOR)
+    jo = people.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
     title = [{"op": "add", "path": "/title", "value": "Steward"}]
     join = {
         "arrayPrimaryKeys": {"groups": []},

@@ -13,8 +13,8 @@ from django.apps import apps
 from django.db import connection
 from django.db.models import Q
 
-from policies import authority
 from policies.models import NameWord, User
+from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
 from policies.services import groups, people, roles
 from tests.doors.conftest import DOOR, give, proposal
@@ -39,8 +39,8 @@ URN = quote(ZOE, safe="")
 def zoe(root, person):
     """A user with an address, a title, a group, a role and a tag, in a group that lists its people, too."""
     zoe = person("zoe")
-    groups.create(identifier="night", name="Night", members=[ZOE], by=authority.SYSTEM, door=DOOR)
-    made = roles.create(identifier="Night", name="Night", by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="night", name="Night", members=[ZOE], by=authorizer.SYSTEM, door=DOOR)
+    made = roles.create(identifier="Night", name="Night", by=authorizer.SYSTEM, door=DOOR)
     assert made.urn == ROLE
     listing = {"displayName": "Night", "admins": [ZOE], "members": [ZOE], "groups": []}
     answer = root.write(
@@ -226,9 +226,9 @@ def test_words_of_an_address_follow_it(zoe):
 
     assert (found(ADDRESS), found(ADDRESS, Q()), found(ADDRESS, Q(urn=ZOE))) == ([], [ZOE], [ZOE])
     assert found(ADDRESS, Q(urn="urn:li:corpuser:jo")) == []
-    people.update(urn=ZOE, email="zoe@elsewhere.example", by=authority.SYSTEM, door=DOOR)
+    people.update(urn=ZOE, email="zoe@elsewhere.example", by=authorizer.SYSTEM, door=DOOR)
     assert (found(ADDRESS, Q()), found("elsewhere"), found("elsewhere", Q())) == ([], [], [ZOE])
-    people.update(urn=ZOE, display_name="Elsewhere", by=authority.SYSTEM, door=DOOR)
+    people.update(urn=ZOE, display_name="Elsewhere", by=authorizer.SYSTEM, door=DOOR)
     assert found("elsewhere") == [ZOE]
 
 

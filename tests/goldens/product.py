@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from policies import store
 from policies.guard import channel_of
+from policies.pdp import snapshot_store
 from tests.architecture.test_urls import patterns as list_routes
 from tests.finished import shelve as store_report_runs
 
@@ -17,7 +17,7 @@ __all__ = ["always_current", "channel_of", "list_routes", "store_report_runs"]
 def always_current() -> Iterator[None]:
     """Let every question look for changes of policies: nothing commits here, which would say that there are any."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "LOOK_EVERY", 0.0)
-        store.drop()
+        patch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
+        snapshot_store.drop()
         yield
-        store.drop()
+        snapshot_store.drop()

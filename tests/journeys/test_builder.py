@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority, store
 from policies.models import Policy
+from policies.pdp import authorizer, snapshot_store
 from policies.services import bootstrap, people
 from tests.journeys.browsing import barriers, problems, sign_in
 
@@ -24,9 +24,9 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     """Serve a bootstrapped installation with a second person and a tree of domains; give its address."""
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    store.drop()
+    snapshot_store.drop()
     bootstrap.run(is_restricted=True)
-    people.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authority.SYSTEM, door=DOOR)
+    people.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
     described = [
         Proposal("urn:li:domain:sales", "domainProperties", '{"name": "Sales", "description": ""}'),
         Proposal(
@@ -35,9 +35,9 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
             '{"name": "Shop", "description": "", "parentDomain": "urn:li:domain:sales"}',
         ),
     ]
-    proposals.apply(proposals=described, by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
     yield live_server.url
-    store.drop()
+    snapshot_store.drop()
 
 
 def save(page: Page) -> None:

@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 from catalog.models import Entity
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority, store
 from policies.models import Policy
+from policies.pdp import authorizer, snapshot_store
 from policies.services import bootstrap, people, policies, roles
 from tests.journeys.browsing import barriers, sign_in
 
@@ -30,9 +30,9 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     """Serve an installation with a dataset, a role and somebody who holds it, and a policy with restrictions."""
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    store.drop()
+    snapshot_store.drop()
     bootstrap.run(is_restricted=True)
-    by = authority.SYSTEM
+    by = authorizer.SYSTEM
     people.create(username="otto", display_name="Otto Outsider", by=by, door=DOOR)
     roles.create(identifier="viewer", name="Viewer", description="", by=by, door=DOOR)
     roles.give(urn=VIEWER, actors=["urn:li:corpuser:otto"], by=by, door=DOOR)
@@ -55,7 +55,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     draft = policies.Draft("datazone", document)
     policies.create(urn="urn:li:dataHubPolicy:europe", draft=draft, by=by, door=DOOR)
     yield live_server.url
-    store.drop()
+    snapshot_store.drop()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority, store
+from policies.pdp import authorizer, snapshot_store
 from policies.services import bootstrap, people, policies
 from tests.journeys.browsing import problems, sign_in
 
@@ -26,11 +26,11 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     # The live server speaks plain HTTP, over which a browser keeps no cookie that is for TLS alone.
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    store.drop()
+    snapshot_store.drop()
     bootstrap.run(is_restricted=True)
-    people.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authority.SYSTEM, door=DOOR)
+    people.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
     described = [Proposal(urn, "datasetProperties", '{"name": "orders"}') for urn in (DATASET, LONG)]
-    proposals.apply(proposals=described, by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
     for number in range(30):
         document = {
             "displayName": f"Taggers {number:02}",
@@ -42,9 +42,9 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
             "resources": {"filter": {"criteria": [{"field": "TYPE", "values": ["dataset"]}]}},
         }
         draft = policies.Draft("datahub", document)
-        policies.create(urn=f"urn:li:dataHubPolicy:t{number}", draft=draft, by=authority.SYSTEM, door=DOOR)
+        policies.create(urn=f"urn:li:dataHubPolicy:t{number}", draft=draft, by=authorizer.SYSTEM, door=DOOR)
     yield live_server.url
-    store.drop()
+    snapshot_store.drop()
 
 
 def shows(page: Page, first: int, last: int, *, of: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from authzsite.oidc import Provider
-from policies import authority, store
+from policies.pdp import authorizer, snapshot_store
 from policies.services import bootstrap, people
 from tests.doors.oidc.conftest import Place, place  # noqa: F401  # a fixture, named below
 from tests.journeys.browsing import problems
@@ -24,10 +24,10 @@ def site(transactional_db: None, live_server, settings, place: Place) -> Iterato
     )
     place.goes_wrong("")
     place.knows("0001", preferred_username="jane", name="Jane Doe", groups=["engineers"])
-    store.drop()
+    snapshot_store.drop()
     bootstrap.run(is_restricted=True)
     yield live_server.url
-    store.drop()
+    snapshot_store.drop()
 
 
 def authorize(page: Page, subject: str) -> None:
@@ -55,7 +55,7 @@ def test_there_and_back_and_out(site, opened):
 
 
 def test_who_is_refused_reads_why_and_finds_the_way_back(site, opened, place):  # noqa: F811
-    people.create(username="sam", by=authority.SYSTEM, door="test", state="SUSPENDED")
+    people.create(username="sam", by=authorizer.SYSTEM, door="test", state="SUSPENDED")
     place.knows("0002", preferred_username="sam")
     page = opened()
     page.goto(f"{site}/login/oidc")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from policies import authority, store
 from policies.models import User
+from policies.pdp import authorizer, snapshot_store
 from policies.queries import people as users_groups_roles
 from policies.services import bootstrap, groups, invites, people, resets, roles, service_accounts, tokens
 from tests.journeys.browsing import barriers, problems, sign_in
@@ -27,9 +27,9 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     """Serve a bootstrapped installation with people, groups, a role, a service account and links."""
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    store.drop()
+    snapshot_store.drop()
     bootstrap.run(is_restricted=True)
-    by = authority.SYSTEM
+    by = authorizer.SYSTEM
     people.create(
         username="jane", display_name="Jane Doe", email="jane@site.example", password=PASSWORD, by=by, door=DOOR
     )
@@ -43,7 +43,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     tokens.create(owner=service.urn, name="loader", by=by, door=DOOR)
     tokens.create(owner="urn:li:corpuser:datahub", name="laptop", description="For the CLI", by=by, door=DOOR)
     yield live_server.url
-    store.drop()
+    snapshot_store.drop()
 
 
 def test_invited_signed_up_given_a_role_and_suspended(site, opened):
@@ -143,8 +143,8 @@ def test_everything_works_without_scripts(site, opened):
 
 def test_what_only_many_people_or_a_link_show_has_no_barrier(site, opened):
     page = opened()
-    reset = resets.create(urn=JANE, by=authority.SYSTEM, door=DOOR).text
-    invite = invites.create(role="urn:li:dataHubRole:steward", by=authority.SYSTEM, door=DOOR).text
+    reset = resets.create(urn=JANE, by=authorizer.SYSTEM, door=DOOR).text
+    invite = invites.create(role="urn:li:dataHubRole:steward", by=authorizer.SYSTEM, door=DOOR).text
     service = User.objects.get(kind=User.Kind.SERVICE).urn
     found = {}
     for address in (f"/reset?reset_token={reset}", f"/signup?invite_token={invite}", "/signup"):
@@ -194,7 +194,7 @@ def test_what_a_role_would_reach_is_said_while_people_are_chosen(site, opened):
 def test_the_second_of_two_sees_both_versions_and_a_list_keeps_its_length(site, opened):
     root = opened()
     sign_in(root, f"{site}{USERS}/edit/{JANE}", *ROOT)
-    people.update(urn=JANE, title="Baker", description="Bakes bread", by=authority.SYSTEM, door=DOOR)
+    people.update(urn=JANE, title="Baker", description="Bakes bread", by=authorizer.SYSTEM, door=DOOR)
     root.get_by_label("Title").fill("Brewer")
     root.get_by_role("button", name="Save").click()
     both = root.get_by_role("table")

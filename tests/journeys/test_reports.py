@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from catalog.models import Report
 from catalog.reporting import results, runs
 from catalog.reporting.kinds import KINDS
-from policies import authority, store
+from policies.pdp import authorizer, snapshot_store
 from policies.services import bootstrap, people
 from tests import finished
 from tests.finished import KIND, SUMMARY, TABLE
@@ -28,12 +28,12 @@ def site(transactional_db: None, live_server, settings, tmp_path) -> Iterator[st
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
     settings.REPORTS_DIR = tmp_path / "reports"
-    store.drop()
+    snapshot_store.drop()
     bootstrap.run(is_restricted=True)
-    people.create(username="otto", display_name="Otto Outsider", by=authority.SYSTEM, door=DOOR)
+    people.create(username="otto", display_name="Otto Outsider", by=authorizer.SYSTEM, door=DOOR)
     write(DOCUMENTS)
     yield live_server.url
-    store.drop()
+    snapshot_store.drop()
 
 
 def row(person, entities):

@@ -11,9 +11,9 @@ from django.test import Client
 from catalog.models import Entity
 from catalog.services import external_roles, proposals
 from catalog.services.proposals import Proposal
-from policies import authority
 from policies.models import GroupProfile, User
 from policies.models.people import USER_PREFIX
+from policies.pdp import authorizer
 from policies.services import groups, policies, service_accounts
 from tests.api.conftest import document_of
 from tests.doors.conftest import DOOR, ROOT, _bootstrapped, token_of
@@ -55,14 +55,14 @@ def objects(_bootstrapped: None, django_db_blocker: Any) -> Objects:
         urns = [name_dataset(number) for number in range(DATASETS)]
         datasets = [Entity(urn=urn, type="dataset", object_id=f"{n:024x}") for n, urn in enumerate(urns)]
         Entity.objects.bulk_create(datasets, batch_size=500)
-        robot = service_accounts.create(display_name="Robot", by=authority.SYSTEM, door=DOOR)
-        groups.create(name="Crew", identifier="crew", members=[], by=authority.SYSTEM, door=DOOR)
+        robot = service_accounts.create(display_name="Robot", by=authorizer.SYSTEM, door=DOOR)
+        groups.create(name="Crew", identifier="crew", members=[], by=authorizer.SYSTEM, door=DOOR)
         draft = policies.Draft("datahub", document_of(displayName="Mine"))
-        policies.create(draft=draft, by=authority.SYSTEM, door=DOOR, urn=POLICY)
+        policies.create(draft=draft, by=authorizer.SYSTEM, door=DOOR, urn=POLICY)
         tag = Proposal("urn:li:tag:pii", "tagProperties", '{"name": "pii"}')
-        proposals.apply(proposals=[tag], by=authority.SYSTEM, door=DOOR)
+        proposals.apply(proposals=[tag], by=authorizer.SYSTEM, door=DOOR)
         role = external_roles.Draft(name="Reader", type="READ")
-        external_roles.create(draft=role, urn=EXTERNAL_ROLE, by=authority.SYSTEM, door=DOOR)
+        external_roles.create(draft=role, urn=EXTERNAL_ROLE, by=authorizer.SYSTEM, door=DOOR)
         return Objects(
             token=token_of(ROOT),
             service_account=robot.urn,

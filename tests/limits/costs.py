@@ -10,7 +10,7 @@ from django.db import transaction
 from django.test import Client
 
 from authzsite.middleware import find_body_limit
-from policies import store
+from policies.pdp import snapshot_store
 from tests.limits.shapes import Body
 
 #: Most processor time of a call, in seconds.
@@ -64,5 +64,5 @@ class Costs:
             answer = self.client.generic(method, address, content, content_type=kind)
             seconds = time.thread_time() - start
             transaction.set_rollback(True)
-        store.forget()
+        snapshot_store.forget()
         return seconds, answer

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from policies import authority, store
 from policies.engine.model import Actor
 from policies.models import GroupProfile, Role, User
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, snapshot_store
 from policies.services import groups, people, policies, roles
 
 DOOR = "test"
@@ -16,14 +15,14 @@ DOOR = "test"
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot() -> Iterator[None]:
-    store.drop()
+    snapshot_store.drop()
     yield
-    store.drop()
+    snapshot_store.drop()
 
 
 @pytest.fixture
 def system(db: None) -> Actor:
-    return authority.SYSTEM
+    return authorizer.SYSTEM
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ def holding(system: Actor, user: Callable[..., User]) -> Callable[..., Actor]:
             document["resources"] = resources
         if privileges:
             policies.create(draft=policies.Draft("datahub", document), by=system, door=DOOR)
-            store.drop()
+            snapshot_store.drop()
         return actor_resolution.actor(urn=urn)
 
     return make

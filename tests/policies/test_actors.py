@@ -6,8 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import NotFound
-from policies.queries import actors as actor_resolution
-from policies.queries import names as display_names
+from policies.pdp import actor_resolution, display_names
 from policies.queries import people as users_groups_roles
 from policies.queries import policies
 from policies.services import aspects, roles

@@ -7,8 +7,9 @@ import pytest
 from django.core.cache import cache
 
 from authzsite.celery import app
-from policies import announce, tasks
 from policies.models import PolicyVersion
+from policies.pdp import policy_change_events
+from policies.pdp import tasks as pdp_tasks
 
 pytestmark = pytest.mark.django_db
 
@@ -25,17 +26,17 @@ def waiting() -> Iterator[Callable[[], int]]:
 
 
 def test_many_writes_queue_one_refresh(waiting: Callable[[], int]) -> None:
-    cache.delete(tasks.QUEUED)
+    cache.delete(pdp_tasks.QUEUED)
     for _ in range(5):
-        announce.policies_changed()
+        policy_change_events.policies_changed()
     assert waiting() == 1
 
 
 def test_a_refresh_that_began_lets_the_next_write_queue_another(waiting: Callable[[], int]) -> None:
-    cache.delete(tasks.QUEUED)
-    announce.policies_changed()
-    assert tasks.refresh_policy_cache() == PolicyVersion.current()
-    announce.policies_changed()
+    cache.delete(pdp_tasks.QUEUED)
+    policy_change_events.policies_changed()
+    assert pdp_tasks.refresh_policy_cache() == PolicyVersion.current()
+    policy_change_events.policies_changed()
     assert waiting() == 2
 
 
@@ -44,4 +45,4 @@ def test_a_cache_that_is_away_does_not_undo_what_is_committed(settings):
     settings.CACHES = {
         "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "no_such_table"}
     }
-    announce.policies_changed()
+    policy_change_events.policies_changed()

@@ -21,7 +21,7 @@ from policies.models import (
     Verb,
     documents,
 )
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from policies.queries import aspects as aspect_queries
 from policies.queries import people as users_groups_roles
 from policies.queries import policies

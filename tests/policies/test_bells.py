@@ -6,10 +6,9 @@ import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
-from policies import announce, authority, store
+from policies.pdp import authorizer, policy_change_events, snapshot_listener, snapshot_store
 from policies.propagation import pubsub
 from policies.services import policies
-from policies.status import following
 from tests.policies.test_store import DRAFT
 
 #: Seconds that no message takes; nothing waits that long when all is well.
@@ -37,7 +36,7 @@ def test_a_committed_write_rings_and_one_that_is_taken_back_does_not(carrier: No
     with pubsub.hung() as bell:
         with pytest.raises(ZeroDivisionError):
             _write_and_fail()
-        policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
+        policies.create(draft=DRAFT, by=authorizer.SYSTEM, door="test")
         heard: list[str] = []
         # Both may come at once.
         while len(heard) < 2 and (more := bell.wait(LONG)):
@@ -50,16 +49,16 @@ def test_a_committed_write_rings_and_one_that_is_taken_back_does_not(carrier: No
 @carried
 @pytest.mark.django_db(transaction=True)
 def test_a_ring_makes_a_process_look_that_would_not_yet(carrier: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = store.refresh()
-    monkeypatch.setattr(store, "LOOK_EVERY", LONG)
+    before = snapshot_store.refresh()
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", LONG)
     with pubsub.hung() as bell:
-        written = policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
+        written = policies.create(draft=DRAFT, by=authorizer.SYSTEM, door="test")
         # As in another process, which nobody told to forget.
-        store.current()
-        follower = following.Follower()
+        snapshot_store.current()
+        follower = snapshot_listener.Follower()
         follower.step(bell)
         follower.step(bell)
-    held = store.held()
+    held = snapshot_store.held()
     assert held is not None
     assert held.since is not None
     assert held.snapshot.version == written.policy_version == before + 1
@@ -68,14 +67,14 @@ def test_a_ring_makes_a_process_look_that_would_not_yet(carrier: None, monkeypat
 @pytest.mark.django_db(transaction=True)
 def test_a_carrier_that_is_away_undoes_nothing(settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    written = policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
-    announce.policies_changed()
-    assert store.current().version == written.policy_version
+    written = policies.create(draft=DRAFT, by=authorizer.SYSTEM, door="test")
+    policy_change_events.policies_changed()
+    assert snapshot_store.current().version == written.policy_version
     with pytest.raises(pubsub.AWAY), pubsub.hung():
         pytest.fail("Nothing listens there.")
 
 
 def _write_and_fail() -> None:
     with transaction.atomic():
-        policies.create(draft=DRAFT, by=authority.SYSTEM, door="test")
+        policies.create(draft=DRAFT, by=authorizer.SYSTEM, door="test")
         raise ZeroDivisionError

@@ -5,15 +5,12 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from policies import authority, store
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden
 from policies.models import ChangeEvent, Policy, PolicyEvent, PolicyVersion, Role, User
-from policies.queries import active as active_policies
-from policies.queries import actors as actor_resolution
+from policies.pdp import active_policies, actor_resolution, authorizer, display_names, snapshot_store
 from policies.queries import aspects as aspect_queries
-from policies.queries import names as display_names
 from policies.queries import people as users_groups_roles
 from policies.queries import policies as policy_queries
 from policies.services import bootstrap, people, policies, roles
@@ -33,7 +30,7 @@ def note_call(*, by):
 
 def edit(urn, **fields):
     document = Policy.objects.get(urn=urn).document | fields
-    return policies.update(urn=urn, draft=policies.Draft("datahub", document), by=authority.SYSTEM, door="test")
+    return policies.update(urn=urn, draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door="test")
 
 
 def privileges(urn):
@@ -66,10 +63,10 @@ def test_super_users_hold_every_privilege_of_the_registry():
         assert privileges(f"urn:li:dataHubPolicy:{suffix}") == {one.name for one in registry.platform()}
     for suffix in ("1", "admin-metadata-policy"):
         assert privileges(f"urn:li:dataHubPolicy:{suffix}") == {one.name for one in registry.metadata()}
-    store.drop()
+    snapshot_store.drop()
     root = actor_resolution.actor(urn=ROOT)
     for one in registry.privileges.values():
-        assert authority.require(by=root, any_of=[[one.name]]).is_allowed
+        assert authorizer.require(by=root, any_of=[[one.name]]).is_allowed
     assert "CHECK_ACCESS" in registry.names
 
 
@@ -94,7 +91,7 @@ def test_what_cannot_be_edited_is_rewritten_and_what_can_is_left_alone():
     assert Policy.objects.get(urn=fixed).document == shipped
     assert Policy.objects.get(urn=free).document["privileges"] == []
     assert Policy.objects.get(urn=free).state == "INACTIVE"
-    policies.delete(urn=free, by=authority.SYSTEM, door="test")
+    policies.delete(urn=free, by=authorizer.SYSTEM, door="test")
     assert bootstrap.run().created == [free]
 
 
@@ -173,14 +170,14 @@ def test_the_password_comes_from_the_setting_while_it_is_the_shipped_one(setting
     settings.AUTHZ_ROOT_PASSWORD = "something else entirely"
     assert bootstrap.run().rewritten == [ROOT]
     assert User.objects.get(urn=ROOT).check_password("something else entirely")
-    people.set_password(urn=ROOT, password="my own good words", by=authority.SYSTEM, door="test")
+    people.set_password(urn=ROOT, password="my own good words", by=authorizer.SYSTEM, door="test")
     assert bootstrap.run().rewritten == []
     assert User.objects.get(urn=ROOT).check_password("my own good words")
 
 
 def test_the_root_users_own_edits_stay():
     bootstrap.run()
-    people.update(urn=ROOT, display_name="Boss", by=authority.SYSTEM, door="test")
+    people.update(urn=ROOT, display_name="Boss", by=authorizer.SYSTEM, door="test")
     bootstrap.run()
     assert users_groups_roles.user(urn=ROOT).name == "Boss"
 

@@ -6,8 +6,9 @@ from time import monotonic, sleep
 import pytest
 from django.db import OperationalError, connection
 
-from policies import deadlines, store
+from policies import deadlines
 from policies.errors import Unavailable
+from policies.pdp import snapshot_store
 
 ON_POSTGRESQL = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no server to wait for.")
 
@@ -45,9 +46,9 @@ def test_a_lock_that_stays_taken_is_given_up() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_question_does_not_wait_for_ever_for_another_that_looks() -> None:
-    with store._holder.lock, deadlines.within(0.05), pytest.raises(Unavailable):
-        store.refresh()
-    assert store.refresh() >= 1
+    with snapshot_store._holder.lock, deadlines.within(0.05), pytest.raises(Unavailable):
+        snapshot_store.refresh()
+    assert snapshot_store.refresh() >= 1
 
 
 @ON_POSTGRESQL

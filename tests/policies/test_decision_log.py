@@ -8,14 +8,14 @@ from django.db.backends.signals import connection_created
 from django.utils import timezone
 from prometheus_client import REGISTRY
 
-from policies import decision_log, tasks
-from policies.decision_log import Call, Door, Entry, Keeper
 from policies.engine.model import Code, Decision, Effect, Origin, Statement
 from policies.engine.requirements import Need, Requirement, one
 from policies.engine.selectors import ActorMatch, Selector
 from policies.models import LoggedDecision
-from policies.queries import decisions as decision_log_queries
-from policies.queries.decisions import Place
+from policies.pdp import decision_log, decision_log_queries
+from policies.pdp import tasks as pdp_tasks
+from policies.pdp.decision_log import Call, Door, Entry, Keeper
+from policies.pdp.decision_log_queries import Place
 
 JO = "urn:li:corpuser:jo"
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -208,12 +208,12 @@ def test_a_text_that_is_no_place_is_refused(text):
 @pytest.mark.django_db
 def test_what_was_kept_long_enough_is_deleted_in_batches(settings, monkeypatch):
     settings.DECISION_LOG_DAYS = 30
-    monkeypatch.setattr(tasks, "FORGOTTEN_AT_ONCE", 2)
+    monkeypatch.setattr(pdp_tasks, "FORGOTTEN_AT_ONCE", 2)
     for days in (29, 31, 32, 33, 34, 400):
         row(at=timezone.now() - timedelta(days=days))
-    assert tasks.forget_decisions() == 5
+    assert pdp_tasks.forget_decisions() == 5
     assert LoggedDecision.objects.count() == 1
-    assert tasks.forget_decisions() == 0
+    assert pdp_tasks.forget_decisions() == 0
 
 
 def test_a_requirement_is_kept_in_words():

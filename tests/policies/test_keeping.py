@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from policies import authority, store
-from policies.keeping import kept
+from policies.pdp import authorizer, snapshot_store
+from policies.pdp.per_snapshot import kept
 from policies.services import bootstrap, policies
 from tests.policies.test_store import DRAFT, FREE
 
@@ -14,11 +14,11 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
-    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
-    store.drop()
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
+    snapshot_store.drop()
     bootstrap.run()
     yield
-    store.drop()
+    snapshot_store.drop()
 
 
 def test_a_result_is_kept_for_its_key_until_the_policies_change():
@@ -28,7 +28,7 @@ def test_a_result_is_kept_for_its_key_until_the_policies_change():
         return kept(key, lambda: next(made))
 
     assert [named("a"), named("a"), named("b"), named("a")] == [1, 1, 2, 1]
-    policies.create(urn=FREE, draft=DRAFT, by=authority.SYSTEM, door="test")
+    policies.create(urn=FREE, draft=DRAFT, by=authorizer.SYSTEM, door="test")
     assert [named("a"), named("a"), named("b")] == [3, 3, 4]
 
 
@@ -43,7 +43,7 @@ def test_what_could_not_be_made_is_made_again():
 
 
 def test_the_number_of_results_is_bounded(monkeypatch):
-    monkeypatch.setattr("policies.keeping._MOST", 3)
+    monkeypatch.setattr("policies.pdp.per_snapshot._MOST", 3)
     made: list[int] = []
 
     def ask(key):

@@ -5,10 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from policies import authority
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.models import ChangeEvent, InviteToken, ResetToken
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer
 from policies.queries import people as users_groups_roles
 from policies.services import groups, invites, people, resets, roles, service_accounts
 from policies.services.changes import fingerprint
@@ -55,7 +54,7 @@ def test_services_and_the_suspended_accept_no_invitation(system, user, role):
         with pytest.raises(Forbidden):
             invites.accept(text=text, by=actor_resolution.actor(urn=urn), door=DOOR)
     with pytest.raises(Forbidden):
-        invites.accept(text=text, by=authority.SYSTEM, door=DOOR)
+        invites.accept(text=text, by=authorizer.SYSTEM, door=DOOR)
 
 
 def test_a_refused_sign_up_stores_nothing_and_names_everything(system):

@@ -2,10 +2,9 @@
 
 import pytest
 
-from policies import store
 from policies.errors import Conflict
 from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment, User
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, snapshot_store
 from policies.queries import policies as policy_queries
 from policies.services import aspects, groups, invites, people, policies, roles
 from tests.policies.conftest import DOOR
@@ -61,7 +60,7 @@ def test_another_manager_makes_it_possible(manager, holding, system):
     second = holding("MANAGE_POLICIES", username="mo")
     people.set_password(urn=second.urn, password=PASSWORD, by=system, door=DOOR)
     policies.delete(urn=first, by=manager, door=DOOR)
-    store.drop()
+    snapshot_store.drop()
     with pytest.raises(Conflict):
         policies.delete(urn=the_policy().urn, by=actor_resolution.actor(urn=second.urn), door=DOOR)
 
@@ -106,7 +105,7 @@ def bound(manager, group, role, system):
     policies.update(urn=the_policy().urn, draft=changed(actors={"roles": [ADMINS]}), by=system, door=DOOR)
     beside = {**the_policy().document, "privileges": ["MANAGE_USERS_AND_GROUPS"], "actors": {"users": [MIA]}}
     policies.create(draft=policies.Draft("datahub", beside), by=system, door=DOOR)
-    store.drop()
+    snapshot_store.drop()
     return actor_resolution.actor(urn=MIA)
 
 
@@ -164,7 +163,7 @@ def test_an_invitation_does_not_take_the_role_of_the_last_manager(manager, role,
     role("Admins")
     policies.update(urn=the_policy().urn, draft=changed(actors={"roles": [ADMINS]}), by=system, door=DOOR)
     roles.give(urn=ADMINS, actors=[MIA], by=system, door=DOOR)
-    store.drop()
+    snapshot_store.drop()
     link = invites.create(role=None, by=system, door=DOOR)
     with pytest.raises(Conflict, match="without the roles of mia as they are"):
         invites.accept(text=link.text, by=actor_resolution.actor(urn=MIA), door=DOOR)

@@ -11,7 +11,7 @@ from django.test import Client
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import AccessToken, ChangeEvent, Membership, PolicyVersion, RoleAssignment, User
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from policies.queries import aspects as aspect_queries
 from policies.queries import people as users_groups_roles
 from policies.services import people, tokens

@@ -8,8 +8,7 @@ from policies.engine.selectors import EVERYONE, IN_ANY_GROUP
 from policies.models import User
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.queries import actors as actor_resolution
-from policies.queries import reached as users_by_actor_clause
+from policies.pdp import actor_resolution, users_by_actor_clause
 from policies.services import aspects
 from policies.services.aspects import AspectChange
 

@@ -7,17 +7,16 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from policies import authority, recall
 from policies.models import Membership, PolicyVersion, User, open_write
 from policies.models.people import USER_PREFIX
+from policies.pdp import actor_resolution, authorizer, fact_cache
 from policies.propagation.invalidating_cache import memory
-from policies.queries import actors as actor_resolution
 from policies.services import aspects, groups, people, roles, tokens
 from policies.services.aspect_shapes import AspectChange
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BY: dict[str, Any] = {"by": authority.SYSTEM, "door": "test"}
+BY: dict[str, Any] = {"by": authorizer.SYSTEM, "door": "test"}
 JO = f"{USER_PREFIX}jo"
 ENG = "urn:li:corpGroup:eng"
 OPS = "urn:li:corpGroup:ops"
@@ -37,7 +36,7 @@ def company() -> None:
 
 def removed(*, is_removed: bool) -> None:
     change = AspectChange(urn=ENG, entity_type="corpGroup", name="status", document={"removed": is_removed})
-    aspects.apply(changes=[change], by=authority.SYSTEM)
+    aspects.apply(changes=[change], by=authorizer.SYSTEM)
 
 
 #: Every kind of write that changes who somebody is. Each begins where the one before it ended.
@@ -62,21 +61,21 @@ WRITES: tuple[tuple[str, Callable[[], Any]], ...] = (
 
 
 def test_an_actor_is_known_anew_after_every_kind_of_write(company):
-    before = recall.actor(urn=JO)
+    before = fact_cache.actor(urn=JO)
     for name, write in WRITES:
         write()
-        now = recall.actor(urn=JO)
+        now = fact_cache.actor(urn=JO)
         assert now == actor_resolution.actor(urn=JO), name
         assert now != before, name
         before = now
 
 
 def test_somebody_else_is_still_known(company, django_assert_num_queries):
-    recall.actor(urn=JO)
-    recall.actor(urn=f"{USER_PREFIX}mo")
+    fact_cache.actor(urn=JO)
+    fact_cache.actor(urn=f"{USER_PREFIX}mo")
     groups.add_members(urn=OPS, members=[JO], **BY)
     with django_assert_num_queries(0):
-        recall.actor(urn=f"{USER_PREFIX}mo")
+        fact_cache.actor(urn=f"{USER_PREFIX}mo")
 
 
 def test_a_token_costs_no_query_twice_and_ends_with_the_write_that_ends_it(company, django_assert_num_queries):
@@ -96,15 +95,15 @@ def test_a_token_costs_no_query_twice_and_ends_with_the_write_that_ends_it(compa
 
 
 def test_what_is_taken_back_is_never_known(company):
-    before = recall.actor(urn=JO)
+    before = fact_cache.actor(urn=JO)
     number = PolicyVersion.last_change()
     with transaction.atomic():
         groups.add_members(urn=OPS, members=[JO], **BY)
         # The transaction sees what it wrote, and nobody else does.
-        assert OPS in recall.actor(urn=JO).groups
+        assert OPS in fact_cache.actor(urn=JO).groups
         transaction.set_rollback(True)
     assert PolicyVersion.last_change() == number
-    assert recall.actor(urn=JO) == before
+    assert fact_cache.actor(urn=JO) == before
 
 
 def test_a_savepoint_that_is_taken_back_leaves_no_gap(company, django_assert_num_queries):
@@ -114,26 +113,26 @@ def test_a_savepoint_that_is_taken_back_leaves_no_gap(company, django_assert_num
             groups.add_members(urn=OPS, members=[f"{USER_PREFIX}mo"], **BY)
             transaction.set_rollback(True)
         roles.give(urn=STEWARD, actors=[JO], **BY)
-    assert recall.actor(urn=JO) == actor_resolution.actor(urn=JO)
-    recall.actor(urn=f"{USER_PREFIX}mo")
+    assert fact_cache.actor(urn=JO) == actor_resolution.actor(urn=JO)
+    fact_cache.actor(urn=f"{USER_PREFIX}mo")
     roles.take(urn=STEWARD, actors=[JO], **BY)
     with django_assert_num_queries(0):
-        recall.actor(urn=f"{USER_PREFIX}mo")
+        fact_cache.actor(urn=f"{USER_PREFIX}mo")
 
 
 def test_a_write_that_says_nothing_makes_everything_be_forgotten(company):
-    recall.actor(urn=JO)
+    fact_cache.actor(urn=JO)
     with open_write():
         Membership.objects.filter(user__urn=JO).delete()
-    assert recall.actor(urn=JO).groups == frozenset()
+    assert fact_cache.actor(urn=JO).groups == frozenset()
 
 
 def test_a_write_that_nobody_told_of_is_known_once_it_was_compared(company):
-    recall.actor(urn=JO)
+    fact_cache.actor(urn=JO)
     Membership.objects.filter(user__urn=JO).delete()
     PolicyVersion.objects.update(change_seq=PolicyVersion.last_change() + 1)
     memory.doubt()
-    assert recall.actor(urn=JO).groups == frozenset()
+    assert fact_cache.actor(urn=JO).groups == frozenset()
 
 
 def test_a_reader_that_was_overtaken_keeps_nothing(company):
@@ -148,8 +147,8 @@ def test_a_reader_that_was_overtaken_keeps_nothing(company):
         return found
 
     with connection.execute_wrapper(overtaken):
-        assert recall.actor(urn=JO).groups == {ENG}
-    assert recall.actor(urn=JO).groups == {ENG, OPS}
+        assert fact_cache.actor(urn=JO).groups == {ENG}
+    assert fact_cache.actor(urn=JO).groups == {ENG, OPS}
 
 
 def _add_and_close() -> None:
@@ -160,14 +159,14 @@ def _add_and_close() -> None:
 
 
 def test_without_the_database_nothing_is_known_for_longer_than_promised(company):
-    recall.actor(urn=JO)
+    fact_cache.actor(urn=JO)
     memory.doubt()
 
     def away(*_: Any) -> Any:
         raise OperationalError("away")
 
     with connection.execute_wrapper(away), pytest.raises(OperationalError):
-        recall.actor(urn=JO)
+        fact_cache.actor(urn=JO)
 
 
 def test_a_user_of_a_request_is_nobody_elses(company):

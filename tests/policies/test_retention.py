@@ -7,9 +7,9 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from policies import tasks
-from policies.authority import SYSTEM
 from policies.models import ChangeEvent, ChangeSet, PolicyEvent, PolicyVersion
+from policies.pdp import tasks as pdp_tasks
+from policies.pdp.authorizer import SYSTEM
 from policies.queries import policies as policy_queries
 from policies.services import people, policies
 from policies.services.policies import Draft
@@ -22,7 +22,7 @@ GOING, STAYING = "urn:li:dataHubPolicy:going", "urn:li:dataHubPolicy:staying"
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "FORGOTTEN_AT_ONCE", 2)
+    monkeypatch.setattr(pdp_tasks, "FORGOTTEN_AT_ONCE", 2)
 
 
 def test_sessions_that_ran_out_are_deleted() -> None:
@@ -30,9 +30,9 @@ def test_sessions_that_ran_out_are_deleted() -> None:
     for number in range(5):
         Session.objects.create(session_key=f"old-{number}", session_data="", expire_date=now - timedelta(hours=1))
     Session.objects.create(session_key="new", session_data="", expire_date=now + timedelta(hours=1))
-    assert tasks.forget_sessions() == 5
+    assert pdp_tasks.forget_sessions() == 5
     assert [one.session_key for one in Session.objects.all()] == ["new"]
-    assert tasks.forget_sessions() == 0
+    assert pdp_tasks.forget_sessions() == 0
 
 
 def write_history() -> None:
@@ -52,26 +52,26 @@ def write_history() -> None:
 
 def test_by_default_every_change_is_kept() -> None:
     write_history()
-    assert tasks.forget_changes() == 0
+    assert pdp_tasks.forget_changes() == 0
 
 
 def test_of_a_policy_that_is_there_the_newest_change_stays(settings: Any) -> None:
     settings.POLICY_HISTORY_DAYS = 30
     write_history()
     count = ChangeEvent.objects.count()
-    assert tasks.forget_changes() == 4
+    assert pdp_tasks.forget_changes() == 4
     (left,) = PolicyEvent.objects.filter(policy_urn__in=(GOING, STAYING))
     assert (left.policy_urn, left.after["document"]["displayName"]) == (STAYING, "2")
     assert [event.version for event in policy_queries.versions(urn=STAYING)] == [left.version]
     assert ChangeEvent.objects.count() == count
-    assert tasks.forget_changes() == 0
+    assert pdp_tasks.forget_changes() == 0
 
 
 def test_changes_of_people_go_by_their_own_setting(settings: Any) -> None:
     settings.CHANGE_LOG_DAYS = 30
     write_history()
     people.create(username="new", by=SYSTEM, door="test")
-    assert tasks.forget_changes() == 5
+    assert pdp_tasks.forget_changes() == 5
     assert [event.object_urn for event in ChangeEvent.objects.all()] == ["urn:li:corpuser:new"]
     assert [one.change_seq for one in ChangeSet.objects.all()] == [PolicyVersion.last_change()]
     assert PolicyEvent.objects.filter(policy_urn__in=(GOING, STAYING)).count() == 5

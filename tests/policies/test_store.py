@@ -7,9 +7,9 @@ import pytest
 from django.core.cache import cache
 from django.db import connection, transaction
 
-from policies import authority, store
 from policies.errors import Unavailable
 from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, open_write
+from policies.pdp import authorizer, snapshot_store
 from policies.services import bootstrap, policies, tokens
 
 ROOT = "urn:li:corpuser:datahub"
@@ -34,22 +34,22 @@ class Backed(Exception):
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
-    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
-    store.drop()
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
+    snapshot_store.drop()
     yield
-    store.drop()
+    snapshot_store.drop()
 
 
 def origins():
-    return {statement.origin.policy for statement in store.current().statements}
+    return {statement.origin.policy for statement in snapshot_store.current().statements}
 
 
 @transaction.atomic
 def taken_back(*, is_held):
-    policies.create(urn=FREE, draft=DRAFT, by=authority.SYSTEM, door="test")
+    policies.create(urn=FREE, draft=DRAFT, by=authorizer.SYSTEM, door="test")
     if not is_held:
-        store.drop()
-    store.current()
+        snapshot_store.drop()
+    snapshot_store.current()
     raise Backed
 
 
@@ -61,27 +61,27 @@ def test_what_was_taken_back_is_never_answered_from(is_held):
     before = origins()
     with pytest.raises(Backed):
         taken_back(is_held=is_held)
-    assert (store.current().version, origins()) == (PolicyVersion.current(), before)
-    written = policies.create(urn=FREE, draft=DRAFT, by=authority.SYSTEM, door="test")
-    assert store.current().version == written.policy_version
+    assert (snapshot_store.current().version, origins()) == (PolicyVersion.current(), before)
+    written = policies.create(urn=FREE, draft=DRAFT, by=authorizer.SYSTEM, door="test")
+    assert snapshot_store.current().version == written.policy_version
     assert FREE in origins()
 
 
 @pytest.mark.django_db
 def test_nothing_of_the_policies_is_in_the_shared_cache_and_nothing_there_changes_an_answer():
     bootstrap.run()
-    version, before = store.refresh(), origins()
+    version, before = snapshot_store.refresh(), origins()
     names = ("policies:pointer", f"policies:{version}", f"policies:{version + 1}")
     assert cache.get_many(names) == {}
     cache.set_many(dict.fromkeys(names, "[]"))
-    store.drop()
-    assert (store.refresh(), origins()) == (version, before)
+    snapshot_store.drop()
+    assert (snapshot_store.refresh(), origins()) == (version, before)
     cache.delete_many(names)
 
 
 def stored(urn, **changes):
     policies.create(
-        urn=urn, draft=policies.Draft("datahub", {**DRAFT.document, **changes}), by=authority.SYSTEM, door="test"
+        urn=urn, draft=policies.Draft("datahub", {**DRAFT.document, **changes}), by=authorizer.SYSTEM, door="test"
     )
 
 
@@ -95,9 +95,9 @@ def test_what_was_written_is_read_and_nothing_else(django_assert_num_queries):
     with django_assert_num_queries(4) as read:
         assert origins() == before | {FREE}
     assert FREE in read.captured_queries[2]["sql"]
-    policies.set_state(urn=FREE, state="INACTIVE", by=authority.SYSTEM, door="test")
+    policies.set_state(urn=FREE, state="INACTIVE", by=authorizer.SYSTEM, door="test")
     assert origins() == before
-    policies.delete(urn=FREE, by=authority.SYSTEM, door="test")
+    policies.delete(urn=FREE, by=authorizer.SYSTEM, door="test")
     stored(f"{FREE}-2")
     stored(f"{FREE}-3", state="INACTIVE")
     assert origins() == before | {f"{FREE}-2"}
@@ -109,15 +109,15 @@ def test_where_the_events_do_not_tell_everything_the_policies_are_compared(monke
     bootstrap.run()
     stored(FREE)
     before = origins()
-    policies.delete(urn=FREE, by=authority.SYSTEM, door="test")
+    policies.delete(urn=FREE, by=authorizer.SYSTEM, door="test")
     stored(f"{FREE}-2")
     if missing == "none of too many":
-        monkeypatch.setattr(store, "_CHUNK", 2)
+        monkeypatch.setattr(snapshot_store, "_CHUNK", 2)
     else:
         untold = PolicyEvent.objects.filter(policy_version=PolicyVersion.current() - (missing == "one"))
         assert untold.delete()[0] == 1
     assert origins() == before - {FREE} | {f"{FREE}-2"}
-    held = store.held()
+    held = snapshot_store.held()
     assert held is not None
     assert set(held.stamps) == set(Policy.objects.filter(state="ACTIVE").values_list("urn", flat=True))
 
@@ -128,7 +128,7 @@ def test_the_collector_is_left_as_it_was(is_enabled):
     if not is_enabled:
         gc.disable()
     try:
-        store.current()
+        snapshot_store.current()
         assert gc.isenabled() == is_enabled
     finally:
         gc.enable()
@@ -140,18 +140,18 @@ def test_the_collector_is_left_as_it_was(is_enabled):
 def test_a_stored_policy_that_cannot_be_read_is_named_and_nothing_is_answered(client, text, is_held):
     """What takes the place of a bundle gone bad: it might be the one that forbids, so no answer goes without it."""
     bootstrap.run()
-    written = policies.create(urn=FREE, draft=DRAFT, by=authority.SYSTEM, door="test")
-    token = tokens.create(owner=ROOT, name="test", by=authority.SYSTEM, door="test").text
-    assert store.current().version == written.policy_version
+    written = policies.create(urn=FREE, draft=DRAFT, by=authorizer.SYSTEM, door="test")
+    token = tokens.create(owner=ROOT, name="test", by=authorizer.SYSTEM, door="test").text
+    assert snapshot_store.current().version == written.policy_version
     with connection.cursor() as cursor:
         cursor.execute("UPDATE policies_policy SET document = %s, version = version + 1 WHERE urn = %s", [text, FREE])
     with open_write(Gate.PEOPLE) as write:
         write.bump()
     if not is_held:
-        store.drop()
+        snapshot_store.drop()
     for _ in range(2):
         with pytest.raises(Unavailable, match=FREE):
-            store.current()
+            snapshot_store.current()
     told = client.get("/health/ready")
     assert told.status_code == 503
     assert FREE in told.json()["checks"]["policies"]["detail"]
@@ -170,18 +170,18 @@ def test_a_stored_policy_that_cannot_be_read_is_named_and_nothing_is_answered(cl
 @pytest.mark.parametrize("years", [-30, 30])
 def test_a_clock_that_jumps_makes_nothing_fresher_or_older(monkeypatch, django_assert_num_queries, years):
     bootstrap.run()
-    version, real = store.refresh(), time.time
-    monkeypatch.setattr(store, "LOOK_EVERY", 3600.0)
-    store.refresh()
+    version, real = snapshot_store.refresh(), time.time
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 3600.0)
+    snapshot_store.refresh()
     monkeypatch.setattr(time, "time", lambda: real() + years * 365 * 86400)
     with django_assert_num_queries(0):
-        assert store.current().version == version
-    age = store.age()
+        assert snapshot_store.current().version == version
+    age = snapshot_store.age()
     assert age is not None
     assert 0 <= age < 3600
     # What was written meanwhile is seen when it is time to look, whatever the day is taken for.
     with open_write(Gate.PEOPLE) as write:
         write.bump()
-    assert store.current().version == version
-    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
-    assert store.current().version == version + 1
+    assert snapshot_store.current().version == version
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
+    assert snapshot_store.current().version == version + 1

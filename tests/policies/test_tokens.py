@@ -11,7 +11,7 @@ from django.utils import timezone
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.models import AccessToken, ChangeEvent
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from policies.queries import credentials
 from policies.services import people, tokens
 

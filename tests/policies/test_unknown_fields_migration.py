@@ -7,8 +7,8 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from policies import authority, store
 from policies.models import Policy, PolicyEvent, PolicyVersion
+from policies.pdp import authorizer, snapshot_store
 from policies.services import aspects, policies
 from policies.services.aspects import AspectChange
 from policies.services.policies import Draft
@@ -28,13 +28,13 @@ def stored(suffix, **changes):
         "actors": {"allUsers": True},
     }
     urn = f"urn:li:dataHubPolicy:{suffix}"
-    policies.create(draft=Draft("datahub", document), urn=urn, by=authority.SYSTEM, door="test")
+    policies.create(draft=Draft("datahub", document), urn=urn, by=authorizer.SYSTEM, door="test")
     Policy.objects.filter(urn=urn).update(document=document | changes, state=changes.get("state", "ACTIVE"))
     return urn
 
 
 def test_those_in_force_become_inactive_and_their_history_says_so(monkeypatch):
-    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
     denying, sound = stored("denying", effect="DENY"), stored("sound", lastUpdatedTimestamp=1)
     inactive = stored("inactive", state="INACTIVE", validUntil=1)
     before = PolicyVersion.current()
@@ -52,8 +52,8 @@ def test_those_in_force_become_inactive_and_their_history_says_so(monkeypatch):
     event = PolicyEvent.objects.get(door="migration")
     assert (event.policy_urn, event.verb, event.policy_version) == (denying, "DEACTIVATED", before + 1)
     assert (event.before["state"], event.after["document"]) == ("ACTIVE", row.document)
-    assert {one.origin.policy for one in store.current().statements} >= {sound}
-    assert denying not in {one.origin.policy for one in store.current().statements}
+    assert {one.origin.policy for one in snapshot_store.current().statements} >= {sound}
+    assert denying not in {one.origin.policy for one in snapshot_store.current().statements}
 
 
 def test_those_who_hold_a_role_by_a_document_with_such_a_field_are_named(caplog):
@@ -64,7 +64,7 @@ def test_those_who_hold_a_role_by_a_document_with_such_a_field_are_named(caplog)
         AspectChange("urn:li:corpGroup:g", "corpGroup", "roleMembership", {**roles, "until": 1}, keeps_unknown=True),
         AspectChange("urn:li:corpuser:al", "corpuser", "roleMembership", {**roles}),
     ]
-    aspects.apply(changes=changes, by=authority.SYSTEM, door="test")
+    aspects.apply(changes=changes, by=authorizer.SYSTEM, door="test")
     caplog.clear()
     noting.name_holders(apps, SimpleNamespace(connection=connection))
     found = [(record.urn, record.aspect, record.fields) for record in caplog.records]

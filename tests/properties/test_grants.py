@@ -11,11 +11,10 @@ from catalog.models import Entity
 from catalog.queries import coverage as coverage_sql
 from catalog.services import bootstrap, entities
 from catalog.services.granting import Sent, give
-from policies import authority, reach
-from policies.authority import Ask, Asked
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.requirements import one
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, inverse_queries
+from policies.pdp.authorizer import Ask, Asked
 from policies.services import groups, people, roles
 from tests.catalog.conftest import undone
 from tests.cdap.conftest import DOOR, urn
@@ -50,15 +49,15 @@ GRANTS = st.lists(
 @pytest.fixture
 def world(db: None) -> None:
     """Every entity but one application, which programs lie in all the same, and everybody who may hold something."""
-    bootstrap.cdap_instance(by=authority.SYSTEM)
+    bootstrap.cdap_instance(by=authorizer.SYSTEM)
     for name in ("datahub", *ACTORS):
-        people.create(username=name, by=authority.SYSTEM, door=DOOR)
-    groups.create(name="g", identifier="g", members=[urn("mia")], by=authority.SYSTEM, door=DOOR)
-    roles.create(name="r", identifier="r", by=authority.SYSTEM, door=DOOR)
-    roles.assign(role=urn("role:r"), actors=[urn("group:g")], by=authority.SYSTEM, door=DOOR)
+        people.create(username=name, by=authorizer.SYSTEM, door=DOOR)
+    groups.create(name="g", identifier="g", members=[urn("mia")], by=authorizer.SYSTEM, door=DOOR)
+    roles.create(name="r", identifier="r", by=authorizer.SYSTEM, door=DOOR)
+    roles.assign(role=urn("role:r"), actors=[urn("group:g")], by=authorizer.SYSTEM, door=DOOR)
     bodies = [{"type": urn(name).split(":")[2], "urn": urn(name)} for name in NAMES]
     bodies.append({"type": "tag", "urn": "urn:li:tag:a.s"})
-    entities.create(bodies=bodies, by=authority.SYSTEM, door=DOOR)
+    entities.create(bodies=bodies, by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.mark.parametrize("is_inherited", [False, True])
@@ -70,17 +69,17 @@ def test_lists_who_and_decisions_agree(world: None, is_inherited: bool, settings
     def agree(granted: list[tuple[str, str, tuple[str, ...]]]) -> None:
         with undone():
             sent = [Sent(urn(who), _spelled(name), privileges) for who, name, privileges in granted]
-            assert all(isinstance(given_, Grant) for given_ in give(sent=sent, by=authority.SYSTEM, door=DOOR))
+            assert all(isinstance(given_, Grant) for given_ in give(sent=sent, by=authorizer.SYSTEM, door=DOOR))
             stored = list(Entity.objects.order_by("urn").values_list("urn", flat=True))
             actors = [actor_resolution.actor(urn=urn(name)) for name in ACTORS]
             for actor, privilege in itertools.product(actors, cdap.PRIVILEGES):
                 asks = [(actor, Ask(one(privilege), Asked(entity))) for entity in stored]
-                decisions = authority.answer_many(asks=asks)
+                decisions = authorizer.answer_many(asks=asks)
                 allowed = {entity for entity, decision in zip(stored, decisions, strict=True) if decision.is_allowed}
-                found = coverage_sql.covered(authority.visible(actor=actor, privilege=privilege))
+                found = coverage_sql.covered(authorizer.visible(actor=actor, privilege=privilege))
                 assert set(found.values_list("urn", flat=True)) == allowed
                 for entity in stored[:: len(cdap.PRIVILEGES)]:
-                    who = reach.who(privilege=privilege, asked=Asked(entity))
+                    who = inverse_queries.who(privilege=privilege, asked=Asked(entity))
                     held = {*who.users, *who.groups, *who.roles}
                     assert bool(held & (actor.holders | actor.roles)) == (entity in allowed)
 

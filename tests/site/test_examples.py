@@ -15,8 +15,8 @@ import pytest
 import servers
 from django.test import Client
 
-from policies import authority, store
 from policies.models import AccessToken
+from policies.pdp import authorizer, snapshot_store
 from policies.services import bootstrap, people, policies, tokens
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,15 +31,15 @@ def environment(transactional_db, live_server, settings, monkeypatch) -> Iterato
     settings.PLAIN_HTTP = True
     settings.PUBLIC_URL = live_server.url
     settings.CUSTOM_PRIVILEGES = ["GET", "POST"]
-    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
-    store.drop()
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
+    snapshot_store.drop()
     # The first request of a process loads the site, for which no client has to wait.
     Client().get("/health/live")
     bootstrap.run(is_restricted=True)
-    people.create(username="jenny", by=authority.SYSTEM, door=DOOR)
-    token = tokens.create(owner="urn:li:corpuser:datahub", name="example", by=authority.SYSTEM, door=DOOR)
+    people.create(username="jenny", by=authorizer.SYSTEM, door=DOOR)
+    token = tokens.create(owner="urn:li:corpuser:datahub", name="example", by=authorizer.SYSTEM, door=DOOR)
     yield {**os.environ, "AUTHZSITE_URL": live_server.url, "AUTHZSITE_TOKEN": token.text}
-    store.drop()
+    snapshot_store.drop()
 
 
 def run(command: list[str], environment: dict[str, str]) -> str:
@@ -136,7 +136,7 @@ def test_the_gateway_passes_on_what_policies_permit_and_nothing_else(gateway):
             }
         },
     }
-    policies.create(draft=policies.Draft("datahub", document), by=authority.SYSTEM, door=DOOR)
+    policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door=DOOR)
     assert fetch(f"{gateway}/todos?done=no", user="jenny") == (200, "jenny reads /todos?done=no")
     assert fetch(f"{gateway}/users", user="jenny")[0] == 403
     assert fetch(f"{gateway}/todos", user="jenny", method="POST")[0] == 403
@@ -148,5 +148,5 @@ def test_the_gateway_passes_on_what_policies_permit_and_nothing_else(gateway):
 
 def test_the_gateway_lets_nothing_pass_while_nobody_can_say(gateway):
     for token in AccessToken.objects.all():
-        tokens.revoke(token_id=token.pk, by=authority.SYSTEM, door=DOOR)
+        tokens.revoke(token_id=token.pk, by=authorizer.SYSTEM, door=DOOR)
     assert fetch(f"{gateway}/todos", user="jenny") == (503, "Nobody can say whether you may.\n")

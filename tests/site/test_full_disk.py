@@ -17,10 +17,10 @@ import pytest
 from django.db import DatabaseError, InternalError, OperationalError, ProgrammingError, connection
 from django.test import Client
 
-from policies import authority, store
 from policies.models import Policy, User
 from policies.models.people import USER_PREFIX
 from policies.outages import STORAGE_FULL, UNAVAILABLE, find_outage
+from policies.pdp import authorizer, snapshot_store
 from policies.services import bootstrap, tokens
 
 ROOT = f"{USER_PREFIX}datahub"
@@ -114,7 +114,7 @@ def _filling(table: str) -> str:
 def full_disk(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """An installation whose database has no room left."""
     bootstrap.run()
-    store.drop()
+    snapshot_store.drop()
     folder = Path("/tmp") / f"authzsite-full-{secrets.token_hex(4)}"
     if connection.vendor != "postgresql":
         with full_sqlite():
@@ -133,7 +133,7 @@ def full_disk(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) 
 def token(transactional_db: None) -> str:
     """A token of root."""
     bootstrap.run()
-    return tokens.create(owner=ROOT, name="full", by=authority.SYSTEM, door="test").text
+    return tokens.create(owner=ROOT, name="full", by=authorizer.SYSTEM, door="test").text
 
 
 def caller(token: str) -> Client:

@@ -15,8 +15,8 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test.utils import CaptureQueriesContext
 
 from authzsite import health
-from policies import store
 from policies.models import PolicyVersion
+from policies.pdp import snapshot_store
 from tests.site.test_settings import manage
 
 
@@ -121,7 +121,7 @@ def test_a_squashed_migration_counts_as_applied_when_all_that_it_replaces_are(mo
 @pytest.mark.django_db
 def test_without_the_row_of_the_version_nothing_is_answered(client):
     PolicyVersion.objects.all().delete()
-    store.drop()
+    snapshot_store.drop()
     answer = client.get("/health/ready")
     assert answer.status_code == 503
     assert answer.json()["checks"]["policies"]["ok"] is False

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from authzsite import logs
 from authzsite.celery import app
-from policies import tasks
+from policies.pdp import tasks as pdp_tasks
 
 
 @pytest.fixture
@@ -60,14 +60,14 @@ def test_a_task_takes_the_id_of_the_request_along():
         structlog.contextvars.bound_contextvars(request_id="abc-1"),
     ):
         channel: Any = link.default_channel
-        task: Any = tasks.refresh_policy_cache
+        task: Any = pdp_tasks.refresh_policy_cache
         task.apply_async(connection=link)
         message = channel.basic_get("celery", no_ack=True)
     assert message.headers["__django_structlog__"]["request_id"] == "abc-1"
 
 
 def test_the_facts_of_a_line_are_members_of_it(log):
-    logging.getLogger("policies.store").info("policies_loaded", extra={"policy_version": 7})
+    logging.getLogger("policies.pdp.snapshot_store").info("policies_loaded", extra={"policy_version": 7})
     structlog.get_logger("policies").warning("stale", policy_version=8)
     first, second = lines(log)
     assert (first["event"], first["policy_version"], first["level"]) == ("policies_loaded", 7, "info")

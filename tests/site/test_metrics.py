@@ -8,11 +8,11 @@ from django.db import DatabaseError
 from django.test import Client
 
 from authzsite import scraping, sharing
-from policies import authority, store
-from policies.authority import Ask
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement, one
 from policies.models import PolicyVersion
+from policies.pdp import authorizer, snapshot_store
+from policies.pdp.authorizer import Ask
 from policies.services import people
 
 # What asks the broker leaves files of its queue for the collector to close.
@@ -39,7 +39,7 @@ def numbers(client: Client, **headers: str) -> dict[str, float]:
 def test_decisions_are_counted_by_family_and_outcome(client):
     before = numbers(client)
     asks = [Ask(one("MANAGE_POLICIES")), Ask(one("dataset:read")), Ask(one("READ")), Ask(one("can_read_todos"))]
-    authority.answer_many(asks=[(NOBODY, ask) for ask in [*asks, asks[0], Ask(Requirement(()))]])
+    authorizer.answer_many(asks=[(NOBODY, ask) for ask in [*asks, asks[0], Ask(Requirement(()))]])
     after = numbers(client)
     found = {
         family: after[name] - before.get(name, 0)
@@ -50,9 +50,9 @@ def test_decisions_are_counted_by_family_and_outcome(client):
 
 
 def test_the_snapshot_shows_version_size_and_when_it_was_compared(client):
-    store.drop()
+    snapshot_store.drop()
     before = numbers(client)
-    snapshot = store.current()
+    snapshot = snapshot_store.current()
     after = numbers(client)
     assert after["authz_snapshot_version"] == after["authz_policy_version"] == snapshot.version
     assert after["authz_snapshot_statements"] == len(snapshot.statements)
@@ -75,7 +75,7 @@ def test_requests_are_counted_by_route_and_status_and_never_by_address(client):
 
 
 def test_a_question_is_timed(client):
-    client.force_login(people.create(username="jo", by=authority.SYSTEM, door="test"))
+    client.force_login(people.create(username="jo", by=authorizer.SYSTEM, door="test"))
     before = numbers(client).get("authz_authorize_seconds_count", 0)
     asked = client.post("/api/v1/authorize", {"privilege": "MANAGE_POLICIES"}, content_type="application/json")
     assert asked.json()["decision"] == "DENY"

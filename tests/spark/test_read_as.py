@@ -18,8 +18,8 @@ from catalog.models import Entity
 from catalog.spark import read_as
 from catalog.spark.decisions import CannotRead, Refused
 from catalog.spark.session import SparkUnavailable, session
-from policies import authority, store
 from policies.engine.sql_rendering import NothingToShow
+from policies.pdp import authorizer, snapshot_store
 from policies.propagation.invalidating_cache import memory
 from policies.services import people, policies, roles, tokens
 from tests.spark import frames
@@ -94,7 +94,7 @@ def test_every_condition_alone(spark: SparkSession) -> None:
 def test_the_answer_of_the_api_is_put_into_force(spark: SparkSession, people_table: DataFrame) -> None:
     """Two roles, each with its rows and columns; the query of render gives the same on both databases."""
     Entity.objects.create(urn=f"urn:li:dataset:{DATASET}", type="dataset", object_id=DATASET)
-    by: dict[str, Any] = {"by": authority.SYSTEM, "door": "test"}
+    by: dict[str, Any] = {"by": authorizer.SYSTEM, "door": "test"}
     people.create(username="jo", **by)
     for role, extra in {
         "emea": {"row_level_restrictions": ["region = 'EMEA'"], "column_level_restrictions": ["id", "NAME"]},
@@ -111,7 +111,7 @@ def test_the_answer_of_the_api_is_put_into_force(spark: SparkSession, people_tab
         policies.create(draft=policies.Draft("datazone", document), urn=f"urn:li:dataHubPolicy:{role}", **by)
     # What was looked up while the roles were given is dropped when a write commits, and here none does.
     memory.reset()
-    store.forget()
+    snapshot_store.forget()
     client = APIClient()
     token = tokens.create(owner="urn:li:corpuser:jo", name="test", **by)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {token.text}")

@@ -31,7 +31,7 @@ def by_http(world: World, questions: Sequence[Asked], _request: pytest.FixtureRe
 def _client(world: World) -> Any:
     from rest_framework.test import APIClient
 
-    from policies import authority, store
+    from policies.pdp import authorizer, snapshot_store
     from policies.services import tokens
     from tests import stored
 
@@ -40,10 +40,10 @@ def _client(world: World) -> Any:
     may_check = document(displayName="may-check", type="PLATFORM", privileges=privileges, actors={"users": [caller]})
     guarded = world.having([*world.policies, ("may-check", may_check)])
     guarded.raw = world.raw | {"users": [*world.raw["users"], caller]}
-    store.drop()
+    snapshot_store.drop()
     stored.store(guarded)
-    store.drop()
-    made = tokens.create(owner=caller, name="tables", by=authority.SYSTEM, door=stored.DOOR)
+    snapshot_store.drop()
+    made = tokens.create(owner=caller, name="tables", by=authorizer.SYSTEM, door=stored.DOOR)
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
     return client

@@ -92,7 +92,7 @@ def by_http(rows: Sequence[Row], request: pytest.FixtureRequest) -> list[Pairs]:
     from django.utils import timezone
 
     from catalog.grants import Grant, give
-    from policies import authority
+    from policies.pdp import authorizer
     from policies.services import people
 
     named = {entity for row in rows for _, entity in [*pairs(row["held"]), *pairs(row["missing"])]}
@@ -100,11 +100,11 @@ def by_http(rows: Sequence[Row], request: pytest.FixtureRequest) -> list[Pairs]:
     register(*sorted(named - {"instance:cdap"}))
     questions = []
     for number, row in enumerate(rows):
-        people.create(username=f"jo{number}", by=authority.SYSTEM, door="test")
+        people.create(username=f"jo{number}", by=authorizer.SYSTEM, door="test")
         held = [
             Grant(urn(f"jo{number}"), urn(entity), cdap.expand([privilege])) for privilege, entity in pairs(row["held"])
         ]
-        give(grants=held, by=authority.SYSTEM.urn, at=timezone.now())
+        give(grants=held, by=authorizer.SYSTEM.urn, at=timezone.now())
         related = {} if row["artifact"] == "-" else {"artifact": urn(row["artifact"])}
         question = {"actor": urn(f"jo{number}"), "operation": row["operation"], "related": related}
         questions.append({**question, "resource": {"urn": urn(row["entity"])}})

@@ -180,13 +180,13 @@ def _client(world: World) -> Any:
     from rest_framework.test import APIClient
 
     from catalog.models import Entity
-    from policies import authority, store
+    from policies.pdp import authorizer, snapshot_store
     from policies.services import policies, tokens
     from tests import stored
     from tests.worlds import World as Plain
     from tests.worlds import document
 
-    store.drop()
+    snapshot_store.drop()
     people = Plain({**Plain().raw, **{key: value for key, value in world.raw.items() if key != "objects"}})
     caller = people.user("caller-of-the-tables")
     people.policy("may-check", document(type="PLATFORM", privileges=["CHECK_ACCESS"], actors={"users": [caller]}))
@@ -199,9 +199,9 @@ def _client(world: World) -> Any:
     )
     for name, policy in world.policies:
         draft = policies.Draft("datazone", policy)
-        policies.create(draft=draft, urn=f"{POLICY}{name}", by=authority.SYSTEM, door=stored.DOOR)
-    store.drop()
-    made = tokens.create(owner=caller, name="tables", by=authority.SYSTEM, door=stored.DOOR)
+        policies.create(draft=draft, urn=f"{POLICY}{name}", by=authorizer.SYSTEM, door=stored.DOOR)
+    snapshot_store.drop()
+    made = tokens.create(owner=caller, name="tables", by=authorizer.SYSTEM, door=stored.DOOR)
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
     return client

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from policies import authority, store
 from policies.models import Policy, User
 from policies.models.people import USER_PREFIX
+from policies.pdp import authorizer, snapshot_store
 from policies.services import bootstrap, people, policies, roles
 
 DOOR = "test"
@@ -19,10 +19,10 @@ Document = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
-    store.drop()
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
+    snapshot_store.drop()
     yield
-    store.drop()
+    snapshot_store.drop()
 
 
 def document_of(**changes: Any) -> Document:
@@ -45,7 +45,7 @@ def write() -> Callable[..., Policy]:
     def make(identifier: str, **changes: Any) -> Policy:
         draft = policies.Draft("datahub", document_of(**changes))
         urn = f"urn:li:dataHubPolicy:{identifier}"
-        return policies.create(urn=urn, draft=draft, by=authority.SYSTEM, door=DOOR).policy
+        return policies.create(urn=urn, draft=draft, by=authorizer.SYSTEM, door=DOOR).policy
 
     return make
 
@@ -58,7 +58,7 @@ def store_ladder() -> None:
     """Write an installation as bootstrap --restricted leaves it, and the people of the ladder."""
     bootstrap.run(is_restricted=True)
     for username, display_name in (("otto", "Otto Outsider"), ("stella", "Stella Steward"), ("ada", "Ada Admin")):
-        people.create(username=username, display_name=display_name, by=authority.SYSTEM, door=DOOR)
+        people.create(username=username, display_name=display_name, by=authorizer.SYSTEM, door=DOOR)
     asking = document_of(
         displayName="Stewards ask about others",
         type="PLATFORM",
@@ -66,8 +66,8 @@ def store_ladder() -> None:
         actors={"users": [f"{USER_PREFIX}stella"]},
     )
     draft = policies.Draft("datahub", asking)
-    policies.create(urn="urn:li:dataHubPolicy:stewards-ask", draft=draft, by=authority.SYSTEM, door=DOOR)
-    roles.give(urn="urn:li:dataHubRole:Admin", actors=[f"{USER_PREFIX}ada"], by=authority.SYSTEM, door=DOOR)
+    policies.create(urn="urn:li:dataHubPolicy:stewards-ask", draft=draft, by=authorizer.SYSTEM, door=DOOR)
+    roles.give(urn="urn:li:dataHubRole:Admin", actors=[f"{USER_PREFIX}ada"], by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.fixture(scope="module")

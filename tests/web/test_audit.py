@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority
 from policies.models import LoggedDecision
+from policies.pdp import authorizer
 from policies.services import people, policies
 from tests.web.conftest import DOOR
 from tests.web.test_why import words
@@ -47,7 +47,9 @@ def test_a_decision_is_shown_with_who_what_and_why(browse, world, write):
     policy = write("tags", displayName="Tags <for> all")
     said = {"policy": policy.urn, "name": policy.name, "statement": 0, "effect": "allow"}
     proposals.apply(
-        proposals=[Proposal(ORDERS, "datasetProperties", '{"name": "Orders of today"}')], by=authority.SYSTEM, door=DOOR
+        proposals=[Proposal(ORDERS, "datasetProperties", '{"name": "Orders of today"}')],
+        by=authorizer.SYSTEM,
+        door=DOOR,
     )
     log(is_allowed=True, code="allowed", statements=[said], by="urn:li:corpuser:stella")
     page = browse("root").get(LOG)
@@ -108,10 +110,10 @@ def test_a_page_costs_as_many_queries_for_many_rows_as_for_one(browse, world, se
 def test_what_the_reader_may_not_view_is_not_named(browse, world, settings, write):
     settings.VIEW_AUTHORIZATION_ENABLED = True
     proposal = Proposal(ORDERS, "datasetProperties", '{"name": "Orders of today"}')
-    proposals.apply(proposals=[proposal], by=authority.SYSTEM, door=DOOR)
-    world["outsider"] = people.create(username="mona", by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=[proposal], by=authorizer.SYSTEM, door=DOOR)
+    world["outsider"] = people.create(username="mona", by=authorizer.SYSTEM, door=DOOR)
     policies.set_state(
-        urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authority.SYSTEM, door=DOOR
+        urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authorizer.SYSTEM, door=DOOR
     )
     mona = {"users": ["urn:li:corpuser:mona"]}
     write("manages", displayName="Manages", type="PLATFORM", privileges=["MANAGE_POLICIES"], actors=mona)
@@ -131,7 +133,7 @@ def test_a_change_of_a_policy_names_its_channel(browse, world, write):
 
 def test_changes_are_shown_with_before_and_after(browse, world, write):
     policy = write("tags", displayName="Tags for all")
-    people.suspend(urn=OTTO, by=authority.SYSTEM, door=DOOR)
+    people.suspend(urn=OTTO, by=authorizer.SYSTEM, door=DOOR)
     root = browse("root")
     page = root.get(f"{LOG}/policies?object={policy.urn}")
     assert [row["event"].verb for row in page.context["rows"]] == ["CREATED"]

@@ -4,9 +4,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies import admin, authority
+from policies import admin
 from policies.errors import NotFound
 from policies.models import AccessToken, ChangeEvent, Policy, PolicyEvent, PolicyVersion, User
+from policies.pdp import authorizer
 from policies.services import policies, tokens
 from tests.web.conftest import DOOR
 
@@ -20,7 +21,7 @@ def chosen(action: str, *rows):
 
 
 def test_every_table_and_row_can_be_read_and_none_written(browse, world, write):
-    tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authority.SYSTEM, door=DOOR)
+    tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
     client = browse("root")
     seen = 0
     for model in admin.site._registry:
@@ -37,7 +38,7 @@ def test_every_table_and_row_can_be_read_and_none_written(browse, world, write):
 
 
 def test_secrets_are_not_shown(browse, world):
-    issued = tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authority.SYSTEM, door=DOOR)
+    issued = tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
     client = browse("root")
     digest = AccessToken.objects.get().digest
     root = User.objects.get(username="datahub")
@@ -94,7 +95,7 @@ def test_many_policies_are_switched_as_one_version_in_a_few_statements_or_none_i
     assert "None of 2: Nobody who can sign in could manage policies" in page.content.decode()
     assert Policy.objects.filter(urn__endswith="other", state="ACTIVE").exists()
     with pytest.raises(NotFound):
-        policies.set_states(urns=["urn:li:dataHubPolicy:none"], state="ACTIVE", by=authority.SYSTEM, door=DOOR)
+        policies.set_states(urns=["urn:li:dataHubPolicy:none"], state="ACTIVE", by=authorizer.SYSTEM, door=DOOR)
 
 
 def test_users_are_suspended_by_the_service_and_root_never(browse, world):
@@ -109,7 +110,7 @@ def test_users_are_suspended_by_the_service_and_root_never(browse, world):
 
 
 def test_tokens_are_revoked_by_the_service(browse, world):
-    issued = tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authority.SYSTEM, door=DOOR)
+    issued = tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
     assert tokens.authenticate(text=issued.text) is not None
     run(browse("root"), "accesstoken", "revoke", issued.token)
     assert tokens.authenticate(text=issued.text) is None

@@ -4,8 +4,8 @@ import pytest
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
 
-from policies import tasks
 from policies.models import PolicyVersion
+from policies.pdp import tasks as pdp_tasks
 
 DATASET = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
 
@@ -68,8 +68,8 @@ def test_a_question_that_cannot_be_asked_ends_with_two_and_names_every_problem(w
 
 
 def test_refreshing_prints_the_version_and_has_the_workers_compare(world, capsys):
-    cache.delete(tasks.QUEUED)
+    cache.delete(pdp_tasks.QUEUED)
     call_command("refresh_policies")
     version = PolicyVersion.current()
     assert capsys.readouterr().out.strip() == str(version)
-    assert cache.get(tasks.QUEUED) is True
+    assert cache.get(pdp_tasks.QUEUED) is True

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import people
 from tests.web.conftest import DOOR
 
@@ -32,7 +32,7 @@ class Strict(HTMLParser):
 
 @pytest.fixture
 def addresses(world, write):
-    people.create(username="hostile", display_name=HOSTILE[:200], by=authority.SYSTEM, door=DOOR)
+    people.create(username="hostile", display_name=HOSTILE[:200], by=authorizer.SYSTEM, door=DOOR)
     policy = write(
         "hostile",
         displayName=HOSTILE[:200],

@@ -7,9 +7,8 @@ from django.contrib.messages import get_messages
 from django.core.cache import cache
 from django.db.models import F
 
-from policies import store
 from policies.models import PolicyVersion
-from policies.status import processes
+from policies.pdp import process_registry, snapshot_store
 
 REFRESH = "/settings/status/refresh"
 
@@ -26,40 +25,40 @@ def said(answer):
 
 
 def test_the_policies_are_loaded_anew(browse, world):
-    before = store.current()
+    before = snapshot_store.current()
     answer = browse("root").post(REFRESH)
     assert (answer.status_code, answer.headers["Location"]) == (302, "/settings/status")
     version = PolicyVersion.current()
     assert said(answer) == [f"Policy version {version} was loaded anew. 1 of 1 web processes answer from it."]
-    assert store.current() is not before
-    assert store.current().version == version
+    assert snapshot_store.current() is not before
+    assert snapshot_store.current().version == version
 
 
 def test_processes_that_have_not_looked_yet_are_told_apart(browse, world):
     version = PolicyVersion.current()
     for name, theirs in (("far:1:2", version), ("far:2:2", version - 1)):
-        cache.set(processes._key(name), (theirs, time.time(), None))
-    cache.set(processes._LIST, ("far:1:2", "far:2:2"))
+        cache.set(process_registry._key(name), (theirs, time.time(), None))
+    cache.set(process_registry._LIST, ("far:1:2", "far:2:2"))
     (text,) = said(browse("root").post(REFRESH))
     assert text.endswith("2 of 3 web processes answer from it; the others look within a second.")
 
 
 def test_this_process_looks_again(browse, world, monkeypatch):
-    store.current()
-    monkeypatch.setattr(store, "LOOK_EVERY", 3600.0)
+    snapshot_store.current()
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 3600.0)
     PolicyVersion.objects.update(version=F("version") + 1)
     moved = PolicyVersion.current()
     (text,) = said(browse("root").post(REFRESH))
     assert text.startswith(f"Policy version {moved} ")
-    assert store.current().version == moved
+    assert snapshot_store.current().version == moved
 
 
 @pytest.mark.parametrize(("name", "status"), [("anonymous", 302), ("outsider", 403), ("root", 302)])
 def test_it_takes_manage_policies(browse, world, name, status):
-    client, before = browse(name), store.current()
+    client, before = browse(name), snapshot_store.current()
     answer = client.post(REFRESH)
     assert answer.status_code == status
-    assert (store.current() is before) is (name != "root")
+    assert (snapshot_store.current() is before) is (name != "root")
 
 
 def test_the_button_is_a_form_on_the_page(browse, world):

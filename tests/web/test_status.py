@@ -6,10 +6,9 @@ from django.core.cache import cache
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority, store
 from policies.models import Membership, PolicyVersion
+from policies.pdp import authorizer, process_registry, self_checks, snapshot_listener, snapshot_store
 from policies.services import groups, roles
-from policies.status import checklist, following, processes
 from tests.web.conftest import DOOR
 from tests.web.test_why import words
 
@@ -23,10 +22,10 @@ def _no_notes(db):
     cache.clear()
 
 
-def found(name: str) -> checklist.Check:
-    store.drop()
-    cache.delete(checklist.CROWDS)
-    return next(check for check in checklist.run() if check.name == name)
+def found(name: str) -> self_checks.Check:
+    snapshot_store.drop()
+    cache.delete(self_checks.CROWDS)
+    return next(check for check in self_checks.run() if check.name == name)
 
 
 def where(field: str, *values: str, type_: str = "") -> dict:
@@ -37,7 +36,7 @@ def where(field: str, *values: str, type_: str = "") -> dict:
 
 
 def test_a_fresh_installation_is_fine(browse, world):
-    assert [check.name for check in checklist.run() if not check.is_fine] == []
+    assert [check.name for check in self_checks.run() if not check.is_fine] == []
     page = browse("root").get("/settings/status")
     assert page.context["facts"][0]["value"] == PolicyVersion.current()
     assert "Check this" not in words(page)
@@ -61,7 +60,7 @@ def test_a_deep_tree_of_domains_is_found(world):
     for number in range(5):
         document = f'{{"name": "Level {number}"{above}}}'
         urn = f"urn:li:domain:d{number}"
-        proposals.apply(proposals=[Proposal(urn, "domainProperties", document)], by=authority.SYSTEM, door=DOOR)
+        proposals.apply(proposals=[Proposal(urn, "domainProperties", document)], by=authorizer.SYSTEM, door=DOOR)
         above = f', "parentDomain": "{urn}"'
     check = found("domain_depth")
     assert (check.is_fine, check.count) == (False, 5)
@@ -70,7 +69,7 @@ def test_a_deep_tree_of_domains_is_found(world):
 
 def test_users_in_many_groups_are_found(world):
     for number in range(11):
-        urn = groups.create(identifier=f"g{number}", name=f"G{number}", by=authority.SYSTEM, door=DOOR).urn
+        urn = groups.create(identifier=f"g{number}", name=f"G{number}", by=authorizer.SYSTEM, door=DOOR).urn
         Membership.objects.create(user=world["outsider"], group=Group.objects.get(name=urn), is_native=True)
     check = found("overlapping_groups")
     assert [(one.urn, one.detail) for one in check.findings] == [(OTTO, "11 groups")]
@@ -79,7 +78,7 @@ def test_users_in_many_groups_are_found(world):
 
 
 def test_editor_beside_view_authorization_is_found(world, settings):
-    roles.give(urn="urn:li:dataHubRole:Editor", actors=[OTTO], by=authority.SYSTEM, door=DOOR)
+    roles.give(urn="urn:li:dataHubRole:Editor", actors=[OTTO], by=authorizer.SYSTEM, door=DOOR)
     assert found("viewing_roles").is_fine
     settings.VIEW_AUTHORIZATION_ENABLED = True
     assert [one.urn for one in found("viewing_roles").findings] == ["urn:li:dataHubRole:Editor"]
@@ -96,27 +95,27 @@ def test_many_policies_for_one_user_or_for_urns_are_found(world, write):
 
 
 def test_other_processes_show_what_they_told_and_the_dead_are_forgotten(browse, world, monkeypatch):
-    store.current()
-    monkeypatch.setattr(processes, "_name", lambda: "web-other-1")
-    processes.tell()
-    monkeypatch.setattr(processes, "_name", lambda: "web-here-2")
-    processes.tell()
-    assert [one.name for one in processes.web()] == ["web-here-2", "web-other-1"]
-    assert {one.version for one in processes.web()} == {PolicyVersion.current()}
+    snapshot_store.current()
+    monkeypatch.setattr(process_registry, "_name", lambda: "web-other-1")
+    process_registry.tell()
+    monkeypatch.setattr(process_registry, "_name", lambda: "web-here-2")
+    process_registry.tell()
+    assert [one.name for one in process_registry.web()] == ["web-here-2", "web-other-1"]
+    assert {one.version for one in process_registry.web()} == {PolicyVersion.current()}
     assert "web-other-1" in words(browse("root").get("/settings/status"))
     cache.delete("policies:followed:web-other-1")
-    assert [one.name for one in processes.web()] == ["web-here-2"]
+    assert [one.name for one in process_registry.web()] == ["web-here-2"]
 
 
 def test_a_process_tells_when_its_version_changes_and_not_at_every_look(world, write, monkeypatch):
     told = []
-    monkeypatch.setattr(processes, "tell", lambda: told.append(store.current().version))
-    follower = following.Follower()
+    monkeypatch.setattr(process_registry, "tell", lambda: told.append(snapshot_store.current().version))
+    follower = snapshot_listener.Follower()
     follower.look()
     follower.look()
     version = PolicyVersion.current()
     write("another", displayName="Another")
-    store.forget()
+    snapshot_store.forget()
     follower.look()
     assert told == [version, version + 1]
 

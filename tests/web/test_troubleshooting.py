@@ -6,8 +6,8 @@ Source 004, "Troubleshooting": the role, action and resource of a statement, a d
 import pytest
 
 from catalog.services import entities
-from policies import authority, store
 from policies.models import PolicyVersion
+from policies.pdp import authorizer, snapshot_store
 from policies.services import people, policies, roles
 from tests.web.conftest import DOOR
 from tests.web.test_why import ask, words
@@ -22,19 +22,19 @@ TABLE = f"urn:li:dataset:{DATASET}"
 def shop(world):
     """A dataset in a project, and a role that Mia holds and Noa does not."""
     for username in ("mia", "noa"):
-        people.create(username=username, by=authority.SYSTEM, door=DOOR)
+        people.create(username=username, by=authorizer.SYSTEM, door=DOOR)
     bodies = [{"type": "project", "object_id": one, "name": one[0]} for one in (PROJECT, OTHER)]
     bodies += [{"type": "dataset", "object_id": DATASET, "project": PROJECT, "name": "orders", "urn": TABLE}]
-    entities.create(bodies=bodies, by=authority.SYSTEM, door=DOOR)
-    roles.create(identifier="analyst", name="Analyst", by=authority.SYSTEM, door=DOOR)
-    roles.give(urn=ANALYST, actors=[MIA], by=authority.SYSTEM, door=DOOR)
+    entities.create(bodies=bodies, by=authorizer.SYSTEM, door=DOOR)
+    roles.create(identifier="analyst", name="Analyst", by=authorizer.SYSTEM, door=DOOR)
+    roles.give(urn=ANALYST, actors=[MIA], by=authorizer.SYSTEM, door=DOOR)
 
 
 def state(name, *statements):
     """Store an active policy of the role: each statement is (effect, resource, action)."""
     said = [{"effect": effect, "resource": resource, "actions": [action]} for effect, resource, action in statements]
     document = {"name": name, "statements": said, "roles": [ANALYST]}
-    return policies.create(draft=policies.Draft("datazone", document), by=authority.SYSTEM, door=DOOR).policy
+    return policies.create(draft=policies.Draft("datazone", document), by=authorizer.SYSTEM, door=DOOR).policy
 
 
 def why(browse, actor=MIA, privilege="dataset:read", **more):
@@ -83,7 +83,7 @@ def test_the_project_is_another_and_a_move_counts_at_once(browse, shop):
     state("theirs", ("allow", f"project:{OTHER}:*", "*:*"))
     (sentence,) = lacks(why(browse))
     assert "is not in project" in sentence
-    entities.update(urn=TABLE, body={"project": OTHER}, by=authority.SYSTEM, door=DOOR)
+    entities.update(urn=TABLE, body={"project": OTHER}, by=authorizer.SYSTEM, door=DOOR)
     assert why(browse).context["answer"]["is_allowed"]
 
 
@@ -95,7 +95,7 @@ def test_the_branch_is_another(browse, shop):
             {"effect": "allow", "resource": "dataset:*", "actions": ["dataset:read"], "branch": "dev"},
         ],
     }
-    policies.create(draft=policies.Draft("datazone", document), by=authority.SYSTEM, door=DOOR)
+    policies.create(draft=policies.Draft("datazone", document), by=authorizer.SYSTEM, door=DOOR)
     (sentence,) = lacks(why(browse))
     assert sentence == "The question is about branch main, not dev."
 
@@ -109,7 +109,7 @@ def test_the_answer_says_from_which_version_and_how_old_that_is(browse, shop, mo
     page = why(browse)
     assert page.context["answer"]["version"] == PolicyVersion.current()
     assert f"version {PolicyVersion.current()}. Compared with the database " in words(page)
-    monkeypatch.setattr(store, "age", lambda: 61.5)
+    monkeypatch.setattr(snapshot_store, "age", lambda: 61.5)
     assert "Compared with the database 61.5 seconds ago." in words(why(browse))
 
 
@@ -146,7 +146,7 @@ def test_a_deny_counts_for_who_is_allowed_through_another_role(browse, shop):
     said = {"effect": "deny", "resource": "view:*", "actions": ["view:read"]}
     document = {"name": "x", "statements": [said], "roles": [ANALYST]}
     assert validated(browse, "datazone", document) == {("statement.needless_deny", "/statements/0")}
-    roles.give(urn="urn:li:dataHubRole:Admin", actors=[MIA], by=authority.SYSTEM, door=DOOR)
+    roles.give(urn="urn:li:dataHubRole:Admin", actors=[MIA], by=authorizer.SYSTEM, door=DOOR)
     assert validated(browse, "datazone", document) == set()
 
 
@@ -187,7 +187,7 @@ def test_what_everybody_may_change_everywhere_is_worth_a_second_look(browse, sho
 
 def test_the_builder_shows_it(browse, shop):
     document = metadata(privileges=[f"EDIT_ENTITY_{part}" for part in ("TAGS", "OWNERS", "DOCS", "STATUS")])
-    stored = policies.create(draft=policies.Draft("datahub", document), by=authority.SYSTEM, door=DOOR).policy
+    stored = policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door=DOOR).policy
     page = browse("root").get(f"/settings/permissions/policies/edit/{stored.urn}")
     assert (
         "This gives everybody EDIT_ENTITY_TAGS, EDIT_ENTITY_OWNERS, EDIT_ENTITY_DOCS and 1 more on everything; "

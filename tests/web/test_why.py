@@ -6,7 +6,7 @@ import pytest
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import people, policies
 from tests.web.conftest import DOOR
 
@@ -16,7 +16,7 @@ DATASET = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
 @pytest.fixture
 def orders(world) -> None:
     described = [Proposal(DATASET, "datasetProperties", '{"name": "orders"}')]
-    proposals.apply(proposals=described, by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
 
 
 def ask(client, **question):
@@ -170,7 +170,7 @@ def test_only_who_may_ask_about_others_does(browse, world):
 def test_under_view_authorization_nothing_hidden_is_told(browse, world, orders, settings):
     settings.VIEW_AUTHORIZATION_ENABLED = True
     policies.set_state(
-        urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authority.SYSTEM, door=DOOR
+        urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authorizer.SYSTEM, door=DOOR
     )
     client = browse("outsider")
     pages = [
@@ -187,7 +187,7 @@ def test_under_view_authorization_nothing_hidden_is_told(browse, world, orders, 
 
 
 def test_a_suspended_person_is_denied_with_that_reason(browse, world):
-    people.update(urn="urn:li:corpuser:ada", state="SUSPENDED", by=authority.SYSTEM, door=DOOR)
+    people.update(urn="urn:li:corpuser:ada", state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
     assert "The account is suspended or removed." in words(
         ask(browse("root"), privilege="MANAGE_POLICIES", actor="ada")
     )

@@ -6,13 +6,13 @@ from typing import Any
 
 from catalog.doors.authzen import naming
 from catalog.doors.authzen.messages import Malformed, Members, Reader
-from policies import authority
 from policies.api import questions
 from policies.api.questions import Question
-from policies.authority import Ask
 from policies.engine import actor_conditions
 from policies.engine.model import Actor, Decision
 from policies.errors import Forbidden, PolicyAppError
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask
 
 #: Members that stand at the top of a batch for items that lack them; an item replaces one whole.
 _DEFAULTS = ("subject", "action", "resource", "context")
@@ -55,7 +55,7 @@ def evaluations(reader: Reader, by: Actor) -> Answer:
 
 def may_ask(by: Actor) -> None:
     """Raise Forbidden unless the caller may ask about somebody else."""
-    authority.require(by=by, any_of=questions.OTHERS)
+    authorizer.require(by=by, any_of=questions.OTHERS)
 
 
 def _read(item: Any, defaults: Members) -> dict[str, Any] | Malformed:
@@ -87,7 +87,7 @@ def _answers(asked: Sequence[dict[str, Any]], by: Actor) -> list[Answer | Policy
     known = [one for one in asked if one["actor"] is not None]
     understood = questions.understand(sent=known, by=by, may_ask=lambda: may_ask(by)) if known else []
     asks = [_put(one, sent) for one, sent in zip(understood, known, strict=True) if isinstance(one, Question)]
-    decisions = iter(authority.answer_logged(asks=asks) if asks else ())
+    decisions = iter(authorizer.answer_logged(asks=asks) if asks else ())
     answers = iter([_shown(next(decisions)) if isinstance(one, Question) else one for one in understood])
     return [_nobody() if one["actor"] is None else next(answers) for one in asked]
 

@@ -18,13 +18,12 @@ from catalog.doors.authzen import naming
 from catalog.doors.authzen.evaluating import may_ask
 from catalog.doors.authzen.messages import Action, Malformed, Members, Page, Party, Reader
 from catalog.queries import reaching as reachable_resources
-from policies import authority, reach, recall
 from policies.api import questions
-from policies.authority import Ask, Asked
 from policies.engine import actor_conditions, families
 from policies.engine.model import Actor
 from policies.engine.requirements import one
-from policies.queries import reached as users_by_actor_clause
+from policies.pdp import authorizer, fact_cache, inverse_queries, users_by_actor_clause
+from policies.pdp.authorizer import Ask, Asked
 
 #: How many results a page has that says nothing of it.
 _PAGE = 100
@@ -51,9 +50,9 @@ def resources(reader: Reader, by: Actor) -> Answer:
         return _nothing(page, reader.members)
     actor = actor_conditions.overridden(_actor(urn, by), {**subject.properties, **action.properties})
     kind = naming.type_of(resource)
-    coverage = authority.visible(actor=actor, privilege=naming.privilege(action))
-    scope = reach.scope_of(by)
-    viewer = None if scope is reach.Scope.ACTOR else by
+    coverage = authorizer.visible(actor=actor, privilege=naming.privilege(action))
+    scope = inverse_queries.scope_of(by)
+    viewer = None if scope is inverse_queries.Scope.ACTOR else by
     rows = reachable_resources.reachable(coverage=coverage, types=[kind], viewer=viewer, most=_PAGE)
     found, following = _found(rows.urns_after, page, reader.members)
     results = [{"type": resource.type, "id": naming.identifier(urn, kind)} for urn in found]
@@ -72,7 +71,7 @@ def subjects(reader: Reader, by: Actor) -> Answer:
         return _nothing(page, reader.members)
     privilege = naming.privilege(action)
     asked = _asked(resource, by)
-    rows = users_by_actor_clause.reached(tokens=reach.candidates(privilege=privilege, asked=asked))
+    rows = users_by_actor_clause.reached(tokens=inverse_queries.candidates(privilege=privilege, asked=asked))
     ask = Ask(one(privilege), asked)
 
     def find(after: str, count: int) -> Sequence[str]:
@@ -94,7 +93,7 @@ def actions(reader: Reader, by: Actor) -> Answer:
     asked = _asked(resource, by)
     known = (found.names for found in families.vocabularies().values())
     names = sorted(frozenset(settings.CUSTOM_PRIVILEGES).union(*known))
-    decisions = authority.answer_many(asks=[(actor, Ask(one(name), asked)) for name in names])
+    decisions = authorizer.answer_many(asks=[(actor, Ask(one(name), asked)) for name in names])
     held = {name: None for name, decision in zip(names, decisions, strict=True) if decision.is_allowed}
     called = naming.actions(held)
 
@@ -117,7 +116,7 @@ def _actor(urn: str, by: Actor) -> Actor:
     if urn == by.urn:
         return by
     may_ask(by)
-    return recall.actor(urn=urn)
+    return fact_cache.actor(urn=urn)
 
 
 def _asked(resource: Party, by: Actor) -> Asked | None:
@@ -129,9 +128,9 @@ def _asked(resource: Party, by: Actor) -> Asked | None:
 def _permitted(rows: Any, after: str, ask: Ask, action: Action) -> Iterable[str]:
     """Give the users after this one whom the decision permits, asking about many at once."""
     while chunk := list(rows.filter(urn__gt=after).values_list("urn", flat=True)[:_CHUNK]):
-        actors = recall.actors(urns=chunk)
+        actors = fact_cache.actors(urns=chunk)
         asks = [(actor_conditions.overridden(actors[urn], action.properties), ask) for urn in chunk]
-        decisions = authority.answer_many(asks=asks)
+        decisions = authorizer.answer_many(asks=asks)
         yield from (urn for urn, decision in zip(chunk, decisions, strict=True) if decision.is_allowed)
         after = chunk[-1]
 

@@ -11,11 +11,11 @@ from catalog.queries import lists as entity_lists
 from catalog.queries import viewing
 from catalog.queries.records import build_visible_users
 from catalog.urns import PEOPLE_TYPES
-from policies import authority
-from policies.authority import Asked
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.errors import Invalid
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Asked
 from policies.queries import people as users_groups_roles
 from policies.queries import policies
 
@@ -72,7 +72,7 @@ def found(entity: str, text: str, asked: Filter | None, by: Actor) -> QuerySet[A
 
 def _people(entity: str, text: str, by: Actor) -> QuerySet[Any]:
     """Return users, groups, roles or policies, for whoever may read entities of that type in general."""
-    authority.require(by=by, requirement=datahub.groups()["entity.read"], resource=Asked("", entity))
+    authorizer.require(by=by, requirement=datahub.groups()["entity.read"], resource=Asked("", entity))
     words = "" if text.strip() == "*" else text.strip()
     lists: dict[str, QuerySet[Any]] = {
         "corpuser": users_groups_roles.users(q=words, seen=build_visible_users(by=by)).prefetch_related(None),

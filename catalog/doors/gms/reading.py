@@ -16,12 +16,12 @@ from catalog.queries import viewing
 from catalog.queries import viewing as view_permissions
 from catalog.queries.documents import StoredAspect
 from catalog.urns import Urn
-from policies import authority
-from policies.authority import Asked
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid, NotFound
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Asked
 from policies.services import needs
 
 #: Aspects that hold a secret, or what a secret can be guessed from.
@@ -91,7 +91,7 @@ def readable(text: str, by: Actor) -> Urn:
     """
     parsed = bodies.checked(text, "/urn")
     if not is_open(parsed.type) and not viewing.is_concealed_type(parsed.type):
-        authority.require(by=by, requirement=reading_of(parsed.type), resource=Asked(parsed.text, parsed.type))
+        authorizer.require(by=by, requirement=reading_of(parsed.type), resource=Asked(parsed.text, parsed.type))
     return parsed
 
 

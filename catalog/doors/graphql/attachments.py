@@ -21,7 +21,7 @@ from catalog.services.annotations import Link, Owner
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
-from policies.queries import names as display_names
+from policies.pdp import display_names
 
 mutation = MutationType()
 

@@ -11,7 +11,7 @@ from rest_framework.authentication import CSRFCheck
 from catalog.doors import bearer
 from policies.engine.model import Actor
 from policies.errors import Forbidden
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 
 #: What the record of changes calls this door.
 DOOR = "graphql"

@@ -18,7 +18,7 @@ from catalog.doors.graphql.nodes import Node
 from catalog.queries import documents as aspect_documents
 from catalog.queries import external_roles
 from catalog.queries import viewing as view_permissions
-from policies import authority
+from policies.pdp import authorizer
 
 query = QueryType()
 
@@ -292,7 +292,7 @@ def _catalogue(asked: Collection[str], here: Context) -> Mapping[str, Told]:
     mine = {urn for urn in asked if urns.type_of(urn) not in urns.PEOPLE_TYPES}
     mine -= view_permissions.hidden(urns=mine, by=here.by)
     documents = aspect_documents.documents(urns=sorted(mine))
-    names = authority.directory().names(urns=sorted(documents))
+    names = authorizer.directory().names(urns=sorted(documents))
     found = {urn: Told(urn, names.get(urn) or urn, said, _roles_of(said)) for urn, said in documents.items()}
     # Noted here, so that what all of them name is looked up at once.
     here.note([one for told in found.values() for one in named_by(told)])

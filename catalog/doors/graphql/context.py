@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from graphql import GraphQLResolveInfo
 
 from policies.engine.model import Actor
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 
 Found = TypeVar("Found")
 

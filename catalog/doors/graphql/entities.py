@@ -10,7 +10,7 @@ from catalog.queries import documents as aspect_documents
 from catalog.queries import lists as entity_lists
 from catalog.queries import viewing as view_permissions
 from policies.errors import Invalid, NotFound
-from policies.queries import names as display_names
+from policies.pdp import display_names
 
 query = QueryType()
 

@@ -13,9 +13,9 @@ from catalog.services import needs
 from catalog.services.annotations import DESCRIPTIONS
 from catalog.services.vocabulary import KINDS
 from catalog.urns import Urn
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.requirements import alternatives
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask, Asked
 
 privileges = ObjectType("EntityPrivileges")
 
@@ -125,7 +125,7 @@ def may(node: Node, info: Info) -> bool | None:
 
     def load(asked: Collection[str]) -> Mapping[str, bool]:
         asks = {urn: ask for urn in asked if (ask := _ASKS[switch](urns.parse(urn))) is not None}
-        decisions = authority.answer_many(asks=[(by, ask) for ask in asks.values()]) if asks else []
+        decisions = authorizer.answer_many(asks=[(by, ask) for ask in asks.values()]) if asks else []
         return {urn: one.is_allowed for urn, one in zip(asks, decisions, strict=True)}
 
     return info.context.look_up(node.urn, ("may", switch), load)

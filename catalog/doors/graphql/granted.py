@@ -10,20 +10,19 @@ from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
-from policies import applicability, authority, reach
-from policies.authority import Ask, Asked
 from policies.engine.families import vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import Forbidden
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, applicability, authorizer, inverse_queries
+from policies.pdp.authorizer import Ask, Asked
 
 query = QueryType()
 authenticated = ObjectType("AuthenticatedUser")
 
 #: Who may ask about others, one of these; what policies say about everybody only the second may know.
-_OTHERS = reach.ABOUT_OTHERS
+_OTHERS = inverse_queries.ABOUT_OTHERS
 _MANAGE = _OTHERS[1:]
 
 #: Switch of the pages → the platform privilege that opens what it shows.
@@ -66,14 +65,14 @@ def get_granted_privileges(_root: None, info: Info, *, input: dict[str, Any]) ->
     """
     urn, by = checked(input["actorUrn"], "corpuser"), info.context.by
     if urn != by.urn:
-        authority.require(by=by, any_of=_OTHERS)
+        authorizer.require(by=by, any_of=_OTHERS)
     with_details = bool(input.get("includeEvaluationDetails"))
     if with_details:
-        authority.require(by=by, any_of=_MANAGE)
+        authorizer.require(by=by, any_of=_MANAGE)
     actor, asked = actor_resolution.actor(urn=urn), _asked(input.get("resourceSpec"))
     if not actor.is_active:
         raise Forbidden((), f"{urn} may not act.")
-    granted = reach.granted(actor=actor, asked=asked)
+    granted = inverse_queries.granted(actor=actor, asked=asked)
     return {
         "privileges": granted.privileges,
         "evaluationDetails": _details(actor, asked) if with_details else None,
@@ -84,7 +83,7 @@ def get_granted_privileges(_root: None, info: Info, *, input: dict[str, Any]) ->
 def platform_privileges(_caller: Node, info: Info) -> dict[str, bool]:
     """Return the switches of the pages for the caller."""
     asks = [(info.context.by, Ask(alternatives([[privilege]]))) for privilege in _SWITCHES.values()]
-    decisions = authority.answer_many(asks=asks)
+    decisions = authorizer.answer_many(asks=asks)
     switches = {name: one.is_allowed for name, one in zip(_SWITCHES, decisions, strict=True)}
     return {**switches, "viewMetadataProposals": False}
 

@@ -11,10 +11,10 @@ from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
 from catalog.services import deletes, vocabulary
-from policies import authority
 from policies.errors import Invalid
 from policies.models import User, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
 from policies.services import aspects, groups, needs, people
 from policies.services.aspect_shapes import GROUP, USER
@@ -29,7 +29,7 @@ mutation = MutationType()
 @query.field("listUsers")
 def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of people, by URN, to who may look at people, as over the API."""
-    authority.require(by=info.context.by, any_of=needs.SEEING_USERS)
+    authorizer.require(by=info.context.by, any_of=needs.SEEING_USERS)
     rows = (
         users_groups_roles.users(q=paging.words(input), kind=User.Kind.PERSON, seen=Q())
         .prefetch_related(None)
@@ -41,7 +41,7 @@ def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[
 @query.field("listGroups")
 def list_groups(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of groups, by URN (rules/datahub.md d)."""
-    authority.require(by=info.context.by, any_of=[["MANAGE_USERS_AND_GROUPS"]])
+    authorizer.require(by=info.context.by, any_of=[["MANAGE_USERS_AND_GROUPS"]])
     rows = users_groups_roles.groups(q=paging.words(input)).select_related(None).prefetch_related(None).only("urn")
     return paging.part(rows, input, "groups", lambda found: nodes.many([row.urn for row in found], info))
 

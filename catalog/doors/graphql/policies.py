@@ -14,13 +14,13 @@ from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.filters import Column
 from catalog.services import deletes
-from policies import authority
 from policies.engine import families
 from policies.engine.errors import Problem
 from policies.engine.families import datahub
 from policies.engine.model import Origin
 from policies.errors import Invalid, NotFound
 from policies.models import Policy
+from policies.pdp import authorizer
 from policies.queries import policies as policy_queries
 from policies.services import policies
 
@@ -43,7 +43,7 @@ _FIELDS = {
 @query.field("listPolicies")
 def list_policies(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, Any]:
     """Return policies by URN; needs MANAGE_POLICIES."""
-    authority.require(by=info.context.by, any_of=policies.MANAGE)
+    authorizer.require(by=info.context.by, any_of=policies.MANAGE)
     rows = policy_queries.policies(q=paging.words(input), family=datahub.NAME)
     rows = rows.filter(filters.condition(input.get("orFilters"), _FIELDS))
     return paging.part(rows, input, "policies", lambda found: policy_shapes.many(found, info))
@@ -61,7 +61,7 @@ def create_policy(_root: None, info: Info, *, input: dict[str, Any]) -> str:
 @mutation.field("updatePolicy")
 def update_policy(_root: None, info: Info, *, urn: str, input: dict[str, Any]) -> str:
     """Replace a policy, or store one under this URN where there is none."""
-    authority.require(by=info.context.by, any_of=policies.MANAGE)
+    authorizer.require(by=info.context.by, any_of=policies.MANAGE)
     try:
         stored = policy_queries.policy(urn=checked(urn, _TYPE))
     except NotFound:

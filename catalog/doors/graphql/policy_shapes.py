@@ -10,13 +10,13 @@ from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
 from catalog.queries import documents as aspect_documents
-from policies import authority
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.models import Policy
 from policies.models.fields import storable
 from policies.models.policy import POLICY_PREFIX
+from policies.pdp import authorizer
 from policies.queries import policies
 from policies.services.policies import MANAGE
 
@@ -141,7 +141,7 @@ def _policies(asked: Collection[str], by: Actor) -> Mapping[str, Policy | Forbid
     """Return those of these policies that are stored; asked once for all of them whether the caller may read any."""
     mine = [urn for urn in storable(asked) if urn.startswith(POLICY_PREFIX)]
     try:
-        authority.require(by=by, any_of=MANAGE)
+        authorizer.require(by=by, any_of=MANAGE)
     except Forbidden as refusal:
         return dict.fromkeys(mine, refusal)
     return {row.urn: row for row in policies.policies(family=datahub.NAME).filter(urn__among=mine)}

@@ -20,7 +20,6 @@ from catalog.queries import viewing as view_permissions
 from catalog.queries.coverage import having, meets
 from catalog.queries.naming import Nameable
 from catalog.queries.records import build_visible_users
-from policies import authority
 from policies.engine import selectors
 from policies.engine.families import datahub
 from policies.engine.model import Actor
@@ -28,6 +27,7 @@ from policies.engine.selectors import Condition, Criterion
 from policies.errors import Invalid
 from policies.models import User
 from policies.models.fields import storable
+from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
 from policies.queries import policies
 from policies.services.policies import MANAGE
@@ -217,7 +217,7 @@ def _roles(search: Search) -> Rows:
 
 
 def _policies(search: Search) -> Rows:
-    authority.require(by=search.by, any_of=MANAGE)
+    authorizer.require(by=search.by, any_of=MANAGE)
     return policies.policies(q=without_star(search.text), family=datahub.NAME)
 
 

@@ -10,13 +10,13 @@ from ariadne import MutationType, ObjectType, QueryType
 from catalog.doors.graphql import paging
 from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
-from policies import authority
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
 from policies.models import AccessToken
 from policies.models.fields import storable
+from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import needs, tokens
@@ -79,7 +79,7 @@ def list_tokens(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping
     """Return a page of tokens that have not ended, newest first."""
     wanted = _wanted(input.get("filters") or ())
     by = info.context.by
-    authority.require(by=by, requirement=_requirement(wanted, by))
+    authorizer.require(by=by, requirement=_requirement(wanted, by))
     rows = credentials.tokens()
     for name, values in wanted.items():
         rows = rows.filter(**{f"{_FIELDS[name]}__in": storable(values)})

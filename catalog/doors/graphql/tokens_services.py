@@ -11,8 +11,8 @@ from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.tokens import milliseconds
 from catalog.services import deletes
-from policies import authority
 from policies.models import User
+from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
 from policies.services import needs, service_accounts
 
@@ -23,7 +23,7 @@ mutation = MutationType()
 @query.field("listServiceAccounts")
 def list_accounts(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of service accounts, by URN."""
-    authority.require(by=info.context.by, requirement=needs.SERVICES)
+    authorizer.require(by=info.context.by, requirement=needs.SERVICES)
     rows = users_groups_roles.users(q=paging.words(input), kind=User.Kind.SERVICE, seen=Q()).prefetch_related(None)
     return paging.part(rows, input, "serviceAccounts", lambda found: [_shown(row) for row in found])
 
@@ -31,7 +31,7 @@ def list_accounts(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mappi
 @query.field("getServiceAccount")
 def get(_root: None, info: Info, *, urn: str) -> Mapping[str, Any]:
     """Return one service account. Raises NotFound, for a person also."""
-    authority.require(by=info.context.by, requirement=needs.SERVICES)
+    authorizer.require(by=info.context.by, requirement=needs.SERVICES)
     return _shown(service_accounts.get(urn=urn))
 
 
@@ -51,7 +51,7 @@ def create(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str,
 def delete(_root: None, info: Info, *, urn: str) -> bool:
     """Delete a service account with its tokens. Raises NotFound, for a person also."""
     by = info.context.by
-    authority.require(by=by, requirement=needs.SERVICES)
+    authorizer.require(by=by, requirement=needs.SERVICES)
     deletes.delete(urn=service_accounts.get(urn=urn).urn, by=by, door=DOOR)
     return True
 

@@ -6,10 +6,10 @@ from catalog import urns
 from catalog.doors.gms import answers, reading
 from catalog.doors.gms.callers import is_open
 from catalog.queries.documents import StoredAspect
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask, Asked
 from policies.services.aspect_shapes import POLICY_INFO
 
 
@@ -54,6 +54,6 @@ def readable(found: Collection[str], by: Actor) -> frozenset[str]:
     """Return those of these that the caller may read, asked for all of them at once."""
     asked = [urn for urn in dict.fromkeys(found) if not is_open(urns.type_of(urn))]
     asks = [(by, Ask(reading.reading_of(kind), Asked(urn, kind))) for urn in asked for kind in [urns.type_of(urn)]]
-    decisions = authority.answer_many(asks=asks) if asks else []
+    decisions = authorizer.answer_many(asks=asks) if asks else []
     refused = {urn for urn, decision in zip(asked, decisions, strict=True) if not decision.is_allowed}
     return frozenset(found) - refused

@@ -11,8 +11,8 @@ from typing import IO, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from catalog.services import loading
-from policies.authority import SYSTEM
 from policies.errors import Invalid
+from policies.pdp.authorizer import SYSTEM
 
 
 class Command(BaseCommand):

@@ -10,8 +10,8 @@ from catalog.models import Report
 from catalog.reporting import making
 from catalog.reporting.kinds import KINDS
 from catalog.services import reports
-from policies.authority import SYSTEM
 from policies.errors import Invalid, PolicyAppError
+from policies.pdp.authorizer import SYSTEM
 
 #: Stands for every kind that runs each night.
 NIGHTLY = "nightly"

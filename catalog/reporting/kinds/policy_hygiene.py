@@ -8,7 +8,7 @@ from catalog.reporting import findings
 from catalog.reporting.finding_labels import FINDING_LABELS
 from catalog.reporting.kind import Column, ColumnKind, Kind, ResultTable
 from catalog.reporting.kinds import effective_access
-from policies.queries import names as display_names
+from policies.pdp import display_names
 
 
 def prepare(report: Report, folder: Path) -> None:

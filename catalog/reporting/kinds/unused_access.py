@@ -12,7 +12,7 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reporting.kind import Column, ColumnKind, Input, Kind, Parameter, ResultTable
 from catalog.reporting.kinds import effective_access
-from policies.queries import decisions as decision_log_queries
+from policies.pdp import decision_log_queries
 
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("person", "privilege", "policy", "last")])
 

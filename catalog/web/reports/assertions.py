@@ -19,11 +19,11 @@ from catalog.reporting.assertions import LENGTH
 from catalog.services import assertions as service
 from catalog.web.reports import frame
 from catalog.web.reports.frame import SEES
-from policies import authority
 from policies.engine.errors import Problem
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Invalid, NotFound, Stale
 from policies.guard import actor_of
+from policies.pdp import authorizer
 
 #: How many problems, and how many earlier versions, the page names.
 _PROBLEMS, _VERSIONS = 200, 50
@@ -119,4 +119,4 @@ def _page(
 
 def _names(versions: Sequence[AssertionText]) -> dict[str, str]:
     urns = {one.by for one in versions}
-    return {urn: urn for urn in urns} | authority.names(urns=urns) | {SYSTEM_ACTOR: "the system"}
+    return {urn: urn for urn in urns} | authorizer.names(urns=urns) | {SYSTEM_ACTOR: "the system"}

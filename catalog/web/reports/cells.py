@@ -9,11 +9,11 @@ from django.utils.http import urlencode
 from catalog.reporting.kind import Column, ColumnKind
 from catalog.reporting.reading import Shown
 from catalog.web.subject import reference
-from policies import authority
 from policies.engine import families
 from policies.engine.model import Actor
 from policies.models.people import GROUP_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.pdp import authorizer
 from policies.web.asking import Asker
 
 _NAMED = (ColumnKind.ENTITY, ColumnKind.ACTOR, ColumnKind.POLICY)
@@ -33,7 +33,7 @@ def drawn(columns: Sequence[Column], rows: Sequence[Shown], by: Actor) -> list[l
     """Return the cells of each row for reports/_cell.html, in a number of queries that does not grow with them."""
     places = [place for place, column in enumerate(columns) if column.kind in _NAMED]
     urns = {row.values[place] for row in rows for place in places if isinstance(row.values[place], str)}
-    names = authority.names(urns=urns)
+    names = authorizer.names(urns=urns)
     asker = Asker.of(by)
     return [
         [

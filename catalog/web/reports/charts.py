@@ -9,9 +9,9 @@ from catalog.models import Report
 from catalog.reporting.finding_labels import FINDING_LABELS
 from catalog.reporting.summary import Bar, Chart, Summary
 from catalog.web.subject import reference
-from policies import authority
 from policies.engine import families
 from policies.engine.model import Actor
+from policies.pdp import authorizer
 from policies.web.asking import Asker
 
 #: How many bars and lines are drawn; what is beyond stands in the tables of the report.
@@ -50,7 +50,7 @@ class _Named:
 
     def __init__(self, charts: Iterable[Chart], by: Actor) -> None:
         urns = {bar.urn for chart in charts for bar in chart.bars[:BARS] if bar.urn}
-        self.names = authority.names(urns=urns)
+        self.names = authorizer.names(urns=urns)
         self.asker = Asker.of(by)
 
     def label(self, bar: Bar) -> str:

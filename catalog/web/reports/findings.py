@@ -26,12 +26,12 @@ from catalog.services import reports
 from catalog.web.reports import cells, frame
 from catalog.web.reports.charts import CONCEALED
 from catalog.web.reports.frame import SEES
-from policies import authority
 from policies.engine import requirements
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.guard import actor_of, signed_in
 from policies.models.people import USER_PREFIX
+from policies.pdp import authorizer
 from policies.web import pages
 from policies.web.asking import Asker
 
@@ -203,7 +203,7 @@ def finding(request: HttpRequest, id: int) -> HttpResponse:
     decision = DecisionForm(pages.posted(request))
     status = HTTPStatus.OK
     if request.method == "POST":
-        authority.require(by=by, any_of=[[reports.NEEDED]])
+        authorizer.require(by=by, any_of=[[reports.NEEDED]])
         if decision.decide([id], by) is not None:
             messages.success(request, "The finding was changed.")
             return redirect("finding", id=id)
@@ -242,7 +242,7 @@ def _group_rows(
     """Return groups of equal findings as rows; one that is equal to no other is a row like those of `_rows`."""
     members = reading.list_members(found, groups, limit=_MEMBERS_SHOWN)
     rows = {row["finding"].pk: row for row in _rows([one for some in members.values() for one in some], chosen, by)}
-    names = authority.names(urns={one.subject for some in members.values() for one in some if one.subject})
+    names = authorizer.names(urns={one.subject for some in members.values() for one in some if one.subject})
     return [_group_row(group, [rows[one.pk] for one in members[group["first"]]], names) for group in groups]
 
 

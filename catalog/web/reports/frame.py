@@ -13,9 +13,9 @@ from catalog.models import Report
 from catalog.reporting.kind import Kind
 from catalog.reporting.kinds import KINDS
 from catalog.services import reports as service
-from policies import authority
 from policies.engine.model import SYSTEM_ACTOR
 from policies.guard import needs
+from policies.pdp import authorizer
 from policies.web.asking import Asker
 
 #: A report tells what everybody may do, so who sees one is whom the policies are open to.
@@ -81,7 +81,7 @@ def duration(run: Report) -> str:
 
 def people(urns: Collection[str], asker: Asker) -> dict[str, dict[str, str]]:
     """Return how to name and link each of these users, in queries that do not grow with them."""
-    names = authority.names(urns=set(urns)) | {SYSTEM_ACTOR: "the system"}
+    names = authorizer.names(urns=set(urns)) | {SYSTEM_ACTOR: "the system"}
     return {
         urn: {
             "name": names.get(urn, urn),

@@ -20,7 +20,6 @@ from scim2_models import (
 from scim2_server.requests import ScimRequest
 from scim2_server.responses import ScimResponse
 
-from policies import authority
 from policies.doors.bearer import Unauthenticated, caller
 from policies.doors.scim import bodies, members
 from policies.doors.scim.handling import Handler
@@ -28,6 +27,7 @@ from policies.doors.scim.protocol import SERVICE
 from policies.doors.scim.store import PeopleStore
 from policies.errors import Conflict, Invalid, PolicyAppError
 from policies.outages import find_outage
+from policies.pdp import authorizer
 
 #: Where the door is.
 ROOT = "/scim/v2"
@@ -45,7 +45,7 @@ def door(request: HttpRequest, path: str = "") -> HttpResponse:
     """Answer whatever is sent below `/scim/v2`."""
     try:
         by = caller(request)
-        authority.require(by=by, any_of=_NEEDED)
+        authorizer.require(by=by, any_of=_NEEDED)
         if request.content_type in _JSON:
             bodies.check_size(request.body)
         asked = _asked(request, path)

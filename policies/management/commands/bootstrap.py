@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from policies.queries import active as active_policies
+from policies.pdp import active_policies
 from policies.services import bootstrap
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from policies import announce
+from policies.pdp import policy_change_events
 
 
 class Command(BaseCommand):
@@ -14,4 +14,4 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **__: Any) -> None:
         """Load, announce and print."""
-        self.stdout.write(str(announce.reload()))
+        self.stdout.write(str(policy_change_events.reload()))

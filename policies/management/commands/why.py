@@ -6,15 +6,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from policies import authority, explaining
-from policies.authority import Ask, Asked
 from policies.engine.explain import Near
 from policies.engine.requirements import one
 from policies.errors import PolicyAppError
-from policies.explaining import Explained
 from policies.models.fields import is_storable
 from policies.models.people import USER_PREFIX
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, explanations
+from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.explanations import Explained
 
 #: What the process ends with when the question itself is wrong; 0 means allow and 1 deny.
 BAD_INPUT = 2
@@ -41,7 +40,7 @@ class Command(BaseCommand):
             raise CommandError(" ".join(problems), returncode=BAD_INPUT)
         ask = Ask(one(privilege), Asked(resource) if resource else None, tuple(touching))
         try:
-            found = explaining.explained(actor=actor_resolution.actor(urn=urn), ask=ask)
+            found = explanations.explained(actor=actor_resolution.actor(urn=urn), ask=ask)
         except PolicyAppError as error:
             raise CommandError(error.detail, returncode=BAD_INPUT) from None
         self.stdout.write("\n".join(_lines(found, urn, privilege, resource)))
@@ -64,15 +63,15 @@ def _problems(actor: str, urn: str, privilege: str, resource: str, touching: lis
 
 
 def _lines(found: Explained, urn: str, privilege: str, resource: str) -> Iterable[str]:
-    names = authority.names(urns={urn, resource} - {""})
+    names = authorizer.names(urns={urn, resource} - {""})
     target = f" on {names.get(resource, resource)}" if resource else ""
     yield f"{'ALLOW' if found.decision.is_allowed else 'DENY'}: {names.get(urn, urn)}, {privilege}{target}"
-    yield explaining.SENTENCES[found.decision.code]
+    yield explanations.SENTENCES[found.decision.code]
     for hint in found.hints:
         close = f" Did you mean {' or '.join(hint.suggestions)}?" if hint.suggestions else ""
         yield f"There is no {hint.what} {hint.name}.{close}"
-    if resource and not explaining.is_known(urn=resource):
-        yield explaining.NOT_STORED
+    if resource and not explanations.is_known(urn=resource):
+        yield explanations.NOT_STORED
     for reason in found.reasons:
         yield f"- {reason.name} ({reason.policy}), {reason.effect}: {reason.because}"
     if found.nearest:
@@ -85,4 +84,4 @@ def _lines(found: Explained, urn: str, privilege: str, resource: str) -> Iterabl
 def _near(near: Near) -> Iterable[str]:
     yield " ".join(filter(None, (f"- {near.name} ({near.policy}).", near.because)))
     for lack in near.lacks:
-        yield f"    lacking: {lack.sentence} {explaining.remedy(lack)}"
+        yield f"    lacking: {lack.sentence} {explanations.remedy(lack)}"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import people, policies
 from tests.doors.conftest import DOOR, ROOT, give, token_of
 
@@ -49,7 +49,7 @@ def asking(urn: str) -> Asking:
 def close_the_reading_policies() -> None:
     """Switch off the two policies that let everybody view everything."""
     names = [f"urn:li:dataHubPolicy:{name}" for name in ("view-entity-page-all", "view-dataset-sensitive")]
-    policies.set_states(urns=names, state="INACTIVE", by=authority.SYSTEM, door=DOOR)
+    policies.set_states(urns=names, state="INACTIVE", by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def person(installed):
     """Make a user with privileges, on everything unless told otherwise: `person("jo", "MANAGE_POLICIES")`."""
 
     def make(username: str, *privileges: str, **document: Any) -> Asking:
-        user = people.create(username=username, by=authority.SYSTEM, door=DOOR)
+        user = people.create(username=username, by=authorizer.SYSTEM, door=DOOR)
         if privileges:
             give(user.urn, *privileges, **document)
         return asking(user.urn)

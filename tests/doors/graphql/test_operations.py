@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 
 from catalog.doors.graphql import assembly, unserved
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import groups, people
 from tests.doors.conftest import DATASET, DOOR, ROOT, calling, proposal
 from tests.doors.graphql.conftest import asking
@@ -48,8 +48,8 @@ TOKEN = {"type": "PERSONAL", "actorUrn": ROOT, "duration": "ONE_HOUR", "name": "
 @pytest.fixture
 def world(installed):
     """People, groups, roles and entities of every type that the operations speak of."""
-    people.create(username="ada", display_name="Ada", email="ada@a.example", by=authority.SYSTEM, door=DOOR)
-    groups.create(identifier="crew", name="Crew", members=[ADA], by=authority.SYSTEM, door=DOOR)
+    people.create(username="ada", display_name="Ada", email="ada@a.example", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", members=[ADA], by=authorizer.SYSTEM, door=DOOR)
     owners = {"owners": [{"owner": ADA, "type": "TECHNICAL_OWNER"}, {"owner": CREW, "type": "NONE"}]}
     described = [
         (DATASET, "datasetProperties", {"name": "Orders", "customProperties": {"tier": "gold"}}),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from policies import authority
 from policies.models import Policy, PolicyVersion
+from policies.pdp import authorizer
 from policies.queries import policies as policy_queries
 from policies.services import policies, roles
 from tests.doors.conftest import DATASET, DOOR, ROOT
@@ -167,7 +167,7 @@ def test_an_update_twice_is_the_same(root):
 
 def test_an_update_keeps_the_roles_that_it_cannot_name(root):
     """DataHub loses them: its input has no roles, so that whoever renames a policy takes it away from its holders."""
-    roles.create(identifier="steward", name="Steward", by=authority.SYSTEM, door=DOOR)
+    roles.create(identifier="steward", name="Steward", by=authorizer.SYSTEM, door=DOOR)
     document = {
         "displayName": "Bound",
         "type": "METADATA",
@@ -175,7 +175,7 @@ def test_an_update_keeps_the_roles_that_it_cannot_name(root):
         "privileges": ["EDIT_ENTITY"],
         "actors": {"roles": [STEWARD], "users": [ROOT]},
     }
-    made = policies.create(draft=policies.Draft("datahub", document), by=authority.SYSTEM, door=DOOR)
+    made = policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door=DOOR)
     root.ask(UPDATE, urn=made.policy.urn, input=written(name="Bound still"))
     stored = policy_queries.policy(urn=made.policy.urn).document
     assert (stored["displayName"], stored["actors"]) == ("Bound still", ACTORS | {"roles": [STEWARD]})

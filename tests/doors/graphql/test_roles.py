@@ -2,8 +2,8 @@
 
 import pytest
 
-from policies import authority
 from policies.models import Role, RoleAssignment
+from policies.pdp import authorizer
 from policies.queries import policies as policy_queries
 from policies.services import groups, people, policies
 from tests.doors.conftest import DOOR, ROOT
@@ -61,7 +61,7 @@ def test_a_role_with_its_policies(root):
         "privileges": ["EDIT_ENTITY_TAGS"],
         "actors": {"users": [ROOT]},
     }
-    bound = policies.create(draft=policies.Draft("datahub", document), by=authority.SYSTEM, door=DOOR).policy.urn
+    bound = policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door=DOOR).policy.urn
     urn = root.ask(CREATE, input={"name": "Steward", "policyUrns": [bound]})["createRole"]
     assert policy_queries.policy(urn=bound).document["actors"] == {"users": [ROOT], "roles": [urn]}
     # A role that a policy names stays, or the policy would speak for nobody.
@@ -100,8 +100,8 @@ def test_what_is_wrong(root, query, variables, code):
 
 
 def test_an_assignment_replaces_and_null_clears(root):
-    jo = people.create(username="jo", by=authority.SYSTEM, door=DOOR).urn
-    crew = groups.create(identifier="crew", name="Crew", by=authority.SYSTEM, door=DOOR).urn
+    jo = people.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
+    crew = groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR).urn
     for role, expected in ((READER, [READER]), (EDITOR, [EDITOR]), (EDITOR, [EDITOR]), (None, [])):
         actors = [jo, crew, "urn:li:corpuser:nobody"]
         assert root.ask(ASSIGN, input={"roleUrn": role, "actors": actors})["batchAssignRole"] is True

@@ -2,7 +2,7 @@
 
 import pytest
 
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import groups, people
 from tests.doors.conftest import DOOR, ROOT, calling, proposal
 from tests.doors.graphql.conftest import close_the_reading_policies
@@ -112,8 +112,8 @@ def test_a_search_for_external_roles(root, shelf):
 
 
 def test_a_search_for_people(root):
-    people.create(username="ada", display_name="Ada Lovelace", by=authority.SYSTEM, door=DOOR)
-    groups.create(identifier="crew", name="Crew", by=authority.SYSTEM, door=DOOR)
+    people.create(username="ada", display_name="Ada Lovelace", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR)
     users = root.ask(SEARCH, input={"type": "CORP_USER", "query": "love"})["search"]["searchResults"]
     assert [one["entity"]["urn"] for one in users] == ["urn:li:corpuser:ada"]
     crews = root.ask(SEARCH, input={"type": "CORP_GROUP", "query": "crew"})["search"]["searchResults"]
@@ -131,7 +131,7 @@ def test_the_pages_of_a_scroll_together_are_the_whole(root, shelf):
 
 
 def test_a_scroll_without_types_goes_through_users_groups_and_the_catalog(root, shelf):
-    groups.create(identifier="crew", name="Crew", by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR)
     whole = scroll(root)[0]
     assert {ROOT, "urn:li:corpGroup:crew", role("snowflake_reader_role"), dataset("sales.t0")} <= set(whole)
     assert not any(urn.startswith(("urn:li:dataHubPolicy:", "urn:li:dataHubRole:")) for urn in whole)
@@ -202,7 +202,7 @@ def test_alternatives_of_criteria(root, shelf):
 
 
 def test_people_by_what_the_sdk_asks(root):
-    people.create(username="ada", display_name="Ada L", email="ada@example.com", by=authority.SYSTEM, door=DOOR)
+    people.create(username="ada", display_name="Ada L", email="ada@example.com", by=authorizer.SYSTEM, door=DOOR)
     kind = {"field": "_entityType", "values": ["CORP_USER"], "condition": "EQUAL"}
     for field, value in (("email", "ada@example.com"), ("displayName", "Ada L"), ("fullName", "Ada L")):
         assert found(root, kind, {"field": field, "values": [value], "condition": "EQUAL"}) == {"urn:li:corpuser:ada"}

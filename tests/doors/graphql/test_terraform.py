@@ -2,8 +2,8 @@
 
 import pytest
 
-from policies import authority
 from policies.models import RoleAssignment
+from policies.pdp import authorizer
 from policies.services import groups, people
 from tests.doors.conftest import DOOR, ROOT
 from tests.doors.graphql.conftest import PATH
@@ -103,8 +103,8 @@ def test_a_role(root):
 
 
 def test_an_assignment(root):
-    user = people.create(username="ada", by=authority.SYSTEM, door=DOOR).urn
-    group = groups.create(identifier="crew", name="Crew", by=authority.SYSTEM, door=DOOR).urn
+    user = people.create(username="ada", by=authorizer.SYSTEM, door=DOOR).urn
+    group = groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR).urn
     for urn, kind in ((user, "corpuser"), (group, "corpgroup")):
         for role in ("urn:li:dataHubRole:Reader", "urn:li:dataHubRole:Editor"):
             for _ in range(2):

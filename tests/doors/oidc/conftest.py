@@ -16,7 +16,7 @@ import servers
 from django.test import Client
 
 from authzsite.oidc import Provider
-from policies import store
+from policies.pdp import snapshot_store
 from policies.services import bootstrap
 
 PATIENCE_SECONDS = 60
@@ -74,9 +74,9 @@ def provider(place, db, settings) -> Iterator[Place]:
     settings.OIDC = Provider(
         issuer=place.issuer, client_id=CLIENT_ID, client_secret="s3cret", label="Acme ID", groups_claim="groups"
     )
-    store.drop()
+    snapshot_store.drop()
     yield place
-    store.drop()
+    snapshot_store.drop()
 
 
 @pytest.fixture

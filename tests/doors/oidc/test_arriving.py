@@ -8,9 +8,9 @@ from allauth.socialaccount.models import SocialAccount
 from django.core.management import call_command
 from django.test import Client
 
-from policies import authority, store
 from policies.errors import Forbidden
 from policies.models import ChangeEvent, GroupProfile, Membership, User
+from policies.pdp import authorizer, snapshot_store
 from policies.queries import people as users_groups_roles
 from policies.services import groups, people, policies, roles, service_accounts
 from policies.services.claims import Arrival, read
@@ -106,7 +106,7 @@ def test_what_the_provider_does_not_say_stays(provider):
 
 
 def test_an_address_opens_nothing(provider, client):
-    people.create(username="boss", email="jane@acme.example", by=authority.SYSTEM, door=DOOR)
+    people.create(username="boss", email="jane@acme.example", by=authorizer.SYSTEM, door=DOOR)
     jane(provider)
     sign_in(client, "0001")
     assert held().email == "jane@acme.example"
@@ -114,7 +114,7 @@ def test_an_address_opens_nothing(provider, client):
 
 
 def test_a_provisioned_account_without_a_password_is_the_persons_own(provider, client):
-    people.create(username="jane", by=authority.SYSTEM, door=DOOR)
+    people.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
     jane(provider)
     assert sign_in(client, "0001").status_code == 302
     assert User.objects.filter(username="jane").count() == 1
@@ -122,7 +122,7 @@ def test_a_provisioned_account_without_a_password_is_the_persons_own(provider, c
 
 
 def test_an_account_with_a_password_is_taken_over_only_when_the_operator_says_so(provider, client, configured):
-    people.create(username="jane", password=PASSWORD, by=authority.SYSTEM, door=DOOR)
+    people.create(username="jane", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
     jane(provider)
     refused = sign_in(client, "0001")
     assert refused.status_code == 403
@@ -150,7 +150,7 @@ def test_another_subject_of_the_same_name_is_somebody_else_until_the_link_is_end
 
 
 def test_the_same_subject_of_another_issuer_is_somebody_else(provider, client):
-    user = people.create(username="mallory", by=authority.SYSTEM, door=DOOR)
+    user = people.create(username="mallory", by=authorizer.SYSTEM, door=DOOR)
     other = Arrival("https://elsewhere.example", "0001", "mallory", {}, None, ())
     SocialAccount.objects.create(user=user, provider="oidc", uid=other.digest, extra_data={"iss": other.issuer})
     jane(provider)
@@ -177,7 +177,7 @@ def test_a_link_to_root_that_got_into_the_table_opens_nothing(installed, client)
 
 
 def test_services_do_not_sign_in(provider, client):
-    service = service_accounts.create(display_name="Loader", by=authority.SYSTEM, door=DOOR)
+    service = service_accounts.create(display_name="Loader", by=authorizer.SYSTEM, door=DOOR)
     provider.knows("0003", preferred_username=service.username)
     assert "service accounts do not sign in" in reason(sign_in(client, "0003"))
     assert not is_in(client)
@@ -187,14 +187,14 @@ def test_the_suspended_stay_out_and_nothing_of_theirs_changes(provider, client):
     jane(provider)
     before = Client()
     sign_in(before, "0001")
-    people.suspend(urn=JANE, by=authority.SYSTEM, door=DOOR)
+    people.suspend(urn=JANE, by=authorizer.SYSTEM, door=DOOR)
     assert before.get("/why").status_code == 302
     jane(provider, name="Another Name", groups=["engineers"])
     refused = sign_in(client, "0001")
     assert (refused.status_code, is_in(client)) == (403, False)
     assert "suspended" in reason(refused)
     assert (held().display_name, held().group_urns) == ("Jane Doe", [])
-    people.activate(urn=JANE, by=authority.SYSTEM, door=DOOR)
+    people.activate(urn=JANE, by=authorizer.SYSTEM, door=DOOR)
     assert sign_in(client, "0001").status_code == 302
 
 
@@ -204,18 +204,18 @@ def test_sign_up_may_be_closed(provider, client, configured):
     refused = sign_in(client, "0001")
     assert (refused.status_code, User.objects.filter(username="jane").exists()) == (403, False)
     assert reason(refused) == "There is no account jane here, and accounts are not made by signing in."
-    people.create(username="jane", by=authority.SYSTEM, door=DOOR)
+    people.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
     assert sign_in(client, "0001").status_code == 302
 
 
 def test_groups_are_replaced_at_each_sign_in_and_those_made_by_hand_stay(provider):
     for name in ("by-hand", "native-too"):
-        groups.create(name=name, identifier=name, by=authority.SYSTEM, door=DOOR)
+        groups.create(name=name, identifier=name, by=authorizer.SYSTEM, door=DOOR)
     jane(provider, groups=["engineers", "sales", "by-hand", "/team/x", "CN=a,OU=b", ""])
     sign_in(Client(), "0001")
     assert held().group_urns == [f"urn:li:corpGroup:{name}" for name in ("/team/x", "engineers", "sales")]
     assert GroupProfile.objects.get(identifier="sales").origin == "EXTERNAL"
-    groups.add_members(urn="urn:li:corpGroup:native-too", members=[JANE], by=authority.SYSTEM, door=DOOR)
+    groups.add_members(urn="urn:li:corpGroup:native-too", members=[JANE], by=authorizer.SYSTEM, door=DOOR)
     Membership.objects.filter(group__profile__identifier="engineers").update(is_native=True)
     jane(provider, groups="sales")
     sign_in(Client(), "0001")
@@ -243,7 +243,7 @@ def test_roles_are_given_and_taken_as_they_are_mapped(installed, configured):
     jane(installed, realm_access={"roles": ["authz-admins", "authz-readers", "gone", "unmapped", "Editor"]})
     sign_in(Client(), "0001")
     assert held().role_names == ["Admin", "Reader"]
-    roles.give(urn="urn:li:dataHubRole:Editor", actors=[JANE], by=authority.SYSTEM, door=DOOR)
+    roles.give(urn="urn:li:dataHubRole:Editor", actors=[JANE], by=authorizer.SYSTEM, door=DOOR)
     jane(installed, realm_access={"roles": ["authz-readers"]})
     sign_in(Client(), "0001")
     assert held().role_names == ["Editor", "Reader"]
@@ -356,15 +356,15 @@ def gives(name: str, actors: dict[str, list[str]]) -> None:
         "privileges": ["MANAGE_TAGS", "MANAGE_USERS_AND_GROUPS"],
         "actors": actors,
     }
-    policies.create(draft=policies.Draft("datahub", document), by=authority.SYSTEM, door=DOOR)
-    store.drop()
+    policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door=DOOR)
+    snapshot_store.drop()
 
 
 def test_groups_of_the_claim_bring_no_platform_privileges_unless_the_settings_name_them(installed, client, configured):
     """A group by itself, by its role, and one that a policy named before there was such a group."""
     for name in ("by-role", "by-name"):
-        groups.create(identifier=name, name=name, origin="EXTERNAL", by=authority.SYSTEM, door=DOOR)
-    roles.give(urn="urn:li:dataHubRole:Admin", actors=["urn:li:corpGroup:by-role"], by=authority.SYSTEM, door=DOOR)
+        groups.create(identifier=name, name=name, origin="EXTERNAL", by=authorizer.SYSTEM, door=DOOR)
+    roles.give(urn="urn:li:dataHubRole:Admin", actors=["urn:li:corpGroup:by-role"], by=authorizer.SYSTEM, door=DOOR)
     gives("groups", {"groups": ["urn:li:corpGroup:by-name", "urn:li:corpGroup:unheard"]})
     jane(installed, groups=["staff", "by-role", "by-name", "unheard"])
     assert sign_in(client, "0001").status_code == 302
@@ -393,7 +393,7 @@ def test_a_name_that_a_policy_gives_platform_privileges_makes_no_account(install
     assert "MANAGE_USERS_AND_GROUPS, MANAGE_TAGS" in reason(response)
     assert not User.objects.filter(urn=JANE).exists()
     # Somebody who may give it makes the account, and the provider says whose it is.
-    people.create(username="jane", by=authority.SYSTEM, door=DOOR)
+    people.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
     assert sign_in(Client(), "0001").status_code == 302
 
 

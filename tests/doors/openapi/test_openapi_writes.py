@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Aspect, Entity
 from policies.models import User
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from tests.doors.conftest import DATASET, written
 from tests.doors.test_gms_access import close_the_reading_policies
 

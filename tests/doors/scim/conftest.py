@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import service_accounts
 from tests.doors.conftest import give, token_of
 
@@ -63,6 +63,6 @@ class Connector:
 
 @pytest.fixture
 def connector(installed: None) -> Connector:
-    account = service_accounts.create(display_name="Identity provider", by=authority.SYSTEM, door="test")
+    account = service_accounts.create(display_name="Identity provider", by=authorizer.SYSTEM, door="test")
     give(account.urn, "MANAGE_USERS_AND_GROUPS", type="PLATFORM")
     return Connector(token_of(account.urn))

@@ -2,9 +2,8 @@
 
 import pytest
 
-from policies import authority
 from policies.models import GroupProfile, Membership
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer
 from policies.queries import people as users_groups_roles
 from policies.services import groups
 from tests.doors.scim.conftest import GROUP, PATCH
@@ -106,7 +105,7 @@ def test_operations_are_one_after_the_other(connector, three):
 def test_members_by_hand_are_nobody_elses_business(connector, three):
     ada, bo, _ = three
     crew = groups.create(
-        name="Crew", identifier="Staff", members=["urn:li:corpuser:ada"], by=authority.SYSTEM, door="x"
+        name="Crew", identifier="Staff", members=["urn:li:corpuser:ada"], by=authorizer.SYSTEM, door="x"
     )
     path = f"/Groups/{crew.scim_id}"
     assert "members" not in connector.told("GET", path)

@@ -5,8 +5,8 @@ import uuid
 import pytest
 from django.test import Client
 
-from policies import authority
 from policies.models import ChangeEvent, User, documents
+from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
 from policies.services import aspects, people, tokens
 from policies.services.aspects import AspectChange
@@ -127,23 +127,23 @@ def test_entra_patches_with_its_own_spellings(connector):
 
 def test_who_was_suspended_here_is_not_let_in_by_the_provider(connector):
     key = connector.make(ADA, title="Analyst", active=True)
-    people.suspend(urn=URN, by=authority.SYSTEM, door="test")
+    people.suspend(urn=URN, by=authorizer.SYSTEM, door="test")
     assert connector.told("GET", f"/Users/{key}")["active"] is False
     connector.patch(f"/Users/{key}", {"op": "replace", "value": {"title": "Countess"}})
     connector.patch(f"/Users/{key}", {"op": "replace", "value": {"active": True}})
     assert users_groups_roles.user(urn=URN).state == User.State.SUSPENDED
-    people.activate(urn=URN, by=authority.SYSTEM, door="test")
+    people.activate(urn=URN, by=authorizer.SYSTEM, door="test")
     assert connector.told("GET", f"/Users/{key}")["active"] is True
 
 
 def test_what_is_edited_elsewhere_is_read_here(connector):
     key = connector.make(ADA, emails=[{"value": "a@x.example", "type": "work"}, {"value": "b@x.example"}])
-    people.update(urn=URN, email="new@x.example", title="Head", by=authority.SYSTEM, door="test")
+    people.update(urn=URN, email="new@x.example", title="Head", by=authorizer.SYSTEM, door="test")
     found = connector.told("GET", f"/Users/{key}")
     assert found["title"] == "Head"
     assert [one["value"] for one in found["emails"]] == ["new@x.example", "b@x.example"]
     strange = AspectChange(URN, "corpuser", "corpUserInfo", {"active": True, "firstName": 5, "mine": [1]})
-    aspects.apply(changes=[strange], by=authority.SYSTEM)
+    aspects.apply(changes=[strange], by=authorizer.SYSTEM)
     assert "name" not in connector.told("GET", f"/Users/{key}")
     connector.patch(f"/Users/{key}", {"op": "add", "path": "title", "value": "Back"})
     assert info()["mine"] == [1]
@@ -193,7 +193,7 @@ def test_a_name_never_changes(connector):
 
 def test_the_last_who_can_manage_policies_stays(connector, person):
     manager = person("boss", "MANAGE_POLICIES", type="PLATFORM")
-    people.set_password(urn=manager.urn, password="a long word 17", by=authority.SYSTEM, door="test")
+    people.set_password(urn=manager.urn, password="a long word 17", by=authorizer.SYSTEM, door="test")
     User.objects.filter(username="datahub").update(password="!")
     key = str(users_groups_roles.user(urn=manager.urn).scim_id)
     for method, body in (

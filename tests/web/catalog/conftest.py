@@ -8,7 +8,7 @@ from django.test import Client
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import groups, people, policies
 from tests import finished
 from tests.web.conftest import DOOR
@@ -86,20 +86,20 @@ DOCUMENTS: dict[tuple[str, str], dict] = {
 def store(documents: dict[tuple[str, str], dict]) -> None:
     """Write documents as the system."""
     found = [Proposal(urn, aspect, json.dumps(document)) for (urn, aspect), document in documents.items()]
-    proposals.apply(proposals=found, by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=found, by=authorizer.SYSTEM, door=DOOR)
 
 
 def hide() -> None:
     """Take back that everybody may view everything."""
-    policies.set_state(urn=VIEWS_ALL, state="INACTIVE", by=authority.SYSTEM, door=DOOR)
+    policies.set_state(urn=VIEWS_ALL, state="INACTIVE", by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.fixture
 def shelves(world, write, settings) -> Callable[[str], Client]:
     """Store the catalog; return a client of somebody: anonymous, outsider, owner, steward or root."""
     settings.SHOW_ACCESS_MANAGEMENT = True
-    olga = people.create(username="olga", display_name="Olga Owner", by=authority.SYSTEM, door=DOOR)
-    groups.create(identifier="analysts", name="Analysts", members=[STEWARD], by=authority.SYSTEM, door=DOOR)
+    olga = people.create(username="olga", display_name="Olga Owner", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="analysts", name="Analysts", members=[STEWARD], by=authorizer.SYSTEM, door=DOOR)
     store(DOCUMENTS)
     finished.shelve()
     write(

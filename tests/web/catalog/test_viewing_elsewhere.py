@@ -11,11 +11,10 @@ from django.db import connection
 from django.http import JsonResponse
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority, explaining
-from policies.authority import Ask, Asked
 from policies.engine.requirements import one
 from policies.guard import reading
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, explanations
+from policies.pdp.authorizer import Ask, Asked
 from policies.services import policies
 from tests.web.catalog.conftest import BOARD, EUROPE, ORDERS, OUTSIDER, OWNER, REVENUE, SALARIES, SALES, SECRET, hide
 from tests.web.conftest import DOOR, document_of
@@ -140,7 +139,7 @@ def test_the_pages_of_a_policy_name_nothing_hidden(client, shelves, address):
         resources={"filter": {"criteria": criteria("DOMAIN", SECRET) + criteria("URN", BOARD)}},
     )
     draft = policies.Draft("datahub", document)
-    policies.update(urn=HIDDEN, draft=draft, by=authority.SYSTEM, door=DOOR)
+    policies.update(urn=HIDDEN, draft=draft, by=authorizer.SYSTEM, door=DOOR)
     page = text(client.get(f"{BASE}/{address}{HIDDEN}"))
     assert [name for name in NAMES if name in page] == []
     seen = text(shelves("root").get(f"{BASE}/{address}{HIDDEN}"))
@@ -153,7 +152,7 @@ def test_the_impact_counts_and_samples_what_may_be_viewed(client, shelves):
         actors={"users": [OWNER]},
         resources={"filter": {"criteria": criteria("TYPE", "dataset")}},
     )
-    policies.update(urn=HIDDEN, draft=policies.Draft("datahub", draft), by=authority.SYSTEM, door=DOOR)
+    policies.update(urn=HIDDEN, draft=policies.Draft("datahub", draft), by=authorizer.SYSTEM, door=DOOR)
     page = client.get(f"{BASE}/edit/{HIDDEN}", {"step": "3"})
     assert (page.context["impact_entities"]["now"], page.context["impact_entities"]["then"]) == ("1", "1")
     assert shelves("root").get(f"{BASE}/edit/{HIDDEN}").context["impact_entities"]["now"] == "2"
@@ -163,9 +162,9 @@ def test_the_impact_counts_and_samples_what_may_be_viewed(client, shelves):
 
 
 def test_the_deepest_domains_are_found_among_those_that_may_be_viewed(client, shelves):
-    assert [one.urn for one in authority.directory().deepest(type="domain", limit=5)] == [SALES]
-    with authority.read_by(lambda: actor_resolution.actor(urn=OUTSIDER)):
-        assert authority.directory().deepest(type="domain", limit=5) == []
+    assert [one.urn for one in authorizer.directory().deepest(type="domain", limit=5)] == [SALES]
+    with authorizer.read_by(lambda: actor_resolution.actor(urn=OUTSIDER)):
+        assert authorizer.directory().deepest(type="domain", limit=5) == []
     assert [name for name in NAMES if name in text(client.get("/settings/status"))] == []
 
 
@@ -186,14 +185,14 @@ def test_the_api_explains_as_the_pages_do(client):
 def test_outside_of_requests_the_system_reads(client):
     stella = actor_resolution.actor(urn="urn:li:corpuser:stella")
     ask = Ask(one("EDIT_ENTITY_TAGS"), Asked(SALARIES))
-    assert explaining.explained(actor=stella, ask=ask).nearest
-    assert authority.names(urns=[SECRET]) == {SECRET: "Secret plans"}
+    assert explanations.explained(actor=stella, ask=ask).nearest
+    assert authorizer.names(urns=[SECRET]) == {SECRET: "Secret plans"}
 
 
 def test_who_is_not_signed_in_reads_nothing(client, rf):
     request = rf.get("/")
     request.user = AnonymousUser()
-    answer = reading(lambda _: JsonResponse(authority.names(urns=[SECRET, ORDERS])))(request)
+    answer = reading(lambda _: JsonResponse(authorizer.names(urns=[SECRET, ORDERS])))(request)
     assert answer.content == b"{}"
 
 
@@ -202,7 +201,7 @@ def test_hiding_costs_the_same_number_of_queries_whatever_is_named(client, write
         draft = document_of(
             displayName="About hidden things", resources={"filter": {"criteria": criteria("DOMAIN", *urns)}}
         )
-        policies.update(urn=HIDDEN, draft=policies.Draft("datahub", draft), by=authority.SYSTEM, door=DOOR)
+        policies.update(urn=HIDDEN, draft=policies.Draft("datahub", draft), by=authorizer.SYSTEM, door=DOOR)
         client.get(f"{BASE}/{HIDDEN}")
         with CaptureQueriesContext(connection) as queries_made:
             client.get(f"{BASE}/{HIDDEN}")

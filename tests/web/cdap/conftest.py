@@ -7,11 +7,10 @@ from django.test import Client
 
 from catalog.services import granting, operations
 from catalog.services.granting import Sent
-from policies import authority
 from policies.engine.families.cdap_requests import Said
 from policies.models import User
 from policies.models.people import USER_PREFIX
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer
 from policies.services import groups, people, roles
 from tests.web.conftest import DOOR
 
@@ -31,7 +30,7 @@ ROOT = f"{USER_PREFIX}datahub"
 def give(*grants: tuple[str, str, str]) -> None:
     """Grant privileges, as the system: (principal, entity, words)."""
     sent = [Sent(principal, entity, tuple(words.split())) for principal, entity, words in grants]
-    granting.give(sent=sent, by=authority.SYSTEM, door=DOOR)
+    granting.give(sent=sent, by=authorizer.SYSTEM, door=DOOR)
 
 
 def do(operation: str, entity: str, by: str, **more: object) -> None:
@@ -46,10 +45,10 @@ def shop(world: dict[str, User | None]) -> Callable[[str], Client]:
     found = {"anonymous": None, "root": world["root"]}
     for name, username in (("maker", "mara"), ("reader", "rita"), ("stranger", "sven")):
         found[name] = people.create(
-            username=username, display_name=username.capitalize(), by=authority.SYSTEM, door=DOOR
+            username=username, display_name=username.capitalize(), by=authorizer.SYSTEM, door=DOOR
         )
-    groups.create(identifier="team", name="The team", members=[], by=authority.SYSTEM, door=DOOR)
-    roles.create(identifier="loaders", name="Loaders", by=authority.SYSTEM, door=DOOR)
+    groups.create(identifier="team", name="The team", members=[], by=authorizer.SYSTEM, door=DOOR)
+    roles.create(identifier="loaders", name="Loaders", by=authorizer.SYSTEM, door=DOOR)
     do("namespace.create", SHOP, ROOT)
     give((MAKER, SHOP, "WRITE"))
     do("artifact.add", ETL, MAKER)

@@ -8,9 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog import grants
 from catalog.models import Entity
-from policies import authority
 from policies.engine.families import cdap
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
+from policies.pdp import authorizer
 from policies.services import people
 from tests.web.catalog.conftest import hide
 from tests.web.cdap.conftest import (
@@ -95,9 +95,9 @@ def test_the_grants_say_who_holds_what_since_when_and_from_whom(shop):
     give((TEAM, TABLE, "WRITE"), (ROLE, "dataset:shop.*", "READ"))
     answer = shop("maker").get(page("grants", TABLE))
     assert sorted(listed(shop("maker"), TABLE)) == [
-        (TEAM, ("WRITE",), authority.SYSTEM.urn),
+        (TEAM, ("WRITE",), authorizer.SYSTEM.urn),
         (MAKER, cdap.PRIVILEGES, MAKER),
-        (READER, ("READ",), authority.SYSTEM.urn),
+        (READER, ("READ",), authorizer.SYSTEM.urn),
     ]
     assert all(row.given.at is not None for row in answer.context["rows"])
     assert [(row.who.urn, row.privileges) for row in answer.context["wide"]] == [(ROLE, ("READ",))]
@@ -309,7 +309,7 @@ def test_the_tree_neither_names_nor_counts_a_dataset_that_may_not_be_viewed(shop
 
 
 def test_what_names_hold_stays_text(shop):
-    people.create(username="hostile", display_name=HOSTILE[:200], by=authority.SYSTEM, door=DOOR)
+    people.create(username="hostile", display_name=HOSTILE[:200], by=authorizer.SYSTEM, door=DOOR)
     give(("urn:li:corpuser:hostile", TABLE, "READ"), ("urn:li:corpuser:hostile", SHOP, "READ"))
     Entity.objects.filter(urn__in=[TABLE, SHOP, LOAD, ORDERS_APP]).update(name=HOSTILE[:200])
     client = shop("root")
@@ -333,7 +333,7 @@ def cost(client, address):
 def fill(start, stop):
     for number in range(start, stop):
         who = f"urn:li:corpuser:p{number}"
-        people.create(username=f"p{number}", by=authority.SYSTEM, door=DOOR)
+        people.create(username=f"p{number}", by=authorizer.SYSTEM, door=DOOR)
         give((who, TABLE, "READ"), (who, "dataset:shop.*", "READ"))
         application = f"urn:li:application:shop.a{number}"
         do("application.deploy", application, MAKER, programs=(f"urn:li:program:shop.a{number}.p",))

@@ -9,8 +9,8 @@ import pytest
 from catalog.models import Entity
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority
 from policies.models import Policy
+from policies.pdp import authorizer
 from policies.services import policies, roles
 from tests.web.conftest import DOOR
 
@@ -30,9 +30,9 @@ def crew(world: Any) -> None:
     """Two roles, and somebody who holds both."""
     for identifier in ("viewer", "editor"):
         made = roles.create(
-            identifier=identifier, name=identifier.title(), description="", by=authority.SYSTEM, door=DOOR
+            identifier=identifier, name=identifier.title(), description="", by=authorizer.SYSTEM, door=DOOR
         )
-        roles.give(urn=made.urn, actors=["urn:li:corpuser:otto"], by=authority.SYSTEM, door=DOOR)
+        roles.give(urn=made.urn, actors=["urn:li:corpuser:otto"], by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def orders(world: Any) -> str:
         "schemaMetadata": {"schemaName": "orders", "fields": fields},
     }
     listed = [Proposal(ORDERS, name, json.dumps(value)) for name, value in documents.items()]
-    proposals.apply(proposals=listed, by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=listed, by=authorizer.SYSTEM, door=DOOR)
     Entity.objects.filter(urn=ORDERS).update(object_id=ORDERS_ID)
     return ORDERS_ID
 
@@ -57,6 +57,6 @@ def state() -> Callable[..., Policy]:
         document = {"name": name or identifier, "statements": list(statements), **more}
         draft = policies.Draft("datazone", document)
         urn = f"urn:li:dataHubPolicy:{identifier}"
-        return policies.create(urn=urn, draft=draft, by=authority.SYSTEM, door=DOOR).policy
+        return policies.create(urn=urn, draft=draft, by=authorizer.SYSTEM, door=DOOR).policy
 
     return make

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority
 from policies.models import Policy
+from policies.pdp import authorizer
 from policies.queries import policies as policy_queries
 from policies.services import policies
 from tests.web.conftest import DOOR
@@ -239,7 +239,7 @@ def test_the_second_is_told_and_may_take_over(browse, crew, state):
 def test_a_policy_deleted_meanwhile_can_become_a_new_one(browse, crew, state):
     policy = state("doomed", statement("dataset:*", "dataset:read"))
     builder = edit(browse("root"), policy)
-    policies.delete(urn=policy.urn, by=authority.SYSTEM, door=DOOR)
+    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, door=DOOR)
     builder.press("save", description="Still here")
     assert builder.response.status_code == 404
     assert f'formaction="{NEW}"' in builder.text

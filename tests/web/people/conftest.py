@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import groups, people, roles, service_accounts, tokens
 from tests.web.conftest import DOOR
 
-SYSTEM = authority.SYSTEM
+SYSTEM = authorizer.SYSTEM
 
 
 @pytest.fixture

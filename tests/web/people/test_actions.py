@@ -7,17 +7,15 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from policies import authority
 from policies.models import AccessToken, ChangeEvent, InviteToken, ResetToken, User
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, display_names
 from policies.queries import credentials
-from policies.queries import names as display_names
 from policies.queries import people as users_groups_roles
 from policies.services import groups, invites, people, resets, roles, tokens
 from tests.web.conftest import DOOR, PASSWORD
 from tests.web.people.table import GROUPS, ROLES, SERVICES, USERS
 
-SYSTEM = authority.SYSTEM
+SYSTEM = authorizer.SYSTEM
 NEW = "another horse battery"
 ADA, ADMIN = "urn:li:corpuser:ada", "urn:li:dataHubRole:Admin"
 

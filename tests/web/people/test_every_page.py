@@ -5,12 +5,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority
+from policies.pdp import authorizer
 from policies.services import groups, invites, people, policies, resets, roles, service_accounts, tokens
 from tests.web.conftest import DOOR
 from tests.web.test_markup import HOSTILE, check
 
-SYSTEM = authority.SYSTEM
+SYSTEM = authorizer.SYSTEM
 USERS, GROUPS = "/settings/identities/users", "/settings/identities/groups"
 ROLES, SERVICES = "/settings/permissions/roles", "/settings/identities/service-accounts"
 

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from catalog.models import Entity
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from policies.queries import people as users_groups_roles
 from policies.services import policies, roles
 from tests.web.conftest import DOOR

@@ -5,8 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils.http import urlencode
 
-from policies import authority
 from policies.models import Policy
+from policies.pdp import authorizer
 from policies.queries import policies as policy_queries
 from policies.services import policies
 from tests.web.conftest import DOOR, document_of
@@ -30,7 +30,7 @@ def said(response):
 
 def change(policy, **changes):
     draft = policies.Draft("datahub", {**policy_queries.policy(urn=policy.urn).document, **changes})
-    return policies.update(urn=policy.urn, draft=draft, by=authority.SYSTEM, door=DOOR).policy
+    return policies.update(urn=policy.urn, draft=draft, by=authorizer.SYSTEM, door=DOOR).policy
 
 
 def test_a_policy_is_switched_off_and_on_and_one_comes_back(browse, world, write):
@@ -159,7 +159,7 @@ def test_a_version_is_taken_up_again_after_a_question(browse, world, write):
 
 def test_the_history_of_a_deleted_policy_stays_and_can_begin_a_new_one(browse, world, write):
     policy = write("gone", displayName="Gone")
-    policies.delete(urn=policy.urn, by=authority.SYSTEM, door=DOOR)
+    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, door=DOOR)
     client = browse("root")
     page = client.get(f"{BASE}/history/{policy.urn}")
     assert "This policy is deleted; its history is kept." in page.content.decode()
@@ -175,7 +175,7 @@ def test_the_history_of_a_deleted_policy_stays_and_can_begin_a_new_one(browse, w
 @pytest.fixture
 def zone(world):
     draft = policies.Draft("datazone", DATAZONE, description="Reads")
-    return policies.create(draft=draft, by=authority.SYSTEM, door=DOOR).policy
+    return policies.create(draft=draft, by=authorizer.SYSTEM, door=DOOR).policy
 
 
 def test_a_datazone_policy_goes_through_every_page_that_is_for_all_families(browse, zone):
@@ -227,7 +227,7 @@ def test_every_family_has_a_presenter():
 def test_documents_of_any_family_are_described_without_markup(browse, zone):
     hostile = {**DATAZONE, "name": HOSTILE}
     draft = policies.Draft("datazone", hostile, description=HOSTILE)
-    policies.update(urn=zone.urn, draft=draft, by=authority.SYSTEM, door=DOOR)
+    policies.update(urn=zone.urn, draft=draft, by=authorizer.SYSTEM, door=DOOR)
     for path in ("", "history/", "versions/2/", "delete/"):
         assert HOSTILE not in browse("root").get(f"{BASE}/{path}{zone.urn}").content.decode()
 

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
-from policies import authority, reach_comparison
 from policies.models import Policy
+from policies.pdp import authorizer, reach_comparison
 from policies.queries import policies as policy_queries
 from policies.services import policies
 from policies.web import impact_rows
@@ -308,7 +308,7 @@ def test_taking_over_is_checked_as_well(browse, world, write):
 def test_a_policy_deleted_meanwhile_can_become_a_new_one(browse, world, write):
     policy = write("doomed", displayName="Doomed")
     builder = edit(browse("root"), policy)
-    policies.delete(urn=policy.urn, by=authority.SYSTEM, door=DOOR)
+    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, door=DOOR)
     builder.press("save", description="Still here")
     assert builder.response.status_code == 404
     assert "the system deleted it" in builder.text
@@ -321,7 +321,7 @@ def test_a_policy_fixed_meanwhile_is_refused_with_the_text_kept(browse, world, w
     policy = write("fixing")
     builder = edit(browse("root"), policy)
     policies.update(
-        urn=policy.urn, draft=policies.Draft("datahub", document_of(editable=False)), by=authority.SYSTEM, door=DOOR
+        urn=policy.urn, draft=policies.Draft("datahub", document_of(editable=False)), by=authorizer.SYSTEM, door=DOOR
     )
     builder.press("takeover", newest="2", description="Typed")
     assert builder.response.status_code == 403
@@ -341,7 +341,7 @@ def catalog(world):
     child = {"name": "Child", "description": "", "parentDomain": "urn:li:domain:parent"}
     listed.append(Proposal("urn:li:domain:parent", "domainProperties", json.dumps(parent)))
     listed.append(Proposal("urn:li:domain:child", "domainProperties", json.dumps(child)))
-    proposals.apply(proposals=listed, by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=listed, by=authorizer.SYSTEM, door=DOOR)
 
 
 def numbers(response):
@@ -467,7 +467,7 @@ def test_fields_that_are_unknown_here_are_shown_and_removed_before_it_is_saved(b
     raw["actors"] = raw["actors"] | {"a/b": [1]}
     client, urn = browse("root"), "urn:li:dataHubPolicy:elsewhere"
     aspect = Proposal(urn, "dataHubPolicyInfo", json.dumps(raw))
-    proposals.apply(proposals=[aspect], by=authority.SYSTEM, door=DOOR)
+    proposals.apply(proposals=[aspect], by=authorizer.SYSTEM, door=DOOR)
     client.post(f"{BASE}/state/{urn}", {"state": "ACTIVE"})
     page = client.get(f"{BASE}/{urn}").content.decode()
     assert "There is no field &#x27;effect&#x27; here." in page

@@ -5,9 +5,8 @@ import time
 import pytest
 from django.core.cache import cache
 
-from policies import store
 from policies.models import PolicyEvent, PolicyVersion
-from policies.status import processes
+from policies.pdp import process_registry, snapshot_store
 from tests.web.test_why import words
 
 BASE = "/settings/permissions/policies"
@@ -25,14 +24,14 @@ def _no_notes(db):
 def policy(world, write):
     """A policy that was just written, and this process answers from it."""
     made = write("fresh", displayName="Fresh")
-    store.refresh()
+    snapshot_store.refresh()
     return made
 
 
 def note(version, since=None):
     """Leave the note of another process."""
-    cache.set(processes._LIST, [OTHER])
-    cache.set(processes._key(OTHER), [version, time.time(), since])
+    cache.set(process_registry._LIST, [OTHER])
+    cache.set(process_registry._key(OTHER), [version, time.time(), since])
 
 
 def test_while_a_process_is_behind_the_line_asks_again_and_then_stops(browse, policy):
@@ -64,6 +63,6 @@ def test_how_long_it_took_is_not_said_where_nobody_knows(browse, policy, write):
     note(version)
     write("later", displayName="Later")
     note(version + 1, time.time())
-    store.refresh()
+    snapshot_store.refresh()
     text = words(browse("root").get(f"{BASE}/{policy.urn}"))
     assert "The newest change is live on 2 of 2 processes." in text

@@ -7,8 +7,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from policies import authority
 from policies.models import Policy, PolicyEvent, PolicyFacet, PolicyVersion
+from policies.pdp import authorizer
 from policies.queries import policies as policy_queries
 from policies.services import policies
 from tests.web.conftest import DOOR, document_of
@@ -49,7 +49,7 @@ def test_what_goes_out_comes_in_again_exactly(browse, some):
     seen = send(client, file.decode())
     assert [kind["label"] for kind in seen.context["kinds"]] == ["Stored exactly so; left alone"]
     for urn in (f"{PREFIX}a", f"{PREFIX}b"):
-        policies.delete(urn=urn, by=authority.SYSTEM, door=DOOR)
+        policies.delete(urn=urn, by=authorizer.SYSTEM, door=DOOR)
     seen = send(client, file.decode())
     assert next((kind["label"], kind["count"]) for kind in seen.context["kinds"]) == ("New", 2)
     assert confirm(client, seen).headers["Location"] == BASE
@@ -149,7 +149,7 @@ def test_what_changed_between_the_question_and_the_answer_is_asked_again(browse,
     client = browse("root")
     seen = send(client, {"urn": f"{PREFIX}b", "document": document_of(displayName="Beta 2")})
     draft = policies.Draft("datahub", document_of(displayName="Theirs"))
-    policies.update(urn=f"{PREFIX}b", draft=draft, by=authority.SYSTEM, door=DOOR)
+    policies.update(urn=f"{PREFIX}b", draft=draft, by=authorizer.SYSTEM, door=DOOR)
     again = confirm(client, seen)
     assert again.status_code == 409
     assert "Somebody changed these policies meanwhile." in again.content.decode()

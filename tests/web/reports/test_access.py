@@ -9,8 +9,8 @@ from django.test import Client
 from catalog.models import Report
 from catalog.reporting import runs
 from catalog.web.reports import asking
-from policies import store
 from policies.models import User
+from policies.pdp import snapshot_store
 from policies.services import groups, people, policies
 from tests.catalog.conftest import said, tags, tell
 from tests.catalog.test_extracts import ANN, BY, JO, ORDERS, PII, PUBLIC, TEAM, VIEW, company, run_of_now
@@ -25,8 +25,8 @@ BOSS = "urn:li:corpuser:boss"
 @pytest.fixture
 def boss(company: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:  # the fixture itself
     """Give the browser of somebody who manages policies and views nothing."""
-    monkeypatch.setattr(store, "LOOK_EVERY", 0.0)
-    store.drop()
+    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
+    snapshot_store.drop()
     people.create(username="boss", **BY)
     document = {
         "displayName": "Boss",
@@ -39,7 +39,7 @@ def boss(company: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:  #
     client = Client()
     client.force_login(User.objects.get(urn=BOSS), "django.contrib.auth.backends.ModelBackend")
     yield client
-    store.drop()
+    snapshot_store.drop()
 
 
 def counted() -> Report:

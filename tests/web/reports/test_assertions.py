@@ -10,9 +10,9 @@ from catalog.models import AssertionText, Report
 from catalog.queries import assertions as queries
 from catalog.reporting.kinds import dataset_access_check, policy_hygiene, policy_impact
 from catalog.services import assertions as service
-from policies import authority
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, Stale
+from policies.pdp import authorizer
 from policies.services import policies
 from tests.web.conftest import document_of
 from tests.web.test_markup import check
@@ -30,7 +30,7 @@ def test_a_text_is_saved_and_kept_as_a_version(browse):
     page = admin.get(PAGE)
     assert "Saved as version 1." in words(page)
     assert queries.text() == GOOD
-    service.save(text="", seen=1, by=authority.SYSTEM)
+    service.save(text="", seen=1, by=authorizer.SYSTEM)
     assert "Version 2 by the system" in words(admin.get(PAGE))
     assert [one.number for one in queries.versions()] == [2, 1]
     assert queries.text() == ""
@@ -60,7 +60,7 @@ def test_somebody_else_was_faster(browse, world):
     assert "Nobody edits" in words(answer)
     assert queries.text() == GOOD
     with pytest.raises(Stale):
-        service.save(text="", seen=0, by=authority.SYSTEM)
+        service.save(text="", seen=0, by=authorizer.SYSTEM)
 
 
 def test_the_same_text_is_no_new_version(browse):
@@ -97,7 +97,7 @@ def test_a_file_holds_them(browse, settings, tmp_path):
     assert "Nobody edits" in words(admin.get(PAGE))
     assert admin.post(PAGE, {"text": "", "seen": 0}).status_code == 409
     with pytest.raises(Conflict):
-        service.save(text="", seen=0, by=authority.SYSTEM)
+        service.save(text="", seen=0, by=authorizer.SYSTEM)
     file.unlink()
     assert "cannot be read" in words(admin.get(PAGE))
 
@@ -107,7 +107,7 @@ def test_a_file_holds_them(browse, settings, tmp_path):
 
 @pytest.mark.django_db
 def test_a_check_is_given_what_is_asserted(tmp_path):
-    service.save(text=GOOD, seen=0, by=authority.SYSTEM)
+    service.save(text=GOOD, seen=0, by=authorizer.SYSTEM)
     dataset_access_check.prepare(Report(), tmp_path)
     (said,) = json.loads((tmp_path / "assertions.json").read_text(encoding="utf-8"))["assertions"]
     assert (said["name"], said["kind"], said["privileges"]) == ("Nobody edits", "nobody", ["EDIT_ENTITY"])
@@ -173,7 +173,7 @@ def test_the_builder_and_the_statement_editor_start_the_report_on_what_is_writte
         statements = [{"resource": "dataset:*", "actions": ["dataset:read"], "effect": "allow"}]
         document = {"name": "Zone", "statements": statements, "roles": ["urn:li:dataHubRole:Reader"]}
         draft = policies.Draft("datazone", document)
-        stored = policies.create(draft=draft, by=authority.SYSTEM, door="test").policy
+        stored = policies.create(draft=draft, by=authorizer.SYSTEM, door="test").policy
         address = f"{POLICIES}/statements/edit/{stored.urn}"
     proposed, action = question(admin.get(address))
     assert json.loads(proposed)[0]["urn"] == stored.urn

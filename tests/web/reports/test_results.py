@@ -13,7 +13,7 @@ from catalog.reporting import reading, runs
 from catalog.reporting.kind import Column, ColumnKind
 from catalog.reporting.kinds import KINDS
 from policies.engine.model import Actor
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution
 from tests import finished
 from tests.finished import KIND, TABLE, VALUES
 from tests.web.catalog.conftest import OUTSIDER, PII, SALARIES, hide

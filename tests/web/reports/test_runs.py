@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from catalog.models import Report
 from catalog.reporting import runs
 from catalog.services import reports as service
-from policies.authority import SYSTEM
+from policies.pdp.authorizer import SYSTEM
 from tests import finished
 from tests.finished import KIND, SUMMARY
 from tests.web.test_why import words

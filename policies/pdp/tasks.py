@@ -12,9 +12,7 @@ from django.core.cache import cache
 from django.db import close_old_connections
 from django.utils import timezone
 
-from policies import store
-from policies.queries import decisions as decision_log_queries
-from policies.queries import retention
+from policies.pdp import decision_log_queries, retention, snapshot_store
 
 #: Set in the shared cache while a refresh waits in the queue; it runs out by itself, should the message be lost.
 QUEUED = "policies:refresh-queued"
@@ -33,7 +31,7 @@ def refresh_policy_cache(**_: Any) -> int:
     arguments of a later release are accepted, so that a deploy does not lose messages.
     """
     cache.delete(QUEUED)
-    return store.refresh()
+    return snapshot_store.refresh()
 
 
 @shared_task(name="policies.forget_decisions", ignore_result=True)
@@ -78,7 +76,7 @@ def delete_all(delete: Callable[[], int]) -> int:
 def policy_version(_state: object, **_: Any) -> dict[str, Any]:
     """Say which policy version this worker answers from, and how many seconds ago it looked; for the status page."""
     try:
-        return {"policy_version": store.current().version, "age_seconds": store.age()}
+        return {"policy_version": snapshot_store.current().version, "age_seconds": snapshot_store.age()}
     finally:
         # The thread that answers does no task, after which this would be done: it would hold one connection for good,
         # and go on holding it after the database has ended that.

@@ -4,8 +4,8 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from policies import store
 from policies.engine.snapshot import Snapshot
+from policies.pdp import snapshot_store
 
 Result = TypeVar("Result")
 
@@ -22,7 +22,7 @@ def kept(key: Hashable, make: Callable[[], Result]) -> Result:
     `make` may ask `authority` for whatever follows from the policies and from what the key holds, and must not look at
     anything else that changes. The key begins with the name of who asks. Raises what `store.current` raises.
     """
-    results = _kept.setdefault(store.current(), {})
+    results = _kept.setdefault(snapshot_store.current(), {})
     try:
         found: Result = results[key]
     except KeyError:

@@ -10,8 +10,6 @@ from enum import StrEnum
 
 from django.conf import settings
 
-from policies import authority, store
-from policies.authority import Ask, Asked
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question, Statement
@@ -20,7 +18,8 @@ from policies.engine.restrictions import RoleAllow, combine
 from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ONESELF, Resource, owner_token
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.queries import actors as actor_resolution
+from policies.pdp import actor_resolution, authorizer, snapshot_store
+from policies.pdp.authorizer import Ask, Asked
 
 #: Who may ask about others holds one of these.
 ABOUT_OTHERS = (("CHECK_ACCESS",), ("MANAGE_POLICIES",))
@@ -59,7 +58,7 @@ class Granted:
 
 def scope_of(reader: Actor) -> Scope:
     """Return the scope of such a list for a reader: whoever may ask about others is told everything."""
-    decision = authority.answer(actor=reader, ask=Ask(alternatives(ABOUT_OTHERS)))
+    decision = authorizer.answer(actor=reader, ask=Ask(alternatives(ABOUT_OTHERS)))
     return Scope.ACTOR if decision.is_allowed else Scope.VIEWABLE
 
 
@@ -75,11 +74,11 @@ def who(*, privilege: str, asked: Asked | None, at_least: int = 0) -> Holders:
 
 def who_many(*, asked: Sequence[tuple[str, Asked | None]], at_least: int = 0) -> list[Holders]:
     """Return who may use each privilege on its resource, in a number of queries that does not grow with them."""
-    snapshot = store.current(at_least=at_least)
+    snapshot = snapshot_store.current(at_least=at_least)
     if not settings.AUTH_POLICIES_ENABLED:
         return [Holders(is_all_users=True, is_all_groups=True, version=snapshot.version) for _ in asked]
     asks = [Ask(one(privilege), resource) for privilege, resource in asked]
-    resource_of = authority.facts_for(asks=asks, snapshot=snapshot)
+    resource_of = authorizer.facts_for(asks=asks, snapshot=snapshot)
     granting = _granting_many(asked)
     named = []
     for (privilege, about), ask in zip(asked, asks, strict=True):
@@ -110,12 +109,12 @@ def candidates(*, privilege: str, asked: Asked | None) -> frozenset[str]:
 
     Nobody else may use it, and who of them may is what `authority.answer` says. Raises what that raises.
     """
-    snapshot = store.current()
+    snapshot = snapshot_store.current()
     if not settings.AUTH_POLICIES_ENABLED:
         return frozenset((EVERYONE,))
     resource = None
     if asked is not None:
-        resource = authority.resource_for(asked=asked, snapshot=snapshot, privileges=[privilege])
+        resource = authorizer.resource_for(asked=asked, snapshot=snapshot, privileges=[privilege])
     about = (*snapshot.about(privilege, resource), *_granting(privilege, asked))
     return frozenset(_tokens([one for one in about if one.effect is Effect.ALLOW], resource))
 
@@ -126,13 +125,13 @@ def granted(*, actor: Actor, asked: Asked | None, at_least: int = 0) -> Granted:
     What every actor may do with its own entity is not stored, so it is not among them; the switch that turns policies
     off does not count here. The system actor has every privilege.
     """
-    snapshot = store.current(at_least=at_least)
+    snapshot = snapshot_store.current(at_least=at_least)
     known = sorted(families.get("datahub").vocabulary().names)
     if actor.urn == SYSTEM_ACTOR:
         return Granted(tuple(known), snapshot.version)
     resource = None
     if asked is not None:
-        resource = authority.resource_for(asked=asked, snapshot=snapshot, privileges=known)
+        resource = authorizer.resource_for(asked=asked, snapshot=snapshot, privileges=known)
     unstored = {policy for policy, _ in families.implicit()}
     decisions = ((name, decide(snapshot, Question(actor, name, resource))) for name in known)
     names = (
@@ -163,7 +162,7 @@ def _granting_many(
 ) -> Callable[[str, Asked | None], list[Statement]]:
     """Load the grants on all these resources at once; return what gives those of one privilege on one of them."""
     urns = {about.urn for name, about in asked if about is not None and about.urn and families.is_granted([name])}
-    held = authority.granted_on(urns=urns) if urns else {}
+    held = authorizer.granted_on(urns=urns) if urns else {}
 
     def find(privilege: str, about: Asked | None) -> list[Statement]:
         here = held.get(about.urn, {}) if about is not None and families.is_granted([privilege]) else {}

@@ -2,13 +2,13 @@
 
 from enum import StrEnum
 
-from policies import authority, store
-from policies.authority import Asked
 from policies.engine.actor_conditions import failing
 from policies.engine.families import datahub
 from policies.engine.model import SYSTEM_ACTOR, Actor, Statement
 from policies.engine.selectors import Resource, resource_tokens
 from policies.models import Policy
+from policies.pdp import authorizer, snapshot_store
+from policies.pdp.authorizer import Asked
 
 
 class Obstacle(StrEnum):
@@ -30,12 +30,12 @@ def list_obstacles(*, actor: Actor, asked: Asked | None) -> dict[str, Obstacle]:
     """
     if actor.urn == SYSTEM_ACTOR:
         return {}
-    snapshot = store.current()
+    snapshot = snapshot_store.current()
     statements = {one.origin.policy: one for one in snapshot.statements}
     resource = None
     if asked is not None:
         privileges = frozenset[str]().union(*(one.privileges for one in statements.values()))
-        resource = authority.resource_for(asked=asked, snapshot=snapshot, privileges=privileges)
+        resource = authorizer.resource_for(asked=asked, snapshot=snapshot, privileges=privileges)
     rows = Policy.objects.filter(family=datahub.NAME).order_by("urn").values_list("urn", "name")
     judged = ((name, _obstacle(statements.get(urn), actor, resource)) for urn, name in rows)
     return {name: obstacle for name, obstacle in judged if obstacle is not None}

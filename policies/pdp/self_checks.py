@@ -13,14 +13,12 @@ from typing import Final
 from django.conf import settings
 from django.core.cache import cache
 
-from policies import authority, store
 from policies.engine.model import Statement
 from policies.engine.selectors import CONTAINER, DOMAIN, TYPE, URN, Condition
 from policies.engine.snapshot import Snapshot
 from policies.models.people import GROUP_PREFIX, ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.queries import active as active_policies
-from policies.queries import crowds as membership_stats
+from policies.pdp import active_policies, authorizer, membership_stats, snapshot_store
 
 #: How many of what it finds a check names.
 SHOWN: Final = 10
@@ -67,7 +65,7 @@ class Check:
 
 def run() -> tuple[Check, ...]:
     """Return every check, in the order of the guide."""
-    by_domain, by_container, *others = _about_policies(store.current())
+    by_domain, by_container, *others = _about_policies(snapshot_store.current())
     return (_active(), by_domain, _depth(), by_container, _crowds(), *others, _roles(), _freshness())
 
 
@@ -132,7 +130,7 @@ def _viewing_by(field: str, noun: str, viewing: Sequence[Statement]) -> Check:
 
 
 def _depth() -> Check:
-    nodes = authority.directory().deepest(type="domain", limit=SHOWN)
+    nodes = authorizer.directory().deepest(type="domain", limit=SHOWN)
     level = nodes[0].level if nodes else 1
     deep = tuple(Finding(one.urn, one.name, f"level {one.level}") for one in nodes if one.level > _DEEP)
     sentence = f"The domain tree has {level} level{'s' * (level > 1)}."
@@ -160,7 +158,7 @@ def _crowds() -> Check:
 
 def _roles() -> Check:
     holders = membership_stats.holders_of(roles=_VIEWING_ROLES) if settings.VIEW_AUTHORIZATION_ENABLED else {}
-    names = authority.names(urns=holders)
+    names = authorizer.names(urns=holders)
     found = tuple(Finding(urn, names.get(urn, urn), f"{count} holders") for urn, count in sorted(holders.items()))
     sentence = "View authorization is off: everybody may look at everything."
     if settings.VIEW_AUTHORIZATION_ENABLED:

@@ -6,10 +6,9 @@ Counted in SQL up to a limit. A side is a policy, or the roles of somebody, as i
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from policies import authority
 from policies.engine.model import Cover, Coverage, Effect, Origin, Statement
 from policies.engine.selectors import ActorMatch
-from policies.queries import reached as users_by_actor_clause
+from policies.pdp import authorizer, users_by_actor_clause
 
 #: Beyond this nobody counts here; an access report gives the exact figure.
 MOST = 10_000
@@ -125,14 +124,14 @@ def _entities(now: Coverage | None, then: Coverage | None) -> Count | None:
 
 
 def _reach(coverage: Coverage | None) -> int:
-    return authority.directory().count_covered(coverage=coverage, limit=MOST + 1) if coverage is not None else 0
+    return authorizer.directory().count_covered(coverage=coverage, limit=MOST + 1) if coverage is not None else 0
 
 
 def _differing(coverage: Coverage | None, others: Coverage | None) -> dict[str, str]:
     rest = _without_shared(coverage, others)
     if rest is None or not rest.allows:
         return {}
-    found = authority.directory().sample_covered(coverage=rest, without=others, limit=SAMPLES)
+    found = authorizer.directory().sample_covered(coverage=rest, without=others, limit=SAMPLES)
     return {one.urn: one.name for one in found}
 
 

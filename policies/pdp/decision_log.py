@@ -22,13 +22,13 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
-from policies import rows
 from policies.engine.model import Decision
 from policies.engine.requirements import Requirement
 from policies.models import LoggedDecision
 from policies.models.decision import WANTED_LENGTH
 from policies.models.fields import URN_LENGTH, is_storable, json_text
 from policies.outages import find_outage
+from policies.pdp import bulk_insert
 from policies.propagation import metrics
 
 log = logging.getLogger(__name__)
@@ -170,7 +170,7 @@ class Keeper:
         tries_left = LAST_TRIES
         while True:
             try:
-                rows.store(LoggedDecision, _COLUMNS, values)
+                bulk_insert.store(LoggedDecision, _COLUMNS, values)
             except (DatabaseError, InterfaceError) as error:
                 if find_outage(error) is None:
                     log.exception("decisions_refused")

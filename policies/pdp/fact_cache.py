@@ -12,14 +12,13 @@ from typing import TypeVar
 from django.conf import settings
 from django.db import transaction
 
-from policies import store
 from policies.engine.model import Actor
 from policies.engine.ports import FacetSource
 from policies.engine.selectors import GROUP_MEMBERSHIP, HIERARCHIES, Resource
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
+from policies.pdp import actor_resolution, snapshot_store
 from policies.propagation.invalidating_cache import Shelf, memory
-from policies.queries import actors as actor_resolution
 
 Value = TypeVar("Value")
 
@@ -62,10 +61,10 @@ def is_reliable() -> bool:
         return False
     # A number that moved may be explained by a word on its way; the second look does not wait for it.
     for _ in range(2):
-        if memory.is_true(store.LOOK_EVERY):
+        if memory.is_true(snapshot_store.LOOK_EVERY):
             return True
-        store.refresh()
-    return memory.is_true(store.LOOK_EVERY)
+        snapshot_store.refresh()
+    return memory.is_true(snapshot_store.LOOK_EVERY)
 
 
 def actor(*, urn: str) -> Actor:

@@ -13,12 +13,12 @@ import time
 
 from django.db import connection
 
-from policies import deadlines, store
+from policies import deadlines
 from policies.errors import Unavailable
 from policies.models import PolicyVersion
+from policies.pdp import process_registry, snapshot_store
 from policies.propagation import invalidation, pubsub
 from policies.propagation.pubsub import AWAY, Bell
-from policies.status import processes
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def start() -> None:
 
 
 #: Seconds between two looks: so often that requests never find the last one too old.
-EVERY = store.LOOK_EVERY / 2
+EVERY = snapshot_store.LOOK_EVERY / 2
 
 #: Seconds that the database has for its answers to one look, those that load many policies included.
 LOOK_SECONDS = 10
@@ -55,7 +55,7 @@ class Follower:
         # Each is heard, also after one that has this process look.
         is_plain = [invalidation.heard(message) for message in messages]
         if not all(is_plain) or time.monotonic() - self._looked_at >= EVERY:
-            store.forget()
+            snapshot_store.forget()
             self.look()
 
     def look(self) -> None:
@@ -63,10 +63,10 @@ class Follower:
         self._looked_at = time.monotonic()
         try:
             with deadlines.within(LOOK_SECONDS):
-                version = store.current().version
-            if version != self._told or time.monotonic() - self._told_at >= processes.TELL_EVERY:
+                version = snapshot_store.current().version
+            if version != self._told or time.monotonic() - self._told_at >= process_registry.TELL_EVERY:
                 self._told, self._told_at = version, time.monotonic()
-                processes.tell()
+                process_registry.tell()
             self._is_well = True
         except (*AWAY, Unavailable, PolicyVersion.DoesNotExist) as error:
             if self._is_well:
@@ -86,7 +86,7 @@ def _follow() -> None:
             with pubsub.hung() as bell:
                 is_heard = True
                 # What was rung while nobody listened is in the database by now.
-                store.forget()
+                snapshot_store.forget()
                 while True:
                     follower.step(bell)
                     # Between two looks the thread keeps no connection from the requests.

@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from policies import decision_log, store
 from policies.engine import families
 from policies.engine.alternatives import limit_alternatives
 from policies.engine.evaluate import Relatives, decide_requirement
@@ -27,9 +26,9 @@ from policies.engine.requirements import SELF, Requirement, alternatives
 from policies.engine.selectors import ANY_SUBRESOURCE, BRANCH, CREATION, MAIN_BRANCH, PROJECT, YES, Resource
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
+from policies.pdp import decision_log, display_names, snapshot_store
+from policies.pdp.fact_cache import KeptFacets
 from policies.propagation import metrics
-from policies.queries import names as display_names
-from policies.recall import KeptFacets
 
 #: The actor as which management commands and the bootstrap act.
 SYSTEM = Actor(SYSTEM_ACTOR)
@@ -96,11 +95,11 @@ def answer_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> list
 
 def _answers(asks: Sequence[tuple[Actor, Ask]], at_least: int) -> list[Decision]:
     if not settings.AUTH_POLICIES_ENABLED:
-        version = store.current(at_least=at_least).version
+        version = snapshot_store.current(at_least=at_least).version
         return [Decision(is_allowed=True, code=Code.POLICIES_DISABLED, version=version) for _ in asks]
     if not at_least and all(actor.urn == SYSTEM_ACTOR for actor, _ in asks):
         return [Decision(is_allowed=True, code=Code.SYSTEM_ACTOR) for _ in asks]
-    snapshot = store.current(at_least=at_least)
+    snapshot = snapshot_store.current(at_least=at_least)
     facts = _Facts(snapshot, [ask for _, ask in asks])
     granted = _Granted(asks, facts)
     return [facts.decide(actor, ask, granted.to(actor, ask)) for actor, ask in asks]
@@ -153,7 +152,7 @@ def let_pass(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> None:
 
     Whether it does follows from the policies and the actor alone, so it is asked once for each pair of them.
     """
-    passed = _passed.setdefault(store.current(), set())
+    passed = _passed.setdefault(snapshot_store.current(), set())
     if not settings.AUTH_POLICIES_ENABLED or (by, any_of) in passed:
         return
     require(by=by, any_of=any_of)
@@ -187,7 +186,7 @@ def missing_many(*, by: Actor, asks: Sequence[Ask]) -> tuple[Missing, ...]:
 
 def visible(*, actor: Actor, privilege: str, at_least: int = 0) -> Coverage:
     """Return what the actor may use the privilege on, as selectors that `catalog.queries` turns into one WHERE."""
-    snapshot = store.current(at_least=at_least)
+    snapshot = snapshot_store.current(at_least=at_least)
     if not settings.AUTH_POLICIES_ENABLED:
         return Coverage(actor=actor, version=snapshot.version, is_everything=True)
     coverage = snapshot.coverage(actor, privilege)

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from django.conf import settings
 
-from policies import authority, reach, store
-from policies.authority import Ask, Asked
 from policies.engine import explain, families, missing_grants
 from policies.engine.families import vocabulary
 from policies.engine.model import Actor, Code, Decision, Missing, Question
@@ -17,7 +15,8 @@ from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.queries import names as display_names
+from policies.pdp import authorizer, display_names, inverse_queries, snapshot_store
+from policies.pdp.authorizer import Ask, Asked
 
 #: How many near misses an explanation names.
 NEAREST = 3
@@ -80,15 +79,15 @@ def explained(*, actor: Actor, ask: Ask, at_least: int = 0) -> Explained:
 
 def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> list[Explained]:
     """Answer questions in their order and explain each, in a number of queries that does not grow with them."""
-    decisions = authority.answer_logged(asks=asks, at_least=at_least)
-    snapshot = store.current(at_least=max((decision.version for decision in decisions), default=at_least))
-    facts = authority.facts_for(asks=[ask for _, ask in asks], snapshot=snapshot)
+    decisions = authorizer.answer_logged(asks=asks, at_least=at_least)
+    snapshot = snapshot_store.current(at_least=max((decision.version for decision in decisions), default=at_least))
+    facts = authorizer.facts_for(asks=[ask for _, ask in asks], snapshot=snapshot)
     traces = [
         _Trace(decision, actor, sorted(ask.requirement.privileges), *facts(ask))
         for (actor, ask), decision in zip(asks, decisions, strict=True)
     ]
     ungiven = {lack.entity for trace in traces for lack in missing_grants.pairs(trace.decision) if lack.entity}
-    concealed = authority.directory().hidden(urns=({trace.urn for trace in traces} | ungiven) - {""})
+    concealed = authorizer.directory().hidden(urns=({trace.urn for trace in traces} | ungiven) - {""})
     # Ranking is most of the work, so it is done once; words come twice, first to learn which names they need.
     lacking = _ungranted(traces, ungiven, concealed)
     pairs = [
@@ -118,7 +117,7 @@ def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> l
 
 def is_known(*, urn: str) -> bool:
     """Whether anything is stored about a URN; a question about another is judged by its URN and type alone."""
-    return bool(display_names.names(urns=[urn]) or authority.facets().known(urns=[urn]))
+    return bool(display_names.names(urns=[urn]) or authorizer.facets().known(urns=[urn]))
 
 
 def remedy(lack: explain.Lack) -> str:
@@ -177,7 +176,7 @@ def _who_could(
     lacks = [lack for near in nearest for lack in near.lacks if not lack.who]
     wanted = dict.fromkeys(lack.remedy for lack in lacks if lack.remedy.entity not in concealed)
     asked = [(lack.privilege, Asked(lack.entity) if lack.entity else None) for lack in wanted]
-    found = reach.who_many(asked=asked, at_least=snapshot.version) if asked else []
+    found = inverse_queries.who_many(asked=asked, at_least=snapshot.version) if asked else []
     return {
         lack: (*holders.roles, *holders.groups, *holders.users) for lack, holders in zip(wanted, found, strict=True)
     }
@@ -213,7 +212,7 @@ def _ungranted(
     """
     if not urns:
         return [()] * len(traces)
-    grants, grantors = authority.granted_on(urns=urns), authority.grantors(urns=urns)
+    grants, grantors = authorizer.granted_on(urns=urns), authorizer.grantors(urns=urns)
     told = {urn: who for urn, who in grantors.items() if urn not in concealed}
     return [missing_grants.ungranted(trace.decision, trace.actor, grants, told) for trace in traces]
 
@@ -259,8 +258,8 @@ class _Names:
     def resolved(self) -> explain.NameOf:
         """Return a function that names each of them; one without a name is called by the id in its URN."""
         urns = {urn for urn in self._wanted if urn.startswith("urn:")}
-        found = authority.names(urns=urns)
-        concealed = authority.directory().hidden(urns=urns - found.keys())
+        found = authorizer.names(urns=urns)
+        concealed = authorizer.directory().hidden(urns=urns - found.keys())
         return lambda urn: _CONCEALED if urn in concealed else found.get(urn) or _plain(urn)
 
 

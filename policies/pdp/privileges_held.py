@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from policies import authority
-from policies.authority import Ask, Asked
 from policies.engine import families
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.model import Actor, Code
 from policies.engine.requirements import one
+from policies.pdp import authorizer
+from policies.pdp.authorizer import Ask, Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def held(*, actor: Actor, asked: Asked | None) -> Holdings:
     what that raises.
     """
     known = [(name, info) for name, family in families.vocabularies().items() for info in family.privileges.values()]
-    decisions = authority.answer_many(asks=[(actor, Ask(one(info.name), asked)) for _, info in known])
+    decisions = authorizer.answer_many(asks=[(actor, Ask(one(info.name), asked)) for _, info in known])
     holdings = []
     for (name, info), decision in zip(known, decisions, strict=True):
         if decision.is_allowed:

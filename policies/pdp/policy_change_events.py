@@ -8,8 +8,9 @@ from django.db import Error as DatabaseError
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from policies import store, tasks
 from policies.models import PolicyVersion, open_write
+from policies.pdp import snapshot_store
+from policies.pdp import tasks as pdp_tasks
 from policies.propagation import pubsub
 from policies.propagation.pubsub import AWAY
 
@@ -23,7 +24,7 @@ def policies_changed() -> None:
     that is away does not undo a write that is committed: every process looks at the version itself within a second,
     and the schedule repeats the refresh.
     """
-    store.forget()
+    snapshot_store.forget()
     try:
         pubsub.ring()
     except AWAY as error:
@@ -32,8 +33,8 @@ def policies_changed() -> None:
             # The cache and the broker are the same server.
             return
     try:
-        if cache.add(tasks.QUEUED, value=True, timeout=tasks.QUEUED_SECONDS):
-            tasks.refresh_policy_cache.delay()
+        if cache.add(pdp_tasks.QUEUED, value=True, timeout=pdp_tasks.QUEUED_SECONDS):
+            pdp_tasks.refresh_policy_cache.delay()
     except (DatabaseError, OperationalError, OSError, RedisError) as error:
         log.warning("refresh_not_queued", extra={"error": str(error)})
 
@@ -45,7 +46,7 @@ def reload() -> int:
     """
     with open_write():
         PolicyVersion.touch_everything()
-    store.drop()
-    version = store.refresh()
+    snapshot_store.drop()
+    version = snapshot_store.refresh()
     policies_changed()
     return version

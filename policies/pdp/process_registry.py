@@ -1,8 +1,8 @@
 """Who answers from which version of the policies: web processes tell it through the cache, workers when asked.
 
 A web process leaves a note about itself when its version changes, and every TELL_EVERY seconds
-(policies.status.following). Each note is an entry of its own, so processes do not overwrite one another; one list says
-whose notes there are. A process that ends takes its note along when the note runs out.
+(policies.pdp.snapshot_listener). Each note is an entry of its own, so processes do not overwrite one another; one list
+says whose notes there are. A process that ends takes its note along when the note runs out.
 """
 
 import logging
@@ -19,7 +19,7 @@ from django.db import Error as DatabaseError
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from policies import store
+from policies.pdp import snapshot_store
 
 log = logging.getLogger(__name__)
 
@@ -65,9 +65,11 @@ class Queue:
 
 def here() -> Process:
     """Return this process."""
-    version = store.current().version
-    held = store.held()
-    return Process(_name(), version, store.age(), held.since if held and held.snapshot.version == version else None)
+    version = snapshot_store.current().version
+    held = snapshot_store.held()
+    return Process(
+        _name(), version, snapshot_store.age(), held.since if held and held.snapshot.version == version else None
+    )
 
 
 def web() -> tuple[Process, ...]:
@@ -97,7 +99,7 @@ def queue() -> Queue:
 
 def tell() -> None:
     """Leave a note about this process; a process that has answered nothing yet has none, and no cache is no harm."""
-    held = store.held()
+    held = snapshot_store.held()
     if held is None:
         return
     looked_at = time.time() - (time.monotonic() - held.looked_at)

@@ -1,0 +1,1 @@
+"""The policy decision point: facts, snapshot and decision at run time."""

@@ -1,1 +1,0 @@
-"""How this installation is doing: who answers from which policies, and what makes answering slow."""

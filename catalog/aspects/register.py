@@ -14,7 +14,7 @@ from catalog.aspects import access, annotations, assets, lineage, structure
 from catalog.aspects.base import Aspect
 from policies.engine.errors import MAX_PROBLEMS, MORE_PROBLEMS, Problem, quote
 from policies.models.fields import is_storable
-from policies.services import json_text
+from policies.writes import strict_json
 
 #: The name under which `/api/v1/entities` keeps the name it was given; no client of DataHub writes it.
 REGISTRATION = "registration"
@@ -109,7 +109,7 @@ def parse(text: object) -> tuple[Any, list[Problem]]:
     try:
         document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         # What reads it later walks it recursively, on stacks deeper than this one.
-        is_deep = json_text.is_deeper(document, _DEEPEST - 1)
+        is_deep = strict_json.is_deeper(document, _DEEPEST - 1)
         is_clean = is_deep or "\\u" not in text or _is_storable_within(document)
     except RecursionError:
         is_deep, is_clean, document = True, True, None
@@ -159,7 +159,7 @@ def _check_size(name: str, text: object, document: Mapping[str, Any]) -> list[Pr
         return []
     if text.count(",") + text.count("[") + text.count("{") > MAX_SIGNS:
         return [Problem("aspect.too_long", "", f"The document has more than {MAX_SIGNS} commas and brackets.")]
-    if json_text.has_longer_list(document, MAX_MEMBERS):
+    if strict_json.has_longer_list(document, MAX_MEMBERS):
         return [Problem("list.too_long", "", f"A list in the document has more than {MAX_MEMBERS} members.")]
     return []
 

@@ -23,7 +23,8 @@ from policies.models.documents import GROUP_INFO, STATUS, SUB_TYPES, USER_EDITAB
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Ask, Asked
 from policies.pdp.per_snapshot import kept
-from policies.services import needs, records
+from policies.services import records
+from policies.writes import required_privileges
 
 USER, GROUP = "corpuser", "corpGroup"
 
@@ -71,7 +72,9 @@ def list_groups_with_visible_members(*, urns: Collection[str], by: Actor) -> fro
     wanted = list(dict.fromkeys(urns))
     if not wanted:
         return frozenset()
-    decisions = authorizer.answer_many(asks=[(by, Ask(needs.group_members(), Asked(urn, GROUP))) for urn in wanted])
+    decisions = authorizer.answer_many(
+        asks=[(by, Ask(required_privileges.group_members(), Asked(urn, GROUP))) for urn in wanted]
+    )
     return frozenset(urn for urn, decision in zip(wanted, decisions, strict=True) if decision.is_allowed)
 
 
@@ -87,7 +90,7 @@ def build_visible_ties(*, model: type[Model], by: Actor) -> Q:
         return Q()
     seen = Q(user__in=User.objects.filter(users).order_by().values("pk"))
     if model is RoleAssignment:
-        return Q() if _is_allowed(needs.MANAGE_POLICIES, by) else Q(user__isnull=True) | seen
+        return Q() if _is_allowed(required_privileges.MANAGE_POLICIES, by) else Q(user__isnull=True) | seen
     groups = kept((__name__, "groups", by, settings.AUTH_POLICIES_ENABLED), lambda: _build_groups(by))
     if not groups:
         return Q()
@@ -100,7 +103,7 @@ def _build_users(by: Actor) -> Q:
 
 
 def _build_groups(by: Actor) -> Q:
-    if _is_allowed(needs.group_of("group.update"), by):
+    if _is_allowed(required_privileges.group_of("group.update"), by):
         return Q()
     return _covered(GROUP, GroupProfile, "EDIT_GROUP_MEMBERS", by) | _covered(GROUP, GroupProfile, "EDIT_ENTITY", by)
 

@@ -23,7 +23,7 @@ from catalog.models import Report
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 from policies.models.fields import is_storable
-from policies.services import json_text
+from policies.writes import strict_json
 
 #: Codes of what can be wrong with parameters.
 UNKNOWN, REQUIRED, WRONG = "parameter.unknown", "required", "parameter.wrong"
@@ -189,7 +189,7 @@ def _choices(parameter: Parameter, value: Any) -> Iterable[str]:
 def _parsed(text: str) -> Any:
     """Return the JSON value of a text; what is none stays text."""
     try:
-        return json_text.loads(text.encode(errors="surrogatepass"))
+        return strict_json.loads(text.encode(errors="surrogatepass"))
     except Invalid:
         return text
 

@@ -23,7 +23,7 @@ from policies.models import Verb
 from policies.models.people import NAME_LENGTH
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Ask, Asked
-from policies.services.changes import Change, change
+from policies.writes.unit_of_work import Change, change
 
 #: Longest list that one call may give or take.
 MOST = 1000

@@ -28,7 +28,7 @@ from policies.models import Gate, Verb
 from policies.models.people import NAME_LENGTH
 from policies.pdp import actor_resolution, authorizer, display_names
 from policies.pdp.authorizer import Ask, Asked
-from policies.services.changes import change
+from policies.writes.unit_of_work import change
 
 #: What acting for somebody else needs.
 _FOR_OTHERS = (("MANAGE_POLICIES",),)

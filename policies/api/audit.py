@@ -17,8 +17,8 @@ from policies.api.described import described
 from policies.guard import needs
 from policies.models import ChangeEvent, LoggedDecision, PolicyEvent, Verb
 from policies.pdp import authorizer, decision_log_queries
-from policies.queries import events as change_log_queries
 from policies.services import trails
+from policies.writes import change_log_queries
 
 POLICIES, PEOPLE, DECISIONS = "policies", "people", "decisions"
 

@@ -18,7 +18,8 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
-from policies.services import groups, needs
+from policies.services import groups
+from policies.writes import required_privileges
 
 
 class GroupRow(serializers.Serializer[Any]):
@@ -84,7 +85,7 @@ class Groups(Door):
     @described("groups_list", "List groups", query=GroupFilters, answer=page_of(GroupRow, "Group"), tag=TAG)
     def get(self, _request: Request) -> Response:
         """Return a page of groups, by URN, to who may look at groups."""
-        authorizer.require(by=self.actor, any_of=needs.SEEING_GROUPS)
+        authorizer.require(by=self.actor, any_of=required_privileges.SEEING_GROUPS)
         asked = self.asked(GroupFilters)
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
         return self.page(users_groups_roles.groups(**filters), lambda rows: GroupRow(rows, many=True).data, asked)
@@ -110,7 +111,9 @@ class OneGroup(Replaceable):
 
     def shown(self, urn: str) -> Mapping[str, Any]:
         """Return the group as it is sent, to who may change its members or what it is called; raises Forbidden."""
-        needs.require(by=self.actor, requirement=needs.group_members(), urn=urn, type=groups.TYPE)
+        required_privileges.require(
+            by=self.actor, requirement=required_privileges.group_members(), urn=urn, type=groups.TYPE
+        )
         return GroupOut(users_groups_roles.group(urn=urn)).data
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:
@@ -129,7 +132,9 @@ class Members(Door):
     @described("groups_members", "List the members of a group", query=Paged, answer=page_of(UserOut, "Member"), tag=TAG)
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of users, by URN, to who may change the members."""
-        needs.require(by=self.actor, requirement=needs.group_members(), urn=urn, type=groups.TYPE)
+        required_privileges.require(
+            by=self.actor, requirement=required_privileges.group_members(), urn=urn, type=groups.TYPE
+        )
         rows = users_groups_roles.members(group=users_groups_roles.group(urn=urn))
         return self.page(rows, lambda users: UserOut(users, many=True).data, self.asked())
 

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from policies.api.base import Door
-from policies.services import json_text
+from policies.writes import strict_json
 
 _JSON = JSONRenderer.media_type
 
@@ -40,7 +40,7 @@ class LeanDoor(Door):
         """Return the value of the body; raises what the framework's parser raises."""
         http = self.request._request
         if http.META.get("CONTENT_TYPE") == _JSON and http.META.get("CONTENT_LENGTH") not in (None, "", "0"):
-            return json_text.loads(http.body)
+            return strict_json.loads(http.body)
         return self.request.data
 
     def answered(self, body: dict[str, Any]) -> HttpResponseBase:

@@ -4,7 +4,7 @@ from typing import IO, Any
 
 from rest_framework.parsers import BaseParser
 
-from policies.services import json_text
+from policies.writes import strict_json
 
 
 class StrictJson(BaseParser):
@@ -14,4 +14,4 @@ class StrictJson(BaseParser):
 
     def parse(self, stream: IO[Any], *_: Any, **__: Any) -> Any:
         """Return the value; raises Invalid with every problem found."""
-        return json_text.loads(stream.read())
+        return strict_json.loads(stream.read())

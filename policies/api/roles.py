@@ -19,7 +19,8 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import display_names
 from policies.queries import people as users_groups_roles
-from policies.services import needs, roles
+from policies.services import roles
+from policies.writes import required_privileges
 
 _HOLDERS = (USER_PREFIX, GROUP_PREFIX)
 
@@ -140,7 +141,7 @@ class Holders(Door):
     @described("roles_actors", "List who holds a role", query=Paged, answer=page_of(HolderOut, "Holder"), tag=TAG)
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of users and groups, users first, by URN, to who manages policies."""
-        needs.require(by=self.actor, requirement=needs.MANAGE_POLICIES)
+        required_privileges.require(by=self.actor, requirement=required_privileges.MANAGE_POLICIES)
         return self.page(users_groups_roles.holders(role=users_groups_roles.role(urn=urn)), _holders, self.asked())
 
     @described("roles_give", "Assign a role", body=HoldersIn, answer=HoldersIn, status=201, tag=TAG)

@@ -17,8 +17,8 @@ from policies.models import User
 from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
-from policies.services import needs as wanted
 from policies.services import people, service_accounts
+from policies.writes import required_privileges as wanted
 
 TAG = "people"
 

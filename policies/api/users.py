@@ -19,7 +19,8 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
-from policies.services import needs, people
+from policies.services import people
+from policies.writes import required_privileges
 
 TAG = "people"
 
@@ -79,7 +80,7 @@ class Users(Door):
     @described("users_list", "List users", query=UserFilters, answer=page_of(UserOut, "User"), tag=TAG)
     def get(self, _request: Request) -> Response:
         """Return a page of users, by URN, to who may look at people."""
-        authorizer.require(by=self.actor, any_of=needs.SEEING_USERS)
+        authorizer.require(by=self.actor, any_of=required_privileges.SEEING_USERS)
         asked = self.asked(UserFilters)
         filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
         return self.page(
@@ -112,7 +113,9 @@ class OneUser(Replaceable):
         """Return the user as it is sent, to itself and to who may look at people; raises Forbidden for others."""
         user = users_groups_roles.stored_user(urn=urn)
         is_service = user is not None and user.kind == User.Kind.SERVICE
-        needs.require(by=self.actor, requirement=needs.user_record(is_service=is_service), urn=urn, type=people.TYPE)
+        required_privileges.require(
+            by=self.actor, requirement=required_privileges.user_record(is_service=is_service), urn=urn, type=people.TYPE
+        )
         return UserOut(users_groups_roles.user(urn=urn)).data
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:

@@ -10,10 +10,11 @@ from policies.errors import Invalid
 from policies.models import GroupProfile, Membership, Role, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp.authorizer import Ask, Asked
-from policies.services import groups, needs, people, roles, wording
+from policies.services import groups, people, roles, wording
 from policies.services.aspect_shapes import GROUP, POLICY, ROLE, USER, AspectChange
-from policies.services.changes import Change
-from policies.services.checks import Checks
+from policies.writes import required_privileges
+from policies.writes.unit_of_work import Change
+from policies.writes.validation import Checks
 
 Row = User | GroupProfile
 
@@ -72,12 +73,12 @@ class Batch:
         problems: list[Problem] = []
         for position, one in enumerate(self.changes):
             if one.entity_type in (ROLE, POLICY):
-                self._ask(needs.MANAGE_POLICIES)
+                self._ask(required_privileges.MANAGE_POLICIES)
                 if one.name == documents.ROLE_INFO and one.document is not None:
                     self.known_roles.add(one.urn)
                 continue
             if one.document is None and self._row(one.urn) is None:
-                self._ask(needs.group_of("user.update" if one.entity_type == USER else "group.update"))
+                self._ask(required_privileges.group_of("user.update" if one.entity_type == USER else "group.update"))
                 continue
             problems += self._row_problems(one, position)
             if problems:
@@ -135,7 +136,7 @@ class Batch:
         if one.name in _MEMBERSHIPS:
             self._plan_memberships(one)
         elif one.name == documents.ROLES:
-            self._ask(needs.MANAGE_POLICIES)
+            self._ask(required_privileges.MANAGE_POLICIES)
             self.role_lists[one.urn] = documents.keep_relation(row, one.name, one.document)
         else:
             if self.before[one.urn] is not None:
@@ -146,19 +147,19 @@ class Batch:
         kind = "user" if one.entity_type == USER else "group"
         if isinstance(row, User) and row.kind == User.Kind.SERVICE:
             is_removal = one.name == documents.STATUS and (one.document or {}).get("removed")
-            self._ask(needs.SERVICES if is_removal else needs.service_update())
+            self._ask(required_privileges.SERVICES if is_removal else required_privileges.service_update())
             return
         document = one.document or {}
         # Everybody may edit the own profile, but nobody the address that people are recognised by.
         is_same_address = document.get("email") in (None, "", row.email)
         if one.name == documents.USER_EDITABLE and is_same_address:
-            self._ask(needs.user_profile(), one.urn, USER)
+            self._ask(required_privileges.user_profile(), one.urn, USER)
         elif one.name == documents.GROUP_EDITABLE:
-            self._ask(needs.group_profile(), one.urn, GROUP)
+            self._ask(required_privileges.group_profile(), one.urn, GROUP)
         elif one.name == documents.STATUS and document.get("removed"):
-            self._ask(needs.group_of(f"{kind}.delete"))
+            self._ask(required_privileges.group_of(f"{kind}.delete"))
         else:
-            self._ask(needs.group_of(f"{kind}.update"))
+            self._ask(required_privileges.group_of(f"{kind}.update"))
 
     def _put(self, row: Row, one: AspectChange) -> None:
         was_active = isinstance(row, User) and row.is_active
@@ -176,9 +177,9 @@ class Batch:
         self.joins[one.urn, flag] = wanted
         had = {urn for urn, row in self.memberships.get(one.urn, {}).items() if getattr(row, flag)}
         for urn in had.symmetric_difference(wanted):
-            self._ask(needs.group_members(), urn, GROUP)
+            self._ask(required_privileges.group_members(), urn, GROUP)
         if had == set(wanted):
-            self._ask(needs.group_of("group.update"))
+            self._ask(required_privileges.group_of("group.update"))
         for urn in wanted:
             if urn not in had and (urn not in self.groups or flag == "is_external"):
                 self._prepare(urn, is_external=flag == "is_external")
@@ -201,11 +202,11 @@ class Batch:
         if urn.startswith(USER_PREFIX):
             is_service = urn in self.new_services
             kind = User.Kind.SERVICE if is_service else User.Kind.PERSON
-            self._ask(needs.SERVICES if is_service else needs.group_of("user.create"))
+            self._ask(required_privileges.SERVICES if is_service else required_privileges.group_of("user.create"))
             self.users[urn] = User(urn=urn, username=urn.removeprefix(USER_PREFIX), created_by=by.urn, kind=kind)
             self.users[urn].set_unusable_password()
             return self.users[urn]
-        self._ask(needs.group_of("group.create"))
+        self._ask(required_privileges.group_of("group.create"))
         self.groups[urn] = groups.blank(identifier=urn.removeprefix(GROUP_PREFIX), by=by)
         return self.groups[urn]
 

@@ -19,7 +19,7 @@ from policies.models.people import GROUP_PREFIX, NAME_LENGTH, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.services import policies
-from policies.services.checks import EMAIL_LENGTH, TEXT_LENGTH, Checks
+from policies.writes.validation import EMAIL_LENGTH, TEXT_LENGTH, Checks
 
 USER, GROUP, ROLE, POLICY = "corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"
 POLICY_INFO = "dataHubPolicyInfo"

@@ -23,7 +23,7 @@ from policies.queries import people as users_groups_roles
 from policies.services import aspect_shapes, groups, lints, people, policies, roles
 from policies.services.aspect_rows import Batch
 from policies.services.aspect_shapes import POLICY_INFO, ROLE, SECRETS, SHAPES, USER, AspectChange
-from policies.services.changes import change
+from policies.writes.unit_of_work import change
 
 __all__ = ["OWNED", "AspectChange", "amend", "apply", "remove"]
 

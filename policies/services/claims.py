@@ -16,7 +16,7 @@ from policies.models.fields import is_storable
 from policies.models.people import NAME_LENGTH
 from policies.models.roles import ROLE_PREFIX
 from policies.services import people
-from policies.services.checks import EMAIL_LENGTH, Checks
+from policies.writes.validation import EMAIL_LENGTH, Checks
 
 log = structlog.get_logger(__name__)
 

@@ -13,10 +13,11 @@ from policies.models.fields import is_storable
 from policies.models.people import GROUP_PREFIX, NAME_LENGTH, django_group_name
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Ask, Asked
-from policies.services import needs, wording
 from policies.services import roles as role_service
-from policies.services.changes import Change, change, refuse_stale
-from policies.services.checks import EMAIL_LENGTH, TEXT_LENGTH, Checks
+from policies.services import wording
+from policies.writes import required_privileges
+from policies.writes.unit_of_work import Change, change, refuse_stale
+from policies.writes.validation import EMAIL_LENGTH, TEXT_LENGTH, Checks
 
 TYPE = "corpGroup"
 
@@ -43,7 +44,7 @@ def create(
 
     Raises Forbidden, Conflict when the id is taken, Invalid with every problem.
     """
-    needs.require(by=by, requirement=needs.group_of("group.create"))
+    required_privileges.require(by=by, requirement=required_privileges.group_of("group.create"))
     identifier = str(uuid.uuid4()) if identifier is None else identifier
     profile = {"name": name, "description": description, "email": email}
     checks = Checks()
@@ -86,7 +87,7 @@ def update(
 
     Raises Forbidden, NotFound, Stale, Invalid with every problem.
     """
-    needs.require(by=by, requirement=needs.group_profile(), urn=urn, type=TYPE)
+    required_privileges.require(by=by, requirement=required_privileges.group_profile(), urn=urn, type=TYPE)
     given = {"name": name, "description": description, "email": email}
     profile = {column: value for column, value in given.items() if value is not None}
     checks = Checks()
@@ -109,7 +110,7 @@ def remove(*, urn: str, by: Actor, door: str) -> None:
 
     Raises Forbidden, NotFound, Conflict when nobody could manage policies without it.
     """
-    needs.require(by=by, requirement=needs.group_of("group.delete"))
+    required_privileges.require(by=by, requirement=required_privileges.group_of("group.delete"))
     with change(by=by, door=door) as doing:
         group = _stored(urn)
         doing.takes(f"the group {group.name}")
@@ -124,7 +125,7 @@ def add_members(*, urn: str, members: Sequence[str], by: Actor, door: str) -> li
     Raises Forbidden, NotFound, Conflict for a group whose members come from its source, Invalid naming every unknown
     user, or for more than MAX_MEMBERS.
     """
-    needs.require(by=by, requirement=needs.group_members(), urn=urn, type=TYPE)
+    required_privileges.require(by=by, requirement=required_privileges.group_members(), urn=urn, type=TYPE)
     Checks().count(members, "/members", limit=MAX_MEMBERS)
     with change(by=by, door=door) as doing:
         group = _native(urn)
@@ -146,7 +147,7 @@ def remove_members(*, urn: str, members: Sequence[str], by: Actor, door: str) ->
     A user nobody knows is not in it, so it is no problem. Raises Forbidden, NotFound, Conflict as `add_members`, and
     when nobody could manage policies afterwards.
     """
-    needs.require(by=by, requirement=needs.group_members(), urn=urn, type=TYPE)
+    required_privileges.require(by=by, requirement=required_privileges.group_members(), urn=urn, type=TYPE)
     Checks().count(members, "/members", limit=MAX_MEMBERS)
     with change(by=by, door=door) as doing:
         group = _native(urn)
@@ -203,7 +204,7 @@ def _joinable(groups: Sequence[str], by: Actor) -> list[GroupProfile]:
         if urn in rows and rows[urn].origin == GroupProfile.Origin.EXTERNAL:
             checks.add("group.external", f"/groups/{position}", _comes_from_source(rows[urn]))
     checks.finish()
-    requirement = needs.group_members()
+    requirement = required_privileges.group_members()
     asks = [Ask(requirement, Asked(urn, TYPE)) for urn in rows]
     if refusal := authorizer.find_refusal(by=by, asks=asks):
         raise refusal

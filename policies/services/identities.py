@@ -20,10 +20,11 @@ from policies.models import GroupProfile, Membership, Role, User, Verb, document
 from policies.models.fields import is_storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import actor_resolution
-from policies.services import claims, delegation, groups, needs, people, wording
+from policies.services import claims, groups, people, wording
 from policies.services import roles as role_service
-from policies.services.changes import Change, change
 from policies.services.claims import Arrival
+from policies.writes import delegation, required_privileges
+from policies.writes.unit_of_work import Change, change
 
 log = structlog.get_logger(__name__)
 
@@ -78,7 +79,7 @@ def forget(*, urn: str, by: Actor, door: str) -> int:
     Whoever the provider calls so is let in afterwards, so the caller must hold what the account holds. Raises
     Forbidden, NotFound.
     """
-    needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     with change(by=by, door=door) as doing:
         user = User.objects.filter(urn=urn).first() if is_storable(urn) else None
         if user is None:

@@ -20,11 +20,12 @@ from policies.models import InviteToken, Role, User, Verb
 from policies.models.fields import is_storable
 from policies.models.people import NAME_LENGTH, USER_PREFIX
 from policies.pdp import actor_resolution
-from policies.services import delegation, needs, people, secret_texts
+from policies.services import people
 from policies.services import roles as role_service
-from policies.services.changes import Change, change
-from policies.services.checks import Checks
 from policies.services.tokens import DURATIONS
+from policies.writes import delegation, required_privileges, token_secrets
+from policies.writes.unit_of_work import Change, change
+from policies.writes.validation import Checks
 
 #: How long a link may live, by DataHub's names of durations; none lives for ever.
 LIFETIMES = {name: length for name, length in DURATIONS.items() if length is not None}
@@ -47,7 +48,7 @@ def create(*, role: str | None, by: Actor, door: str, duration: str = "ONE_WEEK"
     Raises Forbidden (also for a role that gives platform privileges which the caller does not hold), Invalid with every
     problem: an unknown role, a duration nobody knows.
     """
-    needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     checks = Checks()
     checks.choice(duration, "/duration", tuple(LIFETIMES))
     with change(by=by, door=door) as doing:
@@ -62,7 +63,7 @@ def current(*, role: str | None, by: Actor, door: str) -> Invited:
 
     One that was made under another SECRET_KEY has no text any more and is replaced.
     """
-    needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     checks = Checks()
     wanted = _role(role, checks)
     checks.finish()
@@ -78,7 +79,7 @@ def current(*, role: str | None, by: Actor, door: str) -> Invited:
 
 def revoke(*, invite_id: uuid.UUID, by: Actor, door: str) -> None:
     """End a link at once. Raises Forbidden and NotFound."""
-    needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     with change(by=by, door=door) as doing:
         invite = InviteToken.objects.select_related("role").filter(pk=invite_id).first()
         if invite is None:
@@ -90,9 +91,9 @@ def revoke(*, invite_id: uuid.UUID, by: Actor, door: str) -> None:
 def find(*, text: str) -> InviteToken:
     """Return the live link with this text, with its role; raises NotFound for every other text alike."""
     invite = None
-    if secret_texts.is_shaped(text, _PREFIX):
+    if token_secrets.is_shaped(text, _PREFIX):
         rows = InviteToken.objects.select_related("role").filter(expires_at__gt=timezone.now())
-        invite = rows.filter(digest=secret_texts.digest(text)).first()
+        invite = rows.filter(digest=token_secrets.digest(text)).first()
     if invite is None:
         raise NotFound(_DEAD)
     return invite
@@ -162,19 +163,19 @@ def _require(role: Role | None, by: Actor) -> None:
 
 def _live(role: Role | None) -> Invited | None:
     invite = InviteToken.objects.filter(role=role, expires_at__gt=timezone.now()).first()
-    text = "" if invite is None else secret_texts.derived(_PREFIX, of=str(invite.pk))
-    return Invited(invite, text) if invite is not None and invite.digest == secret_texts.digest(text) else None
+    text = "" if invite is None else token_secrets.derived(_PREFIX, of=str(invite.pk))
+    return Invited(invite, text) if invite is not None and invite.digest == token_secrets.digest(text) else None
 
 
 def _make(role: Role | None, duration: str, doing: Change) -> Invited:
     InviteToken.objects.filter(role=role).delete()
     invite_id = uuid.uuid4()
-    text = secret_texts.derived(_PREFIX, of=str(invite_id))
+    text = token_secrets.derived(_PREFIX, of=str(invite_id))
     now = timezone.now()
     invite = InviteToken.objects.create(
         id=invite_id,
         role=role,
-        digest=secret_texts.digest(text),
+        digest=token_secrets.digest(text),
         created_at=now,
         created_by=doing.by.urn,
         expires_at=now + LIFETIMES[duration],

@@ -18,11 +18,12 @@ from policies.models import ResetToken, User, Verb, documents
 from policies.models.fields import is_storable
 from policies.models.lookalikes import fold_name
 from policies.models.people import NAME_LENGTH, ROOT_USERNAME, SYSTEM_USERNAME, USER_PREFIX
-from policies.services import delegation, needs, wording
 from policies.services import groups as group_service
 from policies.services import roles as role_service
-from policies.services.changes import Change, change, refuse_stale
-from policies.services.checks import EMAIL_LENGTH, TEXT_LENGTH, Checks
+from policies.services import wording
+from policies.writes import delegation, required_privileges
+from policies.writes.unit_of_work import Change, change, refuse_stale
+from policies.writes.validation import EMAIL_LENGTH, TEXT_LENGTH, Checks
 
 TYPE = "corpuser"
 
@@ -52,7 +53,12 @@ def create(
 
     Raises Forbidden, Conflict when the name or object id is taken, Invalid with every problem.
     """
-    needs.require(by=by, requirement=needs.SERVICES if kind == User.Kind.SERVICE else needs.group_of("user.create"))
+    required_privileges.require(
+        by=by,
+        requirement=required_privileges.SERVICES
+        if kind == User.Kind.SERVICE
+        else required_privileges.group_of("user.create"),
+    )
     profile = {"display_name": display_name, "email": email, "title": title, "description": description}
     with change(by=by, door=door) as doing:
         user = add(
@@ -140,11 +146,11 @@ def update(
     given = {"display_name": display_name, "email": email, "title": title, "description": description}
     profile = {column: value for column, value in given.items() if value is not None}
     if _is_service(urn):
-        needs.require(by=by, requirement=needs.service_update())
+        required_privileges.require(by=by, requirement=required_privileges.service_update())
     elif state is None and profile.keys() <= _OWN:
-        needs.require(by=by, requirement=needs.user_profile(), urn=urn, type=TYPE)
+        required_privileges.require(by=by, requirement=required_privileges.user_profile(), urn=urn, type=TYPE)
     else:
-        needs.require(by=by, requirement=needs.group_of("user.update"))
+        required_privileges.require(by=by, requirement=required_privileges.group_of("user.update"))
     checks = Checks()
     _check_profile(checks, profile)
     if state is not None:
@@ -181,7 +187,7 @@ def set_password(*, urn: str, password: str, by: Actor, door: str) -> User:
     (a weak password, or a service, which has none).
     """
     if by.urn != urn or not by.is_active:
-        needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
+        required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     with change(by=by, door=door) as doing:
         user = _stored(urn)
         if by.urn != urn:
@@ -227,7 +233,10 @@ def remove(*, urn: str, by: Actor, door: str) -> None:
 
     Raises Forbidden (also for the root user), NotFound, Conflict for the last who can manage policies.
     """
-    needs.require(by=by, requirement=needs.SERVICES if _is_service(urn) else needs.group_of("user.delete"))
+    required_privileges.require(
+        by=by,
+        requirement=required_privileges.SERVICES if _is_service(urn) else required_privileges.group_of("user.delete"),
+    )
     with change(by=by, door=door) as doing:
         user = _stored(urn)
         if user.is_root:

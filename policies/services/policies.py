@@ -20,7 +20,8 @@ from policies.models.fields import is_storable
 from policies.models.policy import POLICY_PREFIX
 from policies.pdp import authorizer
 from policies.queries import policies
-from policies.services import bindings, lockout, policy_rows
+from policies.services import bindings, policy_rows
+from policies.writes import admin_lockout
 
 #: What a holder of the privilege can do: effectively everything (source 000, platform privileges).
 MANAGE = (("MANAGE_POLICIES",),)
@@ -103,7 +104,7 @@ def update(
         _check_changing(policy, columns, by=by, if_version=if_version)
         replaced = policy.version
         before = {urn: policy_rows.snapshot_of(policy)}
-        with lockout.guarded(policy=policy, by=by):
+        with admin_lockout.guarded(policy=policy, by=by):
             _change(policy, family=draft.family, columns=columns)
             policy_rows.store(changed=[policy], by=by)
         policy_rows.record({verb: [policy]}, policy_version, before=before, by=by, door=door)
@@ -139,10 +140,10 @@ def write_many(*, writes: Sequence[Write], by: Actor, door: str, verb: Verb = Ve
                 before[policy.urn] = policy_rows.snapshot_of(policy)
                 _change(policy, family=one.draft.family, columns=columns)
                 changed.append(policy)
-        is_at_risk = bool(changed) and lockout.is_at_risk(by=by)
+        is_at_risk = bool(changed) and admin_lockout.is_at_risk(by=by)
         policy_rows.store(new=new, changed=changed, by=by)
         if is_at_risk:
-            lockout.refuse_loss(of="the policies that this replaces, as they are")
+            admin_lockout.refuse_loss(of="the policies that this replaces, as they are")
         done = {Verb.CREATED: new, verb: changed}
         policy_rows.record(done, policy_version, before=before, by=by, door=door)
     return policy_version
@@ -220,7 +221,7 @@ def delete(*, urn: str, by: Actor, door: str, if_version: int | None = None) -> 
         before = {urn: policy_rows.snapshot_of(policy)}
         policy.version += 1
         policy_rows.record({Verb.DELETED: [policy]}, policy_version, before=before, by=by, door=door)
-        with lockout.guarded(policy=policy, by=by):
+        with admin_lockout.guarded(policy=policy, by=by):
             policy.delete()
     return policy_version
 

@@ -21,9 +21,10 @@ from policies.models import GroupProfile, Membership, User, Verb, documents
 from policies.models.fields import JsonTextField, folded, is_storable
 from policies.models.people import EXTERNAL_ID_LENGTH, IDENTIFIER_LENGTH, NAME_LENGTH
 from policies.services import groups as group_service
-from policies.services import needs, people, wording
-from policies.services.changes import Change
-from policies.services.checks import EMAIL_LENGTH, TEXT_LENGTH, Checks
+from policies.services import people, wording
+from policies.writes import required_privileges
+from policies.writes.unit_of_work import Change
+from policies.writes.validation import EMAIL_LENGTH, TEXT_LENGTH, Checks
 
 #: What of `corpUserInfo` a source says, and how many characters each has.
 INFO: Mapping[str, int] = MappingProxyType(
@@ -57,7 +58,7 @@ def create_user(*, username: str, told: Told, doing: Change) -> User:
 
     Raises Forbidden, Conflict when the name is taken in letters of any size, Invalid with every problem.
     """
-    needs.require(by=doing.by, requirement=needs.group_of("user.create"))
+    required_privileges.require(by=doing.by, requirement=required_privileges.group_of("user.create"))
     _check(told)
     if User.objects.filter(username__lower=folded(username)).exists():
         raise Conflict(f"There is a user {username!r} already.")
@@ -72,7 +73,7 @@ def update_user(*, user: User, told: Told, doing: Change) -> None:
 
     Raises Forbidden, Invalid with every problem, Conflict for the last who can manage policies.
     """
-    needs.require(by=doing.by, requirement=needs.group_of("user.update"))
+    required_privileges.require(by=doing.by, requirement=required_privileges.group_of("user.update"))
     _check(told)
     doing.announce(user.urn)
     before, was_active = _facts(user), user.is_active
@@ -100,7 +101,7 @@ def create_group(*, name: str, external_id: str, members: Sequence[User], doing:
 
     Raises Forbidden, Conflict when a group is called so, Invalid with every problem.
     """
-    needs.require(by=doing.by, requirement=needs.group_of("group.create"))
+    required_privileges.require(by=doing.by, requirement=required_privileges.group_of("group.create"))
     _check_group(name, external_id)
     if GroupProfile.objects.filter(is_removed=False, name=name).exists():
         raise Conflict(f"There is a group {name!r} already.")
@@ -123,7 +124,9 @@ def update_group(
     Raises Forbidden, Invalid with every problem, Conflict when nobody could manage policies afterwards.
     """
     if (name, external_id) != (group.name, group.external_id):
-        needs.require(by=doing.by, requirement=needs.group_profile(), urn=group.urn, type=group_service.TYPE)
+        required_privileges.require(
+            by=doing.by, requirement=required_privileges.group_profile(), urn=group.urn, type=group_service.TYPE
+        )
         _check_group(name, external_id)
         doing.announce(group.urn)
         before = group_service.facts(group)
@@ -134,7 +137,9 @@ def update_group(
         after = group_service.facts(group)
         doing.record(urn=group.urn, name=group.name, verb=Verb.UPDATED, before=before, after=after)
     if added or removed:
-        needs.require(by=doing.by, requirement=needs.group_members(), urn=group.urn, type=group_service.TYPE)
+        required_privileges.require(
+            by=doing.by, requirement=required_privileges.group_members(), urn=group.urn, type=group_service.TYPE
+        )
         _put_in(group, added, doing)
         _take_out(group, removed, doing)
 

@@ -15,8 +15,8 @@ from policies.models import User
 from policies.models.fields import storable
 from policies.pdp import authorizer, per_snapshot
 from policies.pdp.authorizer import Ask, Asked
-from policies.services import needs
 from policies.services.people import TYPE
+from policies.writes import required_privileges
 
 
 def list_visible(*, urns: Collection[str], by: Actor) -> frozenset[str]:
@@ -24,14 +24,14 @@ def list_visible(*, urns: Collection[str], by: Actor) -> frozenset[str]:
 
     The answer for each is that of `needs.user_record`; at most one query beside those of the decisions.
     """
-    if _is_allowed(needs.user_records(), by):
+    if _is_allowed(required_privileges.user_records(), by):
         return frozenset(urns)
-    person = needs.user_record(is_service=False)
+    person = required_privileges.user_record(is_service=False)
     asked = list(dict.fromkeys(urns))
     asks = [(by, Ask(person, Asked(urn, TYPE))) for urn in asked]
     decisions = authorizer.answer_many(asks=asks) if asks else []
     found = {urn for urn, decision in zip(asked, decisions, strict=True) if decision.is_allowed}
-    if len(found) < len(asked) and _is_allowed(needs.TOKENS_OF_SERVICES, by):
+    if len(found) < len(asked) and _is_allowed(required_privileges.TOKENS_OF_SERVICES, by):
         services = User.objects.filter(urn__among=storable(asked), kind=User.Kind.SERVICE).order_by()
         found.update(services.values_list("urn", flat=True))
     return frozenset(found)
@@ -46,10 +46,10 @@ def build_condition(*, by: Actor) -> Q:
 
 
 def _build(by: Actor) -> Q:
-    if _is_allowed(needs.user_records(), by):
+    if _is_allowed(required_privileges.user_records(), by):
         return Q()
     own = Q(urn=by.urn)
-    return own | Q(kind=User.Kind.SERVICE) if _is_allowed(needs.TOKENS_OF_SERVICES, by) else own
+    return own | Q(kind=User.Kind.SERVICE) if _is_allowed(required_privileges.TOKENS_OF_SERVICES, by) else own
 
 
 def _is_allowed(requirement: Requirement, by: Actor) -> bool:

@@ -10,8 +10,9 @@ from policies.errors import Conflict, NotFound
 from policies.models import ResetToken, User, Verb
 from policies.models.fields import is_storable
 from policies.pdp import actor_resolution
-from policies.services import delegation, needs, people, secret_texts
-from policies.services.changes import change
+from policies.services import people
+from policies.writes import delegation, required_privileges, token_secrets
+from policies.writes.unit_of_work import change
 
 LIFETIME = timedelta(hours=24)
 
@@ -33,8 +34,8 @@ def create(*, urn: str, by: Actor, door: str) -> Reset:
     Raises Forbidden (also for somebody who holds platform privileges that the caller does not hold), NotFound, Conflict
     for a service (which has no password) and for somebody suspended or removed.
     """
-    needs.require(by=by, requirement=needs.MANAGE_CREDENTIALS)
-    text = secret_texts.fresh(_PREFIX)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
+    text = token_secrets.fresh(_PREFIX)
     with change(by=by, door=door) as doing:
         user = User.objects.filter(urn=urn).first() if is_storable(urn) else None
         if user is None:
@@ -48,7 +49,7 @@ def create(*, urn: str, by: Actor, door: str) -> Reset:
         now = timezone.now()
         reset = ResetToken.objects.create(
             user=user,
-            digest=secret_texts.digest(text),
+            digest=token_secrets.digest(text),
             created_at=now,
             created_by=by.urn,
             expires_at=now + LIFETIME,
@@ -62,9 +63,9 @@ def create(*, urn: str, by: Actor, door: str) -> Reset:
 def find(*, text: str) -> ResetToken:
     """Return the live link with this text, with its user; raises NotFound for every other text alike."""
     reset = None
-    if secret_texts.is_shaped(text, _PREFIX):
+    if token_secrets.is_shaped(text, _PREFIX):
         rows = ResetToken.objects.select_related("user").filter(expires_at__gt=timezone.now())
-        reset = rows.filter(digest=secret_texts.digest(text)).first()
+        reset = rows.filter(digest=token_secrets.digest(text)).first()
     if reset is None or not reset.user.is_active:
         raise NotFound(_DEAD)
     return reset

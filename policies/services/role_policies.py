@@ -7,9 +7,10 @@ from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.models import Gate, Policy, Role, open_write
 from policies.queries import policies as policy_queries
-from policies.services import needs, policies, roles
-from policies.services.checks import Checks
+from policies.services import policies, roles
 from policies.services.policies import Draft, Write
+from policies.writes import required_privileges
+from policies.writes.validation import Checks
 
 
 def create(*, name: str, description: str, policies_of: Sequence[str], by: Actor, door: str) -> Role:
@@ -17,7 +18,7 @@ def create(*, name: str, description: str, policies_of: Sequence[str], by: Actor
 
     Raises what `roles.create` and `policies.write_many` raise, and Invalid naming every policy nobody knows.
     """
-    needs.require(by=by, requirement=needs.MANAGE_POLICIES)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     # Behind the gate, so that nobody changes what is looked up here.
     with open_write(Gate.PEOPLE):
         role = roles.create(name=name, description=description, by=by, door=door)

@@ -18,9 +18,9 @@ from policies.models.fields import is_storable, storable
 from policies.models.people import NAME_LENGTH, django_group_name
 from policies.models.roles import ROLE_PREFIX
 from policies.queries import people as users_groups_roles
-from policies.services import needs
-from policies.services.changes import Change, change, refuse_stale
-from policies.services.checks import TEXT_LENGTH, Checks
+from policies.writes import required_privileges
+from policies.writes.unit_of_work import Change, change, refuse_stale
+from policies.writes.validation import TEXT_LENGTH, Checks
 
 TYPE = "dataHubRole"
 
@@ -55,7 +55,7 @@ def create(
     Raises Forbidden (also for a role that is not editable, unless the product itself makes it), Conflict when the id is
     taken, Invalid with every problem.
     """
-    needs.require(by=by, requirement=needs.MANAGE_POLICIES)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     identifier = str(uuid.uuid4()) if identifier is None else identifier
     checks = Checks()
     checks.identifier(identifier, "/id")
@@ -95,7 +95,7 @@ def update(
 
     Raises Forbidden (also for a role that is not editable), NotFound, Stale, Invalid with every problem.
     """
-    needs.require(by=by, requirement=needs.MANAGE_POLICIES)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     checks = Checks()
     _check(checks, {key: value for key, value in (("name", name), ("description", description)) if value is not None})
     checks.finish()
@@ -119,7 +119,7 @@ def delete(*, urn: str, by: Actor, door: str) -> None:
 
     Raises Forbidden (also for a role that is not editable), NotFound, Conflict while policies name it.
     """
-    needs.require(by=by, requirement=needs.MANAGE_POLICIES)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     with change(by=by, door=door) as doing:
         role = _changeable(urn, by=by)
         if naming := users_groups_roles.policies_naming(actors=[urn])[urn]:
@@ -136,7 +136,7 @@ def give(*, urn: str, actors: Sequence[str], by: Actor, door: str) -> list[str]:
 
     Raises Forbidden, NotFound, Invalid naming every unknown actor, or for more than MAX_ACTORS.
     """
-    needs.require(by=by, requirement=needs.MANAGE_POLICIES)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     Checks().count(actors, "/actors", limit=MAX_ACTORS)
     with change(by=by, door=door) as doing:
         role = _stored(urn)
@@ -154,7 +154,7 @@ def take(*, urn: str, actors: Sequence[str], by: Actor, door: str) -> list[str]:
 
     Raises Forbidden, NotFound, Conflict when nobody could manage policies without it.
     """
-    needs.require(by=by, requirement=needs.MANAGE_POLICIES)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     Checks().count(actors, "/actors", limit=MAX_ACTORS)
     with change(by=by, door=door) as doing:
         role = _stored(urn)
@@ -170,7 +170,7 @@ def assign(*, role: str | None, actors: Sequence[str], by: Actor, door: str) -> 
     An unknown actor is skipped. Nothing changes when it raises Forbidden, NotFound for an unknown role, or Conflict
     because nobody could manage policies afterwards.
     """
-    needs.require(by=by, requirement=needs.MANAGE_POLICIES)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     Checks().count(actors, "/actors", limit=MAX_ACTORS)
     with change(by=by, door=door) as doing:
         wanted = [] if role is None else [_stored(role)]
@@ -187,7 +187,7 @@ def set_roles(*, actor: str, roles: Sequence[str], by: Actor, door: str) -> list
     Raises Forbidden, NotFound for an actor nobody knows, Invalid naming every unknown role, Conflict when nobody could
     manage policies afterwards.
     """
-    needs.require(by=by, requirement=needs.MANAGE_POLICIES)
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     with change(by=by, door=door) as doing:
         found = holders(urns=[actor])
         if actor not in found:
@@ -205,7 +205,7 @@ def hold(*, holder: Holder, roles: Sequence[str], doing: Change) -> None:
     """Give roles to a new user or group, as part of the change that makes it. Problems are at /roles."""
     if not roles:
         return
-    needs.require(by=doing.by, requirement=needs.MANAGE_POLICIES)
+    required_privileges.require(by=doing.by, requirement=required_privileges.MANAGE_POLICIES)
     found = {role.urn: role for role in Role.objects.filter(urn__in=roles)}
     checks = Checks()
     checks.known(roles, found, "/roles", "role")

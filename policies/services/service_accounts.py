@@ -6,7 +6,8 @@ from policies.engine.model import Actor
 from policies.errors import Invalid, NotFound
 from policies.models import User
 from policies.queries import people as users_groups_roles
-from policies.services import needs, people
+from policies.services import people
+from policies.writes import required_privileges
 
 #: How the user name of a service account begins.
 USERNAME_PREFIX = "service_"
@@ -48,7 +49,7 @@ def update(
         _check_name(display_name)
     user = users_groups_roles.stored_user(urn=urn)
     if user is None or user.kind != User.Kind.SERVICE:
-        needs.require(by=by, requirement=needs.SERVICES)
+        required_privileges.require(by=by, requirement=required_privileges.SERVICES)
         raise NotFound(f"There is no service account {urn!r}.")
     return people.update(
         urn=urn, display_name=display_name, description=description, state=state, seen=seen, by=by, door=door

@@ -19,9 +19,9 @@ from policies.models.fields import is_storable
 from policies.models.people import NAME_LENGTH
 from policies.pdp import fact_cache
 from policies.propagation.invalidating_cache import Shelf, memory
-from policies.services import delegation, needs, secret_texts
-from policies.services.changes import change
-from policies.services.checks import TEXT_LENGTH, Checks
+from policies.writes import delegation, required_privileges, token_secrets
+from policies.writes.unit_of_work import change
+from policies.writes.validation import TEXT_LENGTH, Checks
 
 #: How long a token lives, by DataHub's names (clients.md 2.3); None for ever.
 DURATIONS: Mapping[str, timedelta | None] = MappingProxyType(
@@ -69,7 +69,7 @@ def create(
     or suspended user or no service account, no name, a duration nobody knows.
     """
     user = _owner(owner)
-    needs.require(by=by, requirement=requirement_for(owner=owner, user=user, by=by))
+    required_privileges.require(by=by, requirement=requirement_for(owner=owner, user=user, by=by))
     if user is not None and owner != by.urn:
         delegation.require_account(by=by, urns=[owner])
     checks = Checks()
@@ -87,7 +87,7 @@ def create(
             checks.add("unknown", "/actor", f"There is no user {owner!r}.")
         raise Invalid(checks.problems)
     checks.finish()
-    text = secret_texts.fresh(_PREFIX)
+    text = token_secrets.fresh(_PREFIX)
     with change(by=by, door=door) as doing:
         now = timezone.now()
         token = AccessToken.objects.create(
@@ -95,7 +95,7 @@ def create(
             name=name,
             description=description,
             prefix=text[:_SHOWN],
-            digest=secret_texts.digest(text),
+            digest=token_secrets.digest(text),
             created_at=now,
             created_by=by.urn,
             expires_at=None if lifetime is None else now + lifetime,
@@ -107,10 +107,10 @@ def create(
 def requirement_for(*, owner: str, user: User | None, by: Actor) -> Requirement:
     """Return what making a token for somebody needs; `user` is the row of the URN `owner`, None when there is none."""
     if owner == by.urn:
-        return needs.OWN_TOKEN
+        return required_privileges.OWN_TOKEN
     if user is not None and user.kind == User.Kind.SERVICE:
-        return needs.TOKENS_OF_SERVICES
-    return needs.TOKENS_OF_OTHERS
+        return required_privileges.TOKENS_OF_SERVICES
+    return required_privileges.TOKENS_OF_OTHERS
 
 
 def authenticate(*, text: str) -> User | None:
@@ -118,9 +118,9 @@ def authenticate(*, text: str) -> User | None:
 
     A token that is kept in memory costs no query, another one an indexed one; once a minute one more notes the use.
     """
-    if not secret_texts.is_shaped(text, _PREFIX):
+    if not token_secrets.is_shaped(text, _PREFIX):
         return None
-    digest = secret_texts.digest(text)
+    digest = token_secrets.digest(text)
     token = fact_cache.through(_bearers, [digest], _by_digest).get(digest)
     now = timezone.now()
     if token is None or not token.user.is_active or (token.expires_at is not None and token.expires_at <= now):
@@ -162,7 +162,10 @@ def revoke(*, token_id: str | uuid.UUID, by: Actor, door: str) -> None:
     token = _stored(token_id)
     if token is None or token.user.urn != by.urn or not by.is_active:
         is_service = token is not None and token.user.kind == User.Kind.SERVICE
-        needs.require(by=by, requirement=needs.TOKENS_OF_SERVICES if is_service else needs.TOKENS_OF_OTHERS)
+        required_privileges.require(
+            by=by,
+            requirement=required_privileges.TOKENS_OF_SERVICES if is_service else required_privileges.TOKENS_OF_OTHERS,
+        )
     with change(by=by, door=door) as doing:
         token = _stored(token_id)
         if token is None:

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from policies.models import ChangeEvent, LoggedDecision
 from policies.pdp import authorizer, decision_log_queries
-from policies.queries import events as change_log_queries
+from policies.writes import change_log_queries
 
 
 def list_changes(*, urn: str | None = None, by: str | None = None, verb: str | None = None) -> QuerySet[ChangeEvent]:

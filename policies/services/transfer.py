@@ -19,8 +19,9 @@ from policies.models import Gate, Policy, PolicyVersion, open_write
 from policies.models.policy import POLICY_PREFIX
 from policies.pdp import authorizer
 from policies.queries import policies as policy_queries
-from policies.services import changes, json_text, policies
+from policies.services import policies
 from policies.services.policies import MANAGE, Draft, Write
+from policies.writes import strict_json, unit_of_work
 
 #: How many policies one file may hold.
 MOST = 10_000
@@ -81,7 +82,7 @@ class Plan:
     @property
     def fingerprint(self) -> str:
         """A short text that differs once the plan means something else, since somebody changed these policies."""
-        return changes.fingerprint({"plan": [(one.urn, one.version, one.is_same) for one in self.planned]})
+        return unit_of_work.fingerprint({"plan": [(one.urn, one.version, one.is_same) for one in self.planned]})
 
 
 def exported(rows: Iterable[Policy]) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def planned(*, body: bytes, by: Actor) -> Plan:
     queries for any number of policies.
     """
     authorizer.require(by=by, any_of=MANAGE)
-    entries, place = _entries(json_text.loads(body, what="The file", most=MAX_SIGNS))
+    entries, place = _entries(strict_json.loads(body, what="The file", most=MAX_SIGNS))
     if not entries:
         raise Invalid.one(code="import.empty", pointer="", detail="There are no policies in this file.")
     if len(entries) > MOST:

@@ -16,11 +16,11 @@ from policies.models import LoggedDecision, PolicyEvent, Verb
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, decision_log_queries, display_names, explanations
 from policies.pdp.decision_log_queries import Place
-from policies.queries import events as change_log_queries
 from policies.services import trails
 from policies.web import channel_names, pages
 from policies.web.asking import Asker
 from policies.web.presenting import pretty
+from policies.writes import change_log_queries
 
 #: As at /api/v1/audit/.
 SEES = needs("MANAGE_POLICIES")

@@ -20,13 +20,13 @@ from policies.pdp.authorizer import Asked
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import groups
-from policies.services import needs as wanted
 from policies.web import leaving, naming, pages
 from policies.web.given import ASSIGNS, choose_roles
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm, GroupFilters, GroupForm, NewGroupForm, SearchFilters
 from policies.web.people_shown import row_of
 from policies.web.picking import Picker
+from policies.writes import required_privileges as wanted
 
 SEES = Guard(any_of=wanted.SEEING_GROUPS)
 CREATES = needs("MANAGE_USERS_AND_GROUPS", "CREATE_GROUPS", "CREATE_USERS_AND_GROUPS", "UPDATE_GROUPS")

@@ -17,10 +17,10 @@ from policies.errors import Stale
 from policies.guard import actor_of
 from policies.models import ChangeEvent
 from policies.pdp import display_names
-from policies.queries import events as change_log_queries
-from policies.services.changes import fingerprint
 from policies.web import pages
 from policies.web.pages import DOOR, FormPage
+from policies.writes import change_log_queries
+from policies.writes.unit_of_work import fingerprint
 
 #: How many of the last changes are looked through for what an edit began with.
 _RECENT = 50

@@ -20,8 +20,8 @@ from policies.errors import Conflict, Invalid, NotFound, PolicyAppError, Stale
 from policies.guard import actor_of
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Ask, Asked
-from policies.services.changes import fingerprint
 from policies.web.picking import Picker
+from policies.writes.unit_of_work import fingerprint
 
 if TYPE_CHECKING:
     _Paginator = Paginator[Any]

@@ -6,9 +6,9 @@ from django import forms
 
 from policies.models import GroupProfile, User
 from policies.models.people import IDENTIFIER_LENGTH, NAME_LENGTH
-from policies.services.checks import EMAIL_LENGTH, TEXT_LENGTH
 from policies.services.invites import LIFETIMES
 from policies.services.tokens import DURATIONS
+from policies.writes.validation import EMAIL_LENGTH, TEXT_LENGTH
 
 _LENGTHS = {
     "ONE_HOUR": "1 hour",

@@ -17,8 +17,9 @@ from policies.models import User
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Asked
 from policies.queries import people as users_groups_roles
-from policies.services import needs, records
+from policies.services import records
 from policies.web.picking import PREFIXES, option
+from policies.writes import required_privileges
 
 #: How many answers a search shows.
 SHOWN = 20
@@ -50,7 +51,9 @@ def options(request: HttpRequest) -> HttpResponse:
     group = request.GET.get("group", "")
     actor = actor_of(request)
     if group:
-        authorizer.require(by=actor, requirement=needs.group_members(), resource=Asked(group, "corpGroup"))
+        authorizer.require(
+            by=actor, requirement=required_privileges.group_members(), resource=Asked(group, "corpGroup")
+        )
     else:
         authorizer.require(by=actor, requirement=_SEARCHERS)
     kind = request.GET.get("kind", "")

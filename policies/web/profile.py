@@ -13,12 +13,12 @@ from policies.guard import actor_of, signed_in
 from policies.pdp import display_names
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
-from policies.services import needs as wanted
 from policies.services import people
 from policies.web import naming, pages
 from policies.web.pages import DOOR, FormPage
 from policies.web.people_forms import OwnPasswordForm, ProfileForm
 from policies.web.people_shown import facts_of
+from policies.writes import required_privileges as wanted
 
 _CRUMBS = [{"label": "Profile"}]
 #: How many tokens the page shows; the page of tokens has the rest.

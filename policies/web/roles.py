@@ -16,7 +16,6 @@ from policies.models import Role, RoleAssignment, User
 from policies.pdp import authorizer, display_names
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
-from policies.services import needs as wanted
 from policies.services import role_impact, roles
 from policies.web import leaving, naming, pages
 from policies.web.impact_rows import meaning
@@ -24,6 +23,7 @@ from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm, NewRoleForm, RoleForm, SearchFilters
 from policies.web.people_shown import account_url
 from policies.web.picking import Picker
+from policies.writes import required_privileges as wanted
 
 MANAGES = needs("MANAGE_POLICIES")
 

@@ -15,12 +15,12 @@ from policies.models import User
 from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
-from policies.services import needs as wanted
 from policies.services import people, service_accounts
 from policies.web import leaving, naming, pages
 from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import NewServiceForm, SearchFilters, ServiceForm
 from policies.web.people_shown import facts_of, losses_of, row_of
+from policies.writes import required_privileges as wanted
 
 MANAGES = needs("MANAGE_SERVICE_ACCOUNTS")
 

@@ -16,10 +16,10 @@ from policies.engine.errors import Problem
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
 from policies.engine.families.datazone_resource_patterns import Scope, types
 from policies.errors import Invalid
-from policies.services import json_text
 from policies.web.drafts import is_line, merged
 from policies.web.picking import Picker
 from policies.web.presenting import pretty
+from policies.writes import strict_json
 
 #: How many statements the form shows; further ones stay as they are and are edited as JSON.
 SHOWN = 60
@@ -162,7 +162,7 @@ class Writing:
         the one that was.
         """
         try:
-            base = json_text.loads(data.get("base", "").encode())
+            base = strict_json.loads(data.get("base", "").encode())
         except (Invalid, UnicodeEncodeError):
             return None
         if list(shapes(base)):
@@ -230,7 +230,7 @@ class Writing:
         """Take over the box, or keep its text beside the form and say what is wrong with it."""
         found: Any = None
         try:
-            found = json_text.loads(text.encode(), what="The text")
+            found = strict_json.loads(text.encode(), what="The text")
             self.problems = list(shapes(found))
         except UnicodeEncodeError:
             self.problems = [Problem("text.invalid", "", "The text holds a character that cannot be stored.")]

@@ -16,13 +16,13 @@ from policies.models import AccessToken, User
 from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
-from policies.services import needs as wanted
 from policies.services import tokens
 from policies.web import pages
 from policies.web.forms import user_urn
 from policies.web.pages import DOOR, FormPage
 from policies.web.people_forms import TokenFilters, TokenForm
 from policies.web.people_shown import account_url
+from policies.writes import required_privileges as wanted
 
 _COLUMNS = [
     {"label": "Name"},

@@ -16,13 +16,13 @@ from policies.models import User
 from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
-from policies.services import needs as wanted
 from policies.services import people
 from policies.web import naming, pages
 from policies.web.pages import DOOR, FormPage
 from policies.web.people_forms import NewUserForm, UserFilters, UserForm
 from policies.web.people_shown import facts_of, person, row_of
 from policies.web.picking import Picker
+from policies.writes import required_privileges as wanted
 
 #: Who sees people: whoever may change something about them.
 SEES = Guard(any_of=wanted.SEEING_USERS)

@@ -12,7 +12,7 @@ from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
 from authzsite.middleware import find_body_limit
-from policies.services import json_text
+from policies.writes import strict_json
 from tests.limits.conftest import EXTERNAL_ROLE, GROUP, POLICY, ROLE, Objects
 from tests.limits.costs import MAX_SECONDS, Costs
 from tests.limits.largest import list_largest
@@ -62,7 +62,7 @@ def fill_path(path: str, objects: Objects) -> str:
 def test_the_worst_bodies_of_an_operation(client: Client, objects: Objects, method: str, path: str) -> None:
     schema = DOCUMENT["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"]
     address = fill_path(path, objects)
-    room = Room(find_body_limit(address) - AROUND, json_text.MAX_SIGNS - 200)
+    room = Room(find_body_limit(address) - AROUND, strict_json.MAX_SIGNS - 200)
     costs = Costs(client, ALLOWED.get(f"{method} {path}", (MAX_SECONDS, ""))[0])
     costs.measure(method.upper(), address, Shapes(DOCUMENT["components"]["schemas"]).list_bodies(schema, room))
     costs.measure(method.upper(), address, list_largest(f"{method} {path}"))
@@ -72,5 +72,5 @@ def test_the_worst_bodies_of_an_operation(client: Client, objects: Objects, meth
 @pytest.mark.parametrize("address", ["/api/v1/authorize/batch", "/api/v1/policies/", "/api/v1/render", "/api/v1/who"])
 def test_bodies_that_are_hardly_json(client: Client, address: str) -> None:
     costs = Costs(client)
-    costs.measure("POST", address, list_raw_bodies(find_body_limit(address) - AROUND, json_text.MAX_SIGNS))
+    costs.measure("POST", address, list_raw_bodies(find_body_limit(address) - AROUND, strict_json.MAX_SIGNS))
     assert not costs.failures, "\n".join(costs.failures)

@@ -10,7 +10,7 @@ from policies.models import ChangeEvent, InviteToken, ResetToken
 from policies.pdp import actor_resolution, authorizer
 from policies.queries import people as users_groups_roles
 from policies.services import groups, invites, people, resets, roles, service_accounts
-from policies.services.changes import fingerprint
+from policies.writes.unit_of_work import fingerprint
 from tests.policies.conftest import DOOR
 
 PASSWORD = "correct horse battery"

@@ -14,7 +14,7 @@ from policies.models import User
 from policies.models.lookalikes import MAX_FOLDED_LENGTH, fold_name
 from policies.services import aspects, invites, people, provisioning
 from policies.services.aspects import AspectChange
-from policies.services.changes import change
+from policies.writes.unit_of_work import change
 from tests.policies.conftest import DOOR
 
 PASSWORD = "correct horse battery staple"

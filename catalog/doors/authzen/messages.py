@@ -16,7 +16,7 @@ from catalog import urns
 from policies.engine import property_conditions
 from policies.errors import Invalid, PolicyAppError
 from policies.models.fields import is_storable
-from policies.services import json_text
+from policies.writes import strict_json
 
 #: Most evaluations of one call, and most results of one page.
 MOST = 1_000
@@ -203,7 +203,7 @@ def read(request: HttpRequest) -> Reader:
         raise Malformed(f"The body must be {_JSON}.")
     raw = request.body
     try:
-        json_text.check_signs(raw, most=MAX_SIGNS)
+        strict_json.check_signs(raw, most=MAX_SIGNS)
         found = json.loads(raw.decode(), parse_constant=_refuse_constant)
     except Invalid as error:
         raise Malformed(error.problems[0].detail) from None

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from catalog import urns
 from policies.errors import Invalid
-from policies.services import json_text
+from policies.writes import strict_json
 
 #: Most commas and opening brackets of a body, those in documents that are sent as text among them: as many as one
 #: document may have (`catalog.aspects.register`), and what it is sent in.
@@ -41,7 +41,7 @@ def read_list(request: HttpRequest, *, most: int) -> list[Any]:
 
 def _read(request: HttpRequest, signs: int) -> Any:
     raw = request.body
-    json_text.check_signs(raw, most=signs)
+    strict_json.check_signs(raw, most=signs)
     try:
         found = json.loads(raw.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
@@ -51,7 +51,7 @@ def _read(request: HttpRequest, signs: int) -> Any:
     except ValueError as error:
         raise _wrong("body.json", "", f"The body is not JSON: {error}") from None
     # What reads it later walks it recursively, on stacks deeper than this one.
-    if raw.count(b"[") + raw.count(b"{") > DEEPEST and json_text.is_deeper(found, DEEPEST):
+    if raw.count(b"[") + raw.count(b"{") > DEEPEST and strict_json.is_deeper(found, DEEPEST):
         raise _wrong("body.json", "", f"The body is nested more than {DEEPEST} levels deep.")
     return found
 

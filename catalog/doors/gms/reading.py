@@ -22,7 +22,7 @@ from policies.engine.requirements import Requirement
 from policies.errors import Invalid, NotFound
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Asked
-from policies.services import needs
+from policies.writes import required_privileges
 
 #: Aspects that hold a secret, or what a secret can be guessed from.
 SECRET = frozenset({"corpUserCredentials", "dataHubAccessTokenInfo", "dataHubSecretValue", "inviteToken"})
@@ -115,7 +115,11 @@ def find_aspect(urn: Urn, name: str, *, by: Actor, version: int) -> StoredAspect
 def reading_of(type_: str) -> Requirement:
     """Return what reading an entity of this type needs; who may see a user's record may read it here, too."""
     reading = datahub.groups()["entity.read"]
-    return Requirement(reading.any_of + needs.user_record(is_service=False).any_of) if type_ == "corpuser" else reading
+    return (
+        Requirement(reading.any_of + required_privileges.user_record(is_service=False).any_of)
+        if type_ == "corpuser"
+        else reading
+    )
 
 
 def shown(found: Mapping[str, StoredAspect]) -> dict[str, StoredAspect]:

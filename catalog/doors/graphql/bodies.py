@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from policies.errors import Invalid
-from policies.services import json_text
+from policies.writes import strict_json
 
 #: Longest text of a query, in characters.
 LONGEST_QUERY = 100_000
@@ -31,8 +31,8 @@ class Unread(Invalid):
 def read(request: HttpRequest) -> Call:
     """Return what the body asks, whatever its headers say. Raises Unread, and Invalid for members of other types."""
     try:
-        json_text.check_signs(request.body, most=MAX_SIGNS)
-        body = json_text.loads(request.body)
+        strict_json.check_signs(request.body, most=MAX_SIGNS)
+        body = strict_json.loads(request.body)
     except Invalid as error:
         raise Unread(error.problems) from None
     if not isinstance(body, dict):
@@ -44,7 +44,7 @@ def read(request: HttpRequest) -> Call:
         raise _wrong("query", f"A query has at most {LONGEST_QUERY} characters.")
     if not isinstance(variables, dict | None):
         raise _wrong("variables", "This must be a JSON object.")
-    if json_text.has_longer_list(variables, MAX_MEMBERS):
+    if strict_json.has_longer_list(variables, MAX_MEMBERS):
         raise Invalid.one(
             code="list.long", pointer="/variables", detail=f"A list in variables has at most {MAX_MEMBERS} members."
         )

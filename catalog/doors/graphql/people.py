@@ -16,8 +16,9 @@ from policies.models import User, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
-from policies.services import aspects, groups, needs, people
+from policies.services import aspects, groups, people
 from policies.services.aspect_shapes import GROUP, USER
+from policies.writes import required_privileges
 
 #: Most members that one call puts in or takes out.
 MOST_MEMBERS = 10_000
@@ -29,7 +30,7 @@ mutation = MutationType()
 @query.field("listUsers")
 def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of people, by URN, to who may look at people, as over the API."""
-    authorizer.require(by=info.context.by, any_of=needs.SEEING_USERS)
+    authorizer.require(by=info.context.by, any_of=required_privileges.SEEING_USERS)
     rows = (
         users_groups_roles.users(q=paging.words(input), kind=User.Kind.PERSON, seen=Q())
         .prefetch_related(None)

@@ -19,7 +19,8 @@ from policies.models.fields import storable
 from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
-from policies.services import needs, tokens
+from policies.services import tokens
+from policies.writes import required_privileges
 
 TYPE = "dataHubAccessToken"
 PREFIX = f"urn:li:{TYPE}:"
@@ -161,7 +162,7 @@ def _requirement(wanted: Mapping[str, Sequence[str]], by: Actor) -> Requirement:
     actors, makers = wanted.get("actorUrn"), wanted.get("ownerUrn")
     if actors is not None and len(actors) == 1:
         return tokens.requirement_for(owner=actors[0], user=users_groups_roles.stored_user(urn=actors[0]), by=by)
-    return needs.OWN_TOKEN if makers == [by.urn] else needs.TOKENS_OF_OTHERS
+    return required_privileges.OWN_TOKEN if makers == [by.urn] else required_privileges.TOKENS_OF_OTHERS
 
 
 BINDABLES = (query, mutation, metadata)

@@ -14,7 +14,8 @@ from catalog.services import deletes
 from policies.models import User
 from policies.pdp import authorizer
 from policies.queries import people as users_groups_roles
-from policies.services import needs, service_accounts
+from policies.services import service_accounts
+from policies.writes import required_privileges
 
 query = QueryType()
 mutation = MutationType()
@@ -23,7 +24,7 @@ mutation = MutationType()
 @query.field("listServiceAccounts")
 def list_accounts(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of service accounts, by URN."""
-    authorizer.require(by=info.context.by, requirement=needs.SERVICES)
+    authorizer.require(by=info.context.by, requirement=required_privileges.SERVICES)
     rows = users_groups_roles.users(q=paging.words(input), kind=User.Kind.SERVICE, seen=Q()).prefetch_related(None)
     return paging.part(rows, input, "serviceAccounts", lambda found: [_shown(row) for row in found])
 
@@ -31,7 +32,7 @@ def list_accounts(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mappi
 @query.field("getServiceAccount")
 def get(_root: None, info: Info, *, urn: str) -> Mapping[str, Any]:
     """Return one service account. Raises NotFound, for a person also."""
-    authorizer.require(by=info.context.by, requirement=needs.SERVICES)
+    authorizer.require(by=info.context.by, requirement=required_privileges.SERVICES)
     return _shown(service_accounts.get(urn=urn))
 
 
@@ -51,7 +52,7 @@ def create(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str,
 def delete(_root: None, info: Info, *, urn: str) -> bool:
     """Delete a service account with its tokens. Raises NotFound, for a person also."""
     by = info.context.by
-    authorizer.require(by=by, requirement=needs.SERVICES)
+    authorizer.require(by=by, requirement=required_privileges.SERVICES)
     deletes.delete(urn=service_accounts.get(urn=urn).urn, by=by, door=DOOR)
     return True
 

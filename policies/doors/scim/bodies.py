@@ -8,7 +8,7 @@ from scim2_models import InvalidSyntaxException, InvalidValueException
 
 from policies.doors.scim import members
 from policies.errors import Invalid
-from policies.services import json_text
+from policies.writes import strict_json
 
 #: Most commas and opening brackets of a body.
 MAX_SIGNS = 100_000
@@ -39,13 +39,13 @@ def check_size(body: bytes) -> None:
 
 def _read_json(body: bytes) -> Any:
     try:
-        json_text.check_signs(body, most=MAX_SIGNS)
+        strict_json.check_signs(body, most=MAX_SIGNS)
         found = json.loads(body)
     except Invalid as error:
         raise InvalidValueException(detail=error.problems[0].detail) from None
     except (ValueError, RecursionError):
         raise InvalidSyntaxException(detail="The body is not JSON.") from None
-    if json_text.is_deeper(found, MAX_DEPTH):
+    if strict_json.is_deeper(found, MAX_DEPTH):
         raise InvalidSyntaxException(detail=f"The body is nested more than {MAX_DEPTH} levels deep.")
     return found
 

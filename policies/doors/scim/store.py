@@ -27,7 +27,7 @@ from policies.engine.model import Actor
 from policies.models import ChangeEvent, GroupProfile, User
 from policies.services import groups as group_service
 from policies.services import people, provisioning
-from policies.services.changes import Change, change
+from policies.writes.unit_of_work import Change, change
 
 #: What the record of changes calls this door.
 DOOR = "scim"

@@ -14,8 +14,8 @@ from policies.engine.model import Actor
 from policies.errors import Stale
 from policies.models import ChangeEvent, Gate, PolicyVersion, Verb, open_write
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.services import lockout
-from policies.services.delegation import Delegation
+from policies.writes import admin_lockout
+from policies.writes.delegation import Delegation
 
 #: What gives nobody anything. Who makes a credential is asked by the service that makes it (`delegation`).
 _GIVING_NOTHING = frozenset(
@@ -65,7 +65,7 @@ class Change:
     def takes(self, what: str) -> None:
         """Say, before it is written, what is taken from people: the change ends with Conflict if it locks all out."""
         if self.losing is None:
-            self.losing = what if lockout.is_at_risk(by=self.by) else ""
+            self.losing = what if admin_lockout.is_at_risk(by=self.by) else ""
 
     def reach(self, *, joined: Collection[str], left: Collection[str]) -> None:
         """Say which users are in a group now, and which are not any more. Raises LookupError as `record`."""
@@ -115,7 +115,7 @@ def change(
             yield doing
         doing.delegation.refuse_gain()
         if doing.losing:
-            lockout.refuse_loss(of=doing.losing)
+            admin_lockout.refuse_loss(of=doing.losing)
         PolicyVersion.touch(doing.touched, doing.touched)
         write.record(doing.events)
 

@@ -24,7 +24,7 @@ def derived(prefix: str, *, of: str) -> str:
 
     Who holds the key can make it again as long as the key is the same; whoever reads the database alone cannot.
     """
-    made = salted_hmac("policies.services.secret_texts", of, algorithm="sha256").digest()
+    made = salted_hmac("policies.writes.token_secrets", of, algorithm="sha256").digest()
     return prefix + base64.urlsafe_b64encode(made).decode().rstrip("=")
 
 

@@ -29,7 +29,7 @@ from redis.exceptions import RedisError
 
 from policies import deadlines
 from policies.errors import Unavailable
-from policies.guard import public
+from policies.http.guard import public
 from policies.models import PolicyVersion
 from policies.pdp import snapshot_store
 from policies.propagation import pubsub

@@ -9,8 +9,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from policies.api import problems
 from policies.engine.errors import MAX_DETAIL
+from policies.http.api import problem_details
 from policies.outages import UNAVAILABLE, find_outage
 
 #: Where DataHub's REST clients call.
@@ -43,7 +43,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if outage is None and _has_own_form(request):
         return refusal(request, HTTPStatus.INTERNAL_SERVER_ERROR, "This went wrong on our side and is in the log.")
     if outage is None:
-        return problems.server_error(request)
+        return problem_details.server_error(request)
     # What is around every other page asks the very facts that are missing.
     return HttpResponse(render_to_string("503.html", {"outage": outage}), status=outage.status)
 
@@ -78,21 +78,21 @@ def refusal(
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a request that Django itself cannot read."""
     if not _has_own_form(request):
-        return problems.bad_request(request, exception)
+        return problem_details.bad_request(request, exception)
     return refusal(request, HTTPStatus.BAD_REQUEST, "The request cannot be read.")
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a refusal that no view answered."""
     if not _has_own_form(request):
-        return problems.forbidden(request, exception)
+        return problem_details.forbidden(request, exception)
     return refusal(request, HTTPStatus.FORBIDDEN, str(exception)[:MAX_DETAIL] or "This is not allowed.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a path that nothing is at."""
     if not _has_own_form(request):
-        return problems.not_found(request, exception)
+        return problem_details.not_found(request, exception)
     return refusal(request, HTTPStatus.NOT_FOUND, "There is nothing at this path.")
 
 

@@ -26,7 +26,7 @@ from redis.exceptions import RedisError
 from authzsite import sharing
 from authzsite.health import BROKER_SECONDS, DATABASE_SECONDS
 from policies import deadlines
-from policies.guard import public
+from policies.http.guard import public
 from policies.models import PolicyVersion
 from policies.propagation import pubsub
 

@@ -148,12 +148,12 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "policies.guard.reading",
+    "policies.http.guard.reading",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "policies.web.errors.RefusalPages",
+    "policies.http.pages.error_pages.RefusalPages",
     # The last: it takes the place of what a view answers to somebody who is locked out.
     "axes.middleware.AxesMiddleware",
 ]
@@ -169,9 +169,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "policies.web.shell.around",
+                "policies.http.pages.layout_context.around",
             ],
-            "libraries": {"drawings": "policies.web.drawings"},
+            "libraries": {"drawings": "policies.http.pages.icons"},
         },
     }
 ]
@@ -372,12 +372,12 @@ REST_FRAMEWORK: dict[str, Any] = {
         "policies.api.authentication.TokenAuthentication",
         "policies.api.authentication.PageSession",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["policies.guard.IsGuarded"],
+    "DEFAULT_PERMISSION_CLASSES": ["policies.http.guard.IsGuarded"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["policies.api.parsers.StrictJson"],
+    "DEFAULT_PARSER_CLASSES": ["policies.http.api.parsers.StrictJson"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_METADATA_CLASS": None,
-    "EXCEPTION_HANDLER": "policies.api.problems.exception_handler",
+    "EXCEPTION_HANDLER": "policies.http.api.problem_details.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 SPECTACULAR_SETTINGS = {
@@ -400,10 +400,10 @@ SPECTACULAR_SETTINGS = {
         "FindingState": "catalog.models.finding.Finding.State",
         "ReportStatus": "catalog.models.report.Report.Status",
     },
-    "PREPROCESSING_HOOKS": ["policies.api.schema.canonical"],
+    "PREPROCESSING_HOOKS": ["policies.http.api.openapi_schema.canonical"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "policies.api.schema.finished",
+        "policies.http.api.openapi_schema.finished",
     ],
 }
 

@@ -5,7 +5,7 @@ from django.views.generic import RedirectView
 
 from authzsite import health, scraping
 from policies import admin
-from policies.guard import public
+from policies.http.guard import public
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # First what is asked more often than all others together.

@@ -19,7 +19,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from policies.errors import Forbidden, PolicyAppError
-from policies.guard import actor_of, needs
+from policies.http.guard import actor_of, needs
 from policies.models import (
     AccessToken,
     ChangeEvent,

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from policies.guard import public, signed_in
+from policies.http.guard import public, signed_in
 
 
 @signed_in

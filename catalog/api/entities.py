@@ -15,13 +15,13 @@ from catalog.queries import records as people_records
 from catalog.queries import viewing
 from catalog.queries import viewing as view_permissions
 from catalog.services import entities as service
-from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of
-from policies.api.described import described
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid, NotFound
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.guard import signed_in
 
 TAG = "entities"
 
@@ -62,11 +62,11 @@ class EntityIn(EntityChange):
 class EntityFilters(Paged):
     """Which entities to list."""
 
-    q = fields.Text(required=False, allow_blank=True, max_length=1024, help_text="Words of the name, or a URN.")
-    type = fields.Text(required=False, max_length=64)
-    domain = fields.Urn(required=False, help_text="In it, or in a domain below it.")
-    tag = fields.Urn(required=False)
-    platform = fields.Urn(required=False)
+    q = strict_fields.Text(required=False, allow_blank=True, max_length=1024, help_text="Words of the name, or a URN.")
+    type = strict_fields.Text(required=False, max_length=64)
+    domain = strict_fields.Urn(required=False, help_text="In it, or in a domain below it.")
+    tag = strict_fields.Urn(required=False)
+    platform = strict_fields.Urn(required=False)
 
 
 EntitiesIn = PolymorphicProxySerializer(

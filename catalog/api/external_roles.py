@@ -13,11 +13,11 @@ from catalog.queries import external_roles as reading
 from catalog.queries import lists as entity_lists
 from catalog.queries import viewing as view_permissions
 from catalog.services import external_roles as service
-from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of, unchanged
-from policies.api.described import described
 from policies.errors import Invalid, NotFound
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import DOOR, Door, Paged, page_of, unchanged
+from policies.http.guard import signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 
 TAG = "external roles"
@@ -41,32 +41,34 @@ class ExternalRoleOut(serializers.Serializer[Any]):
     assigned_to_me = serializers.BooleanField(source="is_mine", help_text="Directly or through a group.")
 
 
-class ExternalRoleIn(fields.Strict):
+class ExternalRoleIn(strict_fields.Strict):
     """An external role to be made or replaced."""
 
-    urn = fields.Urn(required=False, prefixes=(ROLE_PREFIX,))
-    name = fields.Text(max_length=1000)
-    description = fields.Text(required=False, allow_blank=True)
-    type = fields.Text(max_length=64)
-    request_url = fields.Text(required=False, allow_null=True, max_length=2000, help_text="http or https.")
-    users = fields.List(child=fields.Urn(prefixes=(USER_PREFIX,)), required=False, max_length=_MOST)
-    groups = fields.List(child=fields.Urn(prefixes=(GROUP_PREFIX,)), required=False, max_length=_MOST)
-    datasets = fields.List(child=fields.Urn(), required=False, max_length=_MOST)
+    urn = strict_fields.Urn(required=False, prefixes=(ROLE_PREFIX,))
+    name = strict_fields.Text(max_length=1000)
+    description = strict_fields.Text(required=False, allow_blank=True)
+    type = strict_fields.Text(max_length=64)
+    request_url = strict_fields.Text(required=False, allow_null=True, max_length=2000, help_text="http or https.")
+    users = strict_fields.List(child=strict_fields.Urn(prefixes=(USER_PREFIX,)), required=False, max_length=_MOST)
+    groups = strict_fields.List(child=strict_fields.Urn(prefixes=(GROUP_PREFIX,)), required=False, max_length=_MOST)
+    datasets = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=_MOST)
 
 
 class ExternalRoleChange(ExternalRoleIn):
     """The fields of an external role that are to change."""
 
-    name = fields.Text(required=False, max_length=1000)
-    type = fields.Text(required=False, max_length=64)
+    name = strict_fields.Text(required=False, max_length=1000)
+    type = strict_fields.Text(required=False, max_length=64)
 
 
 class ExternalRoleFilters(Paged):
     """Which external roles to list."""
 
-    q = fields.Text(required=False, allow_blank=True, max_length=1024, help_text="Words of the name, or a URN.")
-    type = fields.Text(required=False, max_length=64)
-    holder = fields.Urn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX), help_text="Named by the role itself.")
+    q = strict_fields.Text(required=False, allow_blank=True, max_length=1024, help_text="Words of the name, or a URN.")
+    type = strict_fields.Text(required=False, max_length=64)
+    holder = strict_fields.Urn(
+        required=False, prefixes=(USER_PREFIX, GROUP_PREFIX), help_text="Named by the role itself."
+    )
 
 
 class _Roles(Door):
@@ -109,7 +111,7 @@ class ExternalRoles(_Roles):
     )
     def post(self, request: Request) -> Response:
         """Describe an external role; needs EDIT_ENTITY on it, and on each dataset what editing that needs."""
-        sent = fields.checked(ExternalRoleIn, request.data)
+        sent = strict_fields.checked(ExternalRoleIn, request.data)
         made = service.create(urn=sent.pop("urn", None), draft=_draft(sent), by=self.actor, door=DOOR)
         return Response(self.shown([made.urn])[0], status=201)
 
@@ -128,7 +130,7 @@ class OneExternalRole(_Roles):
     )
     def put(self, request: Request, urn: str) -> Response:
         """Say everything anew: lists that are left out become empty."""
-        sent = fields.checked(ExternalRoleIn, request.data)
+        sent = strict_fields.checked(ExternalRoleIn, request.data)
         return self._write(urn, {"users": [], "groups": [], "datasets": [], **sent})
 
     @described(
@@ -136,7 +138,7 @@ class OneExternalRole(_Roles):
     )
     def patch(self, request: Request, urn: str) -> Response:
         """Set the fields that are sent."""
-        sent = fields.checked(ExternalRoleChange, request.data)
+        sent = strict_fields.checked(ExternalRoleChange, request.data)
         reading.external_role(urn=urn)
         (known,) = reading.described(urns=[urn], by=self.actor)
         said = {name: getattr(known, name) for name in ("name", "description", "type", "request_url")}

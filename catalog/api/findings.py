@@ -12,11 +12,11 @@ from catalog.models import Finding, FindingEvent
 from catalog.queries import findings as reading
 from catalog.services import findings as service
 from catalog.services import reports
-from policies.api import fields
-from policies.api.base import Door, Paged, page_of
-from policies.api.described import described
 from policies.engine.model import Actor
-from policies.guard import needs, signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import Door, Paged, page_of
+from policies.http.guard import needs, signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import authorizer
 
@@ -77,21 +77,21 @@ class OneReportFindingOut(ReportFindingOut):
 class FindingFilters(Paged):
     """Which findings to list; in every state unless one is given."""
 
-    q = fields.Text(required=False, allow_blank=True, max_length=512, help_text="Every word is in the sentence.")
-    kind = fields.Text(required=False, max_length=64)
-    type = fields.Text(required=False, max_length=64)
+    q = strict_fields.Text(required=False, allow_blank=True, max_length=512, help_text="Every word is in the sentence.")
+    kind = strict_fields.Text(required=False, max_length=64)
+    type = strict_fields.Text(required=False, max_length=64)
     severity = serializers.ChoiceField(Finding.Severity.choices, required=False)
     state = serializers.ChoiceField(Finding.State.choices, required=False)
-    assignee = fields.Urn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
-    subject = fields.Urn(required=False)
+    assignee = strict_fields.Urn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
+    subject = strict_fields.Urn(required=False)
 
 
-class DecisionIn(fields.Strict):
+class DecisionIn(strict_fields.Strict):
     """What becomes of a finding. ACCEPTED needs a note and may end with a day, ASSIGNED needs an assignee."""
 
     state = serializers.ChoiceField(Finding.State.choices)
-    note = fields.Text(required=False, max_length=4000)
-    assignee = fields.Urn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
+    note = strict_fields.Text(required=False, max_length=4000)
+    assignee = strict_fields.Urn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
     until = serializers.DateField(
         required=False, help_text="The last day (UTC) of an acceptance; without it the acceptance does not end."
     )
@@ -114,7 +114,7 @@ class DecisionIn(fields.Strict):
 class DecisionsIn(DecisionIn):
     """What becomes of several findings."""
 
-    ids = fields.List(child=fields.Whole(min_value=1), min_length=1, max_length=_MOST)
+    ids = strict_fields.List(child=strict_fields.Whole(min_value=1), min_length=1, max_length=_MOST)
 
 
 class ChangedOut(serializers.Serializer[Any]):
@@ -151,7 +151,7 @@ class Findings(_Findings):
     @described("reports_findings_change", "Decide about findings", body=DecisionsIn, answer=ChangedOut, tag=TAG)
     def patch(self, request: Request) -> Response:
         """Decide about as many findings as are named, in one act."""
-        sent = fields.checked(DecisionsIn, request.data)
+        sent = strict_fields.checked(DecisionsIn, request.data)
         return Response({"changed": _decided(sent.pop("ids"), sent, self.actor)})
 
 
@@ -168,7 +168,7 @@ class OneFinding(_Findings):
     def patch(self, request: Request, number: str) -> Response:
         """Accept it, assign it, close it or open it again."""
         authorizer.require(by=self.actor, any_of=[[reports.NEEDED]])
-        sent = fields.checked(DecisionIn, request.data)
+        sent = strict_fields.checked(DecisionIn, request.data)
         found = reading.finding(id=int(number))
         _decided([found.pk], sent, self.actor)
         return Response(self._tell(reading.finding(id=found.pk)))

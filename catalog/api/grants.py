@@ -11,13 +11,13 @@ from rest_framework.response import Response
 from catalog.grants import Grant
 from catalog.services import granting
 from catalog.services.granting import Sent
-from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of
-from policies.api.described import described
 from policies.engine.errors import Problem
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.errors import Invalid
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.guard import signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 
@@ -26,7 +26,7 @@ TAG = "grants"
 _PREFIXES = (USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX)
 
 
-class EntityField(fields.Urn):
+class EntityField(strict_fields.Urn):
     """An entity, or a pattern: a URN with `*` at the end of its name, also spelled short (`dataset:ns1.*`)."""
 
     def to_internal_value(self, data: Any) -> str:
@@ -36,29 +36,29 @@ class EntityField(fields.Urn):
         return super().to_internal_value(data)
 
 
-class TakenIn(fields.Strict):
+class TakenIn(strict_fields.Strict):
     """What is to be taken away; everything that is held when `privileges` is left out."""
 
-    principal = fields.Urn(prefixes=_PREFIXES, help_text="A user, a group or a role.")
+    principal = strict_fields.Urn(prefixes=_PREFIXES, help_text="A user, a group or a role.")
     entity = EntityField()
-    privileges = fields.List(
+    privileges = strict_fields.List(
         child=serializers.ChoiceField([*cdap.PRIVILEGES, cdap.ALL]),
         required=False,
         allow_empty=False,
         max_length=100,
         help_text="ALL stands for the four.",
     )
-    confirm = fields.Flag(
+    confirm = strict_fields.Flag(
         required=False, default=False, help_text="Let the last ADMIN fall to the administrators of the instance."
     )
 
 
-class GrantIn(fields.Strict):
+class GrantIn(strict_fields.Strict):
     """What is to be given, beside what is held already."""
 
-    principal = fields.Urn(prefixes=_PREFIXES, help_text="A user, a group or a role.")
+    principal = strict_fields.Urn(prefixes=_PREFIXES, help_text="A user, a group or a role.")
     entity = EntityField()
-    privileges = fields.List(
+    privileges = strict_fields.List(
         child=serializers.ChoiceField([*cdap.PRIVILEGES, cdap.ALL]),
         allow_empty=False,
         max_length=100,
@@ -77,7 +77,7 @@ class GrantOut(serializers.Serializer[Any]):
 class GrantFilters(Paged):
     """Which grants to list."""
 
-    principal = fields.Urn(required=False, prefixes=_PREFIXES)
+    principal = strict_fields.Urn(required=False, prefixes=_PREFIXES)
     entity = EntityField(required=False)
 
 
@@ -122,9 +122,9 @@ class Grants(Door):
             if len(data) > granting.MOST:
                 detail = f"At most {granting.MOST} grants may be sent at once."
                 raise Invalid.one(code="list.too_long", pointer="", detail=detail)
-            checked = fields.check_each(fields.checker(shape, is_partial=False), data)
+            checked = strict_fields.check_each(strict_fields.checker(shape, is_partial=False), data)
             return shown(write(sent=[_sent(one) for one in checked], by=self.actor, door=DOOR) or ())
-        sent = _sent(fields.checked(shape, data))
+        sent = _sent(strict_fields.checked(shape, data))
         try:
             return shown(write(sent=[sent], by=self.actor, door=DOOR) or ())
         except Invalid as error:

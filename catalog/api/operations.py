@@ -9,34 +9,35 @@ from rest_framework.response import Response
 
 from catalog.services import operations
 from catalog.services.operations import Done, Emptied, Found
-from policies.api import answers, fields
+from policies.api import answers
 from policies.api.answers import MissingOut, ResultantOut
-from policies.api.base import DOOR, Door
-from policies.api.described import described
 from policies.api.questions import LISTED
 from policies.engine.families.cdap_requests import Said
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import DOOR, Door
+from policies.http.guard import signed_in
 from policies.pdp import snapshot_store
 
 TAG = "operations"
 
 
-class DeployedIn(fields.Strict):
+class DeployedIn(strict_fields.Strict):
     """What a deployment looks at beside the application."""
 
-    artifact = fields.Urn(required=False, allow_null=True, help_text="What it is deployed from.")
-    programs = fields.List(
-        child=fields.Urn(), required=False, max_length=LISTED, help_text="The programs that it brings."
+    artifact = strict_fields.Urn(required=False, allow_null=True, help_text="What it is deployed from.")
+    programs = strict_fields.List(
+        child=strict_fields.Urn(), required=False, max_length=LISTED, help_text="The programs that it brings."
     )
 
 
-class OperationIn(fields.Strict):
+class OperationIn(strict_fields.Strict):
     """An operation that is to be done. Lists and delete_all take what the entities lie in, null for everywhere."""
 
-    actor = fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
-    operation = fields.Text(max_length=255, help_text="`dataset.create`, `program.start` …")
-    entity = fields.Urn(required=False, allow_null=True)
-    parent = fields.Urn(  # type: ignore[assignment]  # the base has one
+    actor = strict_fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
+    operation = strict_fields.Text(max_length=255, help_text="`dataset.create`, `program.start` …")
+    entity = strict_fields.Urn(required=False, allow_null=True)
+    parent = strict_fields.Urn(  # type: ignore[assignment]  # the base has one
         required=False, allow_null=True, help_text="The entity that contains it, as its name says."
     )
     related = DeployedIn(required=False, allow_null=True)
@@ -92,7 +93,7 @@ class Operations(Door):
     )
     def post(self, request: Request) -> Response:
         """Register what a create makes, remove what a delete takes, list what may be seen; a refusal says why."""
-        sent = fields.checked(OperationIn, request.data)
+        sent = strict_fields.checked(OperationIn, request.data)
         related = sent.get("related") or {}
         said = Said(
             operation=sent["operation"],

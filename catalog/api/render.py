@@ -7,23 +7,24 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.queries import tables
-from policies.api import fields, questions
+from policies.api import questions
 from policies.api.ask import Asking
-from policies.api.described import described
 from policies.api.questions import COLUMNS, ResourceIn, VersionIn
 from policies.engine.sql_rendering import DIALECTS
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.guard import signed_in
 from policies.pdp.authorizer import Asked
 
 
 class RenderIn(VersionIn):
     """Which table, as the catalog knows it and as the database calls it, for whom, and in which dialect."""
 
-    actor = fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
+    actor = strict_fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     resource = ResourceIn()
-    table = fields.Text(max_length=512)
-    columns = fields.List(
-        child=fields.Text(max_length=255),
+    table = strict_fields.Text(max_length=512)
+    columns = strict_fields.List(
+        child=strict_fields.Text(max_length=255),
         required=False,
         allow_null=True,
         allow_empty=False,
@@ -52,7 +53,7 @@ class Render(Asking):
     )
     def post(self, request: Request) -> Response:
         """Return the query; refused like a read."""
-        sent = fields.checked(RenderIn, request.data)
+        sent = strict_fields.checked(RenderIn, request.data)
         who = sent.get("actor") or self.actor.urn
         if who != self.actor.urn:
             self.may_ask_about_others()

@@ -8,8 +8,8 @@ from catalog.models import Report
 from catalog.queries.reports import Difference
 from catalog.reporting.kind import ColumnKind, Input
 from catalog.reporting.kinds import KINDS
-from policies.api import fields
-from policies.api.base import Paged
+from policies.http.api import strict_fields
+from policies.http.api.views import Paged
 
 
 class ParameterOut(serializers.Serializer[Any]):
@@ -19,7 +19,7 @@ class ParameterOut(serializers.Serializer[Any]):
     title = serializers.CharField()
     input = serializers.ChoiceField([one.value for one in Input])
     help = serializers.CharField(allow_blank=True)
-    default = fields.Json(allow_null=True)
+    default = strict_fields.Json(allow_null=True)
     is_required = serializers.BooleanField()
     choices = serializers.DictField(child=serializers.CharField(), help_text="Value and label; empty: no choices.")
 
@@ -115,17 +115,17 @@ class OneRunOut(RunOut):
     log = serializers.CharField(allow_blank=True)
 
 
-class RunIn(fields.Strict):
+class RunIn(strict_fields.Strict):
     """What to start: a kind, and parameters; those left out are the defaults of the kind."""
 
     kind = serializers.ChoiceField(list(KINDS))
-    parameters = fields.Json(required=False)
+    parameters = strict_fields.Json(required=False)
 
 
 class RunFilters(Paged):
     """Which runs to list."""
 
-    kind = fields.Text(required=False, max_length=64)
+    kind = strict_fields.Text(required=False, max_length=64)
     status = serializers.ChoiceField(Report.Status.choices, required=False)
 
 
@@ -143,18 +143,18 @@ class DifferenceOut(RowOut):
     was = serializers.DictField(allow_null=True)
 
 
-class Searched(fields.Strict):
+class Searched(strict_fields.Strict):
     """Which rows of a table."""
 
-    q = fields.Text(required=False, allow_blank=True, max_length=512, help_text="Every word has to be found.")
-    column = fields.Text(required=False, max_length=64, help_text="A column that has to hold `value`.")
-    value = fields.Text(required=False, max_length=1024)
+    q = strict_fields.Text(required=False, allow_blank=True, max_length=512, help_text="Every word has to be found.")
+    column = strict_fields.Text(required=False, max_length=64, help_text="A column that has to hold `value`.")
+    value = strict_fields.Text(required=False, max_length=1024)
 
 
 class RowFilters(Searched, Paged):
     """Which rows of a table, in which order."""
 
-    sort = fields.Text(required=False, max_length=64, help_text="A column; a minus before it: descending.")
+    sort = strict_fields.Text(required=False, max_length=64, help_text="A column; a minus before it: descending.")
 
 
 class DifferenceFilters(Paged):

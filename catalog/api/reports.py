@@ -18,11 +18,11 @@ from catalog.reporting import reading
 from catalog.reporting.kind import ColumnKind, Kind, ResultTable
 from catalog.reporting.kinds import KINDS
 from catalog.services import reports as service
-from policies.api import fields
-from policies.api.base import Door, Paged, page_of
-from policies.api.described import described
 from policies.errors import Conflict, Invalid, NotFound
-from policies.guard import needs
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import Door, Paged, page_of
+from policies.http.guard import needs
 
 TAG = "reports"
 SEES = needs(service.NEEDED)
@@ -134,7 +134,7 @@ class Reports(_Reports):
     )
     def post(self, request: Request) -> Response:
         """Start a report; one of a kind is under way at a time."""
-        sent = fields.checked(shapes.RunIn, request.data)
+        sent = strict_fields.checked(shapes.RunIn, request.data)
         given = sent.get("parameters", {})
         if not isinstance(given, dict):
             raise Invalid.one(code="invalid", pointer="/parameters", detail="This must be an object.")

@@ -6,12 +6,12 @@ from rest_framework.response import Response
 
 from catalog.api.entities import EntityRow, rows_of
 from catalog.queries import reaching as reachable_resources
-from policies.api import fields
 from policies.api.ask import Asking
-from policies.api.base import Paged, page_of
-from policies.api.described import described
 from policies.api.questions import VersionIn
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import Paged, page_of
+from policies.http.guard import signed_in
 from policies.pdp import actor_resolution, authorizer, inverse_queries
 
 #: Exact numbers of entities are told up to this many.
@@ -21,10 +21,10 @@ COUNTED = 10_000
 class WhatIn(VersionIn, Paged):
     """On which entities may this actor use this privilege? `query` is searched as in lists of entities."""
 
-    actor = fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
-    privilege = fields.Text(max_length=255)
-    type = fields.Text(required=False, allow_null=True, max_length=64)
-    query = fields.Text(required=False, allow_null=True, allow_blank=True, max_length=1024)
+    actor = strict_fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
+    privilege = strict_fields.Text(max_length=255)
+    type = strict_fields.Text(required=False, allow_null=True, max_length=64)
+    query = strict_fields.Text(required=False, allow_null=True, allow_blank=True, max_length=1024)
 
 
 @signed_in
@@ -50,7 +50,7 @@ class What(Asking):
         self.asked()
         body = request.data
         in_path = {name: value for name, value in request.query_params.items() if name in ("page", "page_size")}
-        sent = fields.checked(WhatIn, {**body, **in_path} if isinstance(body, dict) else body)
+        sent = strict_fields.checked(WhatIn, {**body, **in_path} if isinstance(body, dict) else body)
         who = sent.get("actor") or self.actor.urn
         if who != self.actor.urn:
             self.may_ask_about_others()

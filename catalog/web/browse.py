@@ -23,8 +23,8 @@ from catalog.web.subject import references
 from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.errors import NotFound
-from policies.guard import actor_of, signed_in
-from policies.web import pages
+from policies.http.guard import actor_of, signed_in
+from policies.http.pages import list_and_form_pages
 
 #: How many values a select of the filters offers; the ways in show all.
 OFFERED = 100
@@ -53,7 +53,7 @@ def entity_list(request: HttpRequest) -> HttpResponse:
     form.is_valid()
     filters = {name: value for name, value in form.cleaned_data.items() if value}
     found = browsing.find(**{"text" if name == "q" else name: value for name, value in filters.items()}, by=by)
-    page = pages.page_of(request, found)
+    page = list_and_form_pages.page_of(request, found)
     is_fragment = getattr(request, "htmx", False) and not request.htmx.history_restore_request  # type: ignore[attr-defined]
     context = {
         "page": page,
@@ -171,7 +171,7 @@ def _tree(request: HttpRequest, way: str, by: Actor) -> dict[str, Any]:
     type_, field, name = _TREES[way]
     under = request.GET.get("under", "")
     node = _node(under, type_, by) if under else None
-    page = pages.page_of(request, browsing.below(type=type_, under=under, by=by))
+    page = list_and_form_pages.page_of(request, browsing.below(type=type_, under=under, by=by))
     urns = [entity.urn for entity in page]
     nodes = browsing.node_counts(parents=urns, type=type_, by=by)
     inside = browsing.counts(field=field, values=urns, by=by)
@@ -210,7 +210,7 @@ def _node(urn: str, type_: str, by: Actor) -> Entity:
 
 def _flat(request: HttpRequest, way: str, by: Actor) -> dict[str, Any]:
     field, name = _FLAT[way]
-    page = pages.page_of(request, browsing.in_use(field=field, by=by))
+    page = list_and_form_pages.page_of(request, browsing.in_use(field=field, by=by))
     named = references([one.urn for one in page])
     return {
         "page": page,

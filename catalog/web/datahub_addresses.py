@@ -12,8 +12,8 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 from django.views.generic import RedirectView
 
-from policies.guard import signed_in
-from policies.web import shell
+from policies.http.guard import signed_in
+from policies.http.pages import layout_context
 
 #: The first part of the address of an entity's page in DataHub's web application.
 ENTITY_PATHS = (
@@ -65,7 +65,7 @@ def redirect_to_search(request: HttpRequest, **_parts: str) -> HttpResponse:
 @signed_in
 def redirect_to_settings(request: HttpRequest, part: str = "") -> HttpResponse:
     """Redirect to the first page of the settings, or of a section, that the caller may use, else to their profile."""
-    return redirect(shell.find_settings_url(request, section=_SECTIONS.get(part, "")) or reverse("profile"))
+    return redirect(layout_context.find_settings_url(request, section=_SECTIONS.get(part, "")) or reverse("profile"))
 
 
 def _page(address: str, route: str, **parts: str) -> URLPattern:

@@ -20,7 +20,7 @@ from catalog.web.editors import Editor, editor_of
 from catalog.web.subject import Subject
 from policies.engine.families import vocabulary
 from policies.errors import Forbidden, Invalid, NotFound, Stale
-from policies.guard import signed_in
+from policies.http.guard import signed_in
 
 
 @require_http_methods(["GET", "POST"])

@@ -22,7 +22,7 @@ from catalog.web import browse, controls, entity_tabs, words
 from catalog.web.about import about
 from catalog.web.columns import columns_of
 from catalog.web.subject import Subject, references
-from policies.guard import signed_in
+from policies.http.guard import signed_in
 
 #: How many entries of a list a tab shows, and how many assets of a page of contents.
 PAGE_SIZE = 25

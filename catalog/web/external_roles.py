@@ -29,10 +29,10 @@ from catalog.web.subject import references
 from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
-from policies.guard import actor_of, signed_in
+from policies.http.guard import actor_of, signed_in
+from policies.http.pages import list_and_form_pages
 from policies.pdp import actor_resolution, authorizer, display_names
 from policies.pdp.authorizer import Ask, Asked
-from policies.web import pages
 
 DOOR = "pages"
 _WRITE = (("EDIT_ENTITY",),)
@@ -73,7 +73,7 @@ def role_list(request: HttpRequest) -> HttpResponse:
     found = reading.external_roles(
         text=data.get("q", ""), type=data.get("type", ""), holders=by.holders if data.get("held") else ()
     )
-    page = pages.page_of(request, found)
+    page = list_and_form_pages.page_of(request, found)
     context = {
         "page": page,
         "rows": _rows([row.urn for row in page], by),
@@ -98,7 +98,7 @@ def detail(request: HttpRequest, urn: str) -> HttpResponse:
     by = actor_of(request)
     reading.external_role(urn=urn)
     (role,) = reading.described(urns=[urn], by=by)
-    page = pages.page_of(request, reading.opened(urn=urn, by=by))
+    page = list_and_form_pages.page_of(request, reading.opened(urn=urn, by=by))
     named = references({*role.users, *role.groups})
     context = {
         "role": role,
@@ -127,7 +127,7 @@ def held(request: HttpRequest, urn: str) -> HttpResponse:
     if urn not in known:
         raise NotFound(_NO_USER_OR_GROUP.format(urn))
     holders = actor_resolution.actor(urn=urn).holders if type_ == "corpuser" else frozenset({urn})
-    page = pages.page_of(request, reading.external_roles(holders=holders))
+    page = list_and_form_pages.page_of(request, reading.external_roles(holders=holders))
     context = {
         "page": page,
         "name": known[urn],

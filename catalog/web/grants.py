@@ -27,7 +27,7 @@ from catalog.web.subject import Reference, Subject, references
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
 from policies.errors import Conflict, Invalid, NotFound
-from policies.guard import signed_in
+from policies.http.guard import signed_in
 
 DOOR = "pages"
 PAGE_SIZE = 25

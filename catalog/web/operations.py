@@ -16,7 +16,7 @@ from policies.engine.families.cdap_entity_ids import CdapName
 from policies.engine.families.cdap_requests import Read, Said
 from policies.engine.model import Decision
 from policies.engine.requirements import SELF, one
-from policies.guard import signed_in
+from policies.http.guard import signed_in
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Ask, Asked
 

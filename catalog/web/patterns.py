@@ -18,7 +18,7 @@ from catalog.web.subject import Subject
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName, Pattern
 from policies.errors import Forbidden, Invalid
-from policies.guard import signed_in
+from policies.http.guard import signed_in
 
 DOOR = "pages"
 

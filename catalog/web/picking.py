@@ -18,7 +18,7 @@ from catalog.queries.records import build_visible_users
 from catalog.web import words
 from policies.engine.model import Actor
 from policies.errors import NotFound
-from policies.guard import actor_of, signed_in
+from policies.http.guard import actor_of, signed_in
 from policies.pdp import authorizer, display_names
 from policies.queries import people as users_groups_roles
 

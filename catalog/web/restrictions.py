@@ -14,12 +14,12 @@ from policies.engine.model import Actor, Decision, Effect, Statement
 from policies.engine.requirements import one
 from policies.engine.restrictions import RoleAllow, Slice, combine
 from policies.errors import Invalid
-from policies.guard import signed_in
+from policies.http.guard import signed_in
+from policies.http.pages.filter_forms import WhyForm
 from policies.pdp import actor_resolution, authorizer, explanations
 from policies.pdp.authorizer import Ask, Asked
 from policies.web import asking
 from policies.web.asking import Asker
-from policies.web.forms import WhyForm
 from policies.web.why_forms import CanForm
 
 _NAMELESS = "this_table"

@@ -15,7 +15,7 @@ from catalog.queries import viewing as view_permissions
 from catalog.queries.documents import StoredAspect
 from policies.engine.model import Actor
 from policies.errors import NotFound
-from policies.guard import actor_of
+from policies.http.guard import actor_of
 from policies.pdp import authorizer
 
 

@@ -24,7 +24,7 @@ from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import CdapName
 from policies.engine.families.cdap_requests import Said
 from policies.errors import NotFound
-from policies.guard import signed_in
+from policies.http.guard import signed_in
 
 DOOR = "pages"
 PAGE_SIZE = 25

@@ -8,14 +8,15 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api import answers, fields, questions
-from policies.api.described import described
-from policies.api.lean import LeanDoor
-from policies.api.problems import refusal_body
+from policies.api import answers, questions
 from policies.api.questions import BatchIn, GrantedIn, Question, QuestionIn, WhoIn
 from policies.engine.errors import MORE_PROBLEMS
 from policies.errors import Invalid, PolicyAppError, Unavailable
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.fast_json import LeanDoor
+from policies.http.api.openapi_docs import described
+from policies.http.api.problem_details import refusal_body
+from policies.http.guard import signed_in
 from policies.pdp import authorizer, explanations, inverse_queries, snapshot_store
 from policies.propagation import metrics
 
@@ -64,7 +65,7 @@ class AuthorizeBatch(Asking):
     )
     def post(self, _request: Request) -> HttpResponseBase:
         """Answer each question in its place, from one version of the policies."""
-        sent = fields.checked(BatchIn, self.sent())
+        sent = strict_fields.checked(BatchIn, self.sent())
         places, problems = _each(sent["questions"])
         known = _known_version(sent.get("at_least_version") or 0, places.values())
         asked: dict[int, Question] = {}
@@ -102,7 +103,7 @@ class GrantedPrivileges(Asking):
     )
     def post(self, request: Request) -> Response:
         """Return the names of the privileges, in order."""
-        sent = fields.checked(GrantedIn, request.data)
+        sent = strict_fields.checked(GrantedIn, request.data)
         who = sent.get("actor") or self.actor.urn
         if who != self.actor.urn:
             self.may_ask_about_others()
@@ -122,7 +123,7 @@ class Who(Asking):
     @described("who", "Who may use a privilege?", body=WhoIn, answer=answers.HoldersOut, statuses=(503,))
     def post(self, request: Request) -> Response:
         """Return users, groups and roles; always a question about others."""
-        sent = fields.checked(WhoIn, request.data)
+        sent = strict_fields.checked(WhoIn, request.data)
         self.may_ask_about_others()
         facts = questions.look_up(sent=[sent], by=self.actor)
         found = inverse_queries.who(

@@ -10,11 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
-from policies.api import fields
 from policies.api.answers import OUTCOMES
-from policies.api.base import Door, Paged, page_of
-from policies.api.described import described
-from policies.guard import needs
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import Door, Paged, page_of
+from policies.http.guard import needs
 from policies.models import ChangeEvent, LoggedDecision, PolicyEvent, Verb
 from policies.pdp import authorizer, decision_log_queries
 from policies.services import trails
@@ -41,8 +41,8 @@ class EventOut(serializers.Serializer[Any]):
     by = serializers.CharField()
     at = serializers.DateTimeField()
     door = serializers.CharField()
-    before = fields.Json()
-    after = fields.Json()
+    before = strict_fields.Json()
+    after = strict_fields.Json()
     policy_version = serializers.IntegerField(allow_null=True)
 
 
@@ -77,7 +77,7 @@ class LoggedOut(serializers.Serializer[Any]):
     milliseconds = serializers.FloatField()
 
 
-class PlaceIn(fields.Text):
+class PlaceIn(strict_fields.Text):
     """A place in the decision log, as `next` and `previous` name it."""
 
     default_error_messages = {"place.invalid": "This is not a position in the log; follow `next` and `previous`."}
@@ -97,14 +97,14 @@ class EventFilters(Paged):
     """
 
     of = serializers.ChoiceField([POLICIES, PEOPLE, DECISIONS], required=False, default=POLICIES)
-    object = fields.Urn(required=False)
-    by = fields.Urn(required=False)
+    object = strict_fields.Urn(required=False)
+    by = strict_fields.Urn(required=False)
     verb = serializers.ChoiceField(Verb.choices, required=False)
-    actor = fields.Urn(required=False)
-    privilege = fields.Text(required=False, max_length=255)
-    resource = fields.Urn(required=False)
+    actor = strict_fields.Urn(required=False)
+    privilege = strict_fields.Text(required=False, max_length=255)
+    resource = strict_fields.Urn(required=False)
     decision = serializers.ChoiceField(OUTCOMES, required=False)
-    door = fields.Text(required=False, max_length=32)
+    door = strict_fields.Text(required=False, max_length=32)
     since = serializers.DateTimeField(required=False)
     until = serializers.DateTimeField(required=False, help_text="Up to this time, without it.")
     before = PlaceIn(required=False)

@@ -7,12 +7,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of
-from policies.api.described import described
-from policies.api.one import Replaceable, described_one, identifier_of
 from policies.api.users import TAG, UserOut
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.resource_view import Replaceable, described_one, identifier_of
+from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.guard import signed_in
 from policies.models import GroupProfile
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -43,39 +43,39 @@ class GroupOut(GroupRow):
         return users_groups_roles.member_urns(groups=[group.urn])[group.urn]
 
 
-class GroupIn(fields.Strict):
+class GroupIn(strict_fields.Strict):
     """A group to be made or replaced. Members and roles are given here only when it is made."""
 
-    urn = fields.Urn(required=False, prefixes=(GROUP_PREFIX,))
-    id = fields.Text(required=False, max_length=1000)
-    name = fields.Text(max_length=1000)
-    description = fields.Text(required=False, allow_blank=True)
+    urn = strict_fields.Urn(required=False, prefixes=(GROUP_PREFIX,))
+    id = strict_fields.Text(required=False, max_length=1000)
+    name = strict_fields.Text(max_length=1000)
+    description = strict_fields.Text(required=False, allow_blank=True)
     origin = serializers.ChoiceField(GroupProfile.Origin.choices, required=False)
-    members = fields.List(child=fields.Urn(prefixes=(USER_PREFIX,)), required=False, max_length=10_000)
-    roles = fields.List(child=fields.Urn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000)
+    members = strict_fields.List(child=strict_fields.Urn(prefixes=(USER_PREFIX,)), required=False, max_length=10_000)
+    roles = strict_fields.List(child=strict_fields.Urn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000)
 
 
 class GroupChange(GroupIn):
     """The fields of a group that are to change."""
 
-    name = fields.Text(required=False, max_length=1000)
+    name = strict_fields.Text(required=False, max_length=1000)
 
 
-class MembersIn(fields.Strict):
+class MembersIn(strict_fields.Strict):
     """Users to add to a group, or to take out of it."""
 
-    members = fields.List(child=fields.Urn(prefixes=(USER_PREFIX,)), max_length=groups.MAX_MEMBERS)
+    members = strict_fields.List(child=strict_fields.Urn(prefixes=(USER_PREFIX,)), max_length=groups.MAX_MEMBERS)
 
 
 class GroupFilters(Paged):
     """Which groups to list."""
 
-    q = fields.Text(
+    q = strict_fields.Text(
         required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of the name or id."
     )
     origin = serializers.ChoiceField(GroupProfile.Origin.choices, required=False)
-    role = fields.Urn(required=False)
-    member = fields.Urn(required=False)
+    role = strict_fields.Urn(required=False)
+    member = strict_fields.Urn(required=False)
 
 
 @signed_in
@@ -93,7 +93,7 @@ class Groups(Door):
     @described("groups_create", "Create a group", body=GroupIn, answer=GroupOut, status=201, statuses=(409,), tag=TAG)
     def post(self, request: Request) -> Response:
         """Make a group."""
-        sent = fields.checked(GroupIn, request.data)
+        sent = strict_fields.checked(GroupIn, request.data)
         identifier = identifier_of(sent, GROUP_PREFIX)
         group = groups.create(identifier=identifier, **sent, by=self.actor, door=DOOR)
         return Response(GroupOut(users_groups_roles.group(urn=group.urn)).data, status=201)
@@ -149,7 +149,7 @@ class Members(Door):
     )
     def post(self, request: Request, urn: str) -> Response:
         """Add users; those that are in the group already stay."""
-        sent = fields.checked(MembersIn, request.data)
+        sent = strict_fields.checked(MembersIn, request.data)
         groups.add_members(urn=urn, members=sent["members"], by=self.actor, door=DOOR)
         return Response(sent, status=201)
 
@@ -158,6 +158,6 @@ class Members(Door):
     )
     def delete(self, request: Request, urn: str) -> Response:
         """Take users out; those that are not in the group are no problem."""
-        sent = fields.checked(MembersIn, request.data)
+        sent = strict_fields.checked(MembersIn, request.data)
         groups.remove_members(urn=urn, members=sent["members"], by=self.actor, door=DOOR)
         return Response(status=204)

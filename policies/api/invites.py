@@ -9,10 +9,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of
-from policies.api.described import described
-from policies.guard import needs, signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.guard import needs, signed_in
 from policies.models import InviteToken
 from policies.models.roles import ROLE_PREFIX
 from policies.queries import credentials
@@ -26,10 +26,10 @@ MANAGES = needs("MANAGE_USER_CREDENTIALS")
 CHOICES = [(name, name) for name in invites.LIFETIMES]
 
 
-class InviteIn(fields.Strict):
+class InviteIn(strict_fields.Strict):
     """A link to be made; `role` left out or null: one that carries no role."""
 
-    role = fields.Urn(required=False, allow_null=True, prefixes=(ROLE_PREFIX,))
+    role = strict_fields.Urn(required=False, allow_null=True, prefixes=(ROLE_PREFIX,))
     duration = serializers.ChoiceField(CHOICES, required=False, default="ONE_WEEK")
 
 
@@ -53,10 +53,10 @@ class NewInviteOut(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField()
 
 
-class AcceptIn(fields.Strict):
+class AcceptIn(strict_fields.Strict):
     """The text of a link."""
 
-    token = fields.Text(max_length=1000)
+    token = strict_fields.Text(max_length=1000)
 
 
 class AcceptedOut(serializers.Serializer[Any]):
@@ -77,7 +77,7 @@ class Invites(Door):
     @described("invite_tokens_create", "Create an invitation", body=InviteIn, answer=NewInviteOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
         """Create the link for a role, end the one before, and show its text this once."""
-        sent = fields.checked(InviteIn, request.data)
+        sent = strict_fields.checked(InviteIn, request.data)
         made = invites.create(role=sent.get("role"), duration=sent["duration"], by=self.actor, door=DOOR)
         body = {
             "id": made.invite.pk,
@@ -107,7 +107,7 @@ class Accept(Door):
     @described("invite_tokens_accept", "Accept an invitation", body=AcceptIn, answer=AcceptedOut, tag=TAG)
     def post(self, request: Request) -> Response:
         """Make the role of the link the only one that the caller holds; a link without a role takes all away."""
-        sent = fields.checked(AcceptIn, request.data)
+        sent = strict_fields.checked(AcceptIn, request.data)
         role = invites.accept(text=sent["token"], by=self.actor, door=DOOR)
         return Response({"role": None if role is None else role.urn})
 

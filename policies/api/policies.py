@@ -8,14 +8,14 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of, unchanged
-from policies.api.described import described
-from policies.api.problems import places
 from policies.engine import families
 from policies.engine.errors import Problem
 from policies.errors import Invalid, NotFound
-from policies.guard import needs
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.problem_details import places
+from policies.http.api.views import DOOR, Door, Paged, page_of, unchanged
+from policies.http.guard import needs
 from policies.models import Policy, PolicyEvent
 from policies.queries import policies
 from policies.services import lints
@@ -46,7 +46,7 @@ class PolicyOut(serializers.Serializer[Any]):
     state = serializers.ChoiceField(Policy.State.choices)
     editable = serializers.BooleanField(source="is_editable")
     version = serializers.IntegerField(min_value=1)
-    document = fields.Json()
+    document = strict_fields.Json()
 
 
 class PolicyDetailOut(PolicyOut):
@@ -61,25 +61,25 @@ class PolicyReplacedOut(PolicyDetailOut):
     replaced_version = serializers.IntegerField(min_value=1)
 
 
-class PolicyIn(fields.Strict):
+class PolicyIn(strict_fields.Strict):
     """A policy to be stored. What stands beside the document must agree with it.
 
     `lints` and `replaced_version` of an answer are not read.
     """
 
-    urn = fields.Urn(required=False)
-    family = fields.Text(max_length=16)
-    document = fields.Json()
-    name = fields.Text(required=False, max_length=1000)
-    description = fields.Text(required=False, allow_blank=True)
+    urn = strict_fields.Urn(required=False)
+    family = strict_fields.Text(max_length=16)
+    document = strict_fields.Json()
+    name = strict_fields.Text(required=False, max_length=1000)
+    description = strict_fields.Text(required=False, allow_blank=True)
     state = serializers.ChoiceField(Policy.State.choices, required=False)
-    editable = fields.Flag(required=False)
-    version = fields.Whole(required=False, min_value=1)
-    lints = fields.Json(required=False)
-    replaced_version = fields.Whole(required=False, min_value=1)
+    editable = strict_fields.Flag(required=False)
+    version = strict_fields.Whole(required=False, min_value=1)
+    lints = strict_fields.Json(required=False)
+    replaced_version = strict_fields.Whole(required=False, min_value=1)
 
 
-class StateIn(fields.Strict):
+class StateIn(strict_fields.Strict):
     """The one thing that can be changed without sending the document."""
 
     state = serializers.ChoiceField(STATES)
@@ -88,13 +88,15 @@ class StateIn(fields.Strict):
 class PolicyFilters(Paged):
     """Which policies to list. `privilege`, `actor` and `resource` are what a document names, exactly."""
 
-    q = fields.Text(required=False, allow_blank=True, max_length=255, help_text="Part of the name or description.")
+    q = strict_fields.Text(
+        required=False, allow_blank=True, max_length=255, help_text="Part of the name or description."
+    )
     family = serializers.ChoiceField(Policy.Family.choices, required=False)
     type = serializers.ChoiceField(Policy.Type.choices, required=False)
     state = serializers.ChoiceField(Policy.State.choices, required=False)
-    privilege = fields.Text(required=False, max_length=255)
-    actor = fields.Text(required=False, max_length=512)
-    resource = fields.Text(required=False, max_length=1024)
+    privilege = strict_fields.Text(required=False, max_length=255)
+    actor = strict_fields.Text(required=False, max_length=512)
+    resource = strict_fields.Text(required=False, max_length=1024)
 
 
 class VersionOut(serializers.Serializer[Any]):
@@ -106,7 +108,7 @@ class VersionOut(serializers.Serializer[Any]):
     description = serializers.CharField(allow_blank=True)
     state = serializers.CharField()
     version = serializers.IntegerField(min_value=1)
-    document = fields.Json()
+    document = strict_fields.Json()
     verb = serializers.CharField()
     by = serializers.CharField()
     at = serializers.DateTimeField()
@@ -145,7 +147,7 @@ class Policies(Door):
     )
     def post(self, request: Request) -> Response:
         """Store a new policy under the URN sent, or under one made here."""
-        sent = fields.checked(PolicyIn, request.data)
+        sent = strict_fields.checked(PolicyIn, request.data)
         draft = agreeing(sent, version=1)
         return answered(service.create(draft=draft, urn=sent.get("urn"), by=self.actor, door=DOOR), status=201)
 
@@ -171,7 +173,7 @@ class OnePolicy(Door):
     )
     def put(self, request: Request, urn: str) -> Response:
         """Store another document under this URN."""
-        sent = fields.checked(PolicyIn, request.data)
+        sent = strict_fields.checked(PolicyIn, request.data)
         stored = policies.policy(urn=urn)
         draft = agreeing(sent, version=stored.version, urn=urn)
         written = service.update(urn=urn, draft=draft, by=self.actor, door=DOOR, if_version=self.if_version())
@@ -188,7 +190,7 @@ class OnePolicy(Door):
     )
     def patch(self, request: Request, urn: str) -> Response:
         """Change the state, for a DataHub policy in its document."""
-        sent = fields.checked(StateIn, request.data)
+        sent = strict_fields.checked(StateIn, request.data)
         written = service.set_state(
             urn=urn, state=sent["state"], by=self.actor, door=DOOR, if_version=self.if_version()
         )
@@ -263,7 +265,7 @@ class Validate(Door):
         errors: list[Problem] = []
         found: tuple[Problem, ...] = ()
         try:
-            sent = fields.checked(PolicyIn, request.data)
+            sent = strict_fields.checked(PolicyIn, request.data)
             draft = agreeing(sent, version=None)
             if sent.get("urn") is not None:
                 service.checked_urn(sent["urn"])

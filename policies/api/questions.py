@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.settings import api_settings
 
-from policies.api import fields, operations
+from policies.api import operations
 from policies.api.operations import Needed
 from policies.engine.families.cdap import Resultant
 from policies.engine.model import Actor
@@ -15,6 +15,7 @@ from policies.engine.ports import FacetSource
 from policies.engine.requirements import alternatives, one
 from policies.engine.selectors import ID
 from policies.errors import Invalid, PolicyAppError
+from policies.http.api import strict_fields
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, fact_cache, inverse_queries
 from policies.pdp.authorizer import Ask, Asked
@@ -42,21 +43,23 @@ MAX_MEMBERS = 20_000
 COLUMNS = 1_000
 
 
-class ResourceIn(fields.Strict):
+class ResourceIn(strict_fields.Strict):
     """What a question is about: a `urn`, a `type` with an `id`, or a `type` alone.
 
     `project` and `parent` say where something is to be created; `branch`, `columns` and `path` narrow a question about
     a Datazone object.
     """
 
-    urn = fields.Urn(required=False, allow_null=True)
-    type = fields.Text(required=False, allow_null=True, max_length=64)
-    id = fields.ObjectId(required=False, allow_null=True)
-    project = fields.ObjectId(required=False, allow_null=True)
-    parent = fields.Urn(required=False, allow_null=True)  # type: ignore[assignment]  # the base has one
-    branch = fields.Text(required=False, allow_null=True, max_length=255)
-    columns = fields.List(child=fields.Text(max_length=255), required=False, allow_null=True, max_length=COLUMNS)
-    path = fields.Text(required=False, allow_null=True, max_length=4096)
+    urn = strict_fields.Urn(required=False, allow_null=True)
+    type = strict_fields.Text(required=False, allow_null=True, max_length=64)
+    id = strict_fields.ObjectId(required=False, allow_null=True)
+    project = strict_fields.ObjectId(required=False, allow_null=True)
+    parent = strict_fields.Urn(required=False, allow_null=True)  # type: ignore[assignment]  # the base has one
+    branch = strict_fields.Text(required=False, allow_null=True, max_length=255)
+    columns = strict_fields.List(
+        child=strict_fields.Text(max_length=255), required=False, allow_null=True, max_length=COLUMNS
+    )
+    path = strict_fields.Text(required=False, allow_null=True, max_length=4096)
 
     def contradictions(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Refuse a resource that names nothing, or an id that cannot be looked up."""
@@ -69,47 +72,47 @@ class ResourceIn(fields.Strict):
         return {}
 
 
-class RelatedIn(fields.Strict):
+class RelatedIn(strict_fields.Strict):
     """Further entities that an operation looks at."""
 
-    domains = fields.List(child=fields.Urn(), required=False, max_length=LISTED)
-    assets = fields.List(child=fields.Urn(), required=False, max_length=LISTED)
-    subjects = fields.List(child=fields.Urn(), required=False, max_length=LISTED)
-    product = fields.Urn(required=False)
-    parent = fields.Urn(required=False)  # type: ignore[assignment]  # the base has one
-    artifact = fields.Urn(required=False, allow_null=True)
-    programs = fields.List(child=fields.Urn(), required=False, max_length=LISTED)
+    domains = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=LISTED)
+    assets = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=LISTED)
+    subjects = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=LISTED)
+    product = strict_fields.Urn(required=False)
+    parent = strict_fields.Urn(required=False)  # type: ignore[assignment]  # the base has one
+    artifact = strict_fields.Urn(required=False, allow_null=True)
+    programs = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=LISTED)
 
 
-class VersionIn(fields.Strict):
+class VersionIn(strict_fields.Strict):
     """The policy version from which on an answer counts; one that is not known yet is answered with 503."""
 
-    at_least_version = fields.Whole(required=False, allow_null=True, min_value=0)
+    at_least_version = strict_fields.Whole(required=False, allow_null=True, min_value=0)
 
 
 class QuestionIn(VersionIn):
     """May this actor do this with that? Exactly one of `privilege`, `any_of` and `operation` says what."""
 
-    actor = fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
-    privilege = fields.Text(required=False, allow_null=True, max_length=255)
-    any_of = fields.List(
-        child=fields.List(child=fields.Text(max_length=255), max_length=MAX_ALTERNATIVES),
+    actor = strict_fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
+    privilege = strict_fields.Text(required=False, allow_null=True, max_length=255)
+    any_of = strict_fields.List(
+        child=strict_fields.List(child=strict_fields.Text(max_length=255), max_length=MAX_ALTERNATIVES),
         required=False,
         allow_null=True,
         max_length=MAX_ALTERNATIVES,
         help_text="Any list suffices, all of that list are needed.",
     )
-    operation = fields.Text(required=False, allow_null=True, max_length=255)
+    operation = strict_fields.Text(required=False, allow_null=True, max_length=255)
     resource = ResourceIn(required=False, allow_null=True)
-    sub_resources = fields.List(
-        child=fields.Urn(),
+    sub_resources = strict_fields.List(
+        child=strict_fields.Urn(),
         required=False,
         allow_null=True,
         max_length=LISTED,
         help_text="Further entities that the action affects.",
     )
     related = RelatedIn(required=False, allow_null=True)
-    explain = fields.Flag(required=False, default=False)
+    explain = strict_fields.Flag(required=False, default=False)
 
     def contradictions(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Refuse a question that says twice, or not at all, what is to be done."""
@@ -123,20 +126,20 @@ class QuestionIn(VersionIn):
 class BatchIn(VersionIn):
     """Up to 10,000 questions; each is answered, or refused, in its place."""
 
-    questions = fields.List(child=fields.Json(), max_length=BATCH)
+    questions = strict_fields.List(child=strict_fields.Json(), max_length=BATCH)
 
 
 class WhoIn(VersionIn):
     """Who may use this privilege, on that resource or without one?"""
 
-    privilege = fields.Text(max_length=255)
+    privilege = strict_fields.Text(max_length=255)
     resource = ResourceIn(required=False, allow_null=True)
 
 
 class GrantedIn(VersionIn):
     """Which privileges does this actor have, on that resource or without one?"""
 
-    actor = fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
+    actor = strict_fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     resource = ResourceIn(required=False, allow_null=True)
 
 
@@ -169,7 +172,7 @@ def checked(sent: Any) -> dict[str, Any]:
     Nearly all questions are plain, and see at a glance to be what the serializer would let pass, at a twentieth of its
     cost; it looks at all others.
     """
-    return {**sent, "explain": False} if _is_plain(sent) else fields.checked(QuestionIn, sent)
+    return {**sent, "explain": False} if _is_plain(sent) else strict_fields.checked(QuestionIn, sent)
 
 
 def _is_plain(sent: Any) -> bool:
@@ -179,13 +182,13 @@ def _is_plain(sent: Any) -> bool:
     wanted = sent.get("privilege") or sent.get("operation")
     if not (type(wanted) is str and len(wanted) <= _SHORT and wanted.isprintable()):
         return False
-    if "actor" in sent and not (fields.is_urn(sent["actor"]) and sent["actor"].startswith(USER_PREFIX)):
+    if "actor" in sent and not (strict_fields.is_urn(sent["actor"]) and sent["actor"].startswith(USER_PREFIX)):
         return False
     return "resource" not in sent or _is_plain_resource(sent["resource"])
 
 
 def _is_plain_resource(resource: Any) -> bool:
-    return type(resource) is dict and resource.keys() == {"urn"} and fields.is_urn(resource["urn"])
+    return type(resource) is dict and resource.keys() == {"urn"} and strict_fields.is_urn(resource["urn"])
 
 
 #: What plain questions say, and the longest name of what they ask for.

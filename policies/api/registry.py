@@ -7,12 +7,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api import fields
-from policies.api.base import Door, Paged, page_of
-from policies.api.described import described
 from policies.engine import families
 from policies.engine.families.vocabulary import METADATA, PLATFORM, PrivilegeInfo
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import Door, Paged, page_of
+from policies.http.guard import signed_in
 
 Entry = tuple[str, PrivilegeInfo]
 
@@ -36,11 +36,11 @@ class PrivilegeOut(serializers.Serializer[Any]):
 class PrivilegeFilters(Paged):
     """Which privileges to list."""
 
-    q = fields.Text(required=False, allow_blank=True, max_length=255, help_text="Part of a name or description.")
+    q = strict_fields.Text(required=False, allow_blank=True, max_length=255, help_text="Part of a name or description.")
     family = serializers.ChoiceField(list(families.vocabularies()), required=False)
     scope = serializers.ChoiceField([PLATFORM, METADATA], required=False)
-    group = fields.Text(required=False, max_length=255)
-    resource_type = fields.Text(required=False, max_length=64, help_text="Offered for entities of this type.")
+    group = strict_fields.Text(required=False, max_length=255)
+    resource_type = strict_fields.Text(required=False, max_length=64, help_text="Offered for entities of this type.")
 
 
 @signed_in

@@ -7,13 +7,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of
-from policies.api.described import described
-from policies.api.one import Replaceable, described_one, identifier_of
 from policies.api.users import TAG
 from policies.errors import Invalid, NotFound
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.resource_view import Replaceable, described_one, identifier_of
+from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.guard import signed_in
 from policies.models import Role, RoleAssignment
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -37,28 +37,28 @@ class RoleOut(serializers.Serializer[Any]):
     policies = serializers.ListField(child=serializers.CharField())
 
 
-class RoleIn(fields.Strict):
+class RoleIn(strict_fields.Strict):
     """A role to be made or replaced."""
 
-    urn = fields.Urn(required=False, prefixes=(ROLE_PREFIX,))
-    id = fields.Text(required=False, max_length=1000)
-    name = fields.Text(max_length=1000)
-    description = fields.Text(required=False, allow_blank=True)
-    editable = fields.Flag(required=False)
-    object_id = fields.ObjectId(required=False)
-    policies = fields.List(child=fields.Urn(), required=False, max_length=10_000)
+    urn = strict_fields.Urn(required=False, prefixes=(ROLE_PREFIX,))
+    id = strict_fields.Text(required=False, max_length=1000)
+    name = strict_fields.Text(max_length=1000)
+    description = strict_fields.Text(required=False, allow_blank=True)
+    editable = strict_fields.Flag(required=False)
+    object_id = strict_fields.ObjectId(required=False)
+    policies = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=10_000)
 
 
 class RoleChange(RoleIn):
     """The fields of a role that are to change."""
 
-    name = fields.Text(required=False, max_length=1000)
+    name = strict_fields.Text(required=False, max_length=1000)
 
 
 class RoleFilters(Paged):
     """Which roles to list."""
 
-    q = fields.Text(required=False, allow_blank=True, max_length=255, help_text="Part of the name or id.")
+    q = strict_fields.Text(required=False, allow_blank=True, max_length=255, help_text="Part of the name or id.")
 
 
 class HolderOut(serializers.Serializer[Any]):
@@ -68,17 +68,17 @@ class HolderOut(serializers.Serializer[Any]):
     type = serializers.ChoiceField(["corpuser", "corpGroup"])
 
 
-class HoldersIn(fields.Strict):
+class HoldersIn(strict_fields.Strict):
     """Users and groups."""
 
-    actors = fields.List(child=fields.Urn(prefixes=_HOLDERS), max_length=roles.MAX_ACTORS)
+    actors = strict_fields.List(child=strict_fields.Urn(prefixes=_HOLDERS), max_length=roles.MAX_ACTORS)
 
 
 class AssignIn(HoldersIn):
     """The one role these actors shall hold; null clears their roles. An unknown actor is skipped."""
 
-    role = fields.Urn(prefixes=(ROLE_PREFIX,), allow_null=True)
-    actors = fields.List(child=fields.Urn(), max_length=roles.MAX_ACTORS)
+    role = strict_fields.Urn(prefixes=(ROLE_PREFIX,), allow_null=True)
+    actors = strict_fields.List(child=strict_fields.Urn(), max_length=roles.MAX_ACTORS)
 
 
 class AssignedOut(serializers.Serializer[Any]):
@@ -102,7 +102,7 @@ class Roles(Door):
     @described("roles_create", "Create a role", body=RoleIn, answer=RoleOut, status=201, statuses=(409,), tag=TAG)
     def post(self, request: Request) -> Response:
         """Make a role; policies give it power by naming it."""
-        sent = fields.checked(RoleIn, request.data)
+        sent = strict_fields.checked(RoleIn, request.data)
         identifier = identifier_of(sent, ROLE_PREFIX)
         is_editable = sent.pop("editable", True)
         if sent.pop("policies", None):
@@ -147,7 +147,7 @@ class Holders(Door):
     @described("roles_give", "Assign a role", body=HoldersIn, answer=HoldersIn, status=201, tag=TAG)
     def post(self, request: Request, urn: str) -> Response:
         """Give the role to users and groups beside what they hold."""
-        sent = fields.checked(HoldersIn, request.data)
+        sent = strict_fields.checked(HoldersIn, request.data)
         roles.give(urn=urn, actors=sent["actors"], by=self.actor, door=DOOR)
         return Response(sent, status=201)
 
@@ -174,7 +174,7 @@ class Assign(Door):
     )
     def post(self, request: Request) -> Response:
         """Replace all roles of the actors by this one; null clears them."""
-        sent = fields.checked(AssignIn, request.data)
+        sent = strict_fields.checked(AssignIn, request.data)
         done = roles.assign(role=sent["role"], actors=sent["actors"], by=self.actor, door=DOOR)
         return Response({"role": done.role, "assigned": list(done.assigned), "skipped": list(done.skipped)})
 

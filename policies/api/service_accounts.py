@@ -8,11 +8,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api import fields, tokens
-from policies.api.base import DOOR, Door, Paged, page_of
-from policies.api.described import described
-from policies.api.one import Changeable, described_one
-from policies.guard import needs
+from policies.api import tokens
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.resource_view import Changeable, described_one
+from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.guard import needs
 from policies.models import User
 from policies.pdp import authorizer
 from policies.queries import credentials
@@ -40,36 +41,38 @@ class ServiceOut(serializers.Serializer[Any]):
     roles = serializers.ListField(child=serializers.CharField(), source="role_urns")
 
 
-class ServiceIn(fields.Strict):
+class ServiceIn(strict_fields.Strict):
     """A service account to be made; its user name is made here."""
 
-    display_name = fields.Text(max_length=1000)
-    description = fields.Text(required=False, allow_blank=True)
+    display_name = strict_fields.Text(max_length=1000)
+    description = strict_fields.Text(required=False, allow_blank=True)
 
 
-class ServiceChange(fields.Strict):
+class ServiceChange(strict_fields.Strict):
     """The fields of a service account that are to change; the others may be sent as they are."""
 
-    urn = fields.Urn(required=False)
-    username = fields.Text(required=False, max_length=1000)
-    display_name = fields.Text(required=False, max_length=1000)
-    description = fields.Text(required=False, allow_blank=True)
+    urn = strict_fields.Urn(required=False)
+    username = strict_fields.Text(required=False, max_length=1000)
+    display_name = strict_fields.Text(required=False, max_length=1000)
+    description = strict_fields.Text(required=False, allow_blank=True)
     state = serializers.ChoiceField(User.State.choices, required=False)
 
 
 class ServiceFilters(Paged):
     """Which service accounts to list."""
 
-    q = fields.Text(required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of the name.")
+    q = strict_fields.Text(
+        required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of the name."
+    )
     state = serializers.ChoiceField(User.State.choices, required=False)
 
 
-class ServiceTokenIn(fields.Strict):
+class ServiceTokenIn(strict_fields.Strict):
     """A token of a service account, to be made."""
 
-    name = fields.Text(max_length=1000)
+    name = strict_fields.Text(max_length=1000)
     duration = tokens.TokenIn().fields["duration"]
-    description = fields.Text(required=False, allow_blank=True)
+    description = strict_fields.Text(required=False, allow_blank=True)
 
 
 @MANAGES
@@ -96,7 +99,7 @@ class ServiceAccounts(Door):
     )
     def post(self, request: Request) -> Response:
         """Make a service account; tokens are made for it next."""
-        made = service_accounts.create(**fields.checked(ServiceIn, request.data), by=self.actor, door=DOOR)
+        made = service_accounts.create(**strict_fields.checked(ServiceIn, request.data), by=self.actor, door=DOOR)
         return Response(_shown(made.urn), status=201)
 
 
@@ -152,7 +155,7 @@ class ServiceTokens(Door):
     def post(self, request: Request, urn: str) -> Response:
         """Make a token and show its text this once."""
         service_accounts.get(urn=urn)
-        return tokens.issue(urn, fields.checked(ServiceTokenIn, request.data), self.actor)
+        return tokens.issue(urn, strict_fields.checked(ServiceTokenIn, request.data), self.actor)
 
 
 def _shown(urn: str) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api.base import Door
-from policies.api.described import described
 from policies.engine.requirements import one
-from policies.guard import signed_in
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import Door
+from policies.http.guard import signed_in
 from policies.models import PolicyVersion
 from policies.pdp import active_policies as pdp_active_policies
 from policies.pdp import authorizer, process_registry, self_checks

@@ -8,11 +8,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of
-from policies.api.described import described
 from policies.engine.model import Actor
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.guard import signed_in
 from policies.models import AccessToken
 from policies.pdp import authorizer
 from policies.queries import credentials
@@ -24,13 +24,13 @@ TAG = "tokens"
 CHOICES = [(name, name) for name in tokens.DURATIONS]
 
 
-class TokenIn(fields.Strict):
+class TokenIn(strict_fields.Strict):
     """A token to be made, for the caller unless `actor` says otherwise."""
 
-    name = fields.Text(max_length=1000)
+    name = strict_fields.Text(max_length=1000)
     duration = serializers.ChoiceField(CHOICES, required=False, default="ONE_MONTH")
-    actor = fields.ActorUrn(required=False, allow_null=True)
-    description = fields.Text(required=False, allow_blank=True)
+    actor = strict_fields.ActorUrn(required=False, allow_null=True)
+    description = strict_fields.Text(required=False, allow_blank=True)
 
 
 class TokenOut(serializers.Serializer[Any]):
@@ -60,7 +60,7 @@ class NewTokenOut(serializers.Serializer[Any]):
 class TokenFilters(Paged):
     """Whose tokens to list."""
 
-    actor = fields.ActorUrn(required=False, help_text="Left out: the caller's own.")
+    actor = strict_fields.ActorUrn(required=False, help_text="Left out: the caller's own.")
 
 
 @signed_in
@@ -79,7 +79,7 @@ class Tokens(Door):
     @described("tokens_create", "Create a token", body=TokenIn, answer=NewTokenOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
         """Make a token and show its text this once."""
-        sent = fields.checked(TokenIn, request.data)
+        sent = strict_fields.checked(TokenIn, request.data)
         return issue(sent.pop("actor", None) or self.actor.urn, sent, self.actor)
 
 

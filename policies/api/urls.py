@@ -7,20 +7,8 @@ by the server, so it may hold slashes and anything else.
 from django.urls import URLPattern, path, re_path
 from rest_framework.views import APIView
 
-from policies.api import (
-    ask,
-    audit,
-    groups,
-    invites,
-    policies,
-    registry,
-    roles,
-    schema,
-    service_accounts,
-    status,
-    tokens,
-    users,
-)
+from policies.api import ask, audit, groups, invites, policies, registry, roles, service_accounts, status, tokens, users
+from policies.http.api import openapi_schema
 
 POLICY = r"(?P<urn>urn:li:dataHubPolicy:.+)"
 USER = r"(?P<urn>urn:li:corpuser:.+)"
@@ -41,8 +29,8 @@ def door(place: str, view: type[APIView], name: str) -> list[URLPattern]:
 urlpatterns: list[URLPattern] = [
     *door("authorize", ask.Authorize, "api-authorize"),
     *door("authorize/batch", ask.AuthorizeBatch, "api-authorize-batch"),
-    path("openapi.json", schema.document, name="api-document"),
-    path("docs", schema.page, name="api-docs"),
+    path("openapi.json", openapi_schema.document, name="api-document"),
+    path("docs", openapi_schema.page, name="api-docs"),
     *door("granted-privileges", ask.GrantedPrivileges, "api-granted-privileges"),
     *door("who", ask.Who, "api-who"),
     *door("policies/", policies.Policies, "api-policies"),

@@ -8,12 +8,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api import fields
-from policies.api.base import DOOR, Door, Paged, page_of
-from policies.api.described import described
-from policies.api.one import Replaceable, described_one
 from policies.errors import Invalid
-from policies.guard import signed_in
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.resource_view import Replaceable, described_one
+from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.guard import signed_in
 from policies.models import Gate, User, open_write
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -41,36 +41,36 @@ class UserOut(serializers.Serializer[Any]):
     roles = serializers.ListField(child=serializers.CharField(), source="role_urns")
 
 
-class UserIn(fields.Strict):
+class UserIn(strict_fields.Strict):
     """A user to be made or changed. Groups and roles are given here only when it is made."""
 
-    urn = fields.Urn(required=False, prefixes=(USER_PREFIX,))
-    username = fields.Text(max_length=1000)
-    display_name = fields.Text(required=False, allow_blank=True)
-    email = fields.Text(required=False, allow_blank=True)
-    title = fields.Text(required=False, allow_blank=True)
+    urn = strict_fields.Urn(required=False, prefixes=(USER_PREFIX,))
+    username = strict_fields.Text(max_length=1000)
+    display_name = strict_fields.Text(required=False, allow_blank=True)
+    email = strict_fields.Text(required=False, allow_blank=True)
+    title = strict_fields.Text(required=False, allow_blank=True)
     state = serializers.ChoiceField(User.State.choices, required=False)
-    password = fields.Text(required=False, write_only=True, max_length=1024)
-    object_id = fields.ObjectId(required=False)
-    groups = fields.List(child=fields.Urn(prefixes=(GROUP_PREFIX,)), required=False, max_length=1000)
-    roles = fields.List(child=fields.Urn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000)
+    password = strict_fields.Text(required=False, write_only=True, max_length=1024)
+    object_id = strict_fields.ObjectId(required=False)
+    groups = strict_fields.List(child=strict_fields.Urn(prefixes=(GROUP_PREFIX,)), required=False, max_length=1000)
+    roles = strict_fields.List(child=strict_fields.Urn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000)
 
 
 class UserChange(UserIn):
     """The fields of a user that are to change."""
 
-    username = fields.Text(required=False, max_length=1000)
+    username = strict_fields.Text(required=False, max_length=1000)
 
 
 class UserFilters(Paged):
     """Which users to list."""
 
-    q = fields.Text(
+    q = strict_fields.Text(
         required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of names or the address."
     )
     state = serializers.ChoiceField(User.State.choices, required=False)
-    group = fields.Urn(required=False)
-    role = fields.Urn(required=False, help_text="Held by the user itself.")
+    group = strict_fields.Urn(required=False)
+    role = strict_fields.Urn(required=False, help_text="Held by the user itself.")
 
 
 @signed_in
@@ -90,7 +90,7 @@ class Users(Door):
     @described("users_create", "Create a user", body=UserIn, answer=UserOut, status=201, statuses=(409,), tag=TAG)
     def post(self, request: Request) -> Response:
         """Make a user."""
-        sent = fields.checked(UserIn, request.data)
+        sent = strict_fields.checked(UserIn, request.data)
         urn = sent.pop("urn", None)
         if urn is not None and urn != USER_PREFIX + sent["username"]:
             detail = "The URN of a user is made of its username."

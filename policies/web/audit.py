@@ -11,13 +11,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from policies.engine.model import SYSTEM_ACTOR, Code
-from policies.guard import actor_of, needs
+from policies.http.guard import actor_of, needs
+from policies.http.pages import channel_names, list_and_form_pages
 from policies.models import LoggedDecision, PolicyEvent, Verb
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, decision_log_queries, display_names, explanations
 from policies.pdp.decision_log_queries import Place
 from policies.services import trails
-from policies.web import channel_names, pages
 from policies.web.asking import Asker
 from policies.web.presenting import pretty
 from policies.writes import change_log_queries
@@ -84,7 +84,9 @@ def decisions(request: HttpRequest) -> HttpResponse:
         since=wanted.get("since"),
         until=wanted.get("until"),
     )
-    size = {str(offered): offered for offered in pages.SIZES}.get(request.GET.get("size", ""), pages.PAGE_SIZE)
+    size = {str(offered): offered for offered in list_and_form_pages.SIZES}.get(
+        request.GET.get("size", ""), list_and_form_pages.PAGE_SIZE
+    )
     found = decision_log_queries.decisions_at(rows, size=size, **_place(request))
     context = {
         **_frame("audit", "decisions"),
@@ -97,7 +99,9 @@ def decisions(request: HttpRequest) -> HttpResponse:
         "days": settings.DECISION_LOG_DAYS,
         "percent": f"{settings.DECISION_LOG_SAMPLE * 100:g}",
     }
-    return pages.listed(request, whole="audit/decisions.html", part="audit/_decisions.html", context=context)
+    return list_and_form_pages.listed(
+        request, whole="audit/decisions.html", part="audit/_decisions.html", context=context
+    )
 
 
 @require_GET
@@ -106,7 +110,7 @@ def decisions(request: HttpRequest) -> HttpResponse:
 def policy_changes(request: HttpRequest) -> HttpResponse:
     """Every write to a policy; before and after stand on the page of the version."""
     form, wanted = _narrowing(request)
-    page = pages.page_of(request, change_log_queries.policy_events(**wanted))
+    page = list_and_form_pages.page_of(request, change_log_queries.policy_events(**wanted))
     events: Sequence[PolicyEvent] = list(page)
     who = _Named({event.by for event in events}, Asker.of(actor_of(request)))
     rows = [
@@ -134,7 +138,7 @@ def _version_url(event: PolicyEvent) -> str:
 def people_changes(request: HttpRequest) -> HttpResponse:
     """Every write to users, groups, roles, tokens, grants and the catalog, with the object before and after."""
     form, wanted = _narrowing(request)
-    page = pages.page_of(request, trails.list_changes(**wanted))
+    page = list_and_form_pages.page_of(request, trails.list_changes(**wanted))
     events = list(page)
     named = {event.pk: change_log_queries.urns_in(event) for event in events}
     hidden = authorizer.directory().hidden(urns=frozenset().union(*named.values()))
@@ -232,7 +236,7 @@ def _changes(
         "page": page,
         "rows": rows,
     }
-    return pages.listed(request, whole="audit/changes.html", part="audit/_changes.html", context=context)
+    return list_and_form_pages.listed(request, whole="audit/changes.html", part="audit/_changes.html", context=context)
 
 
 def _frame(route: str, target: str) -> dict[str, Any]:
@@ -240,5 +244,5 @@ def _frame(route: str, target: str) -> dict[str, Any]:
         "tabs": [{"label": label, "url": reverse(name), "is_current": name == route} for name, label in _TABS],
         "route": reverse(route),
         "target": target,
-        "breadcrumbs": pages.crumbs("Installation", ("Audit", "")),
+        "breadcrumbs": list_and_form_pages.crumbs("Installation", ("Audit", "")),
     }

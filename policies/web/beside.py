@@ -5,13 +5,13 @@ from typing import Any
 
 from django.urls import reverse
 
+from policies.http.pages.impact_rows import meaning
 from policies.models import Policy
 from policies.queries import policies
 from policies.services import impact, lints, policy_rows, transfer
 from policies.services.policies import Draft
 from policies.web import differences, presenters
 from policies.web.editing import Edit
-from policies.web.impact_rows import meaning
 from policies.web.policies import crumbs, makers
 
 

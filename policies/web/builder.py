@@ -14,10 +14,11 @@ from django.views.decorators.http import require_http_methods
 from policies.engine.errors import Problem
 from policies.engine.families import datahub
 from policies.errors import Invalid
-from policies.guard import needs
+from policies.http.guard import needs
+from policies.http.pages import list_and_form_pages
 from policies.models import Policy
 from policies.queries import policies
-from policies.web import drafts, editing, pages
+from policies.web import drafts, editing
 from policies.web.builder_page import STEPS, Work, page, step_of
 from policies.web.policy_actions import seen
 from policies.web.starters import BLANK, STARTERS
@@ -98,7 +99,7 @@ def _turn(work: Work, verb: str) -> None:
     wanted = min(max(wanted, 1), len(STEPS))
     mine = [one for one in work.problems() if step_of(one) == work.step]
     if wanted > work.step and mine:
-        work.errors, work.status, work.is_shown = tuple(mine), pages.UNPROCESSABLE, True
+        work.errors, work.status, work.is_shown = tuple(mine), list_and_form_pages.UNPROCESSABLE, True
         return
     work.step, work.errors, work.is_shown = wanted, (), False
 
@@ -123,7 +124,7 @@ def _show_here(work: Work) -> None:
 
 
 def _show(work: Work, problems: tuple[Problem, ...]) -> None:
-    work.errors, work.status, work.is_shown = problems, pages.UNPROCESSABLE, True
+    work.errors, work.status, work.is_shown = problems, list_and_form_pages.UNPROCESSABLE, True
     steps = [step_of(one) for one in problems]
     if work.step not in steps:
         work.step = min(steps)

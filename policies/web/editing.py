@@ -9,12 +9,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from policies.errors import Conflict, Forbidden, NotFound, Stale
-from policies.guard import actor_of
+from policies.http.guard import actor_of
+from policies.http.pages import list_and_form_pages
 from policies.models import Policy
 from policies.queries import policies
 from policies.services import policies as service
 from policies.services.policies import Draft
-from policies.web import pages, presenters
+from policies.web import presenters
 from policies.web.policy_actions import seen
 
 
@@ -44,9 +45,11 @@ class Edit:
         by = actor_of(self.request)
         try:
             if self.urn is None:
-                written = service.create(draft=draft, by=by, door=pages.DOOR)
+                written = service.create(draft=draft, by=by, door=list_and_form_pages.DOOR)
             else:
-                written = service.update(urn=self.urn, draft=draft, by=by, door=pages.DOOR, if_version=self.version)
+                written = service.update(
+                    urn=self.urn, draft=draft, by=by, door=list_and_form_pages.DOOR, if_version=self.version
+                )
         except (Conflict, Forbidden) as refusal:
             if isinstance(refusal, Forbidden) and refusal.missing:
                 raise

@@ -16,11 +16,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from policies.errors import NotFound, PolicyAppError
-from policies.guard import actor_of, public
+from policies.http.guard import actor_of, public
+from policies.http.pages.list_and_form_pages import DOOR, FormPage
 from policies.models import InviteToken
 from policies.queries import people as users_groups_roles
 from policies.services import invites, resets
-from policies.web.pages import DOOR, FormPage
 from policies.web.people_forms import NewPasswordForm, SignUpForm
 
 

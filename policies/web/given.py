@@ -9,15 +9,15 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from policies.guard import actor_of, needs
+from policies.http.guard import actor_of, needs
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.impact_rows import meaning
+from policies.http.pages.list_and_form_pages import DOOR, Crumb, FormPage
+from policies.http.pages.people_picker import Picker
 from policies.queries import people as users_groups_roles
 from policies.services import groups, role_impact, roles
-from policies.web import pages
-from policies.web.impact_rows import meaning
-from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm
 from policies.web.people_shown import account_url
-from policies.web.picking import Picker
 
 ASSIGNS = needs("MANAGE_POLICIES")
 
@@ -28,7 +28,7 @@ ASSIGNS = needs("MANAGE_POLICIES")
 def user_roles(request: HttpRequest, urn: str) -> HttpResponse:
     """Choose the roles that a user, person or service, holds itself."""
     user = users_groups_roles.user(urn=urn)
-    crumbs = pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Roles", ""))
+    crumbs = list_and_form_pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Roles", ""))
     return choose_roles(request, urn=urn, name=user.name, held=user.role_urns, breadcrumbs=crumbs)
 
 
@@ -45,8 +45,8 @@ def user_groups(request: HttpRequest, urn: str) -> HttpResponse:
         title=f"Add {user.name} to groups",
         label="Add",
         cancel_url=account_url(user),
-        breadcrumbs=pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Groups", "")),
-        form=ChoiceForm(pages.posted(request)),
+        breadcrumbs=list_and_form_pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Groups", "")),
+        form=ChoiceForm(list_and_form_pages.posted(request)),
         pickers=[picker],
     )
     if request.method == "POST":
@@ -70,7 +70,7 @@ def choose_roles(
         label="Save roles",
         cancel_url=back,
         breadcrumbs=breadcrumbs,
-        form=ChoiceForm(pages.posted(request)),
+        form=ChoiceForm(list_and_form_pages.posted(request)),
         pickers=[picker],
         means=lambda: meaning(role_impact.held(actor=urn, before=held, after=picker.urns) if picker.is_sound else None),
     )

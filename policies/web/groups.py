@@ -12,7 +12,10 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
-from policies.guard import Guard, actor_of, needs, signed_in
+from policies.http.guard import Guard, actor_of, needs, signed_in
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import DOOR, Crumb, FormPage
+from policies.http.pages.people_picker import Picker
 from policies.models import GroupProfile
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer
@@ -20,12 +23,10 @@ from policies.pdp.authorizer import Asked
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import groups
-from policies.web import leaving, naming, pages
+from policies.web import leaving, naming
 from policies.web.given import ASSIGNS, choose_roles
-from policies.web.pages import DOOR, Crumb, FormPage
 from policies.web.people_forms import ChoiceForm, GroupFilters, GroupForm, NewGroupForm, SearchFilters
 from policies.web.people_shown import row_of
-from policies.web.picking import Picker
 from policies.writes import required_privileges as wanted
 
 SEES = Guard(any_of=wanted.SEEING_GROUPS)
@@ -52,7 +53,7 @@ def group_list(request: HttpRequest) -> HttpResponse:
     form = GroupFilters(request.GET)
     form.is_valid()
     filters = {name: value for name, value in form.cleaned_data.items() if value}
-    page = pages.page_of(request, users_groups_roles.groups(**filters))
+    page = list_and_form_pages.page_of(request, users_groups_roles.groups(**filters))
     counts = credentials.member_counts(groups=list(page))
     context = {
         "form": form,
@@ -61,9 +62,9 @@ def group_list(request: HttpRequest) -> HttpResponse:
         "columns": _COLUMNS,
         "is_filtered": bool(filters),
         "may": _rights(request),
-        "breadcrumbs": pages.crumbs("Users & Groups", ("Groups", "")),
+        "breadcrumbs": list_and_form_pages.crumbs("Users & Groups", ("Groups", "")),
     }
-    return pages.listed(request, whole="people/groups.html", part="people/_groups.html", context=context)
+    return list_and_form_pages.listed(request, whole="people/groups.html", part="people/_groups.html", context=context)
 
 
 @require_GET
@@ -76,7 +77,7 @@ def group_detail(request: HttpRequest, urn: str) -> HttpResponse:
     form = SearchFilters(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
-    page = pages.page_of(request, users_groups_roles.users(group=urn, q=text, seen=Q()))
+    page = list_and_form_pages.page_of(request, users_groups_roles.users(group=urn, q=text, seen=Q()))
     native = set(users_groups_roles.native_members(group=group, users=list(page)))
     names = authorizer.names(urns=[group.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {
@@ -93,7 +94,7 @@ def group_detail(request: HttpRequest, urn: str) -> HttpResponse:
         "may": _rights(request, urn),
         "breadcrumbs": _crumbs(group.name),
     }
-    return pages.listed(request, whole="people/group.html", part="people/_members.html", context=context)
+    return list_and_form_pages.listed(request, whole="people/group.html", part="people/_members.html", context=context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -107,7 +108,7 @@ def group_new(request: HttpRequest) -> HttpResponse:
         label="Create group",
         cancel_url=reverse("groups"),
         breadcrumbs=_crumbs("New group"),
-        form=NewGroupForm(pages.posted(request)),
+        form=NewGroupForm(list_and_form_pages.posted(request)),
         pickers=[picker],
         conflict="identifier",
         shows={"id": "identifier"},
@@ -135,7 +136,7 @@ def group_edit(request: HttpRequest, urn: str) -> HttpResponse:
         label="Save",
         cancel_url=reverse("group", args=[urn]),
         breadcrumbs=_crumbs(name),
-        form=GroupForm(pages.posted(request), initial=pages.initial(now)),
+        form=GroupForm(list_and_form_pages.posted(request), initial=list_and_form_pages.initial(now)),
     )
     return naming.answer(request, page=page, urn=urn, now=now, save=groups.update)
 
@@ -156,7 +157,7 @@ def group_remove(request: HttpRequest, urn: str) -> HttpResponse:
     losses = [f"{who} what policies and roles give to the group."]
     losses += [f"Its roles are no longer assigned: {', '.join(group.role_names)}."] if group.role_names else []
     losses += [f"Policies that name it ({naming}) stay, and apply to nobody of that name."] if naming else []
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Delete {group.name}?",
         text="This cannot be undone. The people in the group stay.",
@@ -180,7 +181,7 @@ def group_add(request: HttpRequest, urn: str) -> HttpResponse:
         label="Add members",
         cancel_url=reverse("group", args=[urn]),
         breadcrumbs=_crumbs(name),
-        form=ChoiceForm(pages.posted(request)),
+        form=ChoiceForm(list_and_form_pages.posted(request)),
         pickers=[picker],
     )
     if request.method == "POST":
@@ -208,7 +209,7 @@ def group_take(request: HttpRequest, urn: str) -> HttpResponse:
     group = _group(urn)
     if not member:
         raise NotFound("Choose a member on the page of the group.")
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Remove {name} from {group.name}?",
         text="It counts at once, and the person can be added again.",
@@ -256,7 +257,7 @@ def _facts_of(group: GroupProfile, names: dict[str, str]) -> list[dict[str, Any]
 
 def _rights(request: HttpRequest, urn: str = "") -> dict[str, bool]:
     asked = Asked(urn, TYPE) if urn else None
-    return pages.may(
+    return list_and_form_pages.may(
         request,
         create=(wanted.group_of("group.create"), None),
         edit=(wanted.group_profile() if urn else wanted.group_of("group.update"), asked),
@@ -267,4 +268,4 @@ def _rights(request: HttpRequest, urn: str = "") -> dict[str, bool]:
 
 
 def _crumbs(label: str) -> list[Crumb]:
-    return pages.crumbs("Users & Groups", ("Groups", reverse("groups")), (label, ""))
+    return list_and_form_pages.crumbs("Users & Groups", ("Groups", reverse("groups")), (label, ""))

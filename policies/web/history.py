@@ -10,12 +10,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.guard import actor_of, needs
+from policies.http.guard import actor_of, needs
+from policies.http.pages import channel_names, list_and_form_pages
 from policies.models import Policy, PolicyEvent
 from policies.queries import policies
 from policies.services import policies as service
 from policies.services import policy_rows
-from policies.web import channel_names, differences, pages, presenters, presenting
+from policies.web import differences, presenters, presenting
 from policies.web.impact_words import OTHER_POLICIES, describe_change
 from policies.web.policies import crumbs, makers
 from policies.web.policy_actions import refusal_of, seen
@@ -29,7 +30,7 @@ _PAGE_SIZE = 20
 def history(request: HttpRequest, urn: str) -> HttpResponse:
     """Every change of a policy, newest first, in words; also of a policy that is gone."""
     stored = _stored(urn)
-    page = pages.page_of(request, policies.versions(urn=urn), _PAGE_SIZE)
+    page = list_and_form_pages.page_of(request, policies.versions(urn=urn), _PAGE_SIZE)
     events = list(page)
     if not events:
         raise NotFound(f"There is no policy {urn!r}.")
@@ -52,7 +53,9 @@ def history(request: HttpRequest, urn: str) -> HttpResponse:
         ],
         "breadcrumbs": _crumbs(urn, stored, "History"),
     }
-    return pages.listed(request, whole="policies/history.html", part="policies/_history.html", context=context)
+    return list_and_form_pages.listed(
+        request, whole="policies/history.html", part="policies/_history.html", context=context
+    )
 
 
 @require_GET
@@ -92,7 +95,9 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
     if request.method == "POST":
         now = seen(request.GET.get("version"))
         try:
-            written = service.restore(urn=urn, version=number, by=actor_of(request), door=pages.DOOR, if_version=now)
+            written = service.restore(
+                urn=urn, version=number, by=actor_of(request), door=list_and_form_pages.DOOR, if_version=now
+            )
         except (Conflict, Forbidden, Invalid, Stale) as refusal:
             messages.error(request, refusal_of(refusal))
         else:
@@ -100,7 +105,7 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
             messages.success(request, f"{sentence} Decisions follow it from now on.")
         return redirect("policy", urn)
     changes = presenters.changes(event.family, policy_rows.snapshot_of(policy), event.after)
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Restore version {number} of {policy.name}?",
         text=f"The policy says again what it said in version {number}. What it says now stays in its history. "

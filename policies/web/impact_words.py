@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from policies.http.pages.impact_rows import counted, display_privileges, name_samples
 from policies.models import Policy
 from policies.pdp.reach_comparison import SAMPLES, Count, PrivilegeChange
 from policies.services import impact
 from policies.services.policies import Draft
-from policies.web.impact_rows import counted, display_privileges, name_samples
 
 #: What stands beside every count: it is about one policy, and people may have several.
 OTHER_POLICIES = "Other policies are not considered: people who have this access through another policy keep it."

@@ -11,13 +11,13 @@ from django.views.decorators.http import require_http_methods
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
-from policies.guard import actor_of, needs
+from policies.http.guard import actor_of, needs
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import DOOR
 from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import invites
-from policies.web import pages
-from policies.web.pages import DOOR
 from policies.web.people_forms import InviteForm
 
 INVITES = needs("MANAGE_USER_CREDENTIALS")
@@ -32,7 +32,7 @@ _OFFERED = 500
 def invite(request: HttpRequest) -> HttpResponse:
     """The form that makes a link, and the links that are live; htmx gets the form alone, for a dialog."""
     offered = [(role.urn, role.name) for role in users_groups_roles.roles()[:_OFFERED]]
-    form = InviteForm(pages.posted(request), roles=offered, initial={"role": request.GET.get("role", "")})
+    form = InviteForm(list_and_form_pages.posted(request), roles=offered, initial={"role": request.GET.get("role", "")})
     status = 200
     if request.method == "POST":
         if form.is_valid():
@@ -41,7 +41,7 @@ def invite(request: HttpRequest) -> HttpResponse:
                 role=typed["role"] or None, duration=typed["duration"], by=actor_of(request), door=DOOR
             )
             return _shown(request, made)
-        status = pages.UNPROCESSABLE
+        status = list_and_form_pages.UNPROCESSABLE
     live = list(credentials.invites()[: _OFFERED + 1])
     makers = {one.created_by for one in live}
     names = {urn: urn for urn in makers} | authorizer.names(urns=makers) | {SYSTEM_ACTOR: "the system"}
@@ -54,9 +54,9 @@ def invite(request: HttpRequest) -> HttpResponse:
             {"label": "Ends"},
             {"label": "Actions", "is_hidden_label": True},
         ],
-        "breadcrumbs": pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Invite users", "")),
+        "breadcrumbs": list_and_form_pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Invite users", "")),
     }
-    template = "people/_invite.html" if pages.wants_fragment(request) else "people/invite.html"
+    template = "people/_invite.html" if list_and_form_pages.wants_fragment(request) else "people/invite.html"
     return render(request, template, context, status=status)
 
 
@@ -73,7 +73,7 @@ def invite_revoke(request: HttpRequest, invite_id: uuid.UUID) -> HttpResponse:
     if found is None:
         raise NotFound("There is no such invitation: it was replaced, revoked or has expired.")
     role = "without a role" if found.role is None else f"as {found.role.name}"
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Revoke the invitation {role}?",
         text="Nobody can sign up with the link any more. People who did so keep what they have.",
@@ -88,10 +88,10 @@ def _shown(request: HttpRequest, made: invites.Invited) -> HttpResponse:
     context = {
         "title": "Invitation" if role is None else f"Invitation as {role.name}",
         "text": f"Anyone who opens the link can sign up. {gains} The previous link for the same role no longer works.",
-        "secret": pages.link_to(request, "sign-up", invite_token=made.text),
+        "secret": list_and_form_pages.link_to(request, "sign-up", invite_token=made.text),
         "secret_label": "Invitation link",
         "expires_at": made.invite.expires_at,
         "back_url": reverse("invite"),
-        "breadcrumbs": pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Invite users", "")),
+        "breadcrumbs": list_and_form_pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Invite users", "")),
     }
     return render(request, "people/secret.html", context)

@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from policies.guard import needs
+from policies.http.guard import needs
 from policies.queries import policies
 from policies.web import builder, presenters
 

@@ -14,11 +14,11 @@ from django.shortcuts import redirect
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Stale
-from policies.guard import actor_of
+from policies.http.guard import actor_of
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import DOOR, FormPage
 from policies.models import ChangeEvent
 from policies.pdp import display_names
-from policies.web import pages
-from policies.web.pages import DOOR, FormPage
 from policies.writes import change_log_queries
 from policies.writes.unit_of_work import fingerprint
 
@@ -54,7 +54,7 @@ def answer(
             return redirect(page.cancel_url)
         if page.status == Stale.status and now is not None:
             page.overtaken = _overtaken(page.form, urn, now)
-        pages.renew(page.form, now)
+        list_and_form_pages.renew(page.form, now)
     return page.draw(request)
 
 

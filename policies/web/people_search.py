@@ -12,13 +12,13 @@ from django.views.decorators.http import require_GET
 from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import NotFound
-from policies.guard import actor_of, signed_in
+from policies.http.guard import actor_of, signed_in
+from policies.http.pages.people_picker import PREFIXES, option
 from policies.models import User
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Asked
 from policies.queries import people as users_groups_roles
 from policies.services import records
-from policies.web.picking import PREFIXES, option
 from policies.writes import required_privileges
 
 #: How many answers a search shows.

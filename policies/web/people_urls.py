@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from policies.http.pages.availability import require_policies
 from policies.web import (
     entrance,
     given,
@@ -15,7 +16,6 @@ from policies.web import (
     user_states,
     users,
 )
-from policies.web.availability import require_policies
 
 _ROLES = "settings/permissions/roles"
 _USERS = "settings/identities/users"

@@ -13,14 +13,15 @@ from django.views.decorators.http import require_GET
 from policies.engine import families
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
-from policies.guard import needs
+from policies.http.guard import needs
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.filter_forms import PolicyFilters
 from policies.models import Policy
 from policies.pdp import active_policies, authorizer
 from policies.queries import policies as policy_queries
 from policies.services import policies as service
 from policies.services import transfer
-from policies.web import pages, policy_live, presenters, presenting
-from policies.web.forms import PolicyFilters
+from policies.web import policy_live, presenters, presenting
 
 #: How many events a policy's page shows, the newest ones; the history has them all.
 HISTORY_SIZE = 5
@@ -39,7 +40,7 @@ def policy_list(request: HttpRequest) -> HttpResponse:
     order = request.GET.get("sort", "")
     if order.removeprefix("-") not in _SORTABLE:
         order = "name"
-    page = pages.page_of(request, policy_queries.policies(**filters).order_by(order, "urn"))
+    page = list_and_form_pages.page_of(request, policy_queries.policies(**filters).order_by(order, "urn"))
     privileges = vocabulary.datahub()
     context = {
         "page": page,
@@ -57,7 +58,7 @@ def policy_list(request: HttpRequest) -> HttpResponse:
         "makers": presenters.makers(),
         "everybody_manages": active_policies.is_open_to_everybody(),
     }
-    return pages.listed(request, whole="policies/list.html", part="policies/_list.html", context=context)
+    return list_and_form_pages.listed(request, whole="policies/list.html", part="policies/_list.html", context=context)
 
 
 @require_GET
@@ -110,7 +111,7 @@ def makers(urns: set[str]) -> Mapping[str, str]:
 def crumbs(*items: str | tuple[str, str]) -> list[dict[str, str]]:
     """Return the breadcrumbs of a page below the list of policies; the last item is the page itself."""
     pairs = [item if isinstance(item, tuple) else (item, "") for item in items]
-    return pages.crumbs("Permissions", ("Policies", reverse("policies") if items else ""), *pairs)
+    return list_and_form_pages.crumbs("Permissions", ("Policies", reverse("policies") if items else ""), *pairs)
 
 
 def _rows(policies: list[Policy], request: HttpRequest) -> list[dict[str, Any]]:

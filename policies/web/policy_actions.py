@@ -11,11 +11,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.guard import actor_of, needs
+from policies.http.guard import actor_of, needs
+from policies.http.pages import list_and_form_pages
 from policies.models import Policy
 from policies.queries import policies
 from policies.services import policies as service
-from policies.web import pages, presenters
+from policies.web import presenters
 from policies.web.impact_words import OTHER_POLICIES, describe_change
 
 _DONE = {Policy.State.ACTIVE: "is active", Policy.State.INACTIVE: "is inactive"}
@@ -38,7 +39,11 @@ def set_state(request: HttpRequest, urn: str) -> HttpResponse:
     state = sent.get("state", "")
     try:
         written = service.set_state(
-            urn=urn, state=state, by=actor_of(request), door=pages.DOOR, if_version=seen(sent.get("version"))
+            urn=urn,
+            state=state,
+            by=actor_of(request),
+            door=list_and_form_pages.DOOR,
+            if_version=seen(sent.get("version")),
         )
     except (Conflict, Forbidden, Invalid, Stale) as refusal:
         messages.error(request, refusal_of(refusal))
@@ -54,7 +59,7 @@ def _ask_state(request: HttpRequest, policy: Policy) -> HttpResponse:
     if question is None:
         raise NotFound(f"A policy cannot be {state!r}.")
     verb, kind, text = question
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"{verb} \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
         text=f"{text} {OTHER_POLICIES}",
@@ -72,7 +77,7 @@ def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
     policy = policies.policy(urn=urn)
     document = presenters.of(policy.family).copied(policy.document)
     draft = service.Draft(policy.family, document, state=Policy.State.INACTIVE)
-    written = service.create(draft=draft, by=actor_of(request), door=pages.DOOR)
+    written = service.create(draft=draft, by=actor_of(request), door=list_and_form_pages.DOOR)
     messages.success(request, "This is the copy. It is not active.")
     return redirect("policy", written.policy.urn)
 
@@ -86,13 +91,13 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
     version = seen(request.GET.get("version"))
     if request.method == "POST":
         try:
-            service.delete(urn=urn, by=actor_of(request), door=pages.DOOR, if_version=version)
+            service.delete(urn=urn, by=actor_of(request), door=list_and_form_pages.DOOR, if_version=version)
         except (Conflict, Forbidden, Stale) as refusal:
             messages.error(request, refusal_of(refusal))
             return redirect("policy", urn)
         messages.success(request, f"{policy.name} is deleted.")
         return redirect("policies")
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Delete \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
         text="It stops working at once. Its history is kept, and a new policy can be made of any version in it. "

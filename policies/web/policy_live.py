@@ -8,12 +8,12 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies.guard import needs
+from policies.http.guard import needs
+from policies.http.pages import list_and_form_pages
 from policies.models import PolicyEvent
 from policies.pdp import process_registry
 from policies.pdp.process_registry import Process
 from policies.queries import policies
-from policies.web import pages
 
 #: How often the page asks, twice a second; a process that ended meanwhile is never heard of again.
 _TRIES = 40
@@ -29,14 +29,14 @@ def live(request: HttpRequest, urn: str) -> HttpResponse:
     context = {
         "policy": policy,
         **reached(policies.versions(urn=urn).first(), tried=int(tried) if tried in map(str, range(_TRIES)) else _TRIES),
-        "breadcrumbs": pages.crumbs(
+        "breadcrumbs": list_and_form_pages.crumbs(
             "Permissions",
             ("Policies", reverse("policies")),
             (policy.name, reverse("policy", args=[urn])),
             ("Where it is live", ""),
         ),
     }
-    return pages.listed(request, whole="policies/live.html", part="policies/_live.html", context=context)
+    return list_and_form_pages.listed(request, whole="policies/live.html", part="policies/_live.html", context=context)
 
 
 def reached(event: PolicyEvent | None, *, tried: int = 0) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from policies.errors import NotFound
-from policies.guard import needs
+from policies.http.guard import needs
 from policies.pdp import authorizer
 from policies.web import builder_fields
 from policies.web.builder_fields import TREES, TYPES

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from policies.http.pages.availability import require_policies
 from policies.web import (
     builder,
     history,
@@ -13,7 +14,6 @@ from policies.web import (
     statement_editor,
     transfer,
 )
-from policies.web.availability import require_policies
 
 BASE = "settings/permissions/policies"
 

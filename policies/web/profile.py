@@ -9,13 +9,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies.guard import actor_of, signed_in
+from policies.http.guard import actor_of, signed_in
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import DOOR, FormPage
 from policies.pdp import display_names
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import people
-from policies.web import naming, pages
-from policies.web.pages import DOOR, FormPage
+from policies.web import naming
 from policies.web.people_forms import OwnPasswordForm, ProfileForm
 from policies.web.people_shown import facts_of
 from policies.writes import required_privileges as wanted
@@ -41,7 +42,7 @@ def profile(request: HttpRequest) -> HttpResponse:
         "roles": user.role_names,
         "through_groups": credentials.roles_through_groups(urn=urn),
         "tokens": credentials.tokens(owner=urn)[:_SHOWN],
-        "may": pages.may(request, create=(wanted.OWN_TOKEN, None)),
+        "may": list_and_form_pages.may(request, create=(wanted.OWN_TOKEN, None)),
         "breadcrumbs": _CRUMBS,
     }
     return render(request, "people/profile.html", context)
@@ -60,7 +61,7 @@ def profile_edit(request: HttpRequest) -> HttpResponse:
         label="Save",
         cancel_url=reverse("profile"),
         breadcrumbs=[{"label": "Profile", "url": reverse("profile")}, {"label": "Edit"}],
-        form=ProfileForm(pages.posted(request), initial=pages.initial(now)),
+        form=ProfileForm(list_and_form_pages.posted(request), initial=list_and_form_pages.initial(now)),
     )
     done = "Your profile is saved."
     return naming.answer(request, page=page, urn=urn, now=now, save=people.update, done=done)
@@ -78,7 +79,7 @@ def own_password(request: HttpRequest) -> HttpResponse:
         label="Change password",
         cancel_url=reverse("profile"),
         breadcrumbs=[{"label": "Profile", "url": reverse("profile")}, {"label": "Password"}],
-        form=OwnPasswordForm(pages.posted(request)),
+        form=OwnPasswordForm(list_and_form_pages.posted(request)),
     )
     if request.method == "POST":
         user = page.try_to(

@@ -11,7 +11,8 @@ from django.views.decorators.http import require_GET
 
 from policies.engine import families
 from policies.engine.model import Code
-from policies.guard import Guard, signed_in
+from policies.http.guard import Guard, signed_in
+from policies.http.pages.filter_forms import WhyForm
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
@@ -20,7 +21,6 @@ from policies.pdp.authorizer import Asked
 from policies.pdp.privileges_held import Holding
 from policies.web import asking
 from policies.web.asking import ABOUT_OTHERS, Asker
-from policies.web.forms import WhyForm
 from policies.web.why_forms import CanForm, WhatForm, WhoForm
 
 #: Rows of a page.

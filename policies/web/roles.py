@@ -11,18 +11,19 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Forbidden, NotFound
-from policies.guard import actor_of, needs
+from policies.http.guard import actor_of, needs
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.impact_rows import meaning
+from policies.http.pages.list_and_form_pages import DOOR, Crumb, FormPage
+from policies.http.pages.people_picker import Picker
 from policies.models import Role, RoleAssignment, User
 from policies.pdp import authorizer, display_names
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import role_impact, roles
-from policies.web import leaving, naming, pages
-from policies.web.impact_rows import meaning
-from policies.web.pages import DOOR, Crumb, FormPage
+from policies.web import leaving, naming
 from policies.web.people_forms import ChoiceForm, NewRoleForm, RoleForm, SearchFilters
 from policies.web.people_shown import account_url
-from policies.web.picking import Picker
 from policies.writes import required_privileges as wanted
 
 MANAGES = needs("MANAGE_POLICIES")
@@ -48,7 +49,7 @@ def role_list(request: HttpRequest) -> HttpResponse:
     form = SearchFilters(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
-    page = pages.page_of(request, users_groups_roles.roles(q=text))
+    page = list_and_form_pages.page_of(request, users_groups_roles.roles(q=text))
     context = {
         "form": form,
         "page": page,
@@ -56,9 +57,9 @@ def role_list(request: HttpRequest) -> HttpResponse:
         "columns": _COLUMNS,
         "is_filtered": bool(text),
         "may": _rights(request),
-        "breadcrumbs": pages.crumbs("Permissions", ("Roles", "")),
+        "breadcrumbs": list_and_form_pages.crumbs("Permissions", ("Roles", "")),
     }
-    return pages.listed(request, whole="people/roles.html", part="people/_roles.html", context=context)
+    return list_and_form_pages.listed(request, whole="people/roles.html", part="people/_roles.html", context=context)
 
 
 @require_GET
@@ -67,7 +68,7 @@ def role_list(request: HttpRequest) -> HttpResponse:
 def role_detail(request: HttpRequest, urn: str) -> HttpResponse:
     """One role: who holds it, page by page, and the policies that name it."""
     role = users_groups_roles.role(urn=urn)
-    page = pages.page_of(request, users_groups_roles.holders(role=role))
+    page = list_and_form_pages.page_of(request, users_groups_roles.holders(role=role))
     names = authorizer.names(urns=[role.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {
         "role": role,
@@ -88,7 +89,7 @@ def role_detail(request: HttpRequest, urn: str) -> HttpResponse:
         "may": _rights(request),
         "breadcrumbs": _crumbs(role.name),
     }
-    return pages.listed(request, whole="people/role.html", part="people/_holders.html", context=context)
+    return list_and_form_pages.listed(request, whole="people/role.html", part="people/_holders.html", context=context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -102,7 +103,7 @@ def role_new(request: HttpRequest) -> HttpResponse:
         label="Create role",
         cancel_url=reverse("roles"),
         breadcrumbs=_crumbs("New role"),
-        form=NewRoleForm(pages.posted(request)),
+        form=NewRoleForm(list_and_form_pages.posted(request)),
         conflict="identifier",
         shows={"id": "identifier"},
     )
@@ -127,7 +128,7 @@ def role_edit(request: HttpRequest, urn: str) -> HttpResponse:
         label="Save",
         cancel_url=reverse("role", args=[urn]),
         breadcrumbs=_crumbs(name),
-        form=RoleForm(pages.posted(request), initial=pages.initial(now)),
+        form=RoleForm(list_and_form_pages.posted(request), initial=list_and_form_pages.initial(now)),
     )
     return naming.answer(request, page=page, urn=urn, now=now, save=roles.update)
 
@@ -150,7 +151,7 @@ def role_remove(request: HttpRequest, urn: str) -> HttpResponse:
     if naming := credentials.named_policies(actor=urn):
         named = ", ".join(policy.name for policy in naming[:5])
         losses.append(f"It cannot be deleted while policies name it: {named}. Remove it from them first.")
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Delete {role.name}?",
         text="This cannot be undone.",
@@ -173,7 +174,7 @@ def role_assign(request: HttpRequest, urn: str) -> HttpResponse:
         label="Assign",
         cancel_url=reverse("role", args=[urn]),
         breadcrumbs=_crumbs(name),
-        form=ChoiceForm(pages.posted(request)),
+        form=ChoiceForm(list_and_form_pages.posted(request)),
         pickers=[picker],
         means=lambda: meaning(role_impact.given(role=urn, actors=picker.urns) if picker.is_sound else None),
     )
@@ -204,7 +205,7 @@ def role_take(request: HttpRequest, urn: str) -> HttpResponse:
         raise NotFound("Choose a user or group on the page of the role.")
     naming = credentials.named_policies(actor=urn)
     listed = ", ".join(policy.name for policy in naming[:5]) + (" and others" if len(naming) > 5 else "")
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Remove the role {role.name} from {name}?",
         text="It stops counting at once, and can be assigned again. What other roles, groups and policies give stays.",
@@ -252,8 +253,8 @@ def _holder(row: RoleAssignment) -> dict[str, Any]:
 
 
 def _rights(request: HttpRequest) -> dict[str, bool]:
-    return pages.may(request, credentials=(wanted.MANAGE_CREDENTIALS, None))
+    return list_and_form_pages.may(request, credentials=(wanted.MANAGE_CREDENTIALS, None))
 
 
 def _crumbs(label: str) -> list[Crumb]:
-    return pages.crumbs("Permissions", ("Roles", reverse("roles")), (label, ""))
+    return list_and_form_pages.crumbs("Permissions", ("Roles", reverse("roles")), (label, ""))

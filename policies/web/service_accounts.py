@@ -10,14 +10,15 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
-from policies.guard import actor_of, needs
+from policies.http.guard import actor_of, needs
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import DOOR, Crumb, FormPage
 from policies.models import User
 from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import people, service_accounts
-from policies.web import leaving, naming, pages
-from policies.web.pages import DOOR, Crumb, FormPage
+from policies.web import leaving, naming
 from policies.web.people_forms import NewServiceForm, SearchFilters, ServiceForm
 from policies.web.people_shown import facts_of, losses_of, row_of
 from policies.writes import required_privileges as wanted
@@ -42,7 +43,7 @@ def service_list(request: HttpRequest) -> HttpResponse:
     form = SearchFilters(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
-    page = pages.page_of(request, users_groups_roles.users(kind=User.Kind.SERVICE, q=text, seen=Q()))
+    page = list_and_form_pages.page_of(request, users_groups_roles.users(kind=User.Kind.SERVICE, q=text, seen=Q()))
     counts = credentials.token_counts(users=list(page))
     context = {
         "form": form,
@@ -50,9 +51,11 @@ def service_list(request: HttpRequest) -> HttpResponse:
         "rows": [{**row_of(user), "tokens": counts[user.urn]} for user in page],
         "columns": _COLUMNS,
         "is_filtered": bool(text),
-        "breadcrumbs": pages.crumbs("Users & Groups", ("Service accounts", "")),
+        "breadcrumbs": list_and_form_pages.crumbs("Users & Groups", ("Service accounts", "")),
     }
-    return pages.listed(request, whole="people/services.html", part="people/_services.html", context=context)
+    return list_and_form_pages.listed(
+        request, whole="people/services.html", part="people/_services.html", context=context
+    )
 
 
 @require_GET
@@ -69,7 +72,7 @@ def service_detail(request: HttpRequest, urn: str) -> HttpResponse:
         "group_names": user.group_names,
         "role_names": user.role_names,
         "policies": credentials.named_policies(actor=urn),
-        "may": pages.may(
+        "may": list_and_form_pages.may(
             request, assign=(wanted.MANAGE_POLICIES, None), groups=(wanted.group_of("group.update"), None)
         ),
         "breadcrumbs": _crumbs(user.name),
@@ -88,7 +91,7 @@ def service_new(request: HttpRequest) -> HttpResponse:
         label="Create service account",
         cancel_url=reverse("service-accounts"),
         breadcrumbs=_crumbs("New service account"),
-        form=NewServiceForm(pages.posted(request)),
+        form=NewServiceForm(list_and_form_pages.posted(request)),
     )
     if request.method == "POST":
         made = page.try_to(lambda typed: service_accounts.create(**typed, by=actor_of(request), door=DOOR))
@@ -111,7 +114,7 @@ def service_edit(request: HttpRequest, urn: str) -> HttpResponse:
         label="Save",
         cancel_url=reverse("service-account", args=[urn]),
         breadcrumbs=_crumbs(name),
-        form=ServiceForm(pages.posted(request), initial=pages.initial(now)),
+        form=ServiceForm(list_and_form_pages.posted(request), initial=list_and_form_pages.initial(now)),
     )
     return naming.answer(request, page=page, urn=urn, now=now, save=service_accounts.update)
 
@@ -137,7 +140,7 @@ def service_remove(request: HttpRequest, urn: str) -> HttpResponse:
         people.remove(urn=urn, by=actor_of(request), door=DOOR)
         messages.success(request, f"{user.name} is deleted.")
         return redirect("service-accounts")
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Delete {user.name}?",
         text="Programs that act as it are refused from now on. This cannot be undone.",
@@ -155,4 +158,4 @@ def _service(urn: str) -> User:
 
 
 def _crumbs(label: str) -> list[Crumb]:
-    return pages.crumbs("Users & Groups", ("Service accounts", reverse("service-accounts")), (label, ""))
+    return list_and_form_pages.crumbs("Users & Groups", ("Service accounts", reverse("service-accounts")), (label, ""))

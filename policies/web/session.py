@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from policies.errors import NotFound
-from policies.guard import public, signed_in
+from policies.http.guard import public, signed_in
+from policies.http.pages.filter_forms import SignInForm
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 from policies.queries import people as users_groups_roles
-from policies.web.forms import SignInForm
 
 #: Where a session keeps the address at which its person signs out of the provider.
 WAY_OUT = "oidc_way_out"

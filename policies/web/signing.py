@@ -25,7 +25,7 @@ from django.views.decorators.http import require_GET
 from requests import RequestException
 
 from policies.errors import PolicyAppError
-from policies.guard import public
+from policies.http.guard import public
 from policies.services import claims, identities
 from policies.web import signing_protocol
 from policies.web.session import WAY_OUT

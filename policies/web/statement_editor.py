@@ -16,14 +16,15 @@ from policies.engine.errors import Problem
 from policies.engine.families import datazone
 from policies.engine.families.datazone_resource_patterns import types
 from policies.errors import Invalid, NotFound
-from policies.guard import needs
+from policies.http.guard import needs
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.people_picker import Picker
 from policies.models import Policy
 from policies.queries import policies
 from policies.services import policies as service
-from policies.web import beside, editing, pages
+from policies.web import beside, editing
 from policies.web.builder_fields import Notes
 from policies.web.editing import Edit
-from policies.web.picking import Picker
 from policies.web.policy_actions import seen
 from policies.web.statement_fields import cards, objects
 from policies.web.statement_starters import BLANK, STARTERS
@@ -111,7 +112,7 @@ def _go_on(request: HttpRequest, urn: str | None, stored: Policy | None) -> Http
     work = Work(request=request, urn=urn, stored=stored, version=version, writing=writing)
     work.is_tried = request.POST.get("tried") == "1" or verb == "apply"
     if writing.is_torn or writing.problems:
-        work.status = pages.UNPROCESSABLE
+        work.status = list_and_form_pages.UNPROCESSABLE
         return _page(work)
     if verb in ("save", "takeover"):
         if verb == "takeover":
@@ -131,7 +132,7 @@ def _save(work: Work) -> HttpResponse:
     try:
         saved = work.save(work.draft)
     except Invalid as refusal:
-        work.late, work.status = list(refusal.problems), pages.UNPROCESSABLE
+        work.late, work.status = list(refusal.problems), list_and_form_pages.UNPROCESSABLE
     return saved or _page(work)
 
 

@@ -16,8 +16,8 @@ from policies.engine.errors import Problem
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
 from policies.engine.families.datazone_resource_patterns import Scope, types
 from policies.errors import Invalid
+from policies.http.pages.people_picker import Picker
 from policies.web.drafts import is_line, merged
-from policies.web.picking import Picker
 from policies.web.presenting import pretty
 from policies.writes import strict_json
 

@@ -9,7 +9,8 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies.guard import actor_of, needs
+from policies.http.guard import actor_of, needs
+from policies.http.pages import list_and_form_pages
 from policies.models import PolicyVersion
 from policies.models.people import USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
@@ -17,7 +18,6 @@ from policies.models.roles import ROLE_PREFIX
 from policies.pdp import process_registry, self_checks
 from policies.pdp.process_registry import Process
 from policies.pdp.self_checks import Check, Finding
-from policies.web import pages
 from policies.web.asking import Asker
 
 SEES = needs("MANAGE_POLICIES")
@@ -44,7 +44,7 @@ def status(request: HttpRequest) -> HttpResponse:
         "columns": _COLUMNS,
         "checks": [_check(one, asker) for one in checks],
         "workers_url": reverse("status-workers"),
-        "breadcrumbs": pages.crumbs("Installation", ("Status", "")),
+        "breadcrumbs": list_and_form_pages.crumbs("Installation", ("Status", "")),
     }
     return render(request, "status/page.html", context)
 
@@ -61,9 +61,14 @@ def workers(request: HttpRequest) -> HttpResponse:
         "silent": silent,
         "rows": _rows(queue.processes, PolicyVersion.current()),
         "columns": _COLUMNS,
-        "breadcrumbs": [*pages.crumbs("Installation", ("Status", reverse("status"))), {"label": "Workers"}],
+        "breadcrumbs": [
+            *list_and_form_pages.crumbs("Installation", ("Status", reverse("status"))),
+            {"label": "Workers"},
+        ],
     }
-    return pages.listed(request, whole="status/workers.html", part="status/_workers.html", context=context)
+    return list_and_form_pages.listed(
+        request, whole="status/workers.html", part="status/_workers.html", context=context
+    )
 
 
 def _rows(found: tuple[Process, ...], stored: int) -> list[dict[str, Any]]:

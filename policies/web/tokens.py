@@ -11,15 +11,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from policies.errors import NotFound
-from policies.guard import actor_of, needs, signed_in
+from policies.http.guard import actor_of, needs, signed_in
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.filter_forms import user_urn
+from policies.http.pages.list_and_form_pages import DOOR, FormPage
 from policies.models import AccessToken, User
 from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import tokens
-from policies.web import pages
-from policies.web.forms import user_urn
-from policies.web.pages import DOOR, FormPage
 from policies.web.people_forms import TokenFilters, TokenForm
 from policies.web.people_shown import account_url
 from policies.writes import required_privileges as wanted
@@ -49,7 +49,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
         authorizer.require(by=actor_of(request), requirement=wanted.TOKENS_OF_OTHERS)
     else:
         owner = actor_of(request).urn
-    page = pages.page_of(request, credentials.tokens(owner=owner or None))
+    page = list_and_form_pages.page_of(request, credentials.tokens(owner=owner or None))
     context = {
         "form": form if may["all"] else None,
         "page": page,
@@ -57,9 +57,9 @@ def token_list(request: HttpRequest) -> HttpResponse:
         "columns": _COLUMNS_OF_ALL if is_all or owner != actor_of(request).urn else _COLUMNS,
         "is_of_all": is_all or owner != actor_of(request).urn,
         "may": may,
-        "breadcrumbs": pages.crumbs("", ("Access tokens", "")),
+        "breadcrumbs": list_and_form_pages.crumbs("", ("Access tokens", "")),
     }
-    return pages.listed(request, whole="people/tokens.html", part="people/_tokens.html", context=context)
+    return list_and_form_pages.listed(request, whole="people/tokens.html", part="people/_tokens.html", context=context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -79,8 +79,8 @@ def token_new(request: HttpRequest) -> HttpResponse:
         subtitle="Anyone who has the token can do what its account can do.",
         label="Create token",
         cancel_url=back,
-        breadcrumbs=pages.crumbs("", ("Access tokens", reverse("tokens")), ("New token", "")),
-        form=TokenForm(pages.posted(request)),
+        breadcrumbs=list_and_form_pages.crumbs("", ("Access tokens", reverse("tokens")), ("New token", "")),
+        form=TokenForm(list_and_form_pages.posted(request)),
     )
     if request.method == "POST":
         made = page.try_to(lambda typed: tokens.create(owner=urn, **typed, by=actor, door=DOOR))
@@ -102,7 +102,7 @@ def token_revoke(request: HttpRequest, token_id: uuid.UUID) -> HttpResponse:
         tokens.revoke(token_id=token_id, by=actor_of(request), door=DOOR)
         messages.success(request, f"{token.name} is revoked.")
         return redirect(back)
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Revoke {token.name}?",
         text="Programs that use it are refused from now on. A revoked token cannot be restored.",
@@ -136,9 +136,9 @@ def _shown(made: tokens.Issued, owner: User, back: str) -> dict[str, Any]:
         "secret_label": "Access token",
         "expires_at": made.token.expires_at,
         "back_url": back,
-        "breadcrumbs": pages.crumbs("", ("Access tokens", reverse("tokens")), ("New token", "")),
+        "breadcrumbs": list_and_form_pages.crumbs("", ("Access tokens", reverse("tokens")), ("New token", "")),
     }
 
 
 def _rights(request: HttpRequest) -> dict[str, bool]:
-    return pages.may(request, create=(wanted.OWN_TOKEN, None), all=(wanted.TOKENS_OF_OTHERS, None))
+    return list_and_form_pages.may(request, create=(wanted.OWN_TOKEN, None), all=(wanted.TOKENS_OF_OTHERS, None))

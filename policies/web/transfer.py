@@ -14,12 +14,12 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.guard import actor_of, needs
+from policies.http.guard import actor_of, needs
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.filter_forms import PolicyFilters
 from policies.queries import policies
 from policies.services import transfer
 from policies.services.transfer import Plan
-from policies.web import pages
-from policies.web.forms import PolicyFilters
 from policies.web.policies import crumbs, narrowing
 
 #: How many problems, and how many policies of each kind, a page names.
@@ -81,16 +81,16 @@ def import_policies(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         return _form(request, ImportForm())
     if not form.is_valid():
-        return _form(request, form, status=pages.UNPROCESSABLE)
+        return _form(request, form, status=list_and_form_pages.UNPROCESSABLE)
     body = form.body
     try:
         if seen := request.POST.get("seen"):
-            plan, _ = transfer.store(body=body, seen=seen, by=actor_of(request), door=pages.DOOR)
+            plan, _ = transfer.store(body=body, seen=seen, by=actor_of(request), door=list_and_form_pages.DOOR)
             messages.success(request, f"{_summary(plan)} Decisions follow it from now on.")
             return redirect("policies")
         plan = transfer.planned(body=body, by=actor_of(request))
     except Invalid as refusal:
-        return _form(request, _again(body), problems=refusal.problems, status=pages.UNPROCESSABLE)
+        return _form(request, _again(body), problems=refusal.problems, status=list_and_form_pages.UNPROCESSABLE)
     except (Conflict, Forbidden, NotFound) as refusal:
         problems = (Problem(refusal.code, "", refusal.detail),)
         return _form(request, _again(body), problems=problems, status=refusal.status)

@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from policies.guard import public
-from policies.late import late
-from policies.web import audit, people_urls, policy_urls, reaching, refreshing, session, status, why
+from policies.http.guard import public
+from policies.http.lazy_view import late
+from policies.http.pages import refresh
+from policies.web import audit, people_urls, policy_urls, reaching, session, status, why
 
 urlpatterns = [
     path("", session.home, name="home"),
@@ -22,6 +23,6 @@ urlpatterns = [
     path("settings/audit/policies", audit.policy_changes, name="audit-policies"),
     path("settings/audit/people", audit.people_changes, name="audit-people"),
     path("settings/status", status.status, name="status"),
-    path("settings/status/refresh", refreshing.refresh, name="status-refresh"),
+    path("settings/status/refresh", refresh.refresh, name="status-refresh"),
     path("settings/status/workers", status.workers, name="status-workers"),
 ]

@@ -7,10 +7,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from policies.guard import actor_of, needs
+from policies.http.guard import actor_of, needs
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import DOOR
 from policies.services import people, resets
-from policies.web import leaving, pages
-from policies.web.pages import DOOR
+from policies.web import leaving
 from policies.web.people_shown import losses_of, person
 from policies.web.users import UPDATES
 
@@ -29,7 +30,7 @@ def user_suspend(request: HttpRequest, urn: str) -> HttpResponse:
         return redirect("user", urn=urn)
     user = person(urn)
     is_own = urn == actor_of(request).urn
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Suspend {user.name}?",
         text="A suspended user cannot sign in. Groups and roles are kept, and activating restores everything.",
@@ -60,7 +61,7 @@ def user_remove(request: HttpRequest, urn: str) -> HttpResponse:
         people.remove(urn=urn, by=actor_of(request), door=DOOR)
         messages.success(request, f"{user.name} is removed.")
         return redirect("users")
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Remove {user.name}?",
         text="This cannot be undone. Suspending would keep the account and everything it has.",
@@ -81,14 +82,16 @@ def user_reset(request: HttpRequest, urn: str) -> HttpResponse:
         context = {
             "title": f"Reset link of {user.name}",
             "text": "Send it to that person in a way you trust: whoever opens it sets the password. It works once.",
-            "secret": pages.link_to(request, "reset", reset_token=made.text),
+            "secret": list_and_form_pages.link_to(request, "reset", reset_token=made.text),
             "secret_label": "Reset link",
             "expires_at": made.reset.expires_at,
             "back_url": reverse("user", args=[urn]),
-            "breadcrumbs": pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Reset link", "")),
+            "breadcrumbs": list_and_form_pages.crumbs(
+                "Users & Groups", ("Users", reverse("users")), ("Reset link", "")
+            ),
         }
         return render(request, "people/secret.html", context)
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Create a reset link for {user.name}?",
         text="That person sets a new password with the link. It works once, for 24 hours; earlier links stop working.",

@@ -11,17 +11,18 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from policies.engine.model import SYSTEM_ACTOR
-from policies.guard import Guard, actor_of, needs
+from policies.http.guard import Guard, actor_of, needs
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.list_and_form_pages import DOOR, FormPage
+from policies.http.pages.people_picker import Picker
 from policies.models import User
 from policies.pdp import authorizer
 from policies.queries import credentials
 from policies.queries import people as users_groups_roles
 from policies.services import people
-from policies.web import naming, pages
-from policies.web.pages import DOOR, FormPage
+from policies.web import naming
 from policies.web.people_forms import NewUserForm, UserFilters, UserForm
 from policies.web.people_shown import facts_of, person, row_of
-from policies.web.picking import Picker
 from policies.writes import required_privileges as wanted
 
 #: Who sees people: whoever may change something about them.
@@ -47,7 +48,7 @@ def user_list(request: HttpRequest) -> HttpResponse:
     form.is_valid()
     filters = {name: value for name, value in form.cleaned_data.items() if value}
     rows = users_groups_roles.users(kind=User.Kind.PERSON, seen=Q(), **filters)
-    page = pages.page_of(request, rows)
+    page = list_and_form_pages.page_of(request, rows)
     context = {
         "form": form,
         "page": page,
@@ -55,9 +56,9 @@ def user_list(request: HttpRequest) -> HttpResponse:
         "columns": _COLUMNS,
         "is_filtered": bool(filters),
         "may": _rights(request),
-        "breadcrumbs": pages.crumbs("Users & Groups", ("Users", "")),
+        "breadcrumbs": list_and_form_pages.crumbs("Users & Groups", ("Users", "")),
     }
-    return pages.listed(request, whole="people/users.html", part="people/_users.html", context=context)
+    return list_and_form_pages.listed(request, whole="people/users.html", part="people/_users.html", context=context)
 
 
 @require_GET
@@ -76,7 +77,7 @@ def user_detail(request: HttpRequest, urn: str) -> HttpResponse:
         "through_groups": through,
         "policies": credentials.named_policies(actor=urn),
         "may": _rights(request),
-        "breadcrumbs": pages.crumbs("Users & Groups", ("Users", reverse("users")), (user.name, "")),
+        "breadcrumbs": list_and_form_pages.crumbs("Users & Groups", ("Users", reverse("users")), (user.name, "")),
     }
     return render(request, "people/user.html", context)
 
@@ -93,8 +94,8 @@ def user_new(request: HttpRequest) -> HttpResponse:
         title="New user",
         label="Create user",
         cancel_url=reverse("users"),
-        breadcrumbs=pages.crumbs("Users & Groups", ("Users", reverse("users")), ("New user", "")),
-        form=NewUserForm(pages.posted(request)),
+        breadcrumbs=list_and_form_pages.crumbs("Users & Groups", ("Users", reverse("users")), ("New user", "")),
+        form=NewUserForm(list_and_form_pages.posted(request)),
         pickers=pickers,
         conflict="username",
     )
@@ -119,8 +120,8 @@ def user_edit(request: HttpRequest, urn: str) -> HttpResponse:
         title=f"Edit {name}",
         label="Save",
         cancel_url=reverse("user", args=[urn]),
-        breadcrumbs=pages.crumbs("Users & Groups", ("Users", reverse("users")), (name, "")),
-        form=UserForm(pages.posted(request), initial=pages.initial(now)),
+        breadcrumbs=list_and_form_pages.crumbs("Users & Groups", ("Users", reverse("users")), (name, "")),
+        form=UserForm(list_and_form_pages.posted(request), initial=list_and_form_pages.initial(now)),
     )
     return naming.answer(request, page=page, urn=urn, now=now, save=people.update)
 
@@ -132,7 +133,7 @@ def _create(typed: dict[str, Any], chosen: dict[str, tuple[str, ...]], request: 
 
 
 def _rights(request: HttpRequest) -> dict[str, bool]:
-    return pages.may(
+    return list_and_form_pages.may(
         request,
         create=(wanted.group_of("user.create"), None),
         update=(wanted.group_of("user.update"), None),

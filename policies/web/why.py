@@ -10,14 +10,14 @@ from django.views.decorators.http import require_GET
 
 from policies.engine.explain import Near
 from policies.engine.requirements import one
-from policies.guard import signed_in
+from policies.http.guard import signed_in
+from policies.http.pages.filter_forms import WhyForm
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, explanations, snapshot_store
 from policies.pdp.authorizer import Ask, Asked
 from policies.pdp.explanations import Explained, Hint
 from policies.web import asking
 from policies.web.asking import Asker
-from policies.web.forms import WhyForm
 
 
 @require_GET

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from policies.web.forms import WhyForm
+from policies.http.pages.filter_forms import WhyForm
 
 
 class _Turned(WhyForm):

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from rest_framework.exceptions import ValidationError
 from rest_framework.test import APIClient
 
-from policies.api import fields, questions
+from policies.api import questions
 from policies.api.questions import QuestionIn
+from policies.http.api import strict_fields
 from policies.models.fields import URN_LENGTH
 
 #: Texts that are URNs, nearly, and not at all.
@@ -62,7 +63,7 @@ def outcome(check: Any) -> Any:
 
 @given(QUESTIONS)
 def test_a_plain_question_is_what_the_serializer_makes_of_it(sent: Any) -> None:
-    assert outcome(lambda: questions.checked(sent)) == outcome(lambda: fields.checked(QuestionIn, sent))
+    assert outcome(lambda: questions.checked(sent)) == outcome(lambda: strict_fields.checked(QuestionIn, sent))
 
 
 def test_most_questions_are_plain() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from policies.guard import guard_of
+from policies.http.guard import guard_of
 
 # A new public door is added here, so that opening one is seen by whoever reads the change.
 PUBLIC = {

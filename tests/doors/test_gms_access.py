@@ -11,7 +11,7 @@ from django.utils import timezone
 from catalog.doors.gms.urls import urlpatterns
 from catalog.models import Aspect, Entity
 from policies.engine.model import SYSTEM_ACTOR
-from policies.guard import guard_of, signed_in
+from policies.http.guard import guard_of, signed_in
 from policies.models import AccessToken, GroupProfile, Policy, Role, RoleAssignment, User
 from policies.pdp import actor_resolution, authorizer
 from policies.services import groups, people, tokens

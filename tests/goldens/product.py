@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from policies.guard import channel_of
+from policies.http.guard import channel_of
 from policies.pdp import snapshot_store
 from tests.architecture.test_urls import patterns as list_routes
 from tests.finished import shelve as store_report_runs

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from django.urls import ResolverMatch, get_resolver
 
-from policies import guard
-from policies.web.channel_names import name_channel
+from policies.http import guard
+from policies.http.pages.channel_names import name_channel
 from tests.architecture.test_urls import patterns
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import pytest
 from django.urls import URLPattern
 
 from policies import admin
-from policies.guard import guard_of, needs
+from policies.http.guard import guard_of, needs
 from policies.web import urls
 from tests.web.people import table as people
 from tests.web.policies import table as policies

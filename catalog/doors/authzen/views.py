@@ -14,9 +14,9 @@ from django.views.decorators.http import require_safe
 from catalog.doors.authzen import evaluating, messages, searching
 from catalog.doors.authzen.messages import Reader
 from catalog.doors.bearer import Unauthenticated, caller
-from policies import guard
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
+from policies.http import guard
 from policies.outages import UNAVAILABLE, find_outage
 
 #: What records call this interface.

@@ -13,9 +13,9 @@ from django.views.decorators.csrf import csrf_exempt
 from catalog.doors.bearer import Unauthenticated, caller
 from catalog.doors.gms import answers
 from catalog.urns import PEOPLE_TYPES
-from policies import guard
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
+from policies.http import guard
 from policies.outages import find_outage
 
 #: What the record of changes calls this door.

@@ -6,7 +6,7 @@ from django.views.decorators.http import require_safe
 
 from catalog.doors.gms import answers
 from catalog.doors.gms.callers import DOOR
-from policies.guard import public
+from policies.http.guard import public
 
 #: The release whose calls are answered here: from 1.0.1 on clients take OpenAPI and write traces.
 _VERSION = "v1.3.0"

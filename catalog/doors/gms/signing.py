@@ -19,7 +19,7 @@ from catalog.doors.gms import answers, bodies
 from catalog.doors.gms.callers import DOOR
 from policies.engine.errors import Problem
 from policies.errors import Forbidden, Invalid, NotFound, PolicyAppError
-from policies.guard import public
+from policies.http.guard import public
 from policies.models.fields import is_storable
 from policies.models.people import IDENTIFIER_LENGTH, USER_PREFIX
 from policies.outages import find_outage

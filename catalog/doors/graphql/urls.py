@@ -3,8 +3,8 @@
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
-from policies.guard import signed_in
-from policies.late import late
+from policies.http.guard import signed_in
+from policies.http.lazy_view import late
 
 graphql = csrf_exempt(late("catalog.doors.graphql.views.graphql", signed_in.with_channel("graphql")))
 

@@ -26,7 +26,7 @@ from catalog.web.reports.frame import SEES
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
-from policies.guard import actor_of
+from policies.http.guard import actor_of
 
 #: Where the service says the parameters are.
 _PLACE = "/parameters/"

@@ -25,8 +25,8 @@ from catalog.web.reports import cells, frame, runs
 from catalog.web.reports.frame import SEES
 from policies.engine import families, selectors
 from policies.errors import NotFound
-from policies.guard import actor_of
-from policies.web import pages
+from policies.http.guard import actor_of
+from policies.http.pages import list_and_form_pages
 
 #: How many earlier runs are offered.
 _OFFERED = 50
@@ -132,9 +132,11 @@ def access(request: HttpRequest, id: UUID) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "access_url": reverse("report-access", args=[id])}
     if form.is_valid():
         context |= _answered(request, run, earlier, form.cleaned_data)
-    if not pages.wants_fragment(request):
+    if not list_and_form_pages.wants_fragment(request):
         context |= runs.around(request, run, tab="access")
-    return pages.listed(request, whole="reports/access.html", part="reports/_access.html", context=context)
+    return list_and_form_pages.listed(
+        request, whole="reports/access.html", part="reports/_access.html", context=context
+    )
 
 
 def _answered(request: HttpRequest, run: Report, earlier: Sequence[Report], asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,7 +149,7 @@ def _answered(request: HttpRequest, run: Report, earlier: Sequence[Report], aske
     except (NotFound, Corrupt) as refusal:
         return {"refusal": str(refusal)}
     by = actor_of(request)
-    page = pages.page_of(request, answer.rows)
+    page = list_and_form_pages.page_of(request, answer.rows)
     shown = reading.shown(columns=answer.columns, rows=[("", row) for row in page], by=by)
     return {
         "page": page,

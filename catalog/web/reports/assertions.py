@@ -22,7 +22,7 @@ from catalog.web.reports.frame import SEES
 from policies.engine.errors import Problem
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Invalid, NotFound, Stale
-from policies.guard import actor_of
+from policies.http.guard import actor_of
 from policies.pdp import authorizer
 
 #: How many problems, and how many earlier versions, the page names.

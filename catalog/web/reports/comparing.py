@@ -19,8 +19,8 @@ from catalog.web.reports import cells, frame
 from catalog.web.reports.frame import SEES
 from policies.engine.model import Actor
 from policies.errors import NotFound
-from policies.guard import actor_of
-from policies.web import pages
+from policies.http.guard import actor_of
+from policies.http.pages import list_and_form_pages
 
 #: How many earlier and later runs are offered.
 _OFFERED = 50
@@ -77,14 +77,18 @@ def compare(request: HttpRequest, id: UUID) -> HttpResponse:
         show: Difference = form.cleaned_data.get("show") or "gained"
         context |= {"form": form, "older": _named(older), "newer": _named(newer)}
         context |= _differences(request, (older, newer), table, show, here)
-    return pages.listed(request, whole="reports/compare.html", part="reports/_differences.html", context=context)
+    return list_and_form_pages.listed(
+        request, whole="reports/compare.html", part="reports/_differences.html", context=context
+    )
 
 
 def _differences(
     request: HttpRequest, between: tuple[Report, Report], table: ResultTable, show: Difference, here: str
 ) -> dict[str, Any]:
     older, newer = between
-    page = pages.page_of(request, reports.differences(older=older, newer=newer, table=table.name, which=show))
+    page = list_and_form_pages.page_of(
+        request, reports.differences(older=older, newer=newer, table=table.name, which=show)
+    )
     query = {"other": request.GET.get("other", ""), "table": table.name}
     return {
         "page": page,

@@ -29,10 +29,10 @@ from catalog.web.reports.frame import SEES
 from policies.engine import requirements
 from policies.engine.model import Actor
 from policies.errors import Invalid
-from policies.guard import actor_of, signed_in
+from policies.http.guard import actor_of, signed_in
+from policies.http.pages import list_and_form_pages
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer
-from policies.web import pages
 from policies.web.asking import Asker
 
 _COLUMNS = (
@@ -160,7 +160,7 @@ class DecisionForm(forms.Form):
 def inbox(request: HttpRequest) -> HttpResponse:
     """The findings, the worst first, and what to do with the chosen ones; an htmx request gets the list alone."""
     form, by = FindingFilters(request.GET), actor_of(request)
-    decision = DecisionForm(pages.posted(request))
+    decision = DecisionForm(list_and_form_pages.posted(request))
     found = reading.findings(**form.narrowing)
     chosen, groups = _numbers(request, "finding"), _numbers(request, "group")
     status = HTTPStatus.OK
@@ -172,7 +172,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
             return redirect(request.get_full_path())
         status = HTTPStatus.UNPROCESSABLE_ENTITY
     is_grouped = not form.narrowing.get("subject")
-    page = pages.page_of(request, reading.group_findings(found) if is_grouped else found)
+    page = list_and_form_pages.page_of(request, reading.group_findings(found) if is_grouped else found)
     listed_rows = list(page)
     context: dict[str, Any] = {
         "page": page,
@@ -185,10 +185,12 @@ def inbox(request: HttpRequest) -> HttpResponse:
         "all_url": "" if is_grouped else reverse("findings"),
         "is_filtered": any(form.cleaned_data.values()),
     }
-    if not pages.wants_fragment(request):
+    if not list_and_form_pages.wants_fragment(request):
         form.offer(reading.types())
         context |= {"form": form, "tabs": frame.tabs("findings"), "breadcrumbs": frame.crumbs(("Findings", ""))}
-    response = pages.listed(request, whole="reports/findings.html", part="reports/_findings.html", context=context)
+    response = list_and_form_pages.listed(
+        request, whole="reports/findings.html", part="reports/_findings.html", context=context
+    )
     response.status_code = status
     return response
 
@@ -200,7 +202,7 @@ def finding(request: HttpRequest, id: int) -> HttpResponse:
     """One finding: what it is about, what would mend it, what was decided about it, and deciding anew."""
     by = actor_of(request)
     found = service.read(id=id, by=by)
-    decision = DecisionForm(pages.posted(request))
+    decision = DecisionForm(list_and_form_pages.posted(request))
     status = HTTPStatus.OK
     if request.method == "POST":
         authorizer.require(by=by, any_of=[[reports.NEEDED]])
@@ -208,7 +210,7 @@ def finding(request: HttpRequest, id: int) -> HttpResponse:
             messages.success(request, "The finding was changed.")
             return redirect("finding", id=id)
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-    may_decide = pages.may(request, decide=(requirements.one(reports.NEEDED), None))["decide"]
+    may_decide = list_and_form_pages.may(request, decide=(requirements.one(reports.NEEDED), None))["decide"]
     is_concealed = bool(reading.concealed(findings=[found], by=by))
     trail, title = reading.list_trail(finding=found), name_finding_type(found.type)
     named = {found.assignee, found.decided_by}.union(*({event.assignee, event.by} for event in trail))

@@ -14,7 +14,7 @@ from catalog.reporting.kind import Kind
 from catalog.reporting.kinds import KINDS
 from catalog.services import reports as service
 from policies.engine.model import SYSTEM_ACTOR
-from policies.guard import needs
+from policies.http.guard import needs
 from policies.pdp import authorizer
 from policies.web.asking import Asker
 

@@ -19,8 +19,8 @@ from catalog.web.reports import cells, frame, runs
 from catalog.web.reports.frame import SEES
 from policies.engine import families
 from policies.errors import NotFound
-from policies.guard import actor_of
-from policies.web import pages
+from policies.http.guard import actor_of
+from policies.http.pages import list_and_form_pages
 
 #: Columns that hold a few words again and again, and so are chosen from.
 _CHOSEN = (ColumnKind.PRIVILEGE, ColumnKind.SEVERITY, ColumnKind.STATE)
@@ -82,7 +82,7 @@ def table(request: HttpRequest, id: UUID, name: str) -> HttpResponse:
     if column is not None:
         is_number = found.columns[column].kind is ColumnKind.NUMBER
         rows = reports.sorted_by(rows, column=column, is_number=is_number, is_descending=is_descending)
-    page = pages.page_of(request, rows)
+    page = list_and_form_pages.page_of(request, rows)
     by = actor_of(request)
     listed: list[ReportRow] = list(page)
     here = reverse("report-table", args=[id, name])
@@ -97,9 +97,9 @@ def table(request: HttpRequest, id: UUID, name: str) -> HttpResponse:
         "is_cut": found.limit is not None and page.paginator.count >= found.limit,
         "files": _files(request, run, name),
     }
-    if not pages.wants_fragment(request):
+    if not list_and_form_pages.wants_fragment(request):
         context |= runs.around(request, run, tab=name)
-    return pages.listed(request, whole="reports/table.html", part="reports/_result.html", context=context)
+    return list_and_form_pages.listed(request, whole="reports/table.html", part="reports/_result.html", context=context)
 
 
 @require_GET

@@ -19,8 +19,8 @@ from catalog.services import reports as service
 from catalog.web.reports import asked, charts, frame
 from catalog.web.reports.frame import SEES
 from policies.errors import Conflict
-from policies.guard import actor_of
-from policies.web import pages
+from policies.http.guard import actor_of
+from policies.http.pages import list_and_form_pages
 from policies.web.asking import Asker
 
 _COLUMNS = (
@@ -59,14 +59,14 @@ def report_list(request: HttpRequest) -> HttpResponse:
     form = RunFilters(request.GET)
     form.is_valid()
     filters = {name: value for name, value in form.cleaned_data.items() if value}
-    page = pages.page_of(request, reports.reports(**filters))
+    page = list_and_form_pages.page_of(request, reports.reports(**filters))
     context: dict[str, Any] = {
         "page": page,
         "rows": _rows(list(page), asker),
         "columns": _COLUMNS,
         "is_filtered": bool(filters),
     }
-    if not pages.wants_fragment(request):
+    if not list_and_form_pages.wants_fragment(request):
         context |= {
             "form": form,
             "kinds": _kinds(),
@@ -74,7 +74,7 @@ def report_list(request: HttpRequest) -> HttpResponse:
             "tabs": frame.tabs("reports"),
             "breadcrumbs": frame.crumbs(),
         }
-    return pages.listed(request, whole="reports/list.html", part="reports/_runs.html", context=context)
+    return list_and_form_pages.listed(request, whole="reports/list.html", part="reports/_runs.html", context=context)
 
 
 @require_GET
@@ -84,7 +84,7 @@ def run(request: HttpRequest, id: UUID) -> HttpResponse:
     """One run: how far it is, what came of it, or why nothing did. An htmx request gets how far it is."""
     found = reports.report(id=id)
     is_under_way = found.status in Report.OPEN
-    if pages.wants_fragment(request):
+    if list_and_form_pages.wants_fragment(request):
         if is_under_way:
             return render(request, "reports/_progress.html", {**_progress(found), "is_fragment": True})
         # It has ended: the whole page has more to say than its progress.
@@ -118,7 +118,7 @@ def cancel(request: HttpRequest, id: UUID) -> HttpResponse:
         else:
             messages.success(request, "The report was cancelled.")
         return redirect("report", id=id)
-    return pages.ask(
+    return list_and_form_pages.ask(
         request,
         title=f"Cancel {frame.kind_of(found).title}?",
         text="What it has worked out so far is lost. Earlier results stay.",

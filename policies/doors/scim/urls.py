@@ -3,8 +3,8 @@
 from django.urls import re_path
 from django.views.decorators.csrf import csrf_exempt
 
-from policies.guard import signed_in
-from policies.late import late
+from policies.http.guard import signed_in
+from policies.http.lazy_view import late
 
 door = csrf_exempt(late("policies.doors.scim.views.door", signed_in.with_channel("scim")))
 

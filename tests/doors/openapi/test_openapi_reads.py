@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.doors.openapi import scrolling
 from catalog.doors.openapi.urls import urlpatterns
-from policies.guard import guard_of, signed_in
+from policies.http.guard import guard_of, signed_in
 from policies.pdp import authorizer
 from policies.services import groups, people
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal

@@ -12,7 +12,7 @@ from django.http import JsonResponse
 from django.test.utils import CaptureQueriesContext
 
 from policies.engine.requirements import one
-from policies.guard import reading
+from policies.http.guard import reading
 from policies.pdp import actor_resolution, authorizer, explanations
 from policies.pdp.authorizer import Ask, Asked
 from policies.services import policies

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.module_loading import import_string
 
-from policies.guard import Guard
+from policies.http.guard import Guard
 
 
 def late(path: str, guard: Guard) -> Callable[..., HttpResponse]:

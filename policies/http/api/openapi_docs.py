@@ -10,7 +10,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 
-from policies.api.problems import MEDIA_TYPE
+from policies.http.api.problem_details import MEDIA_TYPE
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Shape = type[serializers.Serializer[Any]] | serializers.Serializer[Any] | OpenApiTypes

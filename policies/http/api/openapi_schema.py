@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from drf_spectacular.generators import SchemaGenerator
 
-from policies.guard import API, public, signed_in
+from policies.http.guard import API, public, signed_in
 
 Endpoint = tuple[str, str, str, Any]
 

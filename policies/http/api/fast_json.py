@@ -11,7 +11,7 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api.base import Door
+from policies.http.api.views import Door
 from policies.writes import strict_json
 
 _JSON = JSONRenderer.media_type

@@ -17,10 +17,10 @@ from django.utils.cache import patch_vary_headers
 from policies.engine.errors import Problem
 from policies.engine.requirements import Requirement
 from policies.errors import Conflict, Invalid, NotFound, PolicyAppError, Stale
-from policies.guard import actor_of
+from policies.http.guard import actor_of
+from policies.http.pages.people_picker import Picker
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Ask, Asked
-from policies.web.picking import Picker
 from policies.writes.unit_of_work import fingerprint
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from policies.api import fields
-from policies.api.base import Door, unchanged
-from policies.api.described import described
 from policies.errors import Invalid
+from policies.http.api import strict_fields
+from policies.http.api.openapi_docs import described
+from policies.http.api.views import Door, unchanged
 
 View = TypeVar("View", bound=type[APIView])
 
@@ -25,7 +25,7 @@ class Changeable(Door, ABC):
     order of a list does not matter.
     """
 
-    change_shape: ClassVar[type[fields.Strict]]
+    change_shape: ClassVar[type[strict_fields.Strict]]
     changed: ClassVar[tuple[str, ...]]
     fixed: ClassVar[tuple[str, ...]]
     lists: ClassVar[tuple[str, ...]] = ()
@@ -48,7 +48,7 @@ class Changeable(Door, ABC):
 
     def patch(self, request: Request, urn: str) -> Response:
         """Set the fields that are sent."""
-        return self._stored(urn, fields.checked(self.change_shape, request.data))
+        return self._stored(urn, strict_fields.checked(self.change_shape, request.data))
 
     def delete(self, _request: Request, urn: str) -> Response:
         """Delete it with everything that hangs on it: memberships, roles held or given, grants, tokens."""
@@ -68,12 +68,12 @@ class Changeable(Door, ABC):
 class Replaceable(Changeable):
     """What can be replaced, too: texts (`emptied`) that are left out of a replacement become empty."""
 
-    shape: ClassVar[type[fields.Strict]]
+    shape: ClassVar[type[strict_fields.Strict]]
     emptied: ClassVar[tuple[str, ...]]
 
     def put(self, request: Request, urn: str) -> Response:
         """Set every field that can change: texts that are left out become empty, the rest stays as it is."""
-        return self._stored(urn, dict.fromkeys(self.emptied, "") | fields.checked(self.shape, request.data))
+        return self._stored(urn, dict.fromkeys(self.emptied, "") | strict_fields.checked(self.shape, request.data))
 
 
 def described_one(

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from policies.engine.model import Actor
 from policies.engine.requirements import one
-from policies.guard import actor_of
+from policies.http.guard import actor_of
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Ask
 

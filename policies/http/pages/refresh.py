@@ -6,7 +6,7 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from policies.guard import needs
+from policies.http.guard import needs
 from policies.pdp import policy_change_events, process_registry
 
 

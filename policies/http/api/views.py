@@ -12,11 +12,11 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 from rest_framework.views import APIView
 
-from policies.api import fields
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
-from policies.guard import actor_of
+from policies.http.api import strict_fields
+from policies.http.guard import actor_of
 
 PAGE_SIZE = 50
 LARGEST_PAGE = 200
@@ -40,10 +40,10 @@ class PageNumber(serializers.IntegerField):
         if not isinstance(text, str) or not text.isascii() or not text.isdigit():
             self.fail("invalid")
         digits = text.lstrip("0")
-        return int(digits or 0) if len(digits) <= 18 else fields.BIGGEST
+        return int(digits or 0) if len(digits) <= 18 else strict_fields.BIGGEST
 
 
-class Paged(fields.Strict):
+class Paged(strict_fields.Strict):
     """Which page of a list, and how long a page is."""
 
     page = PageNumber(default=1, min_value=1, help_text="A page past the end is empty.")
@@ -75,7 +75,7 @@ class Door(APIView):
         sent = self.request.query_params
         if doubled := [name for name in sent if len(sent.getlist(name)) > 1]:
             raise Invalid([Problem("parameter.twice", f"/{name}", "Give this once.") for name in doubled])
-        return fields.checked(filters, dict(sent.items()))
+        return strict_fields.checked(filters, dict(sent.items()))
 
     def page(
         self,

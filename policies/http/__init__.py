@@ -1,0 +1,1 @@
+"""What every interface over HTTP shares: guards, API views, pages."""

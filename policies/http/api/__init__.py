@@ -1,0 +1,1 @@
+"""What views of the project's own API share."""

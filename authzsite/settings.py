@@ -296,7 +296,7 @@ DEFAULT_ROOT_PASSWORD = "datahub"  # noqa: S105  # the documented one, which che
 AUTHZ_ROOT_PASSWORD = env.text("AUTHZ_ROOT_PASSWORD", DEFAULT_ROOT_PASSWORD)
 # Signing in through a provider of identities, if the environment names one.
 OIDC = oidc.configuration()
-SOCIALACCOUNT_ADAPTER = "policies.web.signing.Adapter"
+SOCIALACCOUNT_ADAPTER = "policies.identity.pages.oidc_views.Adapter"
 
 
 # Access: the switches keep the names of their sources, and the doors pass their values to the engine
@@ -369,8 +369,8 @@ ENTITIES_KEPT = env.whole("ENTITIES_KEPT", default=50_000, minimum=1)
 
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "policies.api.authentication.TokenAuthentication",
-        "policies.api.authentication.PageSession",
+        "policies.identity.api.token_authentication.TokenAuthentication",
+        "policies.identity.api.token_authentication.PageSession",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["policies.http.guard.IsGuarded"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
@@ -395,8 +395,8 @@ SPECTACULAR_SETTINGS = {
         "PolicyStateChange": "policies.api.policies.STATES",
         "PolicyType": "policies.models.policy.Policy.Type",
         "UserState": "policies.models.people.User.State",
-        "TokenDuration": "policies.api.tokens.CHOICES",
-        "InviteDuration": "policies.api.invites.CHOICES",
+        "TokenDuration": "policies.identity.api.access_tokens.CHOICES",
+        "InviteDuration": "policies.identity.api.invitations.CHOICES",
         "FindingState": "catalog.models.finding.Finding.State",
         "ReportStatus": "catalog.models.report.Report.Status",
     },

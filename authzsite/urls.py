@@ -22,7 +22,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("catalog.doors.openapi.urls")),
     path("", include("catalog.doors.gms.signing_urls")),
     path("", include("catalog.doors.graphql.urls")),
-    path("", include("policies.doors.scim.urls")),
+    path("", include("policies.identity.scim.urls")),
     path("", include("policies.web.urls")),
     path("", include("catalog.web.urls")),
 ]

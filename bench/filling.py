@@ -14,11 +14,11 @@ from catalog.aspects.base import PLATFORM, WORD
 from catalog.models import Ancestry, Entity, Facet
 from policies.engine import families
 from policies.engine.selectors import CONTAINER, DOMAIN, OWNER, TAG
+from policies.identity.services import name_index
 from policies.models import Gate, GroupProfile, Membership, Policy, PolicyFacet, User, open_write
 from policies.models.people import django_group_name
 from policies.models.words import words
 from policies.pdp import authorizer
-from policies.services import wording
 
 _BATCH = 5000
 _BY = authorizer.SYSTEM.urn
@@ -44,7 +44,7 @@ def _people(company: Company) -> None:
         )
         for group, identifier in zip(groups, identifiers, strict=True)
     )
-    wording.index(groups=profiles)
+    name_index.index(groups=profiles)
     by_urn = {profile.urn: profile.group for profile in profiles}
     numbers = iter(range(company.users))
     while batch := list(islice(numbers, _BATCH)):
@@ -58,7 +58,7 @@ def _people(company: Company) -> None:
             )
             for number in batch
         )
-        wording.index(users=users)
+        name_index.index(users=users)
         Membership.objects.bulk_create(
             Membership(user=user, group=by_urn[urn], is_native=True)
             for user, number in zip(users, batch, strict=True)

@@ -11,10 +11,10 @@ from catalog.models import Entity, Facet, list_parameter
 from catalog.queries import lists as entity_lists
 from policies.engine import selectors
 from policies.engine.selectors import Owner, Resource
+from policies.identity.queries.object_ids import object_ids
+from policies.identity.queries.object_ids import object_urns as objects_of_people
 from policies.models.fields import storable
 from policies.pdp import actor_resolution
-from policies.queries.objects import object_ids
-from policies.queries.objects import object_urns as objects_of_people
 
 _USER = "corpuser"
 

@@ -20,6 +20,7 @@ from django.utils.safestring import SafeString
 
 from policies.errors import Forbidden, PolicyAppError
 from policies.http.guard import actor_of, needs
+from policies.identity.services import access_tokens, users
 from policies.models import (
     AccessToken,
     ChangeEvent,
@@ -33,7 +34,7 @@ from policies.models import (
     User,
 )
 from policies.pdp.reach_comparison import MOST
-from policies.services import impact, people, policies, tokens
+from policies.services import impact, policies
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -227,7 +228,7 @@ class UserAdmin(ReadOnly):
 
     def _move(self, request: HttpRequest, rows: QuerySet[User], state: str) -> None:
         by = actor_of(request)
-        _each(request, rows, lambda row: people.update(urn=row.urn, state=state, by=by, door=DOOR))
+        _each(request, rows, lambda row: users.update(urn=row.urn, state=state, by=by, door=DOOR))
 
 
 @admin.register(AccessToken, site=site)
@@ -244,7 +245,7 @@ class AccessTokenAdmin(ReadOnly):
     def revoke(self, request: HttpRequest, queryset: QuerySet[AccessToken]) -> None:
         """End tokens at once."""
         by = actor_of(request)
-        _each(request, queryset, lambda row: tokens.revoke(token_id=row.pk, by=by, door=DOOR))
+        _each(request, queryset, lambda row: access_tokens.revoke(token_id=row.pk, by=by, door=DOOR))
 
 
 @admin.register(GroupProfile, site=site)

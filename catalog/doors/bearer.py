@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http import HttpRequest
 
-from policies.doors import bearer
-from policies.doors.bearer import Unauthenticated
 from policies.engine.model import Actor
 from policies.errors import Forbidden
+from policies.identity.api import bearer_authentication
+from policies.identity.api.bearer_authentication import Unauthenticated
 from policies.pdp import actor_resolution
 
 __all__ = ["Unauthenticated", "caller", "is_foreign"]
@@ -25,7 +25,7 @@ _FOREIGN = frozenset({"cross-site", "same-site"})
 def caller(request: HttpRequest) -> Actor:
     """Return who is calling, with groups and roles. Raises Unauthenticated."""
     if settings.METADATA_SERVICE_AUTH_ENABLED or request.headers.get("Authorization"):
-        return bearer.caller(request)
+        return bearer_authentication.caller(request)
     if is_foreign(request):
         raise Forbidden((), "Calls without a token are not for pages of other sites.")
     return actor_resolution.actor(urn=_ROOT)

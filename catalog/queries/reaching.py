@@ -21,9 +21,9 @@ from catalog.queries.viewing import viewable
 from catalog.urns import PEOPLE_TYPES
 from policies.engine import selectors
 from policies.engine.model import Actor, Coverage
+from policies.identity.queries import users_groups_roles
 from policies.models import GroupProfile, Policy, Role, User
 from policies.models.fields import is_storable
-from policies.queries import people as users_groups_roles
 from policies.queries import policies
 
 _ANYTHING = frozenset({"", "*"})

@@ -1,8 +1,8 @@
 """People's records as doors show them: whole to those who may see them, to others the public part.
 
-The rule is that of `policies.services.records`. What a group's identity source lists as its members, and the
-memberships themselves, are seen by who may see the user or may change the members of the group; who holds a role, by
-who may see the user or manages policies.
+The rule is that of `policies.identity.services.people_records`. What a group's identity source lists as its members,
+and the memberships themselves, are seen by who may see the user or may change the members of the group; who holds a
+role, by who may see the user or manages policies.
 """
 
 import json
@@ -18,12 +18,12 @@ from catalog.queries.documents import StoredAspect, aspect, documents
 from catalog.queries.people_conditions import PeopleConditions
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
+from policies.identity.services import people_records
 from policies.models import GroupProfile, Membership, RoleAssignment, User
 from policies.models.documents import GROUP_INFO, STATUS, SUB_TYPES, USER_EDITABLE, USER_INFO
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Ask, Asked
 from policies.pdp.per_snapshot import kept
-from policies.services import records
 from policies.writes import required_privileges
 
 USER, GROUP = "corpuser", "corpGroup"
@@ -46,7 +46,7 @@ def documents_for(*, urns: Collection[str], by: Actor) -> dict[str, Documents]:
     found = documents(urns=urns)
     users = {urn for urn in found if urn_room.type_of(urn) == USER}
     groups = {urn for urn, one in found.items() if urn_room.type_of(urn) == GROUP and GROUP_INFO in one}
-    public = users - records.list_visible(urns=sorted(users), by=by) if users else users
+    public = users - people_records.list_visible(urns=sorted(users), by=by) if users else users
     closed = groups - list_groups_with_visible_members(urns=sorted(groups), by=by) if groups else groups
     return found | {urn: _without_record(urn, found[urn]) for urn in public} | _without_members(found, closed, by)
 
@@ -63,7 +63,7 @@ def aspect_for(*, urn: str, name: str, by: Actor, version: int = 0) -> StoredAsp
         return found
     if version == 0:
         return (aspects_for(urn=urn, by=by) or {}).get(name)
-    is_seen = urn_room.type_of(urn) == GROUP or urn in records.list_visible(urns=[urn], by=by)
+    is_seen = urn_room.type_of(urn) == GROUP or urn in people_records.list_visible(urns=[urn], by=by)
     return found if is_seen else None
 
 
@@ -98,7 +98,7 @@ def build_visible_ties(*, model: type[Model], by: Actor) -> Q:
 
 
 def _build_users(by: Actor) -> Q:
-    found = records.build_condition(by=by)
+    found = people_records.build_condition(by=by)
     return found | _covered(USER, User, "EDIT_ENTITY", by) if found else found
 
 
@@ -132,7 +132,7 @@ def _without_members(found: Mapping[str, Documents], groups: Collection[str], by
     """Return the documents of these groups, which list those people only whose records the caller may see."""
     values = {urn: found[urn][GROUP_INFO].value for urn in groups}
     named = {one for value in values.values() for field in LISTING_PEOPLE for one in _texts(value.get(field))}
-    seen = records.list_visible(urns=sorted(named), by=by) if named else frozenset()
+    seen = people_records.list_visible(urns=sorted(named), by=by) if named else frozenset()
     shown = {
         urn: value
         | {field: [one for one in _texts(value[field]) if one in seen] for field in LISTING_PEOPLE if field in value}

@@ -24,8 +24,8 @@ from catalog.queries.naming import Nameable
 from catalog.queries.records import build_visible_ties
 from policies.engine import selectors
 from policies.engine.model import Actor
+from policies.identity.queries import relationships
 from policies.models.fields import is_storable
-from policies.queries import relations
 
 #: Field of a fact → what the relationship is called that it makes.
 NAMES: Mapping[str, str] = {
@@ -134,7 +134,7 @@ def bonds(*, urns: Collection[str], is_incoming: bool, names: Collection[str]) -
         yield Bond(named, facets.filter(**{f"{near}__among": urns}), near, far)
     if not names or _PART in names:
         yield Bond(_called(_PART), parts.filter(**{f"{here}__among": urns}), here, there)
-    ties = relations.incoming_of(urns=urns) if is_incoming else relations.outgoing_of(urns=urns)
+    ties = relationships.incoming_of(urns=urns) if is_incoming else relationships.outgoing_of(urns=urns)
     for name, rows, mine, other in ties:
         if not names or name in names:
             yield Bond(_called(name), rows, mine, other, is_of_people=True)

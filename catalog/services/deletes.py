@@ -24,10 +24,10 @@ from catalog.urns import Urn
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
+from policies.identity.queries import relationships
 from policies.models import Gate, PolicyVersion, open_write, retry_deadlock
 from policies.pdp.authorizer import SYSTEM
 from policies.queries import aspects as aspect_queries
-from policies.queries import relations
 from policies.services import aspects as people_aspects
 
 _CHUNK = 500
@@ -210,7 +210,7 @@ def _mentions(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
 def _memberships(urn: str) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the membership documents of users and groups that name the group or role, by (holder, aspect)."""
     ties = [
-        (_MEMBERSHIPS[name], rows, path) for name, rows, path in relations.incoming(urn=urn) if name in _MEMBERSHIPS
+        (_MEMBERSHIPS[name], rows, path) for name, rows, path in relationships.incoming(urn=urn) if name in _MEMBERSHIPS
     ]
     named = [(holder, aspect) for aspect, rows, path in ties for holder in rows.order_by().values_list(path, flat=True)]
     documents = aspect_queries.aspects_of_many(urns=[holder for holder, _ in named]) if named else {}

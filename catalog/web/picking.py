@@ -19,8 +19,8 @@ from catalog.web import words
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import actor_of, signed_in
+from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer, display_names
-from policies.queries import people as users_groups_roles
 
 #: How many suggestions one search gives.
 LIMIT = 20

@@ -7,8 +7,9 @@ by the server, so it may hold slashes and anything else.
 from django.urls import URLPattern, path, re_path
 from rest_framework.views import APIView
 
-from policies.api import ask, audit, groups, invites, policies, registry, roles, service_accounts, status, tokens, users
+from policies.api import ask, audit, policies, registry, status
 from policies.http.api import openapi_schema
+from policies.identity.api import access_tokens, groups, invitations, roles, service_accounts, users
 
 POLICY = r"(?P<urn>urn:li:dataHubPolicy:.+)"
 USER = r"(?P<urn>urn:li:corpuser:.+)"
@@ -50,14 +51,14 @@ urlpatterns: list[URLPattern] = [
     *door(rf"roles/{ROLE}/actors/(?P<actor>urn:li:(?:corpuser|corpGroup):.+)/", roles.OneHolder, "api-role-actor"),
     *door(rf"roles/{ROLE}/actors/", roles.Holders, "api-role-actors"),
     *door(rf"roles/{ROLE}/", roles.OneRole, "api-role"),
-    *door("tokens/", tokens.Tokens, "api-tokens"),
-    path("tokens/<uuid:token_id>/", tokens.OneToken.as_view(), name="api-token"),
+    *door("tokens/", access_tokens.Tokens, "api-tokens"),
+    path("tokens/<uuid:token_id>/", access_tokens.OneToken.as_view(), name="api-token"),
     *door("service-accounts/", service_accounts.ServiceAccounts, "api-service-accounts"),
     *door(rf"service-accounts/{USER}/tokens/", service_accounts.ServiceTokens, "api-service-account-tokens"),
     *door(rf"service-accounts/{USER}/", service_accounts.OneServiceAccount, "api-service-account"),
-    *door("invite-tokens/", invites.Invites, "api-invite-tokens"),
-    *door("invite-tokens/accept/", invites.Accept, "api-invite-tokens-accept"),
-    path("invite-tokens/<uuid:invite_id>/", invites.OneInvite.as_view(), name="api-invite-token"),
+    *door("invite-tokens/", invitations.Invites, "api-invite-tokens"),
+    *door("invite-tokens/accept/", invitations.Accept, "api-invite-tokens-accept"),
+    path("invite-tokens/<uuid:invite_id>/", invitations.OneInvite.as_view(), name="api-invite-token"),
     *door("audit/", audit.Audit, "api-audit"),
     *door("status/", status.Status, "api-status"),
 ]

@@ -7,10 +7,11 @@ from typing import Any
 from policies.engine.errors import Problem
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
+from policies.identity.services import groups, name_index, roles
+from policies.identity.services import users as user_services
 from policies.models import GroupProfile, Membership, Role, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp.authorizer import Ask, Asked
-from policies.services import groups, people, roles, wording
 from policies.services.aspect_shapes import GROUP, POLICY, ROLE, USER, AspectChange
 from policies.writes import required_privileges
 from policies.writes.unit_of_work import Change
@@ -106,7 +107,7 @@ class Batch:
         if row is not None or one.entity_type != USER:
             return _kind_problems(one, row, position)
         checks = Checks()
-        people.check_username(checks, one.urn.removeprefix(USER_PREFIX), f"/{position}/urn", by=self.doing.by)
+        user_services.check_username(checks, one.urn.removeprefix(USER_PREFIX), f"/{position}/urn", by=self.doing.by)
         return checks.problems
 
     def _alike_problems(self) -> list[Problem]:
@@ -115,7 +116,7 @@ class Batch:
         Among others, directories have names that differ in letter case, and nobody takes one for the other.
         """
         new = {row.username: urn for urn, row in self.users.items() if self._is_new(urn)}
-        alike = people.find_alike(usernames=new)
+        alike = user_services.find_alike(usernames=new)
         places = {one.urn: position for position, one in reversed(list(enumerate(self.changes)))}
         return [
             Problem("username.alike", f"/{places[new[name]]}/urn", f"The name looks like that of the user {urn}.")
@@ -167,7 +168,7 @@ class Batch:
         composed.pop(one.name, None)
         documents.reduce(row, composed if one.document is None else composed | {one.name: one.document})
         if isinstance(row, User):
-            people.refuse_root_loss(row)
+            user_services.refuse_root_loss(row)
             if was_active and not row.is_active:
                 row.session_epoch += 1
 
@@ -244,7 +245,7 @@ class Batch:
         User.objects.bulk_update(users, _USER_COLUMNS)
         changed = [row for urn, row in self.groups.items() if self._is_changed(urn)]
         GroupProfile.objects.bulk_update(changed, _GROUP_COLUMNS)
-        wording.index(users=[row for urn, row in self.users.items() if urn in self.before], groups=changed)
+        name_index.index(users=[row for urn, row in self.users.items() if urn in self.before], groups=changed)
         for urn, before in self.before.items():
             row = self.users.get(urn) or self.groups[urn]
             after = _facts(row)
@@ -317,5 +318,5 @@ def _listed(one: AspectChange) -> list[str]:
 
 
 def _facts(row: Row) -> dict[str, Any]:
-    facts = people.facts(row) if isinstance(row, User) else groups.facts(row)
+    facts = user_services.facts(row) if isinstance(row, User) else groups.facts(row)
     return facts | {"aspects": documents.compose(row)}

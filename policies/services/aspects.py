@@ -15,12 +15,13 @@ from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import groups, roles, users
 from policies.models import Policy, PolicyVersion, Role, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
-from policies.queries import people as users_groups_roles
-from policies.services import aspect_shapes, groups, lints, people, policies, roles
+from policies.services import aspect_shapes, lints, policies
 from policies.services.aspect_rows import Batch
 from policies.services.aspect_shapes import POLICY_INFO, ROLE, SECRETS, SHAPES, USER, AspectChange
 from policies.writes.unit_of_work import change
@@ -81,7 +82,7 @@ def amend(*, urn: str, entity_type: str, name: str, fields: Mapping[str, Any], b
 def remove(*, urn: str, by: Actor, door: str = "gms") -> None:
     """Delete a user, group, role or policy with all that belongs to it, as its own service does (and raises)."""
     remover: Mapping[str, Callable[..., object]] = {
-        USER_PREFIX: people.remove,
+        USER_PREFIX: users.remove,
         GROUP_PREFIX: groups.remove,
         ROLE_PREFIX: roles.delete,
     }

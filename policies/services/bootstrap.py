@@ -15,11 +15,12 @@ from django.utils.module_loading import import_string
 
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
+from policies.identity.services import roles
 from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, Role, User, Verb, documents, open_write
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
-from policies.services import aspects, policies, roles
+from policies.services import aspects, policies
 from policies.services.aspects import AspectChange
 
 DOOR = "bootstrap"

@@ -5,9 +5,10 @@ from typing import Any
 
 from policies.engine.families import datahub
 from policies.engine.model import Actor
+from policies.identity.services import roles
 from policies.models import Gate, Policy, Role, open_write
 from policies.queries import policies as policy_queries
-from policies.services import policies, roles
+from policies.services import policies
 from policies.services.policies import Draft, Write
 from policies.writes import required_privileges
 from policies.writes.validation import Checks

@@ -15,11 +15,11 @@ from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.http.guard import actor_of
 from policies.http.pages.filter_forms import WhyForm
+from policies.identity.pages import groups, users
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer, inverse_queries
 from policies.pdp.authorizer import Ask
-from policies.web import groups, users
 
 #: Who may ask about others (api.md section 1).
 ABOUT_OTHERS = inverse_queries.ABOUT_OTHERS

@@ -7,8 +7,8 @@ from policies.engine.families import datazone_resource_patterns as patterns
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
 from policies.engine.families.datazone_resource_patterns import Scope
 from policies.engine.selectors import ID
+from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer
-from policies.queries import people as users_groups_roles
 from policies.web.builder_fields import Notes
 from policies.web.statements import LISTS, SHOWN, TYPED, Row, Writing, lines_of
 

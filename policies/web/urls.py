@@ -5,20 +5,22 @@ from django.urls import path
 from policies.http.guard import public
 from policies.http.lazy_view import late
 from policies.http.pages import refresh
-from policies.web import audit, people_urls, policy_urls, reaching, session, status, why
+from policies.identity.pages import sign_in
+from policies.identity.pages import urls as page_urls
+from policies.web import audit, policy_urls, reaching, status, why
 
 urlpatterns = [
-    path("", session.home, name="home"),
-    path("login", session.sign_in, name="sign-in"),
-    path("login/oidc", late("policies.web.signing.begin", public), name="sign-in-oidc"),
-    path("login/oidc/callback", late("policies.web.signing.back", public), name="sign-in-oidc-back"),
-    path("logout", session.sign_out, name="sign-out"),
+    path("", sign_in.home, name="home"),
+    path("login", sign_in.sign_in, name="sign-in"),
+    path("login/oidc", late("policies.identity.pages.oidc_views.begin", public), name="sign-in-oidc"),
+    path("login/oidc/callback", late("policies.identity.pages.oidc_views.back", public), name="sign-in-oidc-back"),
+    path("logout", sign_in.sign_out, name="sign-out"),
     path("why", why.why, name="why"),
     path("why/can", reaching.can, name="why-can"),
     path("why/who", reaching.who, name="why-who"),
     path("why/what", reaching.what, name="why-what"),
     *policy_urls.urlpatterns,
-    *people_urls.urlpatterns,
+    *page_urls.urlpatterns,
     path("settings/audit", audit.decisions, name="audit"),
     path("settings/audit/policies", audit.policy_changes, name="audit-policies"),
     path("settings/audit/people", audit.people_changes, name="audit-people"),

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from policies.identity.services import access_tokens, users
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, snapshot_store
-from policies.services import people, policies, tokens
+from policies.services import policies
 
 DOOR = "test"
 
@@ -42,12 +43,12 @@ def client_of(db: None, stored: Callable[..., str]) -> Callable[..., APIClient]:
     """Make a user with platform privileges and return a client with its token: `client_of("jo", "CHECK_ACCESS")`."""
 
     def make(username: str, *privileges: str) -> APIClient:
-        people.create(username=username, by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=username, by=authorizer.SYSTEM, door=DOOR)
         urn = USER_PREFIX + username
         if privileges:
             actors = {"users": [urn]}
             stored(f"of-{username}", type="PLATFORM", privileges=list(privileges), actors=actors)
-        made = tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, door=DOOR)
+        made = access_tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, door=DOOR)
         client = APIClient()
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
         return client

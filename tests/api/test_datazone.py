@@ -11,9 +11,10 @@ from rest_framework.test import APIClient
 from catalog.models import Entity
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import roles, users
 from policies.models import Role, User
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, people, roles
+from policies.services import bootstrap
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
 DATASET, VIEW, LOOSE, PROJECT = "a" * 24, "b" * 24, "c" * 24, "1" * 24
@@ -31,7 +32,7 @@ def caller(client_of: Callable[..., APIClient]) -> APIClient:
     Entity.objects.create(urn=SNOWFLAKE, type="dataset", object_id=DATASET, project=PROJECT)
     Entity.objects.create(urn=f"urn:li:view:{VIEW}", type="view", object_id=VIEW)
     Entity.objects.create(urn=f"urn:li:dataset:{LOOSE}", type="dataset", object_id=LOOSE)
-    people.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
     for urn in (ANALYST, AUDITOR):
         name = urn.rpartition(":")[2]
         roles.create(identifier=name, name=name, description="", by=authorizer.SYSTEM, door=DOOR)

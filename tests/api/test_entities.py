@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.api import what
+from policies.identity.services import groups, roles
 from policies.pdp import authorizer
-from policies.services import groups, roles
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
 ENTITIES = "/api/v1/entities/"

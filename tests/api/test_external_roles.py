@@ -11,8 +11,8 @@ from catalog.models import Entity
 from catalog.queries import documents as aspect_documents
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import groups
 from policies.pdp import authorizer
-from policies.services import groups
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
 ROLES = "/api/v1/external-roles/"

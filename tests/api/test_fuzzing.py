@@ -17,8 +17,9 @@ from schemathesis.checks import ignored_auth, negative_data_rejection, positive_
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import access_tokens, groups, users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, groups, people, tokens
+from policies.services import bootstrap
 
 pytestmark = pytest.mark.django_db
 
@@ -51,11 +52,11 @@ def token(django_db_setup, django_db_blocker) -> Iterator[str]:
     with django_db_blocker.unblock(), block:
         snapshot_store.drop()
         bootstrap.run()
-        people.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
+        users.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
         groups.create(name="Crew", identifier="crew", members=["urn:li:corpuser:jane"], by=authorizer.SYSTEM, door=DOOR)
         described = [Proposal(DATASET, "datasetProperties", '{"name": "orders"}')]
         proposals.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
-        yield tokens.create(owner="urn:li:corpuser:datahub", name="fuzz", by=authorizer.SYSTEM, door=DOOR).text
+        yield access_tokens.create(owner="urn:li:corpuser:datahub", name="fuzz", by=authorizer.SYSTEM, door=DOOR).text
         transaction.set_rollback(True)
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)

@@ -4,10 +4,10 @@ import uuid
 
 import pytest
 
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import roles
 from policies.models import InviteToken
 from policies.pdp import authorizer
-from policies.queries import people as users_groups_roles
-from policies.services import roles
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
 PLACE = "/api/v1/invite-tokens/"

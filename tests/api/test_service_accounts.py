@@ -3,10 +3,11 @@
 import pytest
 
 from policies.errors import Forbidden, Invalid
+from policies.identity.services import users
 from policies.models import User
 from policies.pdp import actor_resolution, authorizer
 from policies.queries import aspects as aspect_queries
-from policies.services import aspects, people
+from policies.services import aspects
 from policies.services.aspects import AspectChange
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
@@ -79,7 +80,7 @@ def test_others_are_told_the_privilege(client_of, service):
 
 
 def test_a_person_is_no_service_account(keeper, service):
-    people.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
     place = f"{PLACE}{JO}/"
     for answer in (
         keeper.get(place),
@@ -139,7 +140,7 @@ def test_one_made_here_reads_as_programs_expect_and_survives_other_writes(keeper
 )
 def test_no_aspect_turns_a_person_into_one(client_of, privileges):
     client_of("keeper", *privileges)
-    people.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
     keeper = actor_resolution.actor(urn="urn:li:corpuser:keeper")
     batches = [
         [sub_types(JO, "SERVICE_ACCOUNT")],

@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 from django.urls import get_resolver
 
+from policies.identity.services import access_tokens
 from policies.pdp import authorizer
-from policies.services import tokens
 from tests.architecture.doors import DOORS, NAMES
 from tests.architecture.test_urls import patterns
 from tests.web.catalog.test_pages import TABLE as CATALOG
@@ -42,7 +42,9 @@ def test_every_url_has_its_line():
 def test_everybody_gets_what_the_table_of_doors_says(shelves, place, name):
     headers = {}
     if PEOPLE[name]:
-        issued = tokens.create(owner=f"urn:li:corpuser:{PEOPLE[name]}", name="table", by=authorizer.SYSTEM, door=DOOR)
+        issued = access_tokens.create(
+            owner=f"urn:li:corpuser:{PEOPLE[name]}", name="table", by=authorizer.SYSTEM, door=DOOR
+        )
         headers["authorization"] = f"Bearer {issued.text}"
     expected, found = {}, {}
     for _, call, statuses, *body in ROWS:

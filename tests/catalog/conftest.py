@@ -12,8 +12,9 @@ from catalog.models import Ancestry, Aspect, Entity, Facet
 from catalog.services import proposals
 from catalog.services.proposals import Applied, Proposal
 from policies.engine.model import Actor
+from policies.identity.services import users
 from policies.pdp import actor_resolution, authorizer, snapshot_store
-from policies.services import people, policies
+from policies.services import policies
 
 DOOR = "test"
 
@@ -84,7 +85,7 @@ def holding(db: None) -> Callable[..., Actor]:
     """Make a user who holds these privileges: on everything, on what a resources block covers, or on the platform."""
 
     def make(*privileges: str, username: str = "holder", **document: object) -> Actor:
-        urn = people.create(username=username, by=authorizer.SYSTEM, door=DOOR).urn
+        urn = users.create(username=username, by=authorizer.SYSTEM, door=DOOR).urn
         give(urn, *privileges, **document)
         return actor_resolution.actor(urn=urn)
 

@@ -12,8 +12,8 @@ from catalog.services import deletes
 from catalog.services.proposals import Proposal
 from policies.engine.model import Actor, Missing
 from policies.errors import Forbidden, Invalid
+from policies.identity.services import roles
 from policies.pdp.authorizer import SYSTEM
-from policies.services import roles
 from tests.catalog.conftest import DOOR, facets, give, owners, projection, said, stored, tags, tell
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,9 @@ from catalog.facets import OrmFacetSource
 from catalog.models import Entity
 from catalog.queries import coverage as coverage_sql
 from policies.engine.selectors import BRANCH, CREATION, ID, PROJECT
+from policies.identity.services import roles, users
 from policies.models import Role, User
 from policies.pdp import authorizer
-from policies.services import people, roles
 from tests import oracle_datazone as oracle
 from tests import worlds_datazone
 from tests.catalog.conftest import DOOR, undone
@@ -103,7 +103,7 @@ def test_dz_23_an_alias_does_not_get_round_a_project() -> None:
 
 
 def test_users_and_roles_are_objects(django_assert_num_queries) -> None:
-    people.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
     roles.create(identifier="analyst", name="Analyst", description="", by=authorizer.SYSTEM, door=DOOR)
     user, role = User.objects.get(username="jo"), Role.objects.get(identifier="analyst")
     source = OrmFacetSource()

@@ -20,9 +20,10 @@ from policies.engine import families, reach_index, selectors
 from policies.engine.model import Actor, Origin
 from policies.engine.postings import Postings
 from policies.engine.snapshot import Snapshot
+from policies.identity.services import groups, roles, users
 from policies.models import GroupProfile, PolicyVersion, Role, User
 from policies.pdp import actor_resolution, authorizer, snapshot_store
-from policies.services import groups, people, policies, roles
+from policies.services import policies
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,7 +46,7 @@ PRIVILEGES = ("VIEW_ENTITY_PAGE", "EDIT_ENTITY_TAGS", "EDIT_ENTITY_DOCS", "datas
 def company(transactional_db: None) -> Iterator[None]:
     """A company in which each of the tables has something that counts, and something that does not."""
     for urn in (JO, ANN, SAM):
-        people.create(username=urn.rpartition(":")[2], **BY)
+        users.create(username=urn.rpartition(":")[2], **BY)
     User.objects.filter(urn=SAM).update(state=User.State.SUSPENDED)
     for urn in (TEAM, GONE):
         groups.create(name=urn.rpartition(":")[2], identifier=urn.rpartition(":")[2], **BY)

@@ -11,8 +11,9 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reporting import export, runs
 from catalog.reporting.kinds import effective_access
+from policies.identity.services import groups, users
 from policies.pdp import authorizer
-from policies.services import groups, people, policies
+from policies.services import policies
 from tests.catalog.conftest import DOOR, said, tags, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,7 +28,7 @@ ORDERS, PUBLIC = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for n
 def company(transactional_db: None, settings: Any, tmp_path: Path) -> None:
     settings.REPORTS_DIR = tmp_path
     for urn in (JO, ANN):
-        people.create(username=urn.rpartition(":")[2], **BY)
+        users.create(username=urn.rpartition(":")[2], **BY)
     groups.create(name="team", identifier="team", **BY)
     groups.add_members(urn=TEAM, members=[JO], **BY)
     tell(said(ORDERS, "globalTags", tags("pii")), said(PUBLIC, "status", {"removed": False}))

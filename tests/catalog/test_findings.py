@@ -14,8 +14,9 @@ from catalog.reporting.kinds.role_mapping_check import KIND
 from catalog.services import findings
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
+from policies.identity.services import groups, users
 from policies.pdp import authorizer
-from policies.services import groups, people, policies
+from policies.services import policies
 from tests.web.conftest import document_of
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +60,7 @@ def pk(key: str) -> int:
 
 @pytest.fixture
 def jo() -> str:
-    people.create(username="jo", by=authorizer.SYSTEM, door="test")
+    users.create(username="jo", by=authorizer.SYSTEM, door="test")
     return "urn:li:corpuser:jo"
 
 

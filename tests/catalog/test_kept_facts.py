@@ -10,9 +10,9 @@ from catalog.services import deletes, entities, rebuild
 from policies.engine import selectors
 from policies.engine.ports import FacetSource
 from policies.engine.selectors import Resource
+from policies.identity.services import groups, users
 from policies.models import PolicyVersion
 from policies.pdp import authorizer
-from policies.services import groups, people
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -72,7 +72,7 @@ WRITES: tuple[tuple[Callable[[], Any], set[str]], ...] = (
     ),
     (lambda: deletes.delete(urn=f"urn:li:project:{PROJECT}", **BY), {"urn:li:view:named"}),
     (lambda: deletes.delete(urn="urn:li:view:named", **BY), {"urn:li:view:named", BY_ID}),
-    (lambda: people.create(username="jo", **BY), {JO}),
+    (lambda: users.create(username="jo", **BY), {JO}),
     (lambda: groups.create(name="eng", identifier="eng", members=[JO], **BY), {JO}),
     (lambda: groups.remove(urn="urn:li:corpGroup:eng", **BY), {JO}),
     (

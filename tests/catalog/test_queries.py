@@ -12,9 +12,9 @@ from catalog.queries import documents as aspect_documents
 from catalog.queries import lists as entity_lists
 from policies.engine.ports import Named
 from policies.errors import NotFound
+from policies.identity.services import roles
 from policies.models import Role, User
 from policies.pdp.authorizer import SYSTEM
-from policies.services import roles
 from tests.catalog.conftest import DOOR, said, tags, tell
 
 pytestmark = pytest.mark.django_db

@@ -12,9 +12,10 @@ from catalog.models import Entity
 from catalog.queries import reaching as reachable_resources
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
+from policies.identity.services import roles
 from policies.models import GroupProfile, Policy, Role, User
 from policies.pdp import authorizer
-from policies.services import policies, roles
+from policies.services import policies
 from tests.catalog.conftest import DOOR, undone
 from tests.catalog.generated import store
 from tests.strategies import ACTORS, GROUPS, PRIVILEGES, worlds

@@ -14,9 +14,10 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Entity
 from catalog.services import loading
+from policies.identity.services import access_tokens, groups, roles, users
 from policies.models import ChangeEvent, ChangeSet, Gate, PolicyVersion, open_write
 from policies.pdp import actor_resolution, authorizer, display_names
-from policies.services import groups, people, policies, roles, tokens
+from policies.services import policies
 from tests.catalog.conftest import DOOR, said, tags, tell
 
 DATASET, OTHER = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "lines"))
@@ -64,11 +65,11 @@ def paused_ingest() -> Iterator[None]:
 @on_postgresql
 @pytest.mark.django_db(transaction=True)
 def test_a_revoke_goes_through_while_an_ingest_is_open() -> None:
-    user = people.create(username="jo", **BY)
+    user = users.create(username="jo", **BY)
     group = groups.create(name="Ops", members=[user.urn], **BY)
     role = roles.create(name="Steward", **BY)
     roles.give(urn=role.urn, actors=[user.urn], **BY)
-    token = tokens.create(owner=user.urn, name="t", **BY)
+    token = access_tokens.create(owner=user.urn, name="t", **BY)
     document = {"displayName": "P", "type": "METADATA", "privileges": ["EDIT_ENTITY"], "actors": {"users": [user.urn]}}
     policy = policies.create(
         draft=policies.Draft("datahub", {"description": "", "state": "ACTIVE", **document}), **BY
@@ -77,10 +78,10 @@ def test_a_revoke_goes_through_while_an_ingest_is_open() -> None:
     with paused_ingest():
         groups.remove_members(urn=group.urn, members=[user.urn], **BY)
         roles.take(urn=role.urn, actors=[user.urn], **BY)
-        tokens.revoke(token_id=token.token.pk, **BY)
+        access_tokens.revoke(token_id=token.token.pk, **BY)
         policies.set_state(urn=policy.urn, state="INACTIVE", **BY)
         tell(said(user.urn, "nativeGroupMembership", {"nativeGroups": []}))
-        people.suspend(urn=user.urn, **BY)
+        users.suspend(urn=user.urn, **BY)
         assert PolicyVersion.last_change() == number + 6
         assert not Entity.objects.filter(urn=DATASET).exists()
         assert actor_resolution.actor(urn=user.urn).roles == actor_resolution.actor(urn=user.urn).groups == frozenset()
@@ -176,7 +177,7 @@ def test_a_file_is_stored_in_pieces_and_others_write_between_them(monkeypatch: p
     seen: list[int] = []
 
     def between(stored: int) -> None:
-        thread = running(lambda: people.create(username=f"jo-{stored}", **BY))
+        thread = running(lambda: users.create(username=f"jo-{stored}", **BY))
         thread.join()
         seen.append(Entity.objects.filter(type="tag").count())
 

@@ -10,9 +10,10 @@ from catalog.models import Entity
 from catalog.services import bootstrap, granting, operations
 from catalog.services.granting import Sent
 from policies.engine.families.cdap_requests import Said
+from policies.identity.services import access_tokens, users
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, display_names, snapshot_store
-from policies.services import people, policies, tokens
+from policies.services import policies
 
 DOOR = "test"
 INSTANCE = "urn:li:instance:cdap"
@@ -51,7 +52,7 @@ def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def instance(db: None) -> None:
     """The instance, and the root user who administers it."""
     bootstrap.cdap_instance(by=authorizer.SYSTEM)
-    people.create(username="datahub", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="datahub", by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.fixture
@@ -61,13 +62,13 @@ def client_of(instance: None) -> Callable[..., APIClient]:
     def make(username: str, *privileges: str) -> APIClient:
         who = urn(username)
         if who not in display_names.names(urns=[who]):
-            people.create(username=username, by=authorizer.SYSTEM, door=DOOR)
+            users.create(username=username, by=authorizer.SYSTEM, door=DOOR)
         if privileges:
             policies.create(
                 draft=policies.Draft("datahub", platform(who, *privileges)), by=authorizer.SYSTEM, door=DOOR
             )
             snapshot_store.drop()
-        made = tokens.create(owner=who, name="test", by=authorizer.SYSTEM, door=DOOR)
+        made = access_tokens.create(owner=who, name="test", by=authorizer.SYSTEM, door=DOOR)
         client = APIClient()
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
         return client

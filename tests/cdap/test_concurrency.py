@@ -12,8 +12,8 @@ from catalog.models import Entity, EntityUserGrant
 from catalog.services import bootstrap, granting
 from catalog.services.granting import Sent
 from policies.errors import Conflict, Forbidden, NotFound, PolicyAppError
+from policies.identity.services import users
 from policies.pdp import actor_resolution, authorizer
-from policies.services import people
 from tests.cdap.conftest import DOOR, give, performed, register, urn
 
 WRITERS = 6
@@ -28,7 +28,7 @@ def writers(transactional_db: None) -> list[str]:
     register("namespace:ns1")
     names = [f"writer{number}" for number in range(WRITERS)]
     for name in names:
-        people.create(username=name, by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=name, by=authorizer.SYSTEM, door=DOOR)
         give(name, "namespace:ns1", "WRITE", "ADMIN")
     return names
 

@@ -8,9 +8,9 @@ from guardian.shortcuts import get_perms
 from rest_framework.test import APIClient
 
 from catalog.models import Entity, EntityUserGrant, WildcardGrant
+from policies.identity.services import groups, roles, users
 from policies.models import ChangeEvent, User
 from policies.pdp import authorizer
-from policies.services import groups, people, roles
 from tests.cdap.conftest import DOOR, INSTANCE, ROOT, do, give, may, missing, register, urn
 
 GRANTS = "/api/v1/grants"
@@ -140,9 +140,9 @@ def test_somebody_else_who_may_act_keeps_it_cd_19(root: APIClient, alice: APICli
     client_of("bob")
     give("alice", "stream:ns1.clicks", "ADMIN")
     give("bob", "stream:ns1.clicks", "ADMIN")
-    people.update(urn=urn("bob"), state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=urn("bob"), state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
     assert delete(alice, grant("alice", "stream:ns1.clicks", "ADMIN")).status_code == 409
-    people.update(urn=urn("bob"), state="ACTIVE", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=urn("bob"), state="ACTIVE", by=authorizer.SYSTEM, door=DOOR)
     assert delete(alice, grant("alice", "stream:ns1.clicks", "ADMIN")).status_code == 204
     give("alice", "stream:ns1.*", "ADMIN")
     assert delete(root, grant("bob", "stream:ns1.clicks", "ADMIN")).status_code == 204
@@ -300,7 +300,7 @@ def test_grants_end_with_their_principal_cd_17(root: APIClient, alice: APIClient
     for principal in ("bob", "group:team", "role:r"):
         give(principal, "stream:ns1.clicks", "READ")
         give(principal, "stream:ns1.*", "WRITE")
-    people.remove(urn=urn("bob"), by=authorizer.SYSTEM, door=DOOR)
+    users.remove(urn=urn("bob"), by=authorizer.SYSTEM, door=DOOR)
     groups.remove(urn=urn("group:team"), by=authorizer.SYSTEM, door=DOOR)
     roles.delete(urn=urn("role:r"), by=authorizer.SYSTEM, door=DOOR)
     assert rows(root) == [(ROOT, INSTANCE, ALL)]

@@ -7,9 +7,9 @@ from django.urls import reverse
 from catalog import grants
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import groups, roles, users
 from policies.models import ChangeEvent, User
 from policies.pdp import authorizer
-from policies.services import groups, people, roles
 from tests.cdap.conftest import DOOR, ROOT, give, register, urn
 
 CLICKS, VIEWS = urn("stream:ns1.clicks"), urn("stream:ns1.views")
@@ -37,11 +37,11 @@ HANDED_OVER = {"stream:ns1.clicks": ("ADMIN",), "stream:ns1.views": (), "stream:
 
 
 def delete():
-    people.remove(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
+    users.remove(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
 
 
 def suspend():
-    people.suspend(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
 
 
 def hide():
@@ -75,17 +75,17 @@ def test_so_it_does_with_a_group_and_a_role(crowds):
 
 def test_a_change_that_is_refused_hands_nothing_over(mara):
     with pytest.raises(Exception, match="There is no user"):
-        people.remove(urn=urn("nobody"), by=authorizer.SYSTEM, door=DOOR)
+        users.remove(urn=urn("nobody"), by=authorizer.SYSTEM, door=DOOR)
     assert set(heirs(*STREAMS).values()) == {()}
 
 
 def test_who_is_not_the_last_leaves_nothing_to_anybody(mara):
-    people.remove(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
+    users.remove(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
     assert set(heirs(*STREAMS).values()) == {()}
 
 
 def test_a_suspended_account_is_no_other_administrator(mara):
-    people.suspend(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
     suspend()
     assert heirs(*STREAMS)["stream:ns1.views"] == ("ADMIN",)
 

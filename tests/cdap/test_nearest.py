@@ -7,10 +7,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from policies.engine.requirements import one
+from policies.identity.services import groups, users
 from policies.models import User
 from policies.pdp import actor_resolution, authorizer, explanations
 from policies.pdp.authorizer import Ask, Asked
-from policies.services import groups, people
 from tests.cdap.conftest import DOOR, INSTANCE, ROOT, give, may, register, urn
 
 CLICKS, NS = urn("stream:ns1.clicks"), urn("namespace:ns1")
@@ -58,7 +58,7 @@ def test_what_was_given_is_lacking_no_more_and_an_allow_lacks_nothing(jo):
 
 
 def test_who_may_not_act_could_not_give_it_cd_19(jo):
-    people.suspend(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
     groups.remove(urn=urn("group:ops"), by=authorizer.SYSTEM, door=DOOR)
     assert near(jo)[0][2] == [ROOT]
 

@@ -9,9 +9,10 @@ from rest_framework.test import APIClient
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, Facet, WildcardGrant
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import groups, roles
+from policies.identity.services import users as user_services
 from policies.models import ChangeEvent
 from policies.pdp import authorizer
-from policies.services import groups, people, roles
 from tests.cdap.conftest import DOOR, INSTANCE, do, give, known, may, missing, register, urn
 
 ALL = ["READ", "WRITE", "EXECUTE", "ADMIN"]
@@ -368,7 +369,7 @@ def test_acting_for_others_needs_manage_policies(alice: APIClient, client_of: Cl
     assert do(manager, "stream.create", "stream:ns1.y").status_code == 403
     nobody = do(manager, "stream.create", "stream:ns1.y", actor=urn("nobody"))
     assert (nobody.status_code, nobody.json()["errors"][0]["pointer"]) == (400, "/actor")
-    people.update(urn=urn("alice"), state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    user_services.update(urn=urn("alice"), state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
     assert do(manager, "stream.create", "stream:ns1.z", **body).status_code == 403
 
 

@@ -6,8 +6,8 @@ from catalog.models import Entity
 from catalog.queries import viewing as view_permissions
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import groups, roles, users
 from policies.pdp import actor_resolution, authorizer
-from policies.services import groups, people, roles
 from tests.cdap.conftest import DOOR, INSTANCE, ROOT, give, register, urn
 
 NAMES = (
@@ -36,7 +36,7 @@ def there(instance, settings):
         by=authorizer.SYSTEM,
         door=DOOR,
     )
-    people.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
     groups.create(identifier="team", name="Team", members=[urn("jo")], by=authorizer.SYSTEM, door=DOOR)
     roles.create(identifier="keeper", name="Keeper", by=authorizer.SYSTEM, door=DOOR)
     roles.give(urn=urn("role:keeper"), actors=[urn("jo")], by=authorizer.SYSTEM, door=DOOR)
@@ -71,7 +71,7 @@ def test_who_could_list_an_entity_views_it_cd_12_cd_20(there, grants, wanted):
     for grant in grants:
         give(*grant)
     assert seen(urn("jo")) == wanted
-    people.suspend(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
     assert seen(urn("jo")) == set()
 
 

@@ -10,8 +10,9 @@ import pytest
 from django.test import Client
 
 from catalog.models import Entity
+from policies.identity.services import access_tokens, users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, people, policies, tokens
+from policies.services import bootstrap, policies
 
 DOOR = "test"
 ROOT = "urn:li:corpuser:datahub"
@@ -91,7 +92,7 @@ def written() -> list[str]:
 
 
 def token_of(urn: str) -> str:
-    return tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, door=DOOR).text
+    return access_tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, door=DOOR).text
 
 
 def calling(urn: str) -> Caller:
@@ -128,7 +129,7 @@ def person(installed: None) -> Callable[..., Caller]:
     """Make a user who holds these metadata privileges on everything: `person("jo", "EDIT_ENTITY")`."""
 
     def make(username: str, *privileges: str, **document: object) -> Caller:
-        user = people.create(username=username, by=authorizer.SYSTEM, door=DOOR)
+        user = users.create(username=username, by=authorizer.SYSTEM, door=DOOR)
         if privileges:
             give(user.urn, *privileges, **document)
         return calling(user.urn)

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from policies.engine.families import vocabularies
+from policies.identity.services import groups
 from policies.pdp import authorizer
-from policies.services import groups
 from tests.doors.conftest import DOOR, calling, give, proposal
 
 pytestmark = pytest.mark.django_db

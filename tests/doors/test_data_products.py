@@ -6,8 +6,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from catalog.models import Entity
+from policies.identity.services import users
 from policies.pdp.authorizer import SYSTEM
-from policies.services import people
 from tests.doors.conftest import DATASET, DOOR, calling, give, proposal, token_of, written
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def on(*urns):
 
 
 def somebody(name, *given):
-    made = people.create(username=name, by=SYSTEM, door=DOOR)
+    made = users.create(username=name, by=SYSTEM, door=DOOR)
     for privileges, urns in given:
         give(made.urn, *privileges, displayName=f"{name} {privileges} {urns}", **on(*urns))
     return calling(made.urn)

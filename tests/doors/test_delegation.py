@@ -18,10 +18,12 @@ from django.test import Client
 from policies.engine.families import vocabulary
 from policies.engine.requirements import one
 from policies.errors import Forbidden
+from policies.identity.services import external_sign_in, groups, password_resets, roles, users
+from policies.identity.services import invitations as invitation_services
 from policies.models import AccessToken, ChangeEvent, GroupProfile, InviteToken, Membership, ResetToken, User
 from policies.pdp import actor_resolution, authorizer, snapshot_store
 from policies.pdp.authorizer import Ask
-from policies.services import groups, identities, invites, people, policies, resets, roles
+from policies.services import policies
 from tests.doors.conftest import DOOR, give, proposal, token_of
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +64,7 @@ class World:
         self.scim: dict[str, str] = {}
 
     def caller(self, name: str, platform: tuple[str, ...], metadata: tuple[str, ...]) -> None:
-        user = people.create(username=name, by=SYSTEM, door=DOOR)
+        user = users.create(username=name, by=SYSTEM, door=DOOR)
         if platform:
             give(user.urn, *platform, type="PLATFORM")
         if metadata:
@@ -87,10 +89,10 @@ def _make(world: World) -> None:
     drafts = {}
     for name in PLATFORM:
         for prefix, state in (("held", "ACTIVE"), ("off", "SUSPENDED")):
-            people.create(username=f"{prefix}-{name}", state=state, by=SYSTEM, door=DOOR)
+            users.create(username=f"{prefix}-{name}", state=state, by=SYSTEM, door=DOOR)
         for prefix, state in (("robot", "ACTIVE"), ("sleeping", "SUSPENDED")):
-            people.create(username=f"{prefix}-{name}", state=state, kind="SERVICE", by=SYSTEM, door=DOOR)
-        left = people.create(username=f"left-{name}", by=SYSTEM, door=DOOR).urn
+            users.create(username=f"{prefix}-{name}", state=state, kind="SERVICE", by=SYSTEM, door=DOOR)
+        left = users.create(username=f"left-{name}", by=SYSTEM, door=DOOR).urn
         groups.create(identifier=f"in-{name}", name=f"In {name}", by=SYSTEM, door=DOOR)
         groups.create(identifier=f"source-{name}", name=f"S {name}", origin="EXTERNAL", by=SYSTEM, door=DOOR)
         groups.create(identifier=f"gone-{name}", name=f"Gone {name}", members=[left], by=SYSTEM, door=DOOR)
@@ -109,7 +111,7 @@ def _make(world: World) -> None:
         }
         drafts[f"urn:li:dataHubPolicy:gives-{name}"] = policies.Draft("datahub", document)
     GroupProfile.objects.filter(identifier__startswith="gone-").update(is_removed=True)
-    people.create(username="plain", by=SYSTEM, door=DOOR)
+    users.create(username="plain", by=SYSTEM, door=DOOR)
     policies.put_many(drafts=drafts, by=SYSTEM, door=DOOR)
     for name, (platform, metadata) in CALLERS.items():
         world.caller(name, platform, metadata)
@@ -685,7 +687,7 @@ def test_roles_are_given_by_who_manages_policies_alone(world, path):
 @pytest.fixture
 def inviter(world) -> str:
     """Somebody who could give every role when the invitations were made, and cannot any more."""
-    people.create(username="inviter", by=SYSTEM, door=DOOR)
+    users.create(username="inviter", by=SYSTEM, door=DOOR)
     roles.give(urn=f"{ROLE}Admin", actors=[f"{USER}inviter"], by=SYSTEM, door=DOOR)
     snapshot_store.drop()
     return f"{USER}inviter"
@@ -694,7 +696,7 @@ def inviter(world) -> str:
 def invitations(inviter: str) -> dict[str, str]:
     by = actor_resolution.actor(urn=inviter)
     texts = {
-        name: invites.create(role=f"{ROLE}role-{name}", by=by, door=DOOR).text
+        name: invitation_services.create(role=f"{ROLE}role-{name}", by=by, door=DOOR).text
         for name in ("MANAGE_POLICIES", "MANAGE_TAGS")
     }
     roles.take(urn=f"{ROLE}Admin", actors=[inviter], by=SYSTEM, door=DOOR)
@@ -716,7 +718,7 @@ def test_an_invitation_gives_what_its_maker_holds_when_it_is_taken(world, invite
 
 def test_a_reset_link_ends_when_the_account_holds_more_than_its_maker(world):
     delegate = actor_resolution.actor(urn=f"{USER}delegate")
-    text = resets.create(urn=PLAIN, by=delegate, door=DOOR).text
+    text = password_resets.create(urn=PLAIN, by=delegate, door=DOOR).text
     groups.add_members(urn=f"{GROUP}in-MANAGE_POLICIES", members=[PLAIN], by=SYSTEM, door=DOOR)
     before = stored()
     answer = Client().post(f"/reset?reset_token={text}", {"password": PASSWORD, "again": PASSWORD})
@@ -727,9 +729,9 @@ def test_a_reset_link_ends_when_the_account_holds_more_than_its_maker(world):
 def test_an_account_is_unlinked_by_who_holds_what_it_holds(world):
     delegate = actor_resolution.actor(urn=f"{USER}delegate")
     with pytest.raises(Forbidden) as refused:
-        identities.forget(urn=f"{USER}held-MANAGE_TAGS", by=delegate, door=DOOR)
+        external_sign_in.forget(urn=f"{USER}held-MANAGE_TAGS", by=delegate, door=DOOR)
     assert [one.privilege for one in refused.value.missing] == ["MANAGE_TAGS"]
-    assert identities.forget(urn=PLAIN, by=delegate, door=DOOR) == 0
+    assert external_sign_in.forget(urn=PLAIN, by=delegate, door=DOOR) == 0
 
 
 def test_owners_hold_no_platform_privilege(world):

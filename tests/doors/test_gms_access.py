@@ -12,9 +12,9 @@ from catalog.doors.gms.urls import urlpatterns
 from catalog.models import Aspect, Entity
 from policies.engine.model import SYSTEM_ACTOR
 from policies.http.guard import guard_of, signed_in
+from policies.identity.services import access_tokens, groups, users
 from policies.models import AccessToken, GroupProfile, Policy, Role, RoleAssignment, User
 from policies.pdp import actor_resolution, authorizer
-from policies.services import groups, people, tokens
 from tests.doors.conftest import DATASET, DOOR, ROOT, calling, give, proposal, token_of, written
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +59,7 @@ def test_a_token_that_opens_nothing_any_more(installed, person, end):
             now = timezone.now()
             AccessToken.objects.update(created_at=now - timedelta(days=2), expires_at=now - timedelta(seconds=1))
         case "revoked":
-            tokens.revoke(token_id=AccessToken.objects.get().pk, by=authorizer.SYSTEM, door=DOOR)
+            access_tokens.revoke(token_id=AccessToken.objects.get().pk, by=authorizer.SYSTEM, door=DOOR)
         case "suspended":
             assert calling(ROOT).write(proposal(jo.urn, "corpUserStatus", {"status": "SUSPENDED"})).status_code == 200
         case _:
@@ -365,7 +365,7 @@ def test_not_even_root_touches_secrets_and_the_system_actor(root):
 
 
 def test_memberships_written_here_are_those_of_the_pages(root):
-    jo = people.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
+    jo = users.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
     answer = root.write(
         proposal(
             "urn:li:corpGroup:eng", "corpGroupInfo", {"admins": [], "members": [], "groups": [], "displayName": "E"}

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from policies.identity.services import groups, users
 from policies.models import Policy, User
 from policies.pdp import actor_resolution, authorizer
-from policies.services import aspects, groups, people
+from policies.services import aspects
 from policies.services.aspects import AspectChange
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal, written
 
@@ -152,7 +153,7 @@ def test_runs_are_not_kept_and_none_is_undone(root):
 
 def test_references_to_a_group_are_its_memberships(root):
     eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, door=DOOR).urn
-    jo = people.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
+    jo = users.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
     # A field that an earlier release kept does not stand in the way of taking something away.
     stored = {"groups": [eng, "urn:li:corpGroup:other"], "kept": 1}
     change = AspectChange(jo, "corpuser", "groupMembership", stored, keeps_unknown=True)
@@ -202,7 +203,7 @@ def test_references_to_a_role_are_its_holders_and_policies_keep_theirs(root):
 
 def test_references_need_what_each_membership_needs(root, person):
     eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, door=DOOR).urn
-    jo = people.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
+    jo = users.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
     groups.add_members(urn=eng, members=[jo], by=authorizer.SYSTEM, door=DOOR)
     remover = person("remover", "DELETE_ENTITY")
     assert remover.post("/entities?action=deleteReferences", {"urn": eng}).status_code == 403

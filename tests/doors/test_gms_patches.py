@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from policies.identity.services import users as user_services
 from policies.pdp import actor_resolution, authorizer
-from policies.services import people
 from tests.doors.conftest import DATASET, DOOR, proposal, written
 from tests.doors.test_gms_access import close_the_reading_policies
 
@@ -110,7 +110,7 @@ def test_patches_may_not_grow_a_document_without_end(root, monkeypatch):
 
 
 def test_patches_of_people_policies_and_memberships(root):
-    jo = people.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
+    jo = user_services.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
     title = [{"op": "add", "path": "/title", "value": "Steward"}]
     join = {
         "arrayPrimaryKeys": {"groups": []},

@@ -6,8 +6,8 @@ from urllib.parse import quote
 import pytest
 
 from catalog.doors.gms import listing
+from policies.identity.services import roles, users
 from policies.pdp import authorizer
-from policies.services import people, roles
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal, written
 
 pytestmark = pytest.mark.django_db
@@ -164,7 +164,7 @@ def test_a_search_of_another_type_or_word_finds_nothing(described):
 
 
 def test_a_search_finds_people_roles_and_policies(root):
-    jo = people.create(username="jo", display_name="Johanna Reader", by=authorizer.SYSTEM, door=DOOR)
+    jo = users.create(username="jo", display_name="Johanna Reader", by=authorizer.SYSTEM, door=DOOR)
     role = roles.create(name="Reader of all", identifier="r", by=authorizer.SYSTEM, door=DOOR)
     assert jo.urn in root.search(entity="corpuser", input="Johanna")
     assert role.urn in root.search(entity="dataHubRole", input="reader of")
@@ -287,7 +287,7 @@ def test_a_delete_of_nothing(root, action, body):
 
 
 def test_people_read_as_entities(root):
-    jo = people.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
+    jo = users.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
     found = root.entity(jo.urn).json()["aspects"]
     assert found["corpUserKey"] == {"value": {"username": "jo"}}
     info = root.aspect(jo.urn, "corpUserInfo").json()["aspect"]["com.linkedin.identity.CorpUserInfo"]

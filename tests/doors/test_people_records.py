@@ -13,10 +13,10 @@ from django.apps import apps
 from django.db import connection
 from django.db.models import Q
 
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import groups, roles, users
 from policies.models import NameWord, User
 from policies.pdp import authorizer
-from policies.queries import people as users_groups_roles
-from policies.services import groups, people, roles
 from tests.doors.conftest import DOOR, give, proposal
 from tests.doors.test_gms_access import close_the_reading_policies
 
@@ -226,9 +226,9 @@ def test_words_of_an_address_follow_it(zoe):
 
     assert (found(ADDRESS), found(ADDRESS, Q()), found(ADDRESS, Q(urn=ZOE))) == ([], [ZOE], [ZOE])
     assert found(ADDRESS, Q(urn="urn:li:corpuser:jo")) == []
-    people.update(urn=ZOE, email="zoe@elsewhere.example", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=ZOE, email="zoe@elsewhere.example", by=authorizer.SYSTEM, door=DOOR)
     assert (found(ADDRESS, Q()), found("elsewhere"), found("elsewhere", Q())) == ([], [], [ZOE])
-    people.update(urn=ZOE, display_name="Elsewhere", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=ZOE, display_name="Elsewhere", by=authorizer.SYSTEM, door=DOOR)
     assert found("elsewhere") == [ZOE]
 
 

@@ -7,9 +7,10 @@ from playwright.sync_api import Page, expect
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import users
 from policies.models import Policy
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, people
+from policies.services import bootstrap
 from tests.journeys.browsing import barriers, problems, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -26,7 +27,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
     snapshot_store.drop()
     bootstrap.run(is_restricted=True)
-    people.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
     described = [
         Proposal("urn:li:domain:sales", "domainProperties", '{"name": "Sales", "description": ""}'),
         Proposal(

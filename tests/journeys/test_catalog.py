@@ -6,8 +6,9 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
+from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, people, policies
+from policies.services import bootstrap, policies
 from tests.journeys.browsing import problems, sign_in
 from tests.web.catalog.conftest import DOCUMENTS, ORDERS, OWNER, READER, VIEWS_ALL
 from tests.web.catalog.conftest import store as write
@@ -27,7 +28,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     snapshot_store.drop()
     bootstrap.run(is_restricted=True)
     for username, name in (("stella", "Stella Steward"), ("otto", "Otto Outsider"), ("olga", "Olga Owner")):
-        people.create(username=username, display_name=name, password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=username, display_name=name, password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
     write({**DOCUMENTS, (READER, "actors"): {"users": [{"user": OWNER}]}})
     _give("stella", "EDIT_ENTITY_TAGS", "VIEW_ENTITY_PAGE")
     yield live_server.url

@@ -11,9 +11,10 @@ from playwright.sync_api import Page, expect
 from catalog.models import Entity
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import roles, users
 from policies.models import Policy
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, people, policies, roles
+from policies.services import bootstrap, policies
 from tests.journeys.browsing import barriers, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -33,7 +34,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     snapshot_store.drop()
     bootstrap.run(is_restricted=True)
     by = authorizer.SYSTEM
-    people.create(username="otto", display_name="Otto Outsider", by=by, door=DOOR)
+    users.create(username="otto", display_name="Otto Outsider", by=by, door=DOOR)
     roles.create(identifier="viewer", name="Viewer", description="", by=by, door=DOOR)
     roles.give(urn=VIEWER, actors=["urn:li:corpuser:otto"], by=by, door=DOOR)
     fields = [{"fieldPath": name, "nativeDataType": "TEXT"} for name in ("id", "region", "total")]

@@ -7,8 +7,9 @@ from playwright.sync_api import Page, expect
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, people, policies
+from policies.services import bootstrap, policies
 from tests.journeys.browsing import problems, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -28,7 +29,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
     snapshot_store.drop()
     bootstrap.run(is_restricted=True)
-    people.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
     described = [Proposal(urn, "datasetProperties", '{"name": "orders"}') for urn in (DATASET, LONG)]
     proposals.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
     for number in range(30):

@@ -6,8 +6,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from authzsite.oidc import Provider
+from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, people
+from policies.services import bootstrap
 from tests.doors.oidc.conftest import Place, place  # noqa: F401  # a fixture, named below
 from tests.journeys.browsing import problems
 
@@ -55,7 +56,7 @@ def test_there_and_back_and_out(site, opened):
 
 
 def test_who_is_refused_reads_why_and_finds_the_way_back(site, opened, place):  # noqa: F811
-    people.create(username="sam", by=authorizer.SYSTEM, door="test", state="SUSPENDED")
+    users.create(username="sam", by=authorizer.SYSTEM, door="test", state="SUSPENDED")
     place.knows("0002", preferred_username="sam")
     page = opened()
     page.goto(f"{site}/login/oidc")

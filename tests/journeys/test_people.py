@@ -6,10 +6,19 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import (
+    access_tokens,
+    groups,
+    invitations,
+    password_resets,
+    roles,
+    service_accounts,
+    users,
+)
 from policies.models import User
 from policies.pdp import authorizer, snapshot_store
-from policies.queries import people as users_groups_roles
-from policies.services import bootstrap, groups, invites, people, resets, roles, service_accounts, tokens
+from policies.services import bootstrap
 from tests.journeys.browsing import barriers, problems, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -30,18 +39,18 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     snapshot_store.drop()
     bootstrap.run(is_restricted=True)
     by = authorizer.SYSTEM
-    people.create(
+    users.create(
         username="jane", display_name="Jane Doe", email="jane@site.example", password=PASSWORD, by=by, door=DOOR
     )
     for number in range(30):
-        people.create(username=f"reader{number:02}", display_name=f"Reader {number:02}", by=by, door=DOOR)
+        users.create(username=f"reader{number:02}", display_name=f"Reader {number:02}", by=by, door=DOOR)
     groups.create(identifier="crew", name="Crew", description="Keeps the lights on", members=[JANE], by=by, door=DOOR)
     groups.create(identifier="hr", name="From HR", origin="EXTERNAL", members=[JANE], by=by, door=DOOR)
     steward = roles.create(identifier="steward", name="Data Steward", description="Looks after data", by=by, door=DOOR)
     roles.give(urn=steward.urn, actors=[JANE, "urn:li:corpGroup:crew"], by=by, door=DOOR)
     service = service_accounts.create(display_name="Nightly load", description="Loads at night", by=by, door=DOOR)
-    tokens.create(owner=service.urn, name="loader", by=by, door=DOOR)
-    tokens.create(owner="urn:li:corpuser:datahub", name="laptop", description="For the CLI", by=by, door=DOOR)
+    access_tokens.create(owner=service.urn, name="loader", by=by, door=DOOR)
+    access_tokens.create(owner="urn:li:corpuser:datahub", name="laptop", description="For the CLI", by=by, door=DOOR)
     yield live_server.url
     snapshot_store.drop()
 
@@ -143,8 +152,8 @@ def test_everything_works_without_scripts(site, opened):
 
 def test_what_only_many_people_or_a_link_show_has_no_barrier(site, opened):
     page = opened()
-    reset = resets.create(urn=JANE, by=authorizer.SYSTEM, door=DOOR).text
-    invite = invites.create(role="urn:li:dataHubRole:steward", by=authorizer.SYSTEM, door=DOOR).text
+    reset = password_resets.create(urn=JANE, by=authorizer.SYSTEM, door=DOOR).text
+    invite = invitations.create(role="urn:li:dataHubRole:steward", by=authorizer.SYSTEM, door=DOOR).text
     service = User.objects.get(kind=User.Kind.SERVICE).urn
     found = {}
     for address in (f"/reset?reset_token={reset}", f"/signup?invite_token={invite}", "/signup"):
@@ -194,7 +203,7 @@ def test_what_a_role_would_reach_is_said_while_people_are_chosen(site, opened):
 def test_the_second_of_two_sees_both_versions_and_a_list_keeps_its_length(site, opened):
     root = opened()
     sign_in(root, f"{site}{USERS}/edit/{JANE}", *ROOT)
-    people.update(urn=JANE, title="Baker", description="Bakes bread", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=JANE, title="Baker", description="Bakes bread", by=authorizer.SYSTEM, door=DOOR)
     root.get_by_label("Title").fill("Brewer")
     root.get_by_role("button", name="Save").click()
     both = root.get_by_role("table")

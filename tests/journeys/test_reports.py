@@ -8,8 +8,9 @@ from playwright.sync_api import expect
 from catalog.models import Report
 from catalog.reporting import results, runs
 from catalog.reporting.kinds import KINDS
+from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, people
+from policies.services import bootstrap
 from tests import finished
 from tests.finished import KIND, SUMMARY, TABLE
 from tests.journeys.browsing import barriers, sign_in
@@ -30,7 +31,7 @@ def site(transactional_db: None, live_server, settings, tmp_path) -> Iterator[st
     settings.REPORTS_DIR = tmp_path / "reports"
     snapshot_store.drop()
     bootstrap.run(is_restricted=True)
-    people.create(username="otto", display_name="Otto Outsider", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="otto", display_name="Otto Outsider", by=authorizer.SYSTEM, door=DOOR)
     write(DOCUMENTS)
     yield live_server.url
     snapshot_store.drop()

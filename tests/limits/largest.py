@@ -11,7 +11,7 @@ from typing import Any
 from catalog.services.external_roles import MAX_DATASETS
 from policies.api.questions import BATCH, COLUMNS, LISTED, MAX_ALTERNATIVES
 from policies.engine.families.datazone import MAX_STATEMENTS
-from policies.services.roles import MAX_ACTORS
+from policies.identity.services.roles import MAX_ACTORS
 from tests.limits.conftest import DATASETS, GROUP, ROLE, name_dataset
 from tests.limits.shapes import Body, encode
 

@@ -10,8 +10,8 @@ from authzsite.middleware import find_body_limit
 from catalog.doors.authzen import messages
 from catalog.doors.gms import bodies as gms_bodies
 from catalog.doors.gms import views as gms
-from policies.doors.scim import bodies as scim_bodies
-from policies.doors.scim import members
+from policies.identity.scim import member_patches
+from policies.identity.scim import request_bodies as scim_bodies
 from tests.limits.conftest import Objects
 from tests.limits.costs import MAX_SECONDS, Costs
 from tests.limits.shapes import Body, Room, Schema, Shapes, encode, list_raw_bodies
@@ -127,7 +127,7 @@ def test_bodies_that_are_hardly_json(client: Client, address: str) -> None:
 def test_as_many_members_as_a_patch_of_scim_may_bring(client: Client, objects: Objects, name: str) -> None:
     path = f"/scim/v2/Groups/{objects.scim_group}"
     verb = name.partition(" ")[0]
-    count = members.MOST if verb == "add" else scim_bodies.MAX_REMOVED
+    count = member_patches.MOST if verb == "add" else scim_bodies.MAX_REMOVED
     entries = [{"value": key} for key in objects.scim_members[:count]]
     parts = 100 if name.endswith("operations") else 1
     size = count // parts

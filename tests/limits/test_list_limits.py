@@ -7,8 +7,8 @@ from django.test import Client
 
 from catalog.services.external_roles import MAX_DATASETS
 from policies.engine.families.datazone import MAX_STATEMENTS
-from policies.services.groups import MAX_MEMBERS
-from policies.services.roles import MAX_ACTORS
+from policies.identity.services.groups import MAX_MEMBERS
+from policies.identity.services.roles import MAX_ACTORS
 from tests.limits.conftest import EXTERNAL_ROLE, GROUP, ROLE, name_dataset
 from tests.limits.shapes import encode
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from policies.engine.model import Actor
+from policies.identity.services import groups, roles, users
 from policies.models import GroupProfile, Role, User
 from policies.pdp import actor_resolution, authorizer, snapshot_store
-from policies.services import groups, people, policies, roles
+from policies.services import policies
 
 DOOR = "test"
 
@@ -28,7 +29,7 @@ def system(db: None) -> Actor:
 @pytest.fixture
 def user(system: Actor) -> Callable[..., User]:
     """Make a user: `user("jo", state="SUSPENDED")`."""
-    return lambda username, **more: people.create(username=username, by=system, door=DOOR, **more)
+    return lambda username, **more: users.create(username=username, by=system, door=DOOR, **more)
 
 
 @pytest.fixture

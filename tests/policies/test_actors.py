@@ -6,10 +6,11 @@ from django.test.utils import CaptureQueriesContext
 
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import NotFound
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import roles
 from policies.pdp import actor_resolution, display_names
-from policies.queries import people as users_groups_roles
 from policies.queries import policies
-from policies.services import aspects, roles
+from policies.services import aspects
 from policies.services.aspects import AspectChange
 
 pytestmark = pytest.mark.django_db

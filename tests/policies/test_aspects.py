@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import groups, roles, users
 from policies.models import (
     ChangeEvent,
     GroupProfile,
@@ -23,9 +25,8 @@ from policies.models import (
 )
 from policies.pdp import actor_resolution
 from policies.queries import aspects as aspect_queries
-from policies.queries import people as users_groups_roles
 from policies.queries import policies
-from policies.services import aspects, groups, people, roles
+from policies.services import aspects
 from policies.services.aspects import OWNED, AspectChange
 
 pytestmark = pytest.mark.django_db
@@ -103,7 +104,7 @@ def test_an_aspect_is_replaced_whole(write):
 
 def test_an_edit_by_page_is_seen_in_every_aspect(write, system):
     write((JO, "corpUserInfo", INFO), (JO, "corpUserEditableInfo", {"displayName": "Joe", "phone": "1"}))
-    people.update(urn=JO, display_name="Joanna", title="Boss", by=system, door="web")
+    users.update(urn=JO, display_name="Joanna", title="Boss", by=system, door="web")
     composed = said(JO)
     assert composed["corpUserInfo"] == INFO | {"displayName": "Joanna", "title": "Boss"}
     assert composed["corpUserEditableInfo"] == {"displayName": "Joanna", "phone": "1"}
@@ -130,11 +131,11 @@ def state():
 
 def test_a_source_can_suspend_but_not_lift_a_suspension_made_here(write, system):
     write((JO, "corpUserInfo", INFO))
-    people.suspend(urn=JO, by=system, door="web")
+    users.suspend(urn=JO, by=system, door="web")
     assert said(JO)["corpUserStatus"]["status"] == "SUSPENDED"
     write((JO, "corpUserInfo", INFO))
     assert state() == "SUSPENDED"
-    people.activate(urn=JO, by=system, door="web")
+    users.activate(urn=JO, by=system, door="web")
     assert state() == "ACTIVE"
     write((JO, "corpUserInfo", INFO | {"active": False}))
     assert state() == "SUSPENDED"
@@ -145,7 +146,7 @@ def test_a_source_can_suspend_but_not_lift_a_suspension_made_here(write, system)
     assert state() == "ACTIVE"
     write((JO, "corpUserStatus", {"status": "suspended"}))
     assert state() == "SUSPENDED"
-    people.activate(urn=JO, by=system, door="web")
+    users.activate(urn=JO, by=system, door="web")
     assert said(JO)["corpUserStatus"]["status"] == "ACTIVE"
 
 

@@ -8,12 +8,13 @@ from django.core.management import call_command
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import roles, users
 from policies.models import ChangeEvent, Policy, PolicyEvent, PolicyVersion, Role, User
 from policies.pdp import active_policies, actor_resolution, authorizer, display_names, snapshot_store
 from policies.queries import aspects as aspect_queries
-from policies.queries import people as users_groups_roles
 from policies.queries import policies as policy_queries
-from policies.services import bootstrap, people, policies, roles
+from policies.services import bootstrap, policies
 
 pytestmark = pytest.mark.django_db
 
@@ -170,14 +171,14 @@ def test_the_password_comes_from_the_setting_while_it_is_the_shipped_one(setting
     settings.AUTHZ_ROOT_PASSWORD = "something else entirely"
     assert bootstrap.run().rewritten == [ROOT]
     assert User.objects.get(urn=ROOT).check_password("something else entirely")
-    people.set_password(urn=ROOT, password="my own good words", by=authorizer.SYSTEM, door="test")
+    users.set_password(urn=ROOT, password="my own good words", by=authorizer.SYSTEM, door="test")
     assert bootstrap.run().rewritten == []
     assert User.objects.get(urn=ROOT).check_password("my own good words")
 
 
 def test_the_root_users_own_edits_stay():
     bootstrap.run()
-    people.update(urn=ROOT, display_name="Boss", by=authorizer.SYSTEM, door="test")
+    users.update(urn=ROOT, display_name="Boss", by=authorizer.SYSTEM, door="test")
     bootstrap.run()
     assert users_groups_roles.user(urn=ROOT).name == "Boss"
 
@@ -194,7 +195,7 @@ def test_what_nobody_may_do_to_it(holding):
     with pytest.raises((Forbidden, Conflict)):
         roles.delete(urn="urn:li:dataHubRole:Admin", by=by, door="test")
     with pytest.raises(Forbidden):
-        people.remove(urn=ROOT, by=by, door="test")
+        users.remove(urn=ROOT, by=by, door="test")
 
 
 def test_hooks_of_other_apps_are_part_of_it(settings):

@@ -4,10 +4,11 @@ import pytest
 from django.contrib.auth.models import Group
 
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import groups, roles
 from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment
 from policies.queries import aspects as aspect_queries
-from policies.queries import people as users_groups_roles
-from policies.services import aspects, groups, policies, roles
+from policies.services import aspects, policies
 from policies.services.aspects import AspectChange
 
 pytestmark = pytest.mark.django_db
@@ -141,11 +142,11 @@ def test_what_each_write_to_a_group_needs(user, group, holding, privilege, resou
 
 
 def test_nobody_joins_a_group_by_being_made(group, holding):
-    from policies.services import people
+    from policies.identity.services import users
 
     eng = group("eng").urn
     with pytest.raises(Forbidden):
-        people.create(username="mole", groups=[eng], by=holding("CREATE_USERS"), door=DOOR)
+        users.create(username="mole", groups=[eng], by=holding("CREATE_USERS"), door=DOOR)
     assert members_of(eng) == []
 
 

@@ -6,10 +6,10 @@ import pytest
 from django.utils import timezone
 
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import groups, invitations, password_resets, roles, service_accounts, users
 from policies.models import ChangeEvent, InviteToken, ResetToken
 from policies.pdp import actor_resolution, authorizer
-from policies.queries import people as users_groups_roles
-from policies.services import groups, invites, people, resets, roles, service_accounts
 from policies.writes.unit_of_work import fingerprint
 from tests.policies.conftest import DOOR
 
@@ -21,8 +21,8 @@ def test_links_are_made_by_who_manages_credentials(holding, user, role):
     clerk = holding("MANAGE_USERS_AND_GROUPS", "MANAGE_POLICIES", username="clerk")
     keeper = holding("MANAGE_USER_CREDENTIALS", username="keeper")
     for act in (
-        lambda by: invites.create(role=seller.urn, by=by, door=DOOR),
-        lambda by: resets.create(urn=jo.urn, by=by, door=DOOR),
+        lambda by: invitations.create(role=seller.urn, by=by, door=DOOR),
+        lambda by: password_resets.create(urn=jo.urn, by=by, door=DOOR),
     ):
         with pytest.raises(Forbidden) as refused:
             act(clerk)
@@ -31,7 +31,7 @@ def test_links_are_made_by_who_manages_credentials(holding, user, role):
         stored = [*InviteToken.objects.values(), *ResetToken.objects.values(), *ChangeEvent.objects.values()]
         assert text not in str(stored)
     with pytest.raises(Forbidden):
-        invites.revoke(invite_id=InviteToken.objects.get().pk, by=clerk, door=DOOR)
+        invitations.revoke(invite_id=InviteToken.objects.get().pk, by=clerk, door=DOOR)
 
 
 def test_a_service_and_somebody_suspended_get_no_reset_link(system, user):
@@ -39,28 +39,28 @@ def test_a_service_and_somebody_suspended_get_no_reset_link(system, user):
     user("sue", state="SUSPENDED")
     for urn in (service.urn, "urn:li:corpuser:sue"):
         with pytest.raises(Conflict):
-            resets.create(urn=urn, by=system, door=DOOR)
+            password_resets.create(urn=urn, by=system, door=DOOR)
     for urn in ("urn:li:corpuser:nobody", "a\x00"):
         with pytest.raises(NotFound):
-            resets.create(urn=urn, by=system, door=DOOR)
+            password_resets.create(urn=urn, by=system, door=DOOR)
 
 
 def test_services_and_the_suspended_accept_no_invitation(system, user, role):
 
-    text = invites.create(role=role("seller").urn, by=system, door=DOOR).text
+    text = invitations.create(role=role("seller").urn, by=system, door=DOOR).text
     service = service_accounts.create(display_name="Bot", by=system, door=DOOR)
     sue = user("sue", state="SUSPENDED")
     for urn in (service.urn, sue.urn, "urn:li:corpuser:nobody"):
         with pytest.raises(Forbidden):
-            invites.accept(text=text, by=actor_resolution.actor(urn=urn), door=DOOR)
+            invitations.accept(text=text, by=actor_resolution.actor(urn=urn), door=DOOR)
     with pytest.raises(Forbidden):
-        invites.accept(text=text, by=authorizer.SYSTEM, door=DOOR)
+        invitations.accept(text=text, by=authorizer.SYSTEM, door=DOOR)
 
 
 def test_a_refused_sign_up_stores_nothing_and_names_everything(system):
-    text = invites.create(role=None, by=system, door=DOOR).text
+    text = invitations.create(role=None, by=system, door=DOOR).text
     with pytest.raises(Invalid) as refused:
-        invites.sign_up(text=text, username="a,b", password="x", display_name="x" * 300, email="x" * 400, door=DOOR)
+        invitations.sign_up(text=text, username="a,b", password="x", display_name="x" * 300, email="x" * 400, door=DOOR)
     assert {problem.pointer for problem in refused.value.problems} == {
         "/username",
         "/password",
@@ -68,55 +68,55 @@ def test_a_refused_sign_up_stores_nothing_and_names_everything(system):
         "/email",
     }
     with pytest.raises(NotFound):
-        invites.sign_up(text="azi_" + "x" * 43, username="jo", password=PASSWORD, door=DOOR)
+        invitations.sign_up(text="azi_" + "x" * 43, username="jo", password=PASSWORD, door=DOOR)
 
 
 def test_whoever_asks_for_the_present_link_is_given_that_one(holding, system, role, settings):
     seller = role("seller")
     keeper = holding("MANAGE_USER_CREDENTIALS", username="keeper")
-    made = invites.create(role=seller.urn, by=system, door=DOOR)
-    assert invites.current(role=seller.urn, by=keeper, door=DOOR) == made
-    without = invites.current(role=None, by=keeper, door=DOOR)
+    made = invitations.create(role=seller.urn, by=system, door=DOOR)
+    assert invitations.current(role=seller.urn, by=keeper, door=DOOR) == made
+    without = invitations.current(role=None, by=keeper, door=DOOR)
     assert without.invite.role is None
-    assert invites.current(role=None, by=keeper, door=DOOR) == without
+    assert invitations.current(role=None, by=keeper, door=DOOR) == without
     assert InviteToken.objects.count() == 2
-    invites.revoke(invite_id=made.invite.pk, by=keeper, door=DOOR)
-    another = invites.current(role=seller.urn, by=keeper, door=DOOR)
+    invitations.revoke(invite_id=made.invite.pk, by=keeper, door=DOOR)
+    another = invitations.current(role=seller.urn, by=keeper, door=DOOR)
     assert another.text != made.text
     InviteToken.objects.filter(pk=another.invite.pk).update(
         created_at=timezone.now() - timedelta(days=2), expires_at=timezone.now() - timedelta(days=1)
     )
-    latest = invites.current(role=seller.urn, by=keeper, door=DOOR)
+    latest = invitations.current(role=seller.urn, by=keeper, door=DOOR)
     assert latest.text not in (another.text, made.text)
     settings.SECRET_KEY = "another key"
-    assert invites.find(text=latest.text) == latest.invite
-    assert invites.current(role=seller.urn, by=keeper, door=DOOR).text != latest.text
+    assert invitations.find(text=latest.text) == latest.invite
+    assert invitations.current(role=seller.urn, by=keeper, door=DOOR).text != latest.text
     with pytest.raises(NotFound):
-        invites.find(text=latest.text)
+        invitations.find(text=latest.text)
 
 
 def test_who_may_not_make_a_link_is_not_given_the_present_one(holding, system):
-    invites.create(role=None, by=system, door=DOOR)
+    invitations.create(role=None, by=system, door=DOOR)
     clerk = holding("MANAGE_USERS_AND_GROUPS", "MANAGE_POLICIES", username="clerk")
     with pytest.raises(Forbidden):
-        invites.current(role=None, by=clerk, door=DOOR)
+        invitations.current(role=None, by=clerk, door=DOOR)
     for unknown in ("urn:li:dataHubRole:none", "a\x00", ""):
         with pytest.raises(Invalid):
-            invites.current(role=unknown, by=system, door=DOOR)
+            invitations.current(role=unknown, by=system, door=DOOR)
 
 
 def test_deleting_a_role_ends_its_invitation(system, role):
     seller = role("seller")
-    text = invites.create(role=seller.urn, by=system, door=DOOR).text
+    text = invitations.create(role=seller.urn, by=system, door=DOOR).text
     roles.delete(urn=seller.urn, by=system, door=DOOR)
     with pytest.raises(NotFound):
-        invites.find(text=text)
+        invitations.find(text=text)
 
 
 def test_a_write_that_saw_something_else_is_stale(system, user, group, role):
     jo, crew, seller = user("jo"), group("crew"), role("seller")
     writes = {
-        fingerprint(people.facts(jo)): lambda seen, name: people.update(
+        fingerprint(users.facts(jo)): lambda seen, name: users.update(
             urn=jo.urn, display_name=name, seen=seen, by=system, door=DOOR
         ),
         fingerprint(groups.facts(crew)): lambda seen, name: groups.update(
@@ -137,7 +137,7 @@ def test_words_follow_the_names(system, user, group):
 
     jo, crew = user("jo", display_name="Josephine Ünlü"), group("crew", name="Night Crew")
     assert [found.urn for found in users_groups_roles.users(q="ün JOS")] == [jo.urn]
-    people.update(urn=jo.urn, display_name="Other", by=system, door=DOOR)
+    users.update(urn=jo.urn, display_name="Other", by=system, door=DOOR)
     assert not users_groups_roles.users(q="josephine").exists()
     assert [found.urn for found in users_groups_roles.groups(q="nig")] == [crew.urn]
     groups.update(urn=crew.urn, name="Day Crew", by=system, door=DOOR)

@@ -3,10 +3,11 @@
 import pytest
 
 from policies.errors import Conflict
+from policies.identity.services import groups, invitations, roles, users
 from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment, User
 from policies.pdp import actor_resolution, snapshot_store
 from policies.queries import policies as policy_queries
-from policies.services import aspects, groups, invites, people, policies, roles
+from policies.services import aspects, policies
 from tests.policies.conftest import DOOR
 
 PASSWORD = "correct horse battery"
@@ -16,7 +17,7 @@ PASSWORD = "correct horse battery"
 def manager(holding, system):
     """Somebody who holds MANAGE_POLICIES by the only policy that gives it, and has a password."""
     actor = holding("MANAGE_POLICIES", username="mia")
-    people.set_password(urn=actor.urn, password=PASSWORD, by=system, door=DOOR)
+    users.set_password(urn=actor.urn, password=PASSWORD, by=system, door=DOOR)
     return actor
 
 
@@ -58,7 +59,7 @@ def test_deleting_and_deactivating_are_changes_too(manager):
 def test_another_manager_makes_it_possible(manager, holding, system):
     first = the_policy().urn
     second = holding("MANAGE_POLICIES", username="mo")
-    people.set_password(urn=second.urn, password=PASSWORD, by=system, door=DOOR)
+    users.set_password(urn=second.urn, password=PASSWORD, by=system, door=DOOR)
     policies.delete(urn=first, by=manager, door=DOOR)
     snapshot_store.drop()
     with pytest.raises(Conflict):
@@ -69,7 +70,7 @@ def test_another_manager_makes_it_possible(manager, holding, system):
 def test_who_cannot_sign_in_does_not_count(manager, user, system, more):
     other = user("other", **more)
     if more.get("state"):
-        people.set_password(urn=other.urn, password=PASSWORD, by=system, door=DOOR)
+        users.set_password(urn=other.urn, password=PASSWORD, by=system, door=DOOR)
     draft = changed(actors={"users": [other.urn]})
     with pytest.raises(Conflict):
         policies.update(urn=the_policy().urn, draft=draft, by=manager, door=DOOR)
@@ -77,7 +78,7 @@ def test_who_cannot_sign_in_does_not_count(manager, user, system, more):
 
 def test_roles_and_groups_of_roles_count(manager, user, group, role, system):
     other = user("other")
-    people.set_password(urn=other.urn, password=PASSWORD, by=system, door=DOOR)
+    users.set_password(urn=other.urn, password=PASSWORD, by=system, door=DOOR)
     crew = group("crew", members=[other.urn])
     policies.update(urn=the_policy().urn, draft=changed(actors={"groups": [crew.urn]}), by=manager, door=DOOR)
     assert the_policy().version == 2
@@ -128,8 +129,8 @@ def aspect(type_, urn, name, document):
 
 #: Every way to take the power from the last who has it.
 TAKING = {
-    "suspend": lambda **by: people.suspend(urn=MIA, **by),
-    "remove the user": lambda **by: people.remove(urn=MIA, **by),
+    "suspend": lambda **by: users.suspend(urn=MIA, **by),
+    "remove the user": lambda **by: users.remove(urn=MIA, **by),
     "take the role": lambda **by: roles.take(urn=ADMINS, actors=[CREW], **by),
     "assign no role": lambda **by: roles.assign(role=None, actors=[CREW], **by),
     "set the roles": lambda **by: roles.set_roles(actor=CREW, roles=[], **by),
@@ -164,23 +165,23 @@ def test_an_invitation_does_not_take_the_role_of_the_last_manager(manager, role,
     policies.update(urn=the_policy().urn, draft=changed(actors={"roles": [ADMINS]}), by=system, door=DOOR)
     roles.give(urn=ADMINS, actors=[MIA], by=system, door=DOOR)
     snapshot_store.drop()
-    link = invites.create(role=None, by=system, door=DOOR)
+    link = invitations.create(role=None, by=system, door=DOOR)
     with pytest.raises(Conflict, match="without the roles of mia as they are"):
-        invites.accept(text=link.text, by=actor_resolution.actor(urn=MIA), door=DOOR)
+        invitations.accept(text=link.text, by=actor_resolution.actor(urn=MIA), door=DOOR)
     assert actor_resolution.actor(urn=MIA).roles == {ADMINS}
 
 
 @pytest.mark.parametrize("taking", sorted(set(TAKING) - {"delete the role", "role deleted by aspect"}))
 def test_with_a_second_manager_people_change_freely(bound, holding, system, taking):
     holding("MANAGE_POLICIES", username="mo")
-    people.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, door=DOOR)
+    users.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, door=DOOR)
     TAKING[taking](by=bound, door=DOOR)
     assert not actor_resolution.actor(urn=MIA).is_active or ADMINS not in actor_resolution.actor(urn=MIA).roles
 
 
 def test_one_list_of_aspects_may_hand_the_power_over(bound, user, system):
     user("mo")
-    people.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, door=DOOR)
+    users.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, door=DOOR)
     handing = [
         aspects.AspectChange(CREW, "corpGroup", "roleMembership", {"roles": []}),
         aspects.AspectChange("urn:li:corpuser:mo", "corpuser", "roleMembership", {"roles": [ADMINS]}),

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
+from policies.identity.services import invitations, scim_provisioning, users
 from policies.models import User
 from policies.models.lookalikes import MAX_FOLDED_LENGTH, fold_name
-from policies.services import aspects, invites, people, provisioning
+from policies.services import aspects
 from policies.services.aspects import AspectChange
 from policies.writes.unit_of_work import change
 from tests.policies.conftest import DOOR
@@ -53,7 +54,7 @@ def test_folding_is_done_once(text):
 def test_nobody_looks_like_root(system, name):
     """Not even where there is no such row yet, and not by ingestion."""
     with pytest.raises(Invalid, match="reserved"):
-        people.create(username=name, by=system, door=DOOR)
+        users.create(username=name, by=system, door=DOOR)
     ingested = AspectChange(f"urn:li:corpuser:{name}", "corpuser", "corpUserInfo", {"active": True})
     with pytest.raises(Invalid, match="reserved"):
         aspects.apply(changes=[ingested], by=system, door=DOOR)
@@ -64,12 +65,12 @@ def test_nobody_looks_like_root(system, name):
 def test_an_account_that_looks_like_another_is_not_made(user, system, name):
     user("rita.cole")
     with pytest.raises(Conflict, match=r"looks like that of the user urn:li:corpuser:rita\.cole"):
-        people.create(username=name, by=system, door=DOOR)
-    text = invites.create(role=None, by=system, door=DOOR).text
+        users.create(username=name, by=system, door=DOOR)
+    text = invitations.create(role=None, by=system, door=DOOR).text
     with pytest.raises(Conflict, match="looks like"):
-        invites.sign_up(text=text, username=name, password=PASSWORD, door=DOOR)
+        invitations.sign_up(text=text, username=name, password=PASSWORD, door=DOOR)
     with pytest.raises(Conflict), change(by=system, door="scim") as doing:
-        provisioning.create_user(username=name, told=provisioning.Told(), doing=doing)
+        scim_provisioning.create_user(username=name, told=scim_provisioning.Told(), doing=doing)
     assert User.objects.count() == 1
 
 
@@ -84,7 +85,7 @@ def test_ingestion_brings_variants_of_names_unless_somebody_signs_in_by_one(user
     ingest(name, system)
     assert User.objects.count() == 2
     User.objects.filter(username=name).delete()
-    people.set_password(urn="urn:li:corpuser:rita.cole", password=PASSWORD, by=system, door=DOOR)
+    users.set_password(urn="urn:li:corpuser:rita.cole", password=PASSWORD, by=system, door=DOOR)
     with pytest.raises(Invalid) as refused:
         ingest(name, system)
     (problem,) = refused.value.problems
@@ -111,4 +112,4 @@ def test_accounts_that_look_alike_already_stay(user, system):
     editor = connection.SchemaEditorClass(connection)
     import_module("policies.migrations.0012_folded_usernames").fold_usernames(apps, editor)
     assert set(User.objects.values_list("folded_username", flat=True)) == {"rita.cole"}
-    people.update(urn=f"urn:li:corpuser:{RITAS[0]}", title="Chief", by=system, door=DOOR)
+    users.update(urn=f"urn:li:corpuser:{RITAS[0]}", title="Chief", by=system, door=DOOR)

@@ -10,11 +10,11 @@ from django.test import Client
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import access_tokens, users
 from policies.models import AccessToken, ChangeEvent, Membership, PolicyVersion, RoleAssignment, User
 from policies.pdp import actor_resolution
 from policies.queries import aspects as aspect_queries
-from policies.queries import people as users_groups_roles
-from policies.services import people, tokens
 
 pytestmark = pytest.mark.django_db
 
@@ -105,28 +105,28 @@ def test_nobody_makes_the_system_actor_and_nobody_from_outside_the_root_user(sys
     manager = holding("MANAGE_USERS_AND_GROUPS")
     for name in ("datahub", "__datahub_system"):
         with pytest.raises(Invalid, match="reserved"):
-            people.create(username=name, by=manager, door="scim")
+            users.create(username=name, by=manager, door="scim")
     assert user("datahub").is_root
 
 
 def test_the_root_user_stays(system, user):
     root = user("datahub")
-    for write in (people.suspend, people.remove):
+    for write in (users.suspend, users.remove):
         with pytest.raises(Forbidden, match="root user"):
             write(urn=root.urn, by=system, door=DOOR)
     with pytest.raises(Forbidden):
-        people.update(urn=root.urn, state="SUSPENDED", by=system, door=DOOR)
+        users.update(urn=root.urn, state="SUSPENDED", by=system, door=DOOR)
     assert users_groups_roles.user(urn=root.urn).is_active
 
 
 def test_fields_left_out_stay_and_the_change_is_recorded(system, user):
     jo = user("jo", display_name="Jo", title="Boss")
-    people.update(urn=jo.urn, display_name="Joe", email="jo@x.example", by=system, door=DOOR)
+    users.update(urn=jo.urn, display_name="Joe", email="jo@x.example", by=system, door=DOOR)
     stored = users_groups_roles.user(urn=jo.urn)
     assert (stored.display_name, stored.title, stored.email) == ("Joe", "Boss", "jo@x.example")
     event = ChangeEvent.objects.get(object_urn=jo.urn, verb="UPDATED")
     assert (event.before["display_name"], event.after["display_name"]) == ("Jo", "Joe")
-    people.update(urn=jo.urn, title="", by=system, door=DOOR)
+    users.update(urn=jo.urn, title="", by=system, door=DOOR)
     assert users_groups_roles.user(urn=jo.urn).title == ""
     composed = aspect_queries.aspects_of(urn=jo.urn)
     assert composed is not None
@@ -135,11 +135,11 @@ def test_fields_left_out_stay_and_the_change_is_recorded(system, user):
 
 @pytest.mark.parametrize("urn", ["urn:li:corpuser:nobody", "\x00"])
 def test_a_user_that_is_not_there(system, urn):
-    for write in (people.suspend, people.activate, people.remove):
+    for write in (users.suspend, users.activate, users.remove):
         with pytest.raises(NotFound):
             write(urn=urn, by=system, door=DOOR)
     with pytest.raises(NotFound):
-        people.set_password(urn=urn, password=STRONG, by=system, door=DOOR)
+        users.set_password(urn=urn, password=STRONG, by=system, door=DOOR)
 
 
 def signed_in(user: User) -> Client:
@@ -157,14 +157,14 @@ def is_signed_in(client: Client) -> bool:
 def test_suspending_ends_sessions_for_good_and_tokens_meanwhile(system, user):
     jo = user("jo", password=STRONG)
     client = signed_in(jo)
-    token = tokens.create(owner=jo.urn, name="t", by=system, door=DOOR).text
+    token = access_tokens.create(owner=jo.urn, name="t", by=system, door=DOOR).text
     assert is_signed_in(client)
-    people.suspend(urn=jo.urn, by=system, door=DOOR)
+    users.suspend(urn=jo.urn, by=system, door=DOOR)
     assert not is_signed_in(client)
-    assert tokens.authenticate(text=token) is None
+    assert access_tokens.authenticate(text=token) is None
     assert authenticate(HttpRequest(), username="jo", password=STRONG) is None
-    people.activate(urn=jo.urn, by=system, door=DOOR)
-    assert tokens.authenticate(text=token) == jo
+    users.activate(urn=jo.urn, by=system, door=DOOR)
+    assert access_tokens.authenticate(text=token) == jo
     assert SESSION_KEY in client.session
     assert not is_signed_in(client)
     assert list(ChangeEvent.objects.filter(object_urn=jo.urn).order_by("id").values_list("verb", flat=True)) == [
@@ -178,7 +178,7 @@ def test_suspending_ends_sessions_for_good_and_tokens_meanwhile(system, user):
 def test_a_new_password_ends_sessions(system, user):
     jo = user("jo", password=STRONG)
     client = signed_in(jo)
-    people.set_password(urn=jo.urn, password=f"{STRONG} 2", by=actor_resolution.actor(urn=jo.urn), door=DOOR)
+    users.set_password(urn=jo.urn, password=f"{STRONG} 2", by=actor_resolution.actor(urn=jo.urn), door=DOOR)
     assert not is_signed_in(client)
     assert users_groups_roles.user(urn=jo.urn).check_password(f"{STRONG} 2")
     event = ChangeEvent.objects.get(verb="PASSWORD_SET")
@@ -188,31 +188,31 @@ def test_a_new_password_ends_sessions(system, user):
 def test_passwords_of_others_services_and_weak_ones(system, user, holding):
     jo, service = user("jo"), user("svc", kind="SERVICE")
     with pytest.raises(Forbidden) as refusal:
-        people.set_password(urn=jo.urn, password=STRONG, by=holding("MANAGE_USERS_AND_GROUPS"), door=DOOR)
+        users.set_password(urn=jo.urn, password=STRONG, by=holding("MANAGE_USERS_AND_GROUPS"), door=DOOR)
     assert [item.privilege for item in refusal.value.missing] == ["MANAGE_USER_CREDENTIALS"]
     keeper = holding("MANAGE_USER_CREDENTIALS", username="keeper")
-    people.set_password(urn=jo.urn, password=STRONG, by=keeper, door=DOOR)
+    users.set_password(urn=jo.urn, password=STRONG, by=keeper, door=DOOR)
     with pytest.raises(Invalid, match="no password"):
-        people.set_password(urn=service.urn, password=STRONG, by=keeper, door=DOOR)
+        users.set_password(urn=service.urn, password=STRONG, by=keeper, door=DOOR)
     with pytest.raises(Invalid):
-        people.set_password(urn=jo.urn, password="12345678", by=keeper, door=DOOR)
+        users.set_password(urn=jo.urn, password="12345678", by=keeper, door=DOOR)
 
 
 def test_a_suspended_actor_does_nothing_even_to_itself(user, holding):
     jo = user("jo", state="SUSPENDED")
     actor = actor_resolution.actor(urn=jo.urn)
     with pytest.raises(Forbidden):
-        people.set_password(urn=jo.urn, password=STRONG, by=actor, door=DOOR)
+        users.set_password(urn=jo.urn, password=STRONG, by=actor, door=DOOR)
     with pytest.raises(Forbidden):
-        people.update(urn=jo.urn, display_name="x", by=actor, door=DOOR)
+        users.update(urn=jo.urn, display_name="x", by=actor, door=DOOR)
 
 
 def test_removing_ends_memberships_assignments_tokens_and_sessions(system, user, group, role):
     jo = user("jo", groups=[group("eng").urn], roles=[role("Steward").urn])
     client = signed_in(jo)
-    token = tokens.create(owner=jo.urn, name="t", by=system, door=DOOR).text
-    people.remove(urn=jo.urn, by=system, door=DOOR)
-    assert tokens.authenticate(text=token) is None
+    token = access_tokens.create(owner=jo.urn, name="t", by=system, door=DOOR).text
+    users.remove(urn=jo.urn, by=system, door=DOOR)
+    assert access_tokens.authenticate(text=token) is None
     for model in (Membership, RoleAssignment, AccessToken, get_user_model()):
         assert not model.objects.exists()
     user("jo")
@@ -224,7 +224,7 @@ def test_removing_ends_memberships_assignments_tokens_and_sessions(system, user,
 def test_of_two_at_once_one_makes_the_user_and_the_other_hears_of_it(system):
     def attempt(number):
         try:
-            people.create(username="jo", display_name=str(number), by=system, door=DOOR)
+            users.create(username="jo", display_name=str(number), by=system, door=DOOR)
         except Conflict:
             return "conflict"
         finally:
@@ -253,10 +253,10 @@ def test_of_two_at_once_one_makes_the_user_and_the_other_hears_of_it(system):
 def test_what_each_write_needs(user, holding, privilege, create, update, remove):
     jo, by = user("jo"), holding(privilege)
     for is_allowed, write in (
-        (create, lambda: people.create(username="new", by=by, door=DOOR)),
-        (update, lambda: people.update(urn=jo.urn, email="a@b.example", by=by, door=DOOR)),
-        (update, lambda: people.suspend(urn=jo.urn, by=by, door=DOOR)),
-        (remove, lambda: people.remove(urn=jo.urn, by=by, door=DOOR)),
+        (create, lambda: users.create(username="new", by=by, door=DOOR)),
+        (update, lambda: users.update(urn=jo.urn, email="a@b.example", by=by, door=DOOR)),
+        (update, lambda: users.suspend(urn=jo.urn, by=by, door=DOOR)),
+        (remove, lambda: users.remove(urn=jo.urn, by=by, door=DOOR)),
     ):
         if is_allowed:
             write()
@@ -271,30 +271,30 @@ def test_what_each_write_needs(user, holding, privilege, create, update, remove)
 def test_everybody_edits_the_own_names_and_nothing_else(user):
     jo, bea = user("jo"), user("bea")
     by = actor_resolution.actor(urn=jo.urn)
-    people.update(urn=jo.urn, display_name="Jo", title="Boss", description="Hi", by=by, door=DOOR)
+    users.update(urn=jo.urn, display_name="Jo", title="Boss", description="Hi", by=by, door=DOOR)
     for urn, given in (
         (jo.urn, {"email": "root@x.example"}),
         (jo.urn, {"state": "ACTIVE"}),
         (bea.urn, {"display_name": "Bad"}),
     ):
         with pytest.raises(Forbidden):
-            people.update(urn=urn, by=by, door=DOOR, **given)
+            users.update(urn=urn, by=by, door=DOOR, **given)
     with pytest.raises(Forbidden):
-        people.remove(urn=jo.urn, by=by, door=DOOR)
+        users.remove(urn=jo.urn, by=by, door=DOOR)
 
 
 def test_roles_at_creation_need_manage_policies(user, holding, role):
     admin = role("Admin").urn
     by = holding("MANAGE_USERS_AND_GROUPS")
     with pytest.raises(Forbidden) as refusal:
-        people.create(username="mole", roles=[admin], by=by, door=DOOR)
+        users.create(username="mole", roles=[admin], by=by, door=DOOR)
     assert [item.privilege for item in refusal.value.missing] == ["MANAGE_POLICIES"]
     assert not User.objects.filter(username="mole").exists()
 
 
 def test_services_are_made_by_who_manages_services(holding):
     with pytest.raises(Forbidden):
-        people.create(username="svc", kind="SERVICE", by=holding("MANAGE_USERS_AND_GROUPS"), door=DOOR)
+        users.create(username="svc", kind="SERVICE", by=holding("MANAGE_USERS_AND_GROUPS"), door=DOOR)
     by = holding("MANAGE_SERVICE_ACCOUNTS", username="keeper")
-    service = people.create(username="svc", kind="SERVICE", by=by, door=DOOR)
-    people.remove(urn=service.urn, by=by, door=DOOR)
+    service = users.create(username="svc", kind="SERVICE", by=by, door=DOOR)
+    users.remove(urn=service.urn, by=by, door=DOOR)

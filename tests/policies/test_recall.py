@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, transaction
 
+from policies.identity.services import access_tokens, groups, roles, users
 from policies.models import Membership, PolicyVersion, User, open_write
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, fact_cache
 from policies.propagation.invalidating_cache import memory
-from policies.services import aspects, groups, people, roles, tokens
+from policies.services import aspects
 from policies.services.aspect_shapes import AspectChange
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,8 +28,8 @@ STEWARD = "urn:li:dataHubRole:Steward"
 def company() -> None:
     """Jo is in the group eng, and there are the group ops and the role Steward."""
     PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
-    people.create(username="jo", **BY)
-    people.create(username="mo", **BY)
+    users.create(username="jo", **BY)
+    users.create(username="mo", **BY)
     groups.create(name="eng", identifier="eng", members=[JO], **BY)
     groups.create(name="ops", identifier="ops", **BY)
     roles.create(name="Steward", identifier="Steward", **BY)
@@ -51,12 +52,12 @@ WRITES: tuple[tuple[str, Callable[[], Any]], ...] = (
     ("for the group again", lambda: roles.give(urn=STEWARD, actors=[ENG], **BY)),
     ("the group is put away", lambda: removed(is_removed=True)),
     ("and is there again", lambda: removed(is_removed=False)),
-    ("suspended", lambda: people.suspend(urn=JO, **BY)),
-    ("active", lambda: people.activate(urn=JO, **BY)),
+    ("suspended", lambda: users.suspend(urn=JO, **BY)),
+    ("active", lambda: users.activate(urn=JO, **BY)),
     ("the role is gone", lambda: roles.delete(urn=STEWARD, **BY)),
     ("the group is gone", lambda: groups.remove(urn=ENG, **BY)),
-    ("the user is gone", lambda: people.remove(urn=JO, **BY)),
-    ("and made anew", lambda: people.create(username="jo", groups=[OPS], **BY)),
+    ("the user is gone", lambda: users.remove(urn=JO, **BY)),
+    ("and made anew", lambda: users.create(username="jo", groups=[OPS], **BY)),
 )
 
 
@@ -79,19 +80,19 @@ def test_somebody_else_is_still_known(company, django_assert_num_queries):
 
 
 def test_a_token_costs_no_query_twice_and_ends_with_the_write_that_ends_it(company, django_assert_num_queries):
-    issued = tokens.create(owner=JO, name="laptop", **BY)
-    found = tokens.authenticate(text=issued.text)
+    issued = access_tokens.create(owner=JO, name="laptop", **BY)
+    found = access_tokens.authenticate(text=issued.text)
     assert found is not None
     with django_assert_num_queries(0):
-        again = tokens.authenticate(text=issued.text)
+        again = access_tokens.authenticate(text=issued.text)
     assert again == found
     assert again is not found
-    people.suspend(urn=JO, **BY)
-    assert tokens.authenticate(text=issued.text) is None
-    people.activate(urn=JO, **BY)
-    assert tokens.authenticate(text=issued.text) == found
-    tokens.revoke(token_id=issued.token.pk, **BY)
-    assert tokens.authenticate(text=issued.text) is None
+    users.suspend(urn=JO, **BY)
+    assert access_tokens.authenticate(text=issued.text) is None
+    users.activate(urn=JO, **BY)
+    assert access_tokens.authenticate(text=issued.text) == found
+    access_tokens.revoke(token_id=issued.token.pk, **BY)
+    assert access_tokens.authenticate(text=issued.text) is None
 
 
 def test_what_is_taken_back_is_never_known(company):
@@ -170,10 +171,10 @@ def test_without_the_database_nothing_is_known_for_longer_than_promised(company)
 
 
 def test_a_user_of_a_request_is_nobody_elses(company):
-    issued = tokens.create(owner=JO, name="laptop", **BY)
-    mine = tokens.authenticate(text=issued.text)
+    issued = access_tokens.create(owner=JO, name="laptop", **BY)
+    mine = access_tokens.authenticate(text=issued.text)
     assert mine is not None
     mine.display_name = "changed and not saved"
-    yours = tokens.authenticate(text=issued.text)
+    yours = access_tokens.authenticate(text=issued.text)
     assert yours is not None
     assert yours.display_name == User.objects.get(urn=JO).display_name

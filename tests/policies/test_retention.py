@@ -7,11 +7,12 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
+from policies.identity.services import users
 from policies.models import ChangeEvent, ChangeSet, PolicyEvent, PolicyVersion
 from policies.pdp import tasks as pdp_tasks
 from policies.pdp.authorizer import SYSTEM
 from policies.queries import policies as policy_queries
-from policies.services import people, policies
+from policies.services import policies
 from policies.services.policies import Draft
 from tests.worlds import document
 
@@ -44,7 +45,7 @@ def write_history() -> None:
         policies.update(urn=STAYING, draft=draft, by=SYSTEM, door="test")
     policies.delete(urn=GOING, by=SYSTEM, door="test")
     for number in range(5):
-        people.create(username=f"jo-{number}", by=SYSTEM, door="test")
+        users.create(username=f"jo-{number}", by=SYSTEM, door="test")
     long_ago = timezone.now() - timedelta(days=40)
     PolicyEvent.objects.update(at=long_ago)
     ChangeEvent.objects.update(at=long_ago)
@@ -70,7 +71,7 @@ def test_of_a_policy_that_is_there_the_newest_change_stays(settings: Any) -> Non
 def test_changes_of_people_go_by_their_own_setting(settings: Any) -> None:
     settings.CHANGE_LOG_DAYS = 30
     write_history()
-    people.create(username="new", by=SYSTEM, door="test")
+    users.create(username="new", by=SYSTEM, door="test")
     assert pdp_tasks.forget_changes() == 5
     assert [event.object_urn for event in ChangeEvent.objects.all()] == ["urn:li:corpuser:new"]
     assert [one.change_seq for one in ChangeSet.objects.all()] == [PolicyVersion.last_change()]

@@ -8,9 +8,10 @@ from django.core.cache import cache
 from django.db import connection, transaction
 
 from policies.errors import Unavailable
+from policies.identity.services import access_tokens
 from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, open_write
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, policies, tokens
+from policies.services import bootstrap, policies
 
 ROOT = "urn:li:corpuser:datahub"
 FREE = "urn:li:dataHubPolicy:free"
@@ -141,7 +142,7 @@ def test_a_stored_policy_that_cannot_be_read_is_named_and_nothing_is_answered(cl
     """What takes the place of a bundle gone bad: it might be the one that forbids, so no answer goes without it."""
     bootstrap.run()
     written = policies.create(urn=FREE, draft=DRAFT, by=authorizer.SYSTEM, door="test")
-    token = tokens.create(owner=ROOT, name="test", by=authorizer.SYSTEM, door="test").text
+    token = access_tokens.create(owner=ROOT, name="test", by=authorizer.SYSTEM, door="test").text
     assert snapshot_store.current().version == written.policy_version
     with connection.cursor() as cursor:
         cursor.execute("UPDATE policies_policy SET document = %s, version = version + 1 WHERE urn = %s", [text, FREE])

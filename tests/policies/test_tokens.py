@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Forbidden, Invalid, NotFound
+from policies.identity.queries import credentials
+from policies.identity.services import access_tokens, users
 from policies.models import AccessToken, ChangeEvent
 from policies.pdp import actor_resolution
-from policies.queries import credentials
-from policies.services import people, tokens
 
 pytestmark = pytest.mark.django_db
 
@@ -27,11 +27,11 @@ def jo(user):
 
 @pytest.fixture
 def issued(system, jo):
-    return tokens.create(owner=jo.urn, name="laptop", by=system, door=DOOR)
+    return access_tokens.create(owner=jo.urn, name="laptop", by=system, door=DOOR)
 
 
 def test_a_token_speaks_for_its_user_and_is_kept_as_a_digest(issued, jo):
-    assert tokens.authenticate(text=issued.text) == jo
+    assert access_tokens.authenticate(text=issued.text) == jo
     row = AccessToken.objects.get()
     assert row.digest == hashlib.sha256(issued.text.encode()).hexdigest()
     assert row.prefix == issued.text[:8]
@@ -42,47 +42,47 @@ def test_a_token_speaks_for_its_user_and_is_kept_as_a_digest(issued, jo):
 
 @pytest.mark.parametrize("text", ["", "azs_", "azs_" + "a" * 43, "a" * 47, "azs_" + "\u00e9" * 43, "\x00", "\ud800"])
 def test_an_invented_token_speaks_for_nobody(issued, text):
-    assert tokens.authenticate(text=text) is None
+    assert access_tokens.authenticate(text=text) is None
 
 
 def test_what_is_almost_the_token_is_not_the_token(issued):
     for text in (issued.text + "\n", issued.text + "a", issued.text[:-1], issued.text.upper(), " " + issued.text):
-        assert tokens.authenticate(text=text) is None
+        assert access_tokens.authenticate(text=text) is None
 
 
-@pytest.mark.parametrize("name", list(tokens.DURATIONS))
+@pytest.mark.parametrize("name", list(access_tokens.DURATIONS))
 def test_a_token_lives_as_long_as_datahub_says(system, jo, name):
-    token = tokens.create(owner=jo.urn, name="t", duration=name, by=system, door=DOOR).token
-    lifetime = tokens.DURATIONS[name]
+    token = access_tokens.create(owner=jo.urn, name="t", duration=name, by=system, door=DOOR).token
+    lifetime = access_tokens.DURATIONS[name]
     assert token.expires_at == (None if lifetime is None else token.created_at + lifetime)
 
 
 def test_an_expired_token_is_dead_and_not_listed(issued):
     past = timezone.now() - timedelta(seconds=1)
     AccessToken.objects.update(created_at=past - timedelta(days=1), expires_at=past)
-    assert tokens.authenticate(text=issued.text) is None
+    assert access_tokens.authenticate(text=issued.text) is None
     assert not credentials.tokens().exists()
 
 
 def test_recognising_costs_one_query_and_use_is_noted_once_a_minute(issued, django_assert_num_queries):
     with django_assert_num_queries(2):
-        tokens.authenticate(text=issued.text)
+        access_tokens.authenticate(text=issued.text)
     first = AccessToken.objects.get().last_used
     assert first is not None
     with django_assert_num_queries(1):
-        tokens.authenticate(text=issued.text)
+        access_tokens.authenticate(text=issued.text)
     AccessToken.objects.update(last_used=first - timedelta(seconds=61))
-    tokens.authenticate(text=issued.text)
+    access_tokens.authenticate(text=issued.text)
     again = AccessToken.objects.get().last_used
     assert again is not None
     assert again >= first
     with django_assert_num_queries(0):
-        tokens.authenticate(text="azs_short")
+        access_tokens.authenticate(text="azs_short")
 
 
 def test_a_revoked_token_is_dead_at_once(issued, jo):
-    tokens.revoke(token_id=issued.token.pk, by=actor_resolution.actor(urn=jo.urn), door=DOOR)
-    assert tokens.authenticate(text=issued.text) is None
+    access_tokens.revoke(token_id=issued.token.pk, by=actor_resolution.actor(urn=jo.urn), door=DOOR)
+    assert access_tokens.authenticate(text=issued.text) is None
     assert not credentials.tokens(owner=jo.urn).exists()
     assert ChangeEvent.objects.filter(object_urn=jo.urn, verb="TOKEN_REVOKED").count() == 1
 
@@ -90,15 +90,15 @@ def test_a_revoked_token_is_dead_at_once(issued, jo):
 @pytest.mark.parametrize("token_id", ["00000000-0000-0000-0000-000000000000", "x", "", "\x00"])
 def test_a_token_that_never_was(system, holding, token_id):
     with pytest.raises(NotFound):
-        tokens.revoke(token_id=token_id, by=system, door=DOOR)
+        access_tokens.revoke(token_id=token_id, by=system, door=DOOR)
     with pytest.raises(Forbidden):
-        tokens.revoke(token_id=token_id, by=holding(), door=DOOR)
+        access_tokens.revoke(token_id=token_id, by=holding(), door=DOOR)
 
 
 def test_a_second_revocation_finds_nothing(issued, system):
-    tokens.revoke(token_id=str(issued.token.pk), by=system, door=DOOR)
+    access_tokens.revoke(token_id=str(issued.token.pk), by=system, door=DOOR)
     with pytest.raises(NotFound):
-        tokens.revoke(token_id=str(issued.token.pk), by=system, door=DOOR)
+        access_tokens.revoke(token_id=str(issued.token.pk), by=system, door=DOOR)
 
 
 def test_whose_tokens_need_what(user, jo, holding, issued):
@@ -117,31 +117,31 @@ def test_whose_tokens_need_what(user, jo, holding, issued):
     for by in (own, all_of_them, services, actor_resolution.actor(urn=jo.urn)):
         for owner in (by.urn, jo.urn, service):
             if owner in may[by.urn]:
-                assert tokens.create(owner=owner, name="t", by=by, door=DOOR).token.created_by == by.urn
+                assert access_tokens.create(owner=owner, name="t", by=by, door=DOOR).token.created_by == by.urn
             else:
                 with pytest.raises(Forbidden):
-                    tokens.create(owner=owner, name="t", by=by, door=DOOR)
+                    access_tokens.create(owner=owner, name="t", by=by, door=DOOR)
     for by in (own, services):
         with pytest.raises(Forbidden):
-            tokens.revoke(token_id=issued.token.pk, by=by, door=DOOR)
-    tokens.revoke(token_id=issued.token.pk, by=all_of_them, door=DOOR)
+            access_tokens.revoke(token_id=issued.token.pk, by=by, door=DOOR)
+    access_tokens.revoke(token_id=issued.token.pk, by=all_of_them, door=DOOR)
     assert {token.user.urn for token in credentials.tokens(made_by=all_of_them.urn)} == may[all_of_them.urn]
     assert credentials.tokens(owner=service).count() == 2
     assert not credentials.tokens(owner="\x00").exists()
 
 
 def test_a_token_for_nobody_or_somebody_who_may_not_act(system, user, jo):
-    people.suspend(urn=jo.urn, by=system, door=DOOR)
+    users.suspend(urn=jo.urn, by=system, door=DOOR)
     for owner in (jo.urn, "urn:li:corpuser:nobody", SYSTEM_ACTOR, "\x00"):
         with pytest.raises(Invalid) as refusal:
-            tokens.create(owner=owner, name="t", by=system, door=DOOR)
+            access_tokens.create(owner=owner, name="t", by=system, door=DOOR)
         assert [problem.pointer for problem in refusal.value.problems] == ["/actor"]
 
 
 @pytest.mark.parametrize("duration", ["SOON", "", timedelta(0), timedelta(days=-1), timedelta.max])
 def test_problems_of_tokens_are_named_together(system, jo, duration):
     with pytest.raises(Invalid) as refusal:
-        tokens.create(owner=jo.urn, name=" ", duration=duration, by=system, door=DOOR)
+        access_tokens.create(owner=jo.urn, name=" ", duration=duration, by=system, door=DOOR)
     assert {problem.pointer for problem in refusal.value.problems} == {"/name", "/duration"}
     assert not AccessToken.objects.exists()
 
@@ -153,7 +153,7 @@ def run(*arguments: str) -> str:
 
 
 def test_the_command_prints_the_token_and_nothing_else(jo):
-    assert tokens.authenticate(text=run(jo.urn, "--name", "ci").removesuffix("\n")) == jo
+    assert access_tokens.authenticate(text=run(jo.urn, "--name", "ci").removesuffix("\n")) == jo
     assert AccessToken.objects.get().expires_at is not None
 
 

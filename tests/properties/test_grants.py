@@ -13,9 +13,9 @@ from catalog.services import bootstrap, entities
 from catalog.services.granting import Sent, give
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.requirements import one
+from policies.identity.services import groups, roles, users
 from policies.pdp import actor_resolution, authorizer, inverse_queries
 from policies.pdp.authorizer import Ask, Asked
-from policies.services import groups, people, roles
 from tests.catalog.conftest import undone
 from tests.cdap.conftest import DOOR, urn
 
@@ -51,7 +51,7 @@ def world(db: None) -> None:
     """Every entity but one application, which programs lie in all the same, and everybody who may hold something."""
     bootstrap.cdap_instance(by=authorizer.SYSTEM)
     for name in ("datahub", *ACTORS):
-        people.create(username=name, by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=name, by=authorizer.SYSTEM, door=DOOR)
     groups.create(name="g", identifier="g", members=[urn("mia")], by=authorizer.SYSTEM, door=DOOR)
     roles.create(name="r", identifier="r", by=authorizer.SYSTEM, door=DOOR)
     roles.assign(role=urn("role:r"), actors=[urn("group:g")], by=authorizer.SYSTEM, door=DOOR)

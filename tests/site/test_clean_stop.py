@@ -15,9 +15,10 @@ import pytest
 import servers
 from django.conf import settings
 
+from policies.identity.services import access_tokens, users
 from policies.models import LoggedDecision
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, people, tokens
+from policies.services import bootstrap
 
 ROOT = Path(__file__).parents[2]
 JO = "urn:li:corpuser:jo"
@@ -73,8 +74,8 @@ def asked(address: str, token: str, body: object) -> dict[str, object]:
 @pytest.mark.django_db(transaction=True)
 def test_what_was_answered_before_a_clean_stop_is_in_the_log(tmp_path: Path) -> None:
     bootstrap.run()
-    people.create(username="jo", by=authorizer.SYSTEM, door="test")
-    token = tokens.create(owner=JO, name="test", by=authorizer.SYSTEM, door="test").text
+    users.create(username="jo", by=authorizer.SYSTEM, door="test")
+    token = access_tokens.create(owner=JO, name="test", by=authorizer.SYSTEM, door="test").text
     snapshot_store.drop()
     dataset = "urn:li:dataset:(urn:li:dataPlatform:hive,d{},PROD)"
     with web_process(tmp_path) as (process, site):

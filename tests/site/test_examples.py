@@ -15,9 +15,10 @@ import pytest
 import servers
 from django.test import Client
 
+from policies.identity.services import access_tokens, users
 from policies.models import AccessToken
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, people, policies, tokens
+from policies.services import bootstrap, policies
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,8 +37,8 @@ def environment(transactional_db, live_server, settings, monkeypatch) -> Iterato
     # The first request of a process loads the site, for which no client has to wait.
     Client().get("/health/live")
     bootstrap.run(is_restricted=True)
-    people.create(username="jenny", by=authorizer.SYSTEM, door=DOOR)
-    token = tokens.create(owner="urn:li:corpuser:datahub", name="example", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jenny", by=authorizer.SYSTEM, door=DOOR)
+    token = access_tokens.create(owner="urn:li:corpuser:datahub", name="example", by=authorizer.SYSTEM, door=DOOR)
     yield {**os.environ, "AUTHZSITE_URL": live_server.url, "AUTHZSITE_TOKEN": token.text}
     snapshot_store.drop()
 
@@ -148,5 +149,5 @@ def test_the_gateway_passes_on_what_policies_permit_and_nothing_else(gateway):
 
 def test_the_gateway_lets_nothing_pass_while_nobody_can_say(gateway):
     for token in AccessToken.objects.all():
-        tokens.revoke(token_id=token.pk, by=authorizer.SYSTEM, door=DOOR)
+        access_tokens.revoke(token_id=token.pk, by=authorizer.SYSTEM, door=DOOR)
     assert fetch(f"{gateway}/todos", user="jenny") == (503, "Nobody can say whether you may.\n")

@@ -17,11 +17,12 @@ import pytest
 from django.db import DatabaseError, InternalError, OperationalError, ProgrammingError, connection
 from django.test import Client
 
+from policies.identity.services import access_tokens
 from policies.models import Policy, User
 from policies.models.people import USER_PREFIX
 from policies.outages import STORAGE_FULL, UNAVAILABLE, find_outage
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, tokens
+from policies.services import bootstrap
 
 ROOT = f"{USER_PREFIX}datahub"
 #: The tables that every write of the doors below adds a row to.
@@ -133,7 +134,7 @@ def full_disk(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) 
 def token(transactional_db: None) -> str:
     """A token of root."""
     bootstrap.run()
-    return tokens.create(owner=ROOT, name="full", by=authorizer.SYSTEM, door="test").text
+    return access_tokens.create(owner=ROOT, name="full", by=authorizer.SYSTEM, door="test").text
 
 
 def caller(token: str) -> Client:

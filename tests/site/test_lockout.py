@@ -7,8 +7,9 @@ from axes.models import AccessAttempt
 from django.core.management import call_command
 from django.test import Client
 
+from policies.identity.services import users
 from policies.pdp import authorizer
-from policies.services import bootstrap, people
+from policies.services import bootstrap
 
 PASSWORD = "a good long word 42"
 
@@ -22,7 +23,7 @@ def _jo(db, settings):
     # What a password costs is not tested here.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     bootstrap.run(is_restricted=True)
-    people.create(username="jo", password=PASSWORD, by=authorizer.SYSTEM, door="test")
+    users.create(username="jo", password=PASSWORD, by=authorizer.SYSTEM, door="test")
 
 
 def try_in(path, password, username="jo", address="192.0.2.1"):

@@ -10,10 +10,10 @@ from django.test import Client
 from authzsite import scraping, sharing
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement, one
+from policies.identity.services import users
 from policies.models import PolicyVersion
 from policies.pdp import authorizer, snapshot_store
 from policies.pdp.authorizer import Ask
-from policies.services import people
 
 # What asks the broker leaves files of its queue for the collector to close.
 pytestmark = [
@@ -75,7 +75,7 @@ def test_requests_are_counted_by_route_and_status_and_never_by_address(client):
 
 
 def test_a_question_is_timed(client):
-    client.force_login(people.create(username="jo", by=authorizer.SYSTEM, door="test"))
+    client.force_login(users.create(username="jo", by=authorizer.SYSTEM, door="test"))
     before = numbers(client).get("authz_authorize_seconds_count", 0)
     asked = client.post("/api/v1/authorize", {"privilege": "MANAGE_POLICIES"}, content_type="application/json")
     assert asked.json()["decision"] == "DENY"

@@ -19,9 +19,10 @@ from catalog.spark import read_as
 from catalog.spark.decisions import CannotRead, Refused
 from catalog.spark.session import SparkUnavailable, session
 from policies.engine.sql_rendering import NothingToShow
+from policies.identity.services import access_tokens, roles, users
 from policies.pdp import authorizer, snapshot_store
 from policies.propagation.invalidating_cache import memory
-from policies.services import people, policies, roles, tokens
+from policies.services import policies
 from tests.spark import frames
 from tests.spark.conftest import java_of
 from tests.spark.frames import allowed, part
@@ -95,7 +96,7 @@ def test_the_answer_of_the_api_is_put_into_force(spark: SparkSession, people_tab
     """Two roles, each with its rows and columns; the query of render gives the same on both databases."""
     Entity.objects.create(urn=f"urn:li:dataset:{DATASET}", type="dataset", object_id=DATASET)
     by: dict[str, Any] = {"by": authorizer.SYSTEM, "door": "test"}
-    people.create(username="jo", **by)
+    users.create(username="jo", **by)
     for role, extra in {
         "emea": {"row_level_restrictions": ["region = 'EMEA'"], "column_level_restrictions": ["id", "NAME"]},
         "late": {"row_level_restrictions": ["id >= 2"], "column_level_restrictions": ["Id", "region", "gone"]},
@@ -113,7 +114,7 @@ def test_the_answer_of_the_api_is_put_into_force(spark: SparkSession, people_tab
     memory.reset()
     snapshot_store.forget()
     client = APIClient()
-    token = tokens.create(owner="urn:li:corpuser:jo", name="test", **by)
+    token = access_tokens.create(owner="urn:li:corpuser:jo", name="test", **by)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {token.text}")
     asked = {"actor": "urn:li:corpuser:jo", "resource": {"type": "dataset", "id": DATASET}}
     decision = client.post("/api/v1/authorize", asked | {"privilege": "dataset:read"}, format="json").json()

@@ -31,8 +31,8 @@ def by_http(world: World, questions: Sequence[Asked], _request: pytest.FixtureRe
 def _client(world: World) -> Any:
     from rest_framework.test import APIClient
 
+    from policies.identity.services import access_tokens
     from policies.pdp import authorizer, snapshot_store
-    from policies.services import tokens
     from tests import stored
 
     caller = f"urn:li:corpuser:{_CALLER}"
@@ -43,7 +43,7 @@ def _client(world: World) -> Any:
     snapshot_store.drop()
     stored.store(guarded)
     snapshot_store.drop()
-    made = tokens.create(owner=caller, name="tables", by=authorizer.SYSTEM, door=stored.DOOR)
+    made = access_tokens.create(owner=caller, name="tables", by=authorizer.SYSTEM, door=stored.DOOR)
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
     return client

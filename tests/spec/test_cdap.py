@@ -92,15 +92,15 @@ def by_http(rows: Sequence[Row], request: pytest.FixtureRequest) -> list[Pairs]:
     from django.utils import timezone
 
     from catalog.grants import Grant, give
+    from policies.identity.services import users
     from policies.pdp import authorizer
-    from policies.services import people
 
     named = {entity for row in rows for _, entity in [*pairs(row["held"]), *pairs(row["missing"])]}
     named |= {row[column] for row in rows for column in ("entity", "artifact")} - {"-"}
     register(*sorted(named - {"instance:cdap"}))
     questions = []
     for number, row in enumerate(rows):
-        people.create(username=f"jo{number}", by=authorizer.SYSTEM, door="test")
+        users.create(username=f"jo{number}", by=authorizer.SYSTEM, door="test")
         held = [
             Grant(urn(f"jo{number}"), urn(entity), cdap.expand([privilege])) for privilege, entity in pairs(row["held"])
         ]

@@ -180,8 +180,9 @@ def _client(world: World) -> Any:
     from rest_framework.test import APIClient
 
     from catalog.models import Entity
+    from policies.identity.services import access_tokens
     from policies.pdp import authorizer, snapshot_store
-    from policies.services import policies, tokens
+    from policies.services import policies
     from tests import stored
     from tests.worlds import World as Plain
     from tests.worlds import document
@@ -201,7 +202,7 @@ def _client(world: World) -> Any:
         draft = policies.Draft("datazone", policy)
         policies.create(draft=draft, urn=f"{POLICY}{name}", by=authorizer.SYSTEM, door=stored.DOOR)
     snapshot_store.drop()
-    made = tokens.create(owner=caller, name="tables", by=authorizer.SYSTEM, door=stored.DOOR)
+    made = access_tokens.create(owner=caller, name="tables", by=authorizer.SYSTEM, door=stored.DOOR)
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
     return client

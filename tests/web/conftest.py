@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from policies.identity.services import roles, users
 from policies.models import Policy, User
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap, people, policies, roles
+from policies.services import bootstrap, policies
 
 DOOR = "test"
 PASSWORD = "correct horse battery"
@@ -58,7 +59,7 @@ def store_ladder() -> None:
     """Write an installation as bootstrap --restricted leaves it, and the people of the ladder."""
     bootstrap.run(is_restricted=True)
     for username, display_name in (("otto", "Otto Outsider"), ("stella", "Stella Steward"), ("ada", "Ada Admin")):
-        people.create(username=username, display_name=display_name, by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=username, display_name=display_name, by=authorizer.SYSTEM, door=DOOR)
     asking = document_of(
         displayName="Stewards ask about others",
         type="PLATFORM",

@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import users
 from policies.models import LoggedDecision
 from policies.pdp import authorizer
-from policies.services import people, policies
+from policies.services import policies
 from tests.web.conftest import DOOR
 from tests.web.test_why import words
 
@@ -111,7 +112,7 @@ def test_what_the_reader_may_not_view_is_not_named(browse, world, settings, writ
     settings.VIEW_AUTHORIZATION_ENABLED = True
     proposal = Proposal(ORDERS, "datasetProperties", '{"name": "Orders of today"}')
     proposals.apply(proposals=[proposal], by=authorizer.SYSTEM, door=DOOR)
-    world["outsider"] = people.create(username="mona", by=authorizer.SYSTEM, door=DOOR)
+    world["outsider"] = users.create(username="mona", by=authorizer.SYSTEM, door=DOOR)
     policies.set_state(
         urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authorizer.SYSTEM, door=DOOR
     )
@@ -133,7 +134,7 @@ def test_a_change_of_a_policy_names_its_channel(browse, world, write):
 
 def test_changes_are_shown_with_before_and_after(browse, world, write):
     policy = write("tags", displayName="Tags for all")
-    people.suspend(urn=OTTO, by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=OTTO, by=authorizer.SYSTEM, door=DOOR)
     root = browse("root")
     page = root.get(f"{LOG}/policies?object={policy.urn}")
     assert [row["event"].verb for row in page.context["rows"]] == ["CREATED"]

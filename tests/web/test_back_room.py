@@ -6,9 +6,10 @@ from django.test.utils import CaptureQueriesContext
 
 from policies import admin
 from policies.errors import NotFound
+from policies.identity.services import access_tokens
 from policies.models import AccessToken, ChangeEvent, Policy, PolicyEvent, PolicyVersion, User
 from policies.pdp import authorizer
-from policies.services import policies, tokens
+from policies.services import policies
 from tests.web.conftest import DOOR
 
 
@@ -21,7 +22,7 @@ def chosen(action: str, *rows):
 
 
 def test_every_table_and_row_can_be_read_and_none_written(browse, world, write):
-    tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
+    access_tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
     client = browse("root")
     seen = 0
     for model in admin.site._registry:
@@ -38,7 +39,7 @@ def test_every_table_and_row_can_be_read_and_none_written(browse, world, write):
 
 
 def test_secrets_are_not_shown(browse, world):
-    issued = tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
+    issued = access_tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
     client = browse("root")
     digest = AccessToken.objects.get().digest
     root = User.objects.get(username="datahub")
@@ -110,10 +111,10 @@ def test_users_are_suspended_by_the_service_and_root_never(browse, world):
 
 
 def test_tokens_are_revoked_by_the_service(browse, world):
-    issued = tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
-    assert tokens.authenticate(text=issued.text) is not None
+    issued = access_tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
+    assert access_tokens.authenticate(text=issued.text) is not None
     run(browse("root"), "accesstoken", "revoke", issued.token)
-    assert tokens.authenticate(text=issued.text) is None
+    assert access_tokens.authenticate(text=issued.text) is None
 
 
 @pytest.mark.parametrize(("is_staff", "holds", "status"), [(True, False, 403), (False, True, 403), (True, True, 200)])

@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from policies.identity.services import users
 from policies.pdp import authorizer
-from policies.services import people
 from tests.web.conftest import DOOR
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}</textarea>"
@@ -32,7 +32,7 @@ class Strict(HTMLParser):
 
 @pytest.fixture
 def addresses(world, write):
-    people.create(username="hostile", display_name=HOSTILE[:200], by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="hostile", display_name=HOSTILE[:200], by=authorizer.SYSTEM, door=DOOR)
     policy = write(
         "hostile",
         displayName=HOSTILE[:200],

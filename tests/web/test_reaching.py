@@ -6,8 +6,9 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import users
 from policies.pdp import authorizer
-from policies.services import people, policies
+from policies.services import policies
 from tests.web.conftest import DOOR
 from tests.web.test_why import words
 
@@ -180,7 +181,7 @@ def test_tabs_carry_what_was_typed(browse, world):
 
 
 def test_the_suspended_hold_nothing_and_with_policies_off_everybody_holds_everything(browse, world, settings):
-    people.update(urn=OTTO, state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=OTTO, state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
     assert privileges(browse("root").get("/why/can", {"actor": "otto"})) == {}
     settings.AUTH_POLICIES_ENABLED = False
     page = browse("steward").get("/why/can", {"actor": ""})
@@ -204,7 +205,7 @@ def test_a_page_costs_the_same_with_many_rows(browse, lake, write, path, questio
     def cost(first: int, last: int) -> int:
         for number in range(first, last):
             actors = {"users": [OTTO, f"urn:li:corpuser:u{number}"]}
-            people.create(username=f"u{number}", by=authorizer.SYSTEM, door=DOOR)
+            users.create(username=f"u{number}", by=authorizer.SYSTEM, door=DOOR)
             write(f"p{number}", displayName=f"P{number}", actors=actors)
         client.get(path, question)
         with CaptureQueriesContext(connection) as captured:

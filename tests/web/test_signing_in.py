@@ -4,9 +4,9 @@ import pytest
 from django.contrib.auth import hashers
 from django.test import Client
 
+from policies.identity.services import users
 from policies.models import User
 from policies.pdp import authorizer
-from policies.services import people
 from tests.web.conftest import DOOR, PASSWORD
 
 SUSPENDED = "This account is suspended"
@@ -15,7 +15,7 @@ WRONG = "The user name or the password is wrong."
 
 @pytest.fixture
 def jo(db: None) -> User:
-    return people.create(username="jo", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
+    return users.create(username="jo", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
 
 
 def sign_in(client: Client, username: str, password: str, **more: str):
@@ -60,7 +60,7 @@ def test_an_unknown_name_and_a_wrong_password_get_the_same_page_for_the_same_wor
 
 
 def test_only_who_knows_the_password_learns_of_a_suspension(client, jo):
-    people.update(urn=jo.urn, state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=jo.urn, state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
     assert SUSPENDED in sign_in(client, "jo", PASSWORD).content.decode()
     told = sign_in(client, "jo", "wrong").content.decode()
     assert SUSPENDED not in told
@@ -69,13 +69,13 @@ def test_only_who_knows_the_password_learns_of_a_suspension(client, jo):
 
 
 def test_a_removed_account_is_as_good_as_unknown(client, jo):
-    people.remove(urn=jo.urn, by=authorizer.SYSTEM, door=DOOR)
+    users.remove(urn=jo.urn, by=authorizer.SYSTEM, door=DOOR)
     assert SUSPENDED not in sign_in(client, "jo", PASSWORD).content.decode()
 
 
 def test_suspending_ends_what_is_open(client, jo):
     sign_in(client, "jo", PASSWORD)
-    people.update(urn=jo.urn, state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=jo.urn, state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
     assert client.get("/why").headers["Location"] == "/login?next=/why"
 
 

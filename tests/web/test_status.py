@@ -6,9 +6,9 @@ from django.core.cache import cache
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import groups, roles
 from policies.models import Membership, PolicyVersion
 from policies.pdp import authorizer, process_registry, self_checks, snapshot_listener, snapshot_store
-from policies.services import groups, roles
 from tests.web.conftest import DOOR
 from tests.web.test_why import words
 

@@ -6,9 +6,10 @@ Source 004, "Troubleshooting": the role, action and resource of a statement, a d
 import pytest
 
 from catalog.services import entities
+from policies.identity.services import roles, users
 from policies.models import PolicyVersion
 from policies.pdp import authorizer, snapshot_store
-from policies.services import people, policies, roles
+from policies.services import policies
 from tests.web.conftest import DOOR
 from tests.web.test_why import ask, words
 
@@ -22,7 +23,7 @@ TABLE = f"urn:li:dataset:{DATASET}"
 def shop(world):
     """A dataset in a project, and a role that Mia holds and Noa does not."""
     for username in ("mia", "noa"):
-        people.create(username=username, by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=username, by=authorizer.SYSTEM, door=DOOR)
     bodies = [{"type": "project", "object_id": one, "name": one[0]} for one in (PROJECT, OTHER)]
     bodies += [{"type": "dataset", "object_id": DATASET, "project": PROJECT, "name": "orders", "urn": TABLE}]
     entities.create(bodies=bodies, by=authorizer.SYSTEM, door=DOOR)

@@ -6,8 +6,9 @@ import pytest
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import users
 from policies.pdp import authorizer
-from policies.services import people, policies
+from policies.services import policies
 from tests.web.conftest import DOOR
 
 DATASET = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
@@ -187,7 +188,7 @@ def test_under_view_authorization_nothing_hidden_is_told(browse, world, orders, 
 
 
 def test_a_suspended_person_is_denied_with_that_reason(browse, world):
-    people.update(urn="urn:li:corpuser:ada", state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn="urn:li:corpuser:ada", state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
     assert "The account is suspended or removed." in words(
         ask(browse("root"), privilege="MANAGE_POLICIES", actor="ada")
     )

@@ -14,9 +14,9 @@ from catalog.urns import PEOPLE_TYPES
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.errors import Invalid
+from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Asked
-from policies.queries import people as users_groups_roles
 from policies.queries import policies
 
 #: Longest page; a longer one is cut, and the answer says how long it is.

@@ -20,10 +20,10 @@ from catalog.doors.gms.callers import DOOR
 from policies.engine.errors import Problem
 from policies.errors import Forbidden, Invalid, NotFound, PolicyAppError
 from policies.http.guard import public
+from policies.identity.services import invitations
 from policies.models.fields import is_storable
 from policies.models.people import IDENTIFIER_LENGTH, USER_PREFIX
 from policies.outages import find_outage
-from policies.services import invites
 
 #: Where the services place a problem → the member of the body that it stands in.
 _MEMBERS = {"/username": "/userUrn", "/display_name": "/fullName"}
@@ -94,7 +94,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     if not urn.startswith(USER_PREFIX):
         raise Invalid.one(code="urn.invalid", pointer="/userUrn", detail=f"The URN of a user starts {USER_PREFIX}.")
     try:
-        invites.sign_up(
+        invitations.sign_up(
             text=invitation,
             username=urn.removeprefix(USER_PREFIX),
             password=bodies.text(body, "password"),

@@ -10,11 +10,11 @@ from catalog.doors.graphql.catalogue import custom_properties
 from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.nodes import Node
 from catalog.queries.records import LISTING_PEOPLE, PUBLIC_FIELDS, list_groups_with_visible_members
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import people_records
 from policies.models import GroupProfile, User, documents
 from policies.models.fields import storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.queries import people as users_groups_roles
-from policies.services import records
 
 user = ObjectType("CorpUser")
 group = ObjectType("CorpGroup")
@@ -165,7 +165,7 @@ def _is_visible(urn: str, info: Info) -> bool:
 
     def load(urns: Collection[str]) -> Mapping[str, bool]:
         users = [one for one in urns if one.startswith(USER_PREFIX)]
-        return dict.fromkeys(records.list_visible(urns=users, by=by), True)
+        return dict.fromkeys(people_records.list_visible(urns=users, by=by), True)
 
     return bool(info.context.look_up(urn, "visible records", load))
 

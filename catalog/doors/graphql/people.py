@@ -12,11 +12,12 @@ from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
 from catalog.services import deletes, vocabulary
 from policies.errors import Invalid
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import groups, users
 from policies.models import User, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import authorizer
-from policies.queries import people as users_groups_roles
-from policies.services import aspects, groups, people
+from policies.services import aspects
 from policies.services.aspect_shapes import GROUP, USER
 from policies.writes import required_privileges
 
@@ -98,7 +99,7 @@ def update_name(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 def update_user_status(_root: None, info: Info, *, urn: str, status: str) -> str:
     """Let a user act, or not, and return the state."""
     _check(urn, "/urn", USER_PREFIX)
-    found = people.update(urn=urn, state=status, by=info.context.by, door=DOOR)
+    found = users.update(urn=urn, state=status, by=info.context.by, door=DOOR)
     return str(found.state)
 
 

@@ -7,7 +7,7 @@ from ariadne import MutationType, QueryType
 
 from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
-from policies.services import invites, resets
+from policies.identity.services import invitations, password_resets
 
 query = QueryType()
 mutation = MutationType()
@@ -16,28 +16,28 @@ mutation = MutationType()
 @query.field("getInviteToken")
 def present(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the invitation that is live for a role or for none."""
-    found = invites.current(role=input.get("roleUrn"), by=info.context.by, door=DOOR)
+    found = invitations.current(role=input.get("roleUrn"), by=info.context.by, door=DOOR)
     return {"inviteToken": found.text}
 
 
 @mutation.field("createInviteToken")
 def invite(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
     """Make a new invitation for a role or for none, which ends the one before."""
-    made = invites.create(role=input.get("roleUrn"), by=info.context.by, door=DOOR)
+    made = invitations.create(role=input.get("roleUrn"), by=info.context.by, door=DOOR)
     return {"inviteToken": made.text}
 
 
 @mutation.field("acceptRole")
 def accept(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Give the caller the role of an invitation instead of those it holds."""
-    invites.accept(text=input["inviteToken"], by=info.context.by, door=DOOR)
+    invitations.accept(text=input["inviteToken"], by=info.context.by, door=DOOR)
     return True
 
 
 @mutation.field("createNativeUserResetToken")
 def reset(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
     """Create a link with which a user sets a new password."""
-    made = resets.create(urn=input["userUrn"], by=info.context.by, door=DOOR)
+    made = password_resets.create(urn=input["userUrn"], by=info.context.by, door=DOOR)
     return {"resetToken": made.text}
 
 

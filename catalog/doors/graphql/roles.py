@@ -12,11 +12,12 @@ from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
 from catalog.services import deletes
 from policies.errors import Invalid
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import roles
 from policies.models import Role
 from policies.models.fields import storable
 from policies.models.roles import ROLE_PREFIX
-from policies.queries import people as users_groups_roles
-from policies.services import role_policies, roles
+from policies.services import role_policies
 
 query = QueryType()
 mutation = MutationType()

@@ -25,10 +25,10 @@ from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.engine.selectors import Condition, Criterion
 from policies.errors import Invalid
+from policies.identity.queries import users_groups_roles
 from policies.models import User
 from policies.models.fields import storable
 from policies.pdp import authorizer
-from policies.queries import people as users_groups_roles
 from policies.queries import policies
 from policies.services.policies import MANAGE
 

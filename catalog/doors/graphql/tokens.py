@@ -14,12 +14,11 @@ from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
+from policies.identity.queries import credentials, users_groups_roles
+from policies.identity.services import access_tokens
 from policies.models import AccessToken
 from policies.models.fields import storable
 from policies.pdp import authorizer
-from policies.queries import credentials
-from policies.queries import people as users_groups_roles
-from policies.services import tokens
 from policies.writes import required_privileges
 
 TYPE = "dataHubAccessToken"
@@ -56,7 +55,7 @@ class Shown:
 @mutation.field("createAccessToken")
 def create(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Make a token for oneself, for somebody else or for a service account."""
-    made = tokens.create(
+    made = access_tokens.create(
         owner=input["actorUrn"],
         is_for_service=input["type"] == "SERVICE_ACCOUNT",
         name=input["name"],
@@ -71,7 +70,7 @@ def create(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str,
 @mutation.field("revokeAccessToken")
 def revoke(_root: None, info: Info, *, tokenId: str) -> bool:  # noqa: N803  # the schema's
     """End a token at once."""
-    tokens.revoke(token_id=tokenId.removeprefix(PREFIX), by=info.context.by, door=DOOR)
+    access_tokens.revoke(token_id=tokenId.removeprefix(PREFIX), by=info.context.by, door=DOOR)
     return True
 
 
@@ -161,7 +160,7 @@ def _requirement(wanted: Mapping[str, Sequence[str]], by: Actor) -> Requirement:
     """Return what a list needs: that of one actor what making it a token does, else that of what one made oneself."""
     actors, makers = wanted.get("actorUrn"), wanted.get("ownerUrn")
     if actors is not None and len(actors) == 1:
-        return tokens.requirement_for(owner=actors[0], user=users_groups_roles.stored_user(urn=actors[0]), by=by)
+        return access_tokens.requirement_for(owner=actors[0], user=users_groups_roles.stored_user(urn=actors[0]), by=by)
     return required_privileges.OWN_TOKEN if makers == [by.urn] else required_privileges.TOKENS_OF_OTHERS
 
 

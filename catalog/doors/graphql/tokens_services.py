@@ -11,10 +11,10 @@ from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.tokens import milliseconds
 from catalog.services import deletes
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import service_accounts
 from policies.models import User
 from policies.pdp import authorizer
-from policies.queries import people as users_groups_roles
-from policies.services import service_accounts
 from policies.writes import required_privileges
 
 query = QueryType()

@@ -19,7 +19,7 @@ Shape = type[serializers.Serializer[Any]] | serializers.Serializer[Any] | OpenAp
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """A token in the Authorization header."""
 
-    target_class = "policies.api.authentication.TokenAuthentication"
+    target_class = "policies.identity.api.token_authentication.TokenAuthentication"
     name = "bearer"
 
     def get_security_definition(self, _auto_schema: AutoSchema) -> dict[str, Any]:
@@ -30,7 +30,7 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """The session of the pages."""
 
-    target_class = "policies.api.authentication.PageSession"
+    target_class = "policies.identity.api.token_authentication.PageSession"
     name = "session"
 
     def get_security_definition(self, _auto_schema: AutoSchema) -> dict[str, Any]:

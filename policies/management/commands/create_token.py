@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from policies.errors import Invalid
+from policies.identity.services import access_tokens
 from policies.pdp import authorizer
-from policies.services import tokens
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -46,7 +46,9 @@ class Command(BaseCommand):
         if not actor_urn.startswith("urn:"):
             raise CommandError(f"{actor_urn!r} is not a URN; give one such as urn:li:corpuser:datahub.")
         try:
-            issued = tokens.create(owner=actor_urn, name=name, duration=expires, by=authorizer.SYSTEM, door="command")
+            issued = access_tokens.create(
+                owner=actor_urn, name=name, duration=expires, by=authorizer.SYSTEM, door="command"
+            )
         except Invalid as error:
             raise CommandError(" ".join(problem.detail for problem in error.problems)) from None
         self.stdout.write(issued.text)

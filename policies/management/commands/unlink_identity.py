@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from policies.errors import NotFound
+from policies.identity.services import external_sign_in
 from policies.pdp import authorizer
-from policies.services import identities
 
 
 class Command(BaseCommand):
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         if not urn.startswith("urn:"):
             raise CommandError(f"{urn!r} is not a URN; give one such as urn:li:corpuser:jane.")
         try:
-            count = identities.forget(urn=urn, by=authorizer.SYSTEM, door="command")
+            count = external_sign_in.forget(urn=urn, by=authorizer.SYSTEM, door="command")
         except NotFound as error:
             raise CommandError(error.detail) from None
         self.stdout.write(f"{count} link{'' if count == 1 else 's'} of {urn} removed.")

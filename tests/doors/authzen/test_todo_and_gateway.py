@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
+from policies.identity.services import roles
 from policies.pdp import authorizer
-from policies.services import roles
 from tests.doors.authzen.conftest import Point, allow, where
 from tests.doors.conftest import DOOR
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from policies.identity.services import users
 from policies.pdp import authorizer
-from policies.services import people, policies
+from policies.services import policies
 from tests.doors.conftest import DOOR, ROOT, give, token_of
 
 PATH = "/api/graphql"
@@ -63,7 +64,7 @@ def person(installed):
     """Make a user with privileges, on everything unless told otherwise: `person("jo", "MANAGE_POLICIES")`."""
 
     def make(username: str, *privileges: str, **document: Any) -> Asking:
-        user = people.create(username=username, by=authorizer.SYSTEM, door=DOOR)
+        user = users.create(username=username, by=authorizer.SYSTEM, door=DOOR)
         if privileges:
             give(user.urn, *privileges, **document)
         return asking(user.urn)

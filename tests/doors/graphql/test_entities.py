@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from policies.identity.services import groups, roles, users
 from policies.pdp import authorizer
-from policies.services import groups, people, roles
 from tests.doors.conftest import DATASET, DOOR, ROOT, calling, give, proposal
 from tests.doors.graphql.conftest import close_the_reading_policies
 
@@ -25,7 +25,7 @@ def write(*proposals):
 @pytest.fixture
 def described(installed):
     """A dataset with two roles, one of them not described, and who holds the other."""
-    people.create(username="ada", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="ada", by=authorizer.SYSTEM, door=DOOR)
     groups.create(identifier="crew", name="Crew", members=["urn:li:corpuser:ada"], by=authorizer.SYSTEM, door=DOOR)
     write(
         proposal(DATASET, "datasetProperties", {"name": "Orders", "description": "All of them"}),
@@ -418,7 +418,7 @@ ROLES = """query($count: Int!) {listRoles(input: {count: $count}) {roles {name
 def test_a_long_list_takes_the_queries_of_a_short_one(root, described, django_assert_max_num_queries):
     for number in range(4):
         role = roles.create(identifier=f"0-{number}", name=f"Own {number}", by=authorizer.SYSTEM, door=DOOR).urn
-        user = people.create(username=f"user{number}", by=authorizer.SYSTEM, door=DOOR).urn
+        user = users.create(username=f"user{number}", by=authorizer.SYSTEM, door=DOOR).urn
         roles.assign(role=role, actors=[user], by=authorizer.SYSTEM, door=DOOR)
         groups.add_members(urn="urn:li:corpGroup:crew", members=[user], by=authorizer.SYSTEM, door=DOOR)
         give(user, "VIEW_ENTITY", actors={"roles": [role]})

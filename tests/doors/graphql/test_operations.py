@@ -10,8 +10,8 @@ import pytest
 from django.db import transaction
 
 from catalog.doors.graphql import assembly, unserved
+from policies.identity.services import groups, users
 from policies.pdp import authorizer
-from policies.services import groups, people
 from tests.doors.conftest import DATASET, DOOR, ROOT, calling, proposal
 from tests.doors.graphql.conftest import asking
 
@@ -48,7 +48,7 @@ TOKEN = {"type": "PERSONAL", "actorUrn": ROOT, "duration": "ONE_HOUR", "name": "
 @pytest.fixture
 def world(installed):
     """People, groups, roles and entities of every type that the operations speak of."""
-    people.create(username="ada", display_name="Ada", email="ada@a.example", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="ada", display_name="Ada", email="ada@a.example", by=authorizer.SYSTEM, door=DOOR)
     groups.create(identifier="crew", name="Crew", members=[ADA], by=authorizer.SYSTEM, door=DOOR)
     owners = {"owners": [{"owner": ADA, "type": "TECHNICAL_OWNER"}, {"owner": CREW, "type": "NONE"}]}
     described = [

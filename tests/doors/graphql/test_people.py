@@ -4,11 +4,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import groups, invitations, password_resets, roles, service_accounts, users
 from policies.models import ChangeEvent, GroupProfile, InviteToken, Membership, ResetToken, User
 from policies.pdp import authorizer
 from policies.queries import aspects as aspect_queries
-from policies.queries import people as users_groups_roles
-from policies.services import groups, invites, people, resets, roles, service_accounts
 from tests.doors.conftest import DOOR, ROOT
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +54,7 @@ def crew(installed):
 
 @pytest.fixture
 def jo(installed):
-    return people.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
+    return users.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def clerk(person):
 
 
 def test_who_may_not_look_at_people_is_told_their_names_alone(person, jo):
-    people.update(urn=JO, email="jo@example.com", title="Chief", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=JO, email="jo@example.com", title="Chief", by=authorizer.SYSTEM, door=DOOR)
     nosy = person("nosy")
     assert nosy.refused(LIST_USERS % "urn", input={})[0] == 403
     ask = "query ($urn: String!) { corpUser(urn: $urn) { status properties { displayName email title } } }"
@@ -97,7 +97,7 @@ def test_people_are_listed_by_who_sees_them_and_services_are_not_among_them(pers
 
 def test_pages_and_words(root, jo):
     for number in range(7):
-        people.create(username=f"p{number}", display_name="Pat Smith", by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=f"p{number}", display_name="Pat Smith", by=authorizer.SYSTEM, door=DOOR)
     page = root.ask(LIST_USERS % "urn", input={"start": 5, "count": 10, "query": "smi"})["listUsers"]
     assert page == {
         "start": 5,
@@ -134,7 +134,7 @@ def test_groups_are_listed_by_who_manages_them(clerk, person, crew):
     [
         (
             LIST_USERS % "urn username status properties { displayName email } editableProperties { title }",
-            lambda number: people.create(username=f"q{number}", title="T", by=authorizer.SYSTEM, door=DOOR),
+            lambda number: users.create(username=f"q{number}", title="T", by=authorizer.SYSTEM, door=DOOR),
         ),
         (
             LIST_GROUPS % "urn name properties { displayName } editableProperties { slack } origin { type }",
@@ -303,10 +303,10 @@ def test_the_present_invitation_stays_and_a_new_one_ends_it(keeper):
     present = keeper.ask(GET_INVITE, input={"roleUrn": READER})["getInviteToken"]["inviteToken"]
     assert keeper.ask(GET_INVITE, input={"roleUrn": READER})["getInviteToken"]["inviteToken"] == present
     without = keeper.ask(GET_INVITE, input={})["getInviteToken"]["inviteToken"]
-    assert invites.find(text=without).role is None
+    assert invitations.find(text=without).role is None
     new = keeper.ask(NEW_INVITE, input={"roleUrn": READER})["createInviteToken"]["inviteToken"]
     assert new != present
-    assert getattr(invites.find(text=new).role, "urn", "") == READER
+    assert getattr(invitations.find(text=new).role, "urn", "") == READER
     assert keeper.ask(GET_INVITE, input={"roleUrn": READER})["getInviteToken"]["inviteToken"] == new
     assert InviteToken.objects.count() == 2
 
@@ -323,7 +323,7 @@ def test_an_invitation_replaces_the_roles_of_who_takes_it(keeper, person):
 
 def test_a_reset_link_sets_a_password_once(keeper, jo):
     text = keeper.ask(RESET, input={"userUrn": JO})["createNativeUserResetToken"]["resetToken"]
-    resets.use(text=text, password=PASSWORD, door=DOOR)
+    password_resets.use(text=text, password=PASSWORD, door=DOOR)
     assert User.objects.get(urn=JO).check_password(PASSWORD)
     assert not ResetToken.objects.exists()
 

@@ -2,10 +2,11 @@
 
 import pytest
 
+from policies.identity.services import groups, users
 from policies.models import Role, RoleAssignment
 from policies.pdp import authorizer
 from policies.queries import policies as policy_queries
-from policies.services import groups, people, policies
+from policies.services import policies
 from tests.doors.conftest import DOOR, ROOT
 
 pytestmark = pytest.mark.django_db
@@ -100,7 +101,7 @@ def test_what_is_wrong(root, query, variables, code):
 
 
 def test_an_assignment_replaces_and_null_clears(root):
-    jo = people.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
+    jo = users.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
     crew = groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR).urn
     for role, expected in ((READER, [READER]), (EDITOR, [EDITOR]), (EDITOR, [EDITOR]), (None, [])):
         actors = [jo, crew, "urn:li:corpuser:nobody"]

@@ -2,8 +2,9 @@
 
 import pytest
 
+from policies.identity.services import groups
+from policies.identity.services import users as user_services
 from policies.pdp import authorizer
-from policies.services import groups, people
 from tests.doors.conftest import DOOR, ROOT, calling, proposal
 from tests.doors.graphql.conftest import close_the_reading_policies
 
@@ -112,7 +113,7 @@ def test_a_search_for_external_roles(root, shelf):
 
 
 def test_a_search_for_people(root):
-    people.create(username="ada", display_name="Ada Lovelace", by=authorizer.SYSTEM, door=DOOR)
+    user_services.create(username="ada", display_name="Ada Lovelace", by=authorizer.SYSTEM, door=DOOR)
     groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR)
     users = root.ask(SEARCH, input={"type": "CORP_USER", "query": "love"})["search"]["searchResults"]
     assert [one["entity"]["urn"] for one in users] == ["urn:li:corpuser:ada"]
@@ -202,7 +203,7 @@ def test_alternatives_of_criteria(root, shelf):
 
 
 def test_people_by_what_the_sdk_asks(root):
-    people.create(username="ada", display_name="Ada L", email="ada@example.com", by=authorizer.SYSTEM, door=DOOR)
+    user_services.create(username="ada", display_name="Ada L", email="ada@example.com", by=authorizer.SYSTEM, door=DOOR)
     kind = {"field": "_entityType", "values": ["CORP_USER"], "condition": "EQUAL"}
     for field, value in (("email", "ada@example.com"), ("displayName", "Ada L"), ("fullName", "Ada L")):
         assert found(root, kind, {"field": field, "values": [value], "condition": "EQUAL"}) == {"urn:li:corpuser:ada"}

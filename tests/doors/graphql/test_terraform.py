@@ -2,9 +2,9 @@
 
 import pytest
 
+from policies.identity.services import groups, users
 from policies.models import RoleAssignment
 from policies.pdp import authorizer
-from policies.services import groups, people
 from tests.doors.conftest import DOOR, ROOT
 from tests.doors.graphql.conftest import PATH
 
@@ -103,7 +103,7 @@ def test_a_role(root):
 
 
 def test_an_assignment(root):
-    user = people.create(username="ada", by=authorizer.SYSTEM, door=DOOR).urn
+    user = users.create(username="ada", by=authorizer.SYSTEM, door=DOOR).urn
     group = groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR).urn
     for urn, kind in ((user, "corpuser"), (group, "corpgroup")):
         for role in ("urn:li:dataHubRole:Reader", "urn:li:dataHubRole:Editor"):

@@ -6,9 +6,9 @@ import pytest
 
 from catalog.queries import documents as aspect_documents
 from catalog.queries import lists as entity_lists
+from policies.identity.services import users
 from policies.models import ChangeEvent
 from policies.pdp import authorizer
-from policies.services import people
 from tests.doors.conftest import DATASET, DOOR, ROOT, calling, give, proposal
 from tests.doors.graphql.conftest import close_the_reading_policies
 
@@ -235,7 +235,7 @@ def test_a_batch_is_all_or_nothing(dataset, person):
 
 
 def test_owners(dataset, person):
-    ada = people.create(username="ada", by=authorizer.SYSTEM, door=DOOR).urn
+    ada = users.create(username="ada", by=authorizer.SYSTEM, door=DOOR).urn
     steward, technical = "urn:li:ownershipType:__system__data_steward", "urn:li:ownershipType:__system__technical_owner"
     add = "mutation a($input: BatchAddOwnersInput!) {batchAddOwners(input: $input)}"
     owner = {"ownerUrn": ada, "ownerEntityType": "CORP_USER"}

@@ -9,11 +9,12 @@ from django.core.management import call_command
 from django.test import Client
 
 from policies.errors import Forbidden
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import groups, roles, service_accounts, users
+from policies.identity.services.oidc_claims import Arrival, read
 from policies.models import ChangeEvent, GroupProfile, Membership, User
 from policies.pdp import authorizer, snapshot_store
-from policies.queries import people as users_groups_roles
-from policies.services import groups, people, policies, roles, service_accounts
-from policies.services.claims import Arrival, read
+from policies.services import policies
 from tests.doors.oidc.conftest import consent, leave, query_of, sign_in
 
 DOOR = "test"
@@ -106,7 +107,7 @@ def test_what_the_provider_does_not_say_stays(provider):
 
 
 def test_an_address_opens_nothing(provider, client):
-    people.create(username="boss", email="jane@acme.example", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="boss", email="jane@acme.example", by=authorizer.SYSTEM, door=DOOR)
     jane(provider)
     sign_in(client, "0001")
     assert held().email == "jane@acme.example"
@@ -114,7 +115,7 @@ def test_an_address_opens_nothing(provider, client):
 
 
 def test_a_provisioned_account_without_a_password_is_the_persons_own(provider, client):
-    people.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
     jane(provider)
     assert sign_in(client, "0001").status_code == 302
     assert User.objects.filter(username="jane").count() == 1
@@ -122,7 +123,7 @@ def test_a_provisioned_account_without_a_password_is_the_persons_own(provider, c
 
 
 def test_an_account_with_a_password_is_taken_over_only_when_the_operator_says_so(provider, client, configured):
-    people.create(username="jane", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
     jane(provider)
     refused = sign_in(client, "0001")
     assert refused.status_code == 403
@@ -150,7 +151,7 @@ def test_another_subject_of_the_same_name_is_somebody_else_until_the_link_is_end
 
 
 def test_the_same_subject_of_another_issuer_is_somebody_else(provider, client):
-    user = people.create(username="mallory", by=authorizer.SYSTEM, door=DOOR)
+    user = users.create(username="mallory", by=authorizer.SYSTEM, door=DOOR)
     other = Arrival("https://elsewhere.example", "0001", "mallory", {}, None, ())
     SocialAccount.objects.create(user=user, provider="oidc", uid=other.digest, extra_data={"iss": other.issuer})
     jane(provider)
@@ -187,14 +188,14 @@ def test_the_suspended_stay_out_and_nothing_of_theirs_changes(provider, client):
     jane(provider)
     before = Client()
     sign_in(before, "0001")
-    people.suspend(urn=JANE, by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=JANE, by=authorizer.SYSTEM, door=DOOR)
     assert before.get("/why").status_code == 302
     jane(provider, name="Another Name", groups=["engineers"])
     refused = sign_in(client, "0001")
     assert (refused.status_code, is_in(client)) == (403, False)
     assert "suspended" in reason(refused)
     assert (held().display_name, held().group_urns) == ("Jane Doe", [])
-    people.activate(urn=JANE, by=authorizer.SYSTEM, door=DOOR)
+    users.activate(urn=JANE, by=authorizer.SYSTEM, door=DOOR)
     assert sign_in(client, "0001").status_code == 302
 
 
@@ -204,7 +205,7 @@ def test_sign_up_may_be_closed(provider, client, configured):
     refused = sign_in(client, "0001")
     assert (refused.status_code, User.objects.filter(username="jane").exists()) == (403, False)
     assert reason(refused) == "There is no account jane here, and accounts are not made by signing in."
-    people.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
     assert sign_in(client, "0001").status_code == 302
 
 
@@ -393,7 +394,7 @@ def test_a_name_that_a_policy_gives_platform_privileges_makes_no_account(install
     assert "MANAGE_USERS_AND_GROUPS, MANAGE_TAGS" in reason(response)
     assert not User.objects.filter(urn=JANE).exists()
     # Somebody who may give it makes the account, and the provider says whose it is.
-    people.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
     assert sign_in(Client(), "0001").status_code == 302
 
 

@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from catalog.doors.openapi import scrolling
 from catalog.doors.openapi.urls import urlpatterns
 from policies.http.guard import guard_of, signed_in
+from policies.identity.services import groups
+from policies.identity.services import users as user_services
 from policies.pdp import authorizer
-from policies.services import groups, people
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal
 from tests.doors.test_gms_access import close_the_reading_policies
 
@@ -130,7 +131,7 @@ def test_other_methods_are_refused_in_json(root, method, path):
 
 
 def test_a_batch_gives_the_known_ones(tagged):
-    jo = people.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
+    jo = user_services.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
     body = [{"urn": TAGS[3]}, {"urn": "urn:li:tag:none"}, {"urn": TAGS[1], "status": {}}]
     found = tagged.post(f"{V3}/TAG/batchGet/?systemMetadata=true", body).json()
     assert [one["urn"] for one in found] == [TAGS[3], TAGS[1]]
@@ -204,7 +205,7 @@ def test_soft_deleted_entities_are_left_out_unless_asked_for(tagged):
 
 
 def test_a_scroll_over_several_types(tagged):
-    people.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
+    user_services.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
     body = {"entities": ["CORPUSER", "tag"]}
     pages = scrolled(tagged, f"{V3}/scroll?count=3", body)
     assert pages == [TAGS[:3], [*TAGS[3:], ROOT], ["urn:li:corpuser:jo"]]
@@ -251,7 +252,7 @@ def queries_of(call):
 
 def test_reads_cost_the_same_number_of_queries_whatever_the_page(root):
     urns = [f"urn:li:tag:t{n:03}" for n in range(40)]
-    users = [people.create(username=f"u{n:03}", by=authorizer.SYSTEM, door=DOOR).urn for n in range(20)]
+    users = [user_services.create(username=f"u{n:03}", by=authorizer.SYSTEM, door=DOOR).urn for n in range(20)]
     eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, door=DOOR)
     groups.add_members(urn=eng.urn, members=users, by=authorizer.SYSTEM, door=DOOR)
     owners = {"owners": [{"owner": urn} for urn in users]}

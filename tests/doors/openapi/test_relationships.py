@@ -5,8 +5,8 @@ from urllib.parse import quote
 import pytest
 
 from catalog.doors.openapi import relationships
+from policies.identity.services import users
 from policies.pdp import authorizer
-from policies.services import people
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal
 from tests.doors.test_gms_access import close_the_reading_policies
 
@@ -28,7 +28,7 @@ def pairs(found):
 
 
 def test_relationships_of_people(root):
-    jo = people.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
+    jo = users.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
     admin, eng, ops = "urn:li:dataHubRole:Admin", "urn:li:corpGroup:eng", "urn:li:corpGroup:ops"
     root.write(
         proposal(jo, "groupMembership", {"groups": [eng]}),

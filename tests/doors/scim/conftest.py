@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from policies.identity.services import service_accounts
 from policies.pdp import authorizer
-from policies.services import service_accounts
 from tests.doors.conftest import give, token_of
 
 USER = "urn:ietf:params:scim:schemas:core:2.0:User"

@@ -2,10 +2,10 @@
 
 import pytest
 
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import groups
 from policies.models import GroupProfile, Membership
 from policies.pdp import actor_resolution, authorizer
-from policies.queries import people as users_groups_roles
-from policies.services import groups
 from tests.doors.scim.conftest import GROUP, PATCH
 
 STAFF = "urn:li:corpGroup:Staff"

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from policies.identity.services import users
 from policies.models import User
 from policies.pdp import authorizer
-from policies.services import people
 from tests.doors.scim.conftest import GROUP, PATCH, USER
 
 DEEP = 40_000
@@ -314,7 +314,7 @@ def test_a_slash_at_the_end_and_plain_json_are_taken(connector):
 
 
 def test_a_refusal_writes_nothing(connector, five):
-    people.remove(urn="urn:li:corpuser:bo", by=authorizer.SYSTEM, door="test")
+    users.remove(urn="urn:li:corpuser:bo", by=authorizer.SYSTEM, door="test")
     body = {"schemas": [GROUP], "displayName": "Staff", "members": [{"value": five["ada"]}, {"value": five["bo"]}]}
     assert connector.refused("POST", "/Groups", body) == (400, "invalidValue")
     assert connector.names("/Groups", "displayName") == []

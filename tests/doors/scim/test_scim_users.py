@@ -5,10 +5,11 @@ import uuid
 import pytest
 from django.test import Client
 
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import access_tokens, users
 from policies.models import ChangeEvent, User, documents
 from policies.pdp import authorizer
-from policies.queries import people as users_groups_roles
-from policies.services import aspects, people, tokens
+from policies.services import aspects
 from policies.services.aspects import AspectChange
 from tests.doors.conftest import calling, token_of
 from tests.doors.scim.conftest import ENTERPRISE, PATCH, USER
@@ -88,14 +89,14 @@ def test_okta_takes_a_user_away_and_brings_it_back(connector):
     assert page.get("/catalog").status_code == 200
     answer = connector.patch(f"/Users/{key}", {"op": "replace", "value": {"active": False}})
     assert answer["active"] is False
-    assert tokens.authenticate(text=text) is None
+    assert access_tokens.authenticate(text=text) is None
     assert page.get("/catalog").status_code == 302
     assert users_groups_roles.user(urn=URN).state == User.State.SUSPENDED
     assert info()["active"] is False
     assert documents.compose(users_groups_roles.user(urn=URN))[documents.USER_STATUS]["status"] == "SUSPENDED"
     assert ChangeEvent.objects.filter(object_urn=URN, door="scim", verb="SUSPENDED").count() == 1
     assert connector.patch(f"/Users/{key}", {"op": "replace", "value": {"active": True}})["active"] is True
-    assert tokens.authenticate(text=text) == user
+    assert access_tokens.authenticate(text=text) == user
     assert page.get("/catalog").status_code == 302
 
 
@@ -127,18 +128,18 @@ def test_entra_patches_with_its_own_spellings(connector):
 
 def test_who_was_suspended_here_is_not_let_in_by_the_provider(connector):
     key = connector.make(ADA, title="Analyst", active=True)
-    people.suspend(urn=URN, by=authorizer.SYSTEM, door="test")
+    users.suspend(urn=URN, by=authorizer.SYSTEM, door="test")
     assert connector.told("GET", f"/Users/{key}")["active"] is False
     connector.patch(f"/Users/{key}", {"op": "replace", "value": {"title": "Countess"}})
     connector.patch(f"/Users/{key}", {"op": "replace", "value": {"active": True}})
     assert users_groups_roles.user(urn=URN).state == User.State.SUSPENDED
-    people.activate(urn=URN, by=authorizer.SYSTEM, door="test")
+    users.activate(urn=URN, by=authorizer.SYSTEM, door="test")
     assert connector.told("GET", f"/Users/{key}")["active"] is True
 
 
 def test_what_is_edited_elsewhere_is_read_here(connector):
     key = connector.make(ADA, emails=[{"value": "a@x.example", "type": "work"}, {"value": "b@x.example"}])
-    people.update(urn=URN, email="new@x.example", title="Head", by=authorizer.SYSTEM, door="test")
+    users.update(urn=URN, email="new@x.example", title="Head", by=authorizer.SYSTEM, door="test")
     found = connector.told("GET", f"/Users/{key}")
     assert found["title"] == "Head"
     assert [one["value"] for one in found["emails"]] == ["new@x.example", "b@x.example"]
@@ -153,7 +154,7 @@ def test_a_user_goes(connector):
     key = connector.make(ADA)
     text = token_of(URN)
     assert connector.send("DELETE", f"/Users/{key}").status_code == 204
-    assert tokens.authenticate(text=text) is None
+    assert access_tokens.authenticate(text=text) is None
     assert connector.refused("GET", f"/Users/{key}") == (404, None)
     assert connector.refused("DELETE", f"/Users/{key}") == (404, None)
     assert connector.make(ADA) != key
@@ -193,7 +194,7 @@ def test_a_name_never_changes(connector):
 
 def test_the_last_who_can_manage_policies_stays(connector, person):
     manager = person("boss", "MANAGE_POLICIES", type="PLATFORM")
-    people.set_password(urn=manager.urn, password="a long word 17", by=authorizer.SYSTEM, door="test")
+    users.set_password(urn=manager.urn, password="a long word 17", by=authorizer.SYSTEM, door="test")
     User.objects.filter(username="datahub").update(password="!")
     key = str(users_groups_roles.user(urn=manager.urn).scim_id)
     for method, body in (

@@ -8,8 +8,9 @@ from django.test import Client
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.identity.services import groups, users
 from policies.pdp import authorizer
-from policies.services import groups, people, policies
+from policies.services import policies
 from tests import finished
 from tests.web.conftest import DOOR
 
@@ -98,7 +99,7 @@ def hide() -> None:
 def shelves(world, write, settings) -> Callable[[str], Client]:
     """Store the catalog; return a client of somebody: anonymous, outsider, owner, steward or root."""
     settings.SHOW_ACCESS_MANAGEMENT = True
-    olga = people.create(username="olga", display_name="Olga Owner", by=authorizer.SYSTEM, door=DOOR)
+    olga = users.create(username="olga", display_name="Olga Owner", by=authorizer.SYSTEM, door=DOOR)
     groups.create(identifier="analysts", name="Analysts", members=[STEWARD], by=authorizer.SYSTEM, door=DOOR)
     store(DOCUMENTS)
     finished.shelve()

@@ -8,10 +8,10 @@ from django.test import Client
 from catalog.services import granting, operations
 from catalog.services.granting import Sent
 from policies.engine.families.cdap_requests import Said
+from policies.identity.services import groups, roles, users
 from policies.models import User
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer
-from policies.services import groups, people, roles
 from tests.web.conftest import DOOR
 
 SHOP = "urn:li:namespace:shop"
@@ -44,7 +44,7 @@ def shop(world: dict[str, User | None]) -> Callable[[str], Client]:
     """Make the namespace; return a client of somebody: anonymous, stranger, reader, maker or root."""
     found = {"anonymous": None, "root": world["root"]}
     for name, username in (("maker", "mara"), ("reader", "rita"), ("stranger", "sven")):
-        found[name] = people.create(
+        found[name] = users.create(
             username=username, display_name=username.capitalize(), by=authorizer.SYSTEM, door=DOOR
         )
     groups.create(identifier="team", name="The team", members=[], by=authorizer.SYSTEM, door=DOOR)

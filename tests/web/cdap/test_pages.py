@@ -10,8 +10,8 @@ from catalog import grants
 from catalog.models import Entity
 from policies.engine.families import cdap
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
+from policies.identity.services import users
 from policies.pdp import authorizer
-from policies.services import people
 from tests.web.catalog.conftest import hide
 from tests.web.cdap.conftest import (
     CLICKS,
@@ -309,7 +309,7 @@ def test_the_tree_neither_names_nor_counts_a_dataset_that_may_not_be_viewed(shop
 
 
 def test_what_names_hold_stays_text(shop):
-    people.create(username="hostile", display_name=HOSTILE[:200], by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="hostile", display_name=HOSTILE[:200], by=authorizer.SYSTEM, door=DOOR)
     give(("urn:li:corpuser:hostile", TABLE, "READ"), ("urn:li:corpuser:hostile", SHOP, "READ"))
     Entity.objects.filter(urn__in=[TABLE, SHOP, LOAD, ORDERS_APP]).update(name=HOSTILE[:200])
     client = shop("root")
@@ -333,7 +333,7 @@ def cost(client, address):
 def fill(start, stop):
     for number in range(start, stop):
         who = f"urn:li:corpuser:p{number}"
-        people.create(username=f"p{number}", by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=f"p{number}", by=authorizer.SYSTEM, door=DOOR)
         give((who, TABLE, "READ"), (who, "dataset:shop.*", "READ"))
         application = f"urn:li:application:shop.a{number}"
         do("application.deploy", application, MAKER, programs=(f"urn:li:program:shop.a{number}.p",))

@@ -11,9 +11,9 @@ from catalog.models import WildcardGrant
 from catalog.services import granting
 from policies.engine.families import cdap
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
+from policies.identity.services import users
 from policies.models import ChangeEvent
 from policies.pdp import authorizer
-from policies.services import people
 from tests.web.cdap.conftest import CLICKS, LOAD, MAKER, ORDERS_APP, READER, ROLE, ROOT, SHOP, TABLE, TEAM, do, give
 from tests.web.cdap.test_pages import page
 from tests.web.conftest import DOOR
@@ -191,7 +191,7 @@ def test_many_patterns_cost_what_few_do(shop):
     def cost(start, stop):
         for number in range(start, stop):
             who = f"urn:li:corpuser:w{number}"
-            people.create(username=f"w{number}", by=authorizer.SYSTEM, door=DOOR)
+            users.create(username=f"w{number}", by=authorizer.SYSTEM, door=DOOR)
             give((who, f"stream:shop.a{number}*", "READ"))
         client.get(page("grants", SHOP))
         with CaptureQueriesContext(connection) as seen:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from policies.identity.services import access_tokens, groups, roles, service_accounts, users
 from policies.pdp import authorizer
-from policies.services import groups, people, roles, service_accounts, tokens
 from tests.web.conftest import DOOR
 
 SYSTEM = authorizer.SYSTEM
@@ -24,7 +24,7 @@ def crew(world):
         "service": service_accounts.create(display_name="Nightly load", by=SYSTEM, door=DOOR),
     }
     roles.give(urn=made["role"].urn, actors=[members[0], made["group"].urn], by=SYSTEM, door=DOOR)
-    made["token"] = tokens.create(owner=made["service"].urn, name="loader", by=SYSTEM, door=DOOR)
+    made["token"] = access_tokens.create(owner=made["service"].urn, name="loader", by=SYSTEM, door=DOOR)
     return made
 
 
@@ -45,6 +45,6 @@ def person(world):
     """Make a person with a password: `person("jo")`."""
 
     def make(username, **more):
-        return people.create(username=username, by=SYSTEM, door=DOOR, **more)
+        return users.create(username=username, by=SYSTEM, door=DOOR, **more)
 
     return make

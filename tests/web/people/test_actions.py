@@ -7,11 +7,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from policies.identity.queries import credentials, users_groups_roles
+from policies.identity.services import access_tokens, groups, invitations, password_resets, roles, users
 from policies.models import AccessToken, ChangeEvent, InviteToken, ResetToken, User
 from policies.pdp import actor_resolution, authorizer, display_names
-from policies.queries import credentials
-from policies.queries import people as users_groups_roles
-from policies.services import groups, invites, people, resets, roles, tokens
 from tests.web.conftest import DOOR, PASSWORD
 from tests.web.people.table import GROUPS, ROLES, SERVICES, USERS
 
@@ -37,7 +36,7 @@ def bearer(text):
 @pytest.mark.parametrize("act", ["suspend", "remove"])
 def test_suspending_and_removing_end_sessions_and_tokens_at_once(browse, person, act):
     jo = person("jo", password=PASSWORD)
-    session, token = signed_in("jo"), tokens.create(owner=jo.urn, name="t", by=SYSTEM, door=DOOR).text
+    session, token = signed_in("jo"), access_tokens.create(owner=jo.urn, name="t", by=SYSTEM, door=DOOR).text
     assert is_in(session)
     assert bearer(token) == 200
     root = browse("root")
@@ -54,7 +53,7 @@ def test_suspending_and_removing_end_sessions_and_tokens_at_once(browse, person,
 
 
 def test_removing_says_what_will_be_lost(browse, crew):
-    tokens.create(owner="urn:li:corpuser:otto", name="t", by=SYSTEM, door=DOOR)
+    access_tokens.create(owner="urn:li:corpuser:otto", name="t", by=SYSTEM, door=DOOR)
     page = browse("root").get(f"{USERS}/remove/urn:li:corpuser:otto").content.decode()
     for loss in (
         "2 group memberships end",
@@ -228,7 +227,7 @@ EDITS = {
     "group": (GROUPS, lambda urn: groups.update(urn=urn, name="Theirs", by=SYSTEM, door=DOOR), "name"),
     "service": (
         SERVICES,
-        lambda urn: people.update(urn=urn, display_name="Theirs", by=SYSTEM, door=DOOR),
+        lambda urn: users.update(urn=urn, display_name="Theirs", by=SYSTEM, door=DOOR),
         "display_name",
     ),
 }
@@ -262,7 +261,7 @@ def test_a_change_of_what_the_form_does_not_show_is_told_too(browse, person):
     jo = person("jo")
     client, address = browse("root"), f"{USERS}/edit/{jo.urn}"
     seen = client.get(address).context["page"].form["seen"].value()
-    people.suspend(urn=jo.urn, by=actor_resolution.actor(urn=ADA), door=DOOR)
+    users.suspend(urn=jo.urn, by=actor_resolution.actor(urn=ADA), door=DOOR)
     told = client.post(address, {"display_name": "Jo", "seen": seen})
     overtaken = told.context["page"].overtaken
     assert (told.status_code, overtaken["by"], overtaken["at"] is None) == (412, "Ada Admin", False)
@@ -324,7 +323,7 @@ def test_a_token_is_shown_once_and_revoked(browse, crew):
 
 def test_tokens_of_others_are_for_who_manages_them(browse, crew, person):
     jo, client = person("jo"), browse("outsider")
-    token = tokens.create(owner=jo.urn, name="private name", by=SYSTEM, door=DOOR).token
+    token = access_tokens.create(owner=jo.urn, name="private name", by=SYSTEM, door=DOOR).token
     for address in (
         f"/settings/tokens/revoke/{token.pk}",
         f"/settings/tokens/new?owner={jo.urn}",
@@ -365,15 +364,15 @@ def test_a_reset_link_works_once_and_ends_sessions(browse, person):
 @pytest.mark.parametrize("end", ["expire", "suspend", "own password", "remove"])
 def test_a_reset_link_dies_with_what_it_was_for(person, end):
     jo = person("jo", password=PASSWORD)
-    text = resets.create(urn=jo.urn, by=SYSTEM, door=DOOR).text
+    text = password_resets.create(urn=jo.urn, by=SYSTEM, door=DOOR).text
     assert Client().get(f"/reset?reset_token={text}").status_code == 200
     if end == "expire":
-        old = timezone.now() - resets.LIFETIME * 2
-        ResetToken.objects.update(created_at=old, expires_at=old + resets.LIFETIME)
+        old = timezone.now() - password_resets.LIFETIME * 2
+        ResetToken.objects.update(created_at=old, expires_at=old + password_resets.LIFETIME)
     elif end == "suspend":
-        people.suspend(urn=jo.urn, by=SYSTEM, door=DOOR)
+        users.suspend(urn=jo.urn, by=SYSTEM, door=DOOR)
     elif end == "remove":
-        people.remove(urn=jo.urn, by=SYSTEM, door=DOOR)
+        users.remove(urn=jo.urn, by=SYSTEM, door=DOOR)
     else:
         signed_in("jo").post("/profile/password", {"old": PASSWORD, "password": NEW, "again": NEW})
     assert Client().get(f"/reset?reset_token={text}").status_code == 404
@@ -419,7 +418,7 @@ def test_an_invitation_makes_an_account_with_its_role(browse, crew):
 
 @pytest.mark.parametrize("username", ["datahub", "__datahub_system", "a,b", "", " otto", "x" * 201])
 def test_nobody_signs_up_as_somebody_else(crew, username):
-    text = invites.create(role=None, by=SYSTEM, door=DOOR).text
+    text = invitations.create(role=None, by=SYSTEM, door=DOOR).text
     refused = Client().post(f"/signup?invite_token={text}", {**SIGN_UP, "username": username})
     assert refused.status_code == 422
     assert "username" in refused.context["form"].errors
@@ -438,21 +437,21 @@ def test_a_new_link_ends_the_one_before_for_the_same_role_only(browse, crew):
     live = InviteToken.objects.get(role__isnull=True)
     assert root.post(f"{USERS}/invite/end/{live.pk}").status_code == 302
     assert Client().get(nothing).status_code == 404
-    old = timezone.now() - invites.LIFETIMES["ONE_YEAR"]
-    InviteToken.objects.update(created_at=old, expires_at=old + invites.LIFETIMES["ONE_DAY"])
+    old = timezone.now() - invitations.LIFETIMES["ONE_YEAR"]
+    InviteToken.objects.update(created_at=old, expires_at=old + invitations.LIFETIMES["ONE_DAY"])
     assert Client().get(second).status_code == 404
     assert Client().post(second, SIGN_UP).status_code == 404
 
 
 def test_accepting_replaces_the_roles_and_says_so_first(browse, crew):
     client = browse("outsider")
-    text = invites.create(role="urn:li:dataHubRole:Reader", by=SYSTEM, door=DOOR).text
+    text = invitations.create(role="urn:li:dataHubRole:Reader", by=SYSTEM, door=DOOR).text
     question = client.get(f"/signup?invite_token={text}").content.decode()
     assert "replaces the roles you hold now: Data Steward" in question
     assert users_groups_roles.user(urn="urn:li:corpuser:otto").role_names == ["Data Steward"]
     client.post(f"/signup?invite_token={text}")
     assert users_groups_roles.user(urn="urn:li:corpuser:otto").role_names == ["Reader"]
-    bare = invites.create(role=None, by=SYSTEM, door=DOOR).text
+    bare = invitations.create(role=None, by=SYSTEM, door=DOOR).text
     assert "removes these: Reader" in client.get(f"/signup?invite_token={bare}").content.decode()
     client.post(f"/signup?invite_token={bare}")
     assert users_groups_roles.user(urn="urn:li:corpuser:otto").role_names == []
@@ -528,7 +527,7 @@ def test_the_picker_answers_a_few_and_says_that_there_are_more(browse, crew, per
     ],
 )
 def test_the_last_who_can_manage_policies_stays(browse, world, address, posted):
-    people.set_password(urn=ADA, password=PASSWORD, by=SYSTEM, door=DOOR)
+    users.set_password(urn=ADA, password=PASSWORD, by=SYSTEM, door=DOOR)
     world["root"].set_unusable_password()
     world["root"].save()
     refused = browse("root").post(address, posted)

@@ -5,8 +5,17 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from policies.identity.services import (
+    access_tokens,
+    groups,
+    invitations,
+    password_resets,
+    roles,
+    service_accounts,
+    users,
+)
 from policies.pdp import authorizer
-from policies.services import groups, invites, people, policies, resets, roles, service_accounts, tokens
+from policies.services import policies
 from tests.web.conftest import DOOR
 from tests.web.test_markup import HOSTILE, check
 
@@ -104,7 +113,7 @@ def test_what_somebody_may_not_use_is_not_shown(manager, crew):
 def test_a_list_costs_the_same_with_five_rows_and_with_fifty(browse, crew, address):
     def fill(numbers):
         for number in numbers:
-            user = people.create(
+            user = users.create(
                 username=f"u{number}",
                 groups=[crew["group"].urn],
                 roles=[crew["role"].urn],
@@ -114,7 +123,7 @@ def test_a_list_costs_the_same_with_five_rows_and_with_fifty(browse, crew, addre
             groups.create(identifier=f"g{number}", name=f"G {number}", roles=[crew["role"].urn], by=SYSTEM, door=DOOR)
             roles.create(identifier=f"r{number}", name=f"R {number}", by=SYSTEM, door=DOOR)
             service_accounts.create(display_name=f"S {number}", by=SYSTEM, door=DOOR)
-            tokens.create(owner=user.urn, name="t", by=SYSTEM, door=DOOR)
+            access_tokens.create(owner=user.urn, name="t", by=SYSTEM, door=DOOR)
 
     def cost():
         with CaptureQueriesContext(connection) as caught:
@@ -145,21 +154,21 @@ def test_members_and_holders_cost_the_same_however_many(browse, crew):
     costs()
     few = costs()
     for number in range(30):
-        people.create(username=f"u{number}", groups=[crew["group"].urn], roles=[crew["role"].urn], by=SYSTEM, door=DOOR)
+        users.create(username=f"u{number}", groups=[crew["group"].urn], roles=[crew["role"].urn], by=SYSTEM, door=DOOR)
     assert costs() == few
 
 
 def test_hostile_names_stay_text_on_every_page(browse, crew):
     name = HOSTILE[:200]
-    people.create(username="hostile", display_name=name, email=name, title=name, by=SYSTEM, door=DOOR)
+    users.create(username="hostile", display_name=name, email=name, title=name, by=SYSTEM, door=DOOR)
     group = groups.create(
         identifier="<b>", name=name, description=HOSTILE, members=["urn:li:corpuser:hostile"], by=SYSTEM, door=DOOR
     )
     role = roles.create(identifier="</title>", name=name, description=HOSTILE, by=SYSTEM, door=DOOR)
     roles.give(urn=role.urn, actors=["urn:li:corpuser:hostile", group.urn], by=SYSTEM, door=DOOR)
     service = service_accounts.create(display_name=name, description=HOSTILE, by=SYSTEM, door=DOOR)
-    tokens.create(owner=service.urn, name=name, description=HOSTILE, by=SYSTEM, door=DOOR)
-    invites.create(role=role.urn, by=SYSTEM, door=DOOR)
+    access_tokens.create(owner=service.urn, name=name, description=HOSTILE, by=SYSTEM, door=DOOR)
+    invitations.create(role=role.urn, by=SYSTEM, door=DOOR)
     client = browse("root")
     addresses = [
         f"{USERS}?q=script",
@@ -185,8 +194,8 @@ def test_hostile_names_stay_text_on_every_page(browse, crew):
 
 def test_the_public_pages_keep_to_it_too(browse, crew, person):
     person("jo", display_name=HOSTILE[:200])
-    reset = resets.create(urn="urn:li:corpuser:jo", by=SYSTEM, door=DOOR)
-    invite = invites.create(role=None, by=SYSTEM, door=DOOR)
+    reset = password_resets.create(urn="urn:li:corpuser:jo", by=SYSTEM, door=DOOR)
+    invite = invitations.create(role=None, by=SYSTEM, door=DOOR)
     for address in (
         f"/reset?reset_token={reset.text}",
         f"/signup?invite_token={invite.text}",

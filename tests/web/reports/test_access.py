@@ -9,9 +9,10 @@ from django.test import Client
 from catalog.models import Report
 from catalog.reporting import runs
 from catalog.web.reports import asking
+from policies.identity.services import groups, users
 from policies.models import User
 from policies.pdp import snapshot_store
-from policies.services import groups, people, policies
+from policies.services import policies
 from tests.catalog.conftest import said, tags, tell
 from tests.catalog.test_extracts import ANN, BY, JO, ORDERS, PII, PUBLIC, TEAM, VIEW, company, run_of_now
 from tests.web.test_markup import check
@@ -27,7 +28,7 @@ def boss(company: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:  #
     """Give the browser of somebody who manages policies and views nothing."""
     monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
     snapshot_store.drop()
-    people.create(username="boss", **BY)
+    users.create(username="boss", **BY)
     document = {
         "displayName": "Boss",
         "type": "PLATFORM",

@@ -1,0 +1,1 @@
+"""Users, groups, roles, service accounts, access tokens, invitations and sign-in."""

@@ -1,0 +1,1 @@
+"""People, roles and tokens in the project's own API."""

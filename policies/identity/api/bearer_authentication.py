@@ -1,0 +1,37 @@
+"""Who is calling, by the bearer token of a request. The session of the pages opens no door for programs."""
+
+from django.http import HttpRequest
+
+from policies.engine.model import Actor
+from policies.errors import PolicyAppError
+from policies.identity.services import access_tokens
+from policies.pdp import actor_resolution
+
+_REALM = 'Bearer realm="authzsite"'
+
+
+class Unauthenticated(PolicyAppError):
+    """Nobody knows who is calling; `is_sent` says whether a token came that opens nothing."""
+
+    code = "unauthenticated"
+    status = 401
+
+    def __init__(self, *, is_sent: bool) -> None:
+        self.challenge = f'{_REALM}, error="invalid_token"' if is_sent else _REALM
+        super().__init__(
+            "This token is not valid: it is unknown, expired or revoked, or its user may not act."
+            if is_sent
+            else "Send Authorization: Bearer with a token."
+        )
+
+
+def caller(request: HttpRequest) -> Actor:
+    """Return who is calling, with groups and roles. Raises Unauthenticated."""
+    header = request.headers.get("Authorization", "")
+    scheme, _, credentials = header.partition(" ")
+    user = access_tokens.authenticate(text=credentials.strip()) if scheme.lower() == "bearer" else None
+    if user is None:
+        raise Unauthenticated(is_sent=bool(header))
+    # What is asked in this request is asked by, and answered to, this user.
+    request.user = user
+    return actor_resolution.actor(urn=user.urn)

@@ -1,0 +1,247 @@
+"""Forms about people, groups, roles and what they sign in with. Services check once more, and more."""
+
+from typing import Any
+
+from django import forms
+
+from policies.identity.services.access_tokens import DURATIONS
+from policies.identity.services.invitations import LIFETIMES
+from policies.models import GroupProfile, User
+from policies.models.people import IDENTIFIER_LENGTH, NAME_LENGTH
+from policies.writes.validation import EMAIL_LENGTH, TEXT_LENGTH
+
+_LENGTHS = {
+    "ONE_HOUR": "1 hour",
+    "ONE_DAY": "1 day",
+    "ONE_WEEK": "1 week",
+    "ONE_MONTH": "1 month",
+    "THREE_MONTHS": "3 months",
+    "SIX_MONTHS": "6 months",
+    "ONE_YEAR": "1 year",
+    "NO_EXPIRY": "No end",
+}
+_IDENTIFIER = "Printable characters without comma and round brackets. It cannot be changed later."
+#: Longest password that is looked at, in characters; checking takes longer the longer it is.
+_PASSWORD_LENGTH = 1024
+
+
+def _search(placeholder: str) -> forms.CharField:
+    return forms.CharField(
+        label="Search",
+        required=False,
+        max_length=200,
+        widget=forms.SearchInput(attrs={"placeholder": placeholder}),
+    )
+
+
+def _text(label: str, length: int, *, is_required: bool = False, help_text: str = "") -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=is_required,
+        max_length=length,
+        help_text=help_text,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        error_messages={"required": "This field is required."},
+    )
+
+
+def _long(label: str) -> forms.CharField:
+    return forms.CharField(
+        label=label, required=False, max_length=TEXT_LENGTH, widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+
+def _secret(label: str, autocomplete: str, *, is_required: bool = True, help_text: str = "") -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=is_required,
+        strip=False,
+        max_length=_PASSWORD_LENGTH,
+        help_text=help_text,
+        widget=forms.PasswordInput(attrs={"autocomplete": autocomplete}),
+        error_messages={"required": "This field is required."},
+    )
+
+
+def _choice(label: str, choices: list[tuple[str, str]], **more: Any) -> forms.ChoiceField:
+    messages = {"invalid_choice": "There is no such choice.", "required": "Choose one."}
+    return forms.ChoiceField(label=label, choices=choices, error_messages=messages, **more)
+
+
+class SearchFilters(forms.Form):
+    """What narrows a list that has nothing but names."""
+
+    q = _search("Name")
+
+
+class UserFilters(forms.Form):
+    """What narrows the list of users."""
+
+    q = _search("Name, user name or address")
+    state = _choice("State", [("", "All"), *User.State.choices], required=False)
+
+
+class GroupFilters(forms.Form):
+    """What narrows the list of groups."""
+
+    q = _search("Name or id")
+    origin = _choice("Origin", [("", "All"), *GroupProfile.Origin.choices], required=False)
+
+
+class TokenFilters(forms.Form):
+    """Whose tokens are listed."""
+
+    owner = forms.CharField(
+        label="Of",
+        required=False,
+        max_length=512,
+        widget=forms.SearchInput(attrs={"placeholder": "User name or URN", "autocomplete": "off"}),
+    )
+    whose = _choice("Show", [("", "My own"), ("ALL", "Everybody's")], required=False)
+
+
+class SeenForm(forms.Form):
+    """A form that says what it was made of, so that the second of two people editing is told."""
+
+    seen = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
+
+
+class NewUserForm(forms.Form):
+    """A person to be made."""
+
+    username = _text("User name", IDENTIFIER_LENGTH, is_required=True, help_text=_IDENTIFIER)
+    display_name = _text("Display name", NAME_LENGTH)
+    email = _text("Email", EMAIL_LENGTH)
+    title = _text("Title", NAME_LENGTH)
+    password = _secret(
+        "Password", "new-password", is_required=False, help_text="If empty, the person signs in with a reset link."
+    )
+
+
+class ProfileForm(SeenForm):
+    """What a person is called, as that person may edit it."""
+
+    display_name = _text("Display name", NAME_LENGTH)
+    title = _text("Title", NAME_LENGTH)
+    description = _long("About")
+
+
+class UserForm(ProfileForm):
+    """What a person is called, as somebody who manages users may edit it: also the address."""
+
+    email = _text("Email", EMAIL_LENGTH)
+
+
+class GroupForm(SeenForm):
+    """What a group is called."""
+
+    name = _text("Name", NAME_LENGTH, is_required=True)
+    description = _long("Description")
+    email = _text("Email", EMAIL_LENGTH)
+
+
+class NewGroupForm(forms.Form):
+    """A group to be made."""
+
+    name = _text("Name", NAME_LENGTH, is_required=True)
+    description = _long("Description")
+    identifier = _text("Id", IDENTIFIER_LENGTH, help_text=f"If empty, one is generated. {_IDENTIFIER}")
+
+
+class RoleForm(SeenForm):
+    """What a role is called."""
+
+    name = _text("Name", NAME_LENGTH, is_required=True)
+    description = _long("Description")
+
+
+class NewRoleForm(forms.Form):
+    """A role to be made."""
+
+    name = _text("Name", NAME_LENGTH, is_required=True)
+    description = _long("Description")
+    identifier = _text("Id", IDENTIFIER_LENGTH, help_text=f"If empty, one is generated. {_IDENTIFIER}")
+
+
+class NewServiceForm(forms.Form):
+    """A service account to be made."""
+
+    display_name = _text("Name", NAME_LENGTH, is_required=True)
+    description = _long("Description")
+
+
+class ServiceForm(SeenForm):
+    """What a service account is called."""
+
+    display_name = _text("Name", NAME_LENGTH, is_required=True)
+    description = _long("Description")
+
+
+class ChoiceForm(forms.Form):
+    """A form whose only choice is made in its pickers."""
+
+
+class TokenForm(forms.Form):
+    """A token to be made."""
+
+    name = _text("Name", NAME_LENGTH, is_required=True, help_text="The purpose of the token.")
+    description = _long("Description")
+    duration = _choice("Valid for", [(name, _LENGTHS[name]) for name in DURATIONS], initial="ONE_MONTH")
+
+
+class InviteForm(forms.Form):
+    """A link to be made."""
+
+    role = _choice(
+        "Role",
+        [],
+        required=False,
+        help_text="Whoever signs up with the link gets this role. It replaces the roles of an existing account.",
+    )
+    duration = _choice("Valid for", [(name, _LENGTHS[name]) for name in LIFETIMES], initial="ONE_WEEK")
+
+    def __init__(self, *args: Any, roles: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["role"].choices = [("", "No role"), *roles]  # type: ignore[attr-defined]  # a ChoiceField
+
+
+class SignUpForm(forms.Form):
+    """Who somebody invited is, and the password of the new account."""
+
+    username = _text("User name", IDENTIFIER_LENGTH, is_required=True, help_text=_IDENTIFIER)
+    display_name = _text("Full name", NAME_LENGTH)
+    email = _text("Email", EMAIL_LENGTH)
+    title = _text("Title", NAME_LENGTH)
+    password = _secret("Password", "new-password", help_text="At least 8 characters, and not a common word.")
+    again = _secret("Password again", "new-password")
+
+    def clean_again(self) -> str:
+        """Return the repetition; raises ValidationError for another text."""
+        return same_password(self)
+
+
+class NewPasswordForm(forms.Form):
+    """A new password, twice."""
+
+    password = _secret("New password", "new-password", help_text="At least 8 characters, and not a common word.")
+    again = _secret("New password again", "new-password")
+
+    def clean_again(self) -> str:
+        """Return the repetition; raises ValidationError for another text."""
+        return same_password(self)
+
+
+class OwnPasswordForm(NewPasswordForm):
+    """A new password for whoever knows the old one."""
+
+    field_order = ("old", "password", "again")
+
+    old = _secret("Current password", "current-password")
+
+
+def same_password(form: forms.Form) -> str:
+    """Return the repetition of a new password; raises ValidationError when it is another."""
+    again: str = form.cleaned_data["again"]
+    if again != form.cleaned_data.get("password", again):
+        raise forms.ValidationError("The two are not the same.")
+    return again

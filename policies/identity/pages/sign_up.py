@@ -1,0 +1,109 @@
+"""The ways in for who cannot sign in yet: an invitation, and a link to set a new password.
+
+The links carry their secret in the query, so these pages are kept from caches, and no address of them is sent on.
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from policies.errors import NotFound, PolicyAppError
+from policies.http.guard import actor_of, public
+from policies.http.pages.list_and_form_pages import DOOR, FormPage
+from policies.identity.pages.forms import NewPasswordForm, SignUpForm
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import invitations, password_resets
+from policies.models import InviteToken
+
+
+@sensitive_post_parameters()
+@require_http_methods(["GET", "POST"])
+@never_cache
+@public
+def sign_up(request: HttpRequest) -> HttpResponse:
+    """Make an account with an invitation; somebody who is signed in takes its role instead."""
+    text = request.GET.get("invite_token", "")
+    try:
+        invite = invitations.find(text=text)
+    except NotFound as refusal:
+        return _dead(request, refusal)
+    if request.user.is_authenticated:
+        return _accept(request, invite, text)
+    page = _form_page(SignUpForm(request.POST if request.method == "POST" else None), conflict="username")
+    if request.method == "POST":
+        user = page.try_to(lambda typed: _make(typed, text))
+        if user is not None:
+            login(request, user, backend=settings.PASSWORD_BACKEND)
+            messages.success(request, f"Welcome, {user.name}.")
+            return redirect("home")
+    context = {
+        "form": page.form,
+        "role": invite.role,
+        "sign_in_url": f"{reverse('sign-in')}?next={reverse('sign-up')}%3Finvite_token%3D{text}",
+    }
+    return render(request, "people/sign_up.html", context, status=page.status)
+
+
+@sensitive_post_parameters()
+@require_http_methods(["GET", "POST"])
+@never_cache
+@public
+def reset(request: HttpRequest) -> HttpResponse:
+    """Set a new password with a link; it then works no more."""
+    text = request.GET.get("reset_token", "")
+    try:
+        found = password_resets.find(text=text)
+        page = _form_page(NewPasswordForm(request.POST if request.method == "POST" else None))
+        if request.method == "POST":
+            user = page.try_to(lambda typed: password_resets.use(text=text, password=typed["password"], door=DOOR))
+            if user is not None:
+                messages.success(request, "The new password is set. Sign in with it.")
+                return redirect("sign-in")
+    except NotFound as refusal:
+        return _dead(request, refusal)
+    return render(request, "people/reset.html", {"form": page.form, "person": found.user}, status=page.status)
+
+
+def _accept(request: HttpRequest, invite: InviteToken, text: str) -> HttpResponse:
+    if request.method == "POST":
+        role = invitations.accept(text=text, by=actor_of(request), door=DOOR)
+        messages.success(request, f"You are {role.name} now." if role else "You now hold no role of your own.")
+        return redirect("home")
+    held = users_groups_roles.user(urn=actor_of(request).urn).role_names
+    context = {
+        "title": f"Take the role {invite.role.name}?" if invite.role else "Accept this invitation?",
+        "text": _consequence(invite.role.name if invite.role else "", held),
+        "action": request.get_full_path(),
+        "label": "Accept",
+        "kind": "primary",
+        "cancel_url": reverse("home"),
+    }
+    return render(request, "confirmation.html", context)
+
+
+def _consequence(role: str, held: list[str]) -> str:
+    if not held:
+        return "You hold no role of your own yet." if role else "It has no role, so nothing changes for you."
+    named = ", ".join(held)
+    return f"It replaces the roles you hold now: {named}." if role else f"It has no role and removes these: {named}."
+
+
+def _make(typed: dict[str, Any], text: str) -> Any:
+    typed.pop("again")
+    return invitations.sign_up(text=text, **typed, door=DOOR)
+
+
+def _form_page(form: Any, conflict: str = "") -> FormPage:
+    return FormPage(title="", label="", cancel_url="", breadcrumbs=[], form=form, conflict=conflict)
+
+
+def _dead(request: HttpRequest, refusal: PolicyAppError) -> HttpResponse:
+    return render(request, "people/dead_link.html", {"reason": refusal.detail}, status=refusal.status)

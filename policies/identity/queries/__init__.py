@@ -1,0 +1,1 @@
+"""Reads of users, groups, roles and tokens."""

@@ -1,0 +1,118 @@
+"""How much a body may bring, looked at before the library makes an object of every member of every list."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from scim2_models import InvalidSyntaxException, InvalidValueException
+
+from policies.errors import Invalid
+from policies.identity.scim import member_patches
+from policies.writes import strict_json
+
+#: Most commas and opening brackets of a body.
+MAX_SIGNS = 100_000
+#: Most levels of lists and objects inside one another.
+MAX_DEPTH = 20
+#: Most values of an attribute of a user, such as addresses and telephone numbers. A patch names as many in all of its
+#: operations together: the library copies and searches them for each operation.
+MAX_VALUES = 20
+#: Most names of attributes that a search asks for or leaves out.
+MAX_NAMES = 100
+#: Most operations of one patch, and most of them that are about something else than members.
+MAX_OPERATIONS = 100
+MAX_OTHER_OPERATIONS = 40
+#: Most members that one patch takes out: the library makes one condition of all of them.
+MAX_REMOVED = 1_000
+
+
+def check_size(body: bytes) -> None:
+    """Raise a SCIMException for a body that is too large or no JSON; what it means is for the library to say."""
+    found = _read_json(body) if body else None
+    for name, count, most in _list_lengths(found):
+        if count > most:
+            raise InvalidValueException(detail=f"{name[:100]} has up to {most} values, not {count}.")
+    for name, value in found.items() if isinstance(found, dict) else ():
+        if name.lower() == "operations" and isinstance(value, list):
+            _check_patch(value)
+
+
+def _read_json(body: bytes) -> Any:
+    try:
+        strict_json.check_signs(body, most=MAX_SIGNS)
+        found = json.loads(body)
+    except Invalid as error:
+        raise InvalidValueException(detail=error.problems[0].detail) from None
+    except (ValueError, RecursionError):
+        raise InvalidSyntaxException(detail="The body is not JSON.") from None
+    if strict_json.is_deeper(found, MAX_DEPTH):
+        raise InvalidSyntaxException(detail=f"The body is nested more than {MAX_DEPTH} levels deep.")
+    return found
+
+
+def check_growth(name: str, *, before: int, after: int) -> None:
+    """Raise InvalidValueException where an attribute of a user would get more values than it may have.
+
+    One that has more already may keep them, so that a user can always be changed and suspended.
+    """
+    if after > max(MAX_VALUES, before):
+        raise InvalidValueException(detail=f"{name[:100]} has up to {MAX_VALUES} values, not {after}.")
+
+
+def _check_patch(operations: list[Any]) -> None:
+    """Raise InvalidValueException where the operations of a patch bring more together than one request may."""
+    others = [one for one in operations if not _is_about_members(one)]
+    about_members = [one for one in operations if _is_about_members(one)]
+    named = [count for name, count, _ in _list_lengths(others) if name.lower() == "members"]
+    for what, count, most in (
+        ("operations that are not about members", len(others), MAX_OTHER_OPERATIONS),
+        ("values that are not members", _count_values(others) - sum(named), MAX_VALUES),
+        ("members", _count_values(about_members) + sum(named), member_patches.MOST),
+        ("members to be removed", _count_values(filter(_is_removal, about_members)), MAX_REMOVED),
+    ):
+        if count > most:
+            raise InvalidValueException(detail=f"A patch has up to {most} {what}, not {count}.")
+
+
+def _count_values(operations: Iterable[Any]) -> int:
+    return sum(count for one in operations for _, count, _ in _list_lengths(one))
+
+
+def _is_about_members(operation: Any) -> bool:
+    return _text_of(operation, "path").startswith("members")
+
+
+def _is_removal(operation: Any) -> bool:
+    return _text_of(operation, "op") == "remove"
+
+
+def _text_of(operation: Any, name: str) -> str:
+    """Return a text of an operation in small letters, however its name is written."""
+    found = operation.items() if isinstance(operation, dict) else ()
+    return next((str(value).lower() for key, value in found if key.lower() == name), "")
+
+
+def _list_lengths(value: Any, name: str = "The body", most: int = MAX_VALUES) -> Iterator[tuple[str, int, int]]:
+    """Yield (name, length, most that is allowed) of each list, a list before what is in it."""
+    if isinstance(value, list):
+        yield name, len(value), most
+        for one in value:
+            yield from _list_lengths(one, name)
+    elif isinstance(value, dict):
+        is_about_members = _is_about_members(value)
+        for key, inner in value.items():
+            yield from _list_lengths(inner, key, _limit_of(key, is_about_members=is_about_members))
+
+
+def _limit_of(name: str, *, is_about_members: bool) -> int:
+    match name.lower():
+        case "members":
+            return member_patches.MOST
+        case "value" if is_about_members:
+            return member_patches.MOST
+        case "operations":
+            return MAX_OPERATIONS
+        case "attributes" | "excludedattributes":
+            return MAX_NAMES
+        case _:
+            return MAX_VALUES

@@ -1,0 +1,73 @@
+"""What is ours of the protocol: how patches of the large providers are read, and what is answered to them."""
+
+from typing import Any
+
+from scim2_models import InvalidPathException, PatchOp, Resource, ResourceType, ResponseParameters, SearchRequest
+from scim2_server.responses import ScimResponse
+from scim2_server.service import ScimService
+from scim2_server.storage import SearchPage
+
+from policies.identity.scim.schemas import PROVIDER
+
+#: What of a member has no say.
+_SHOWN = frozenset({"display", "$ref"})
+
+
+def _settled(name: str, value: Any) -> Any:
+    """Return what providers mean by a value.
+
+    Entra gives a manager as the bare id. Okta and Entra say of members what they are called, which nobody keeps; where
+    members are removed it would be a condition.
+    """
+    if name.rpartition(":")[2] == "manager" and isinstance(value, str):
+        return {"value": value}
+    if name == "members" and isinstance(value, list | dict):
+        entries = value if isinstance(value, list) else [value]
+        return [
+            {key: item for key, item in entry.items() if key.lower() not in _SHOWN}
+            if isinstance(entry, dict)
+            else entry
+            for entry in entries
+        ]
+    return value
+
+
+class _Service(ScimService):
+    """The library's service, with the answers that providers expect."""
+
+    def read_patch(self, resource_type: ResourceType, body: bytes, content_type: str | None) -> "PatchOp[Any]":
+        """Read a patch: a path that names nothing is refused, while unknown members of a value are passed over.
+
+        Raises InvalidPathException.
+        """
+        patch = super().read_patch(resource_type, body, content_type)
+        for operation in patch.operations or ():
+            path = operation.path
+            binding = None if path is None or path.model is not None else path.resolve()
+            if path is not None and path.model is None and binding is None:
+                raise InvalidPathException(path=str(path), detail=f"{path} is no attribute that is kept here.")
+            if binding is not None:
+                operation.value = _settled(binding.field_name, operation.value)
+            elif isinstance(operation.value, dict):
+                operation.value = {key: _settled(key.lower(), value) for key, value in operation.value.items()}
+        return patch
+
+    def search_response(
+        self, base_url: str, resource_types: list[ResourceType], page: SearchPage, search_request: SearchRequest[Any]
+    ) -> ScimResponse:
+        """Answer a list; an empty one, too, has its member, which clients read without looking whether it is there."""
+        response = super().search_response(base_url, resource_types, page, search_request)
+        if response.body is not None:
+            response.body.setdefault("Resources", [])
+        return response
+
+    def patch_response(
+        self, base_url: str, resource: Resource[Any], response_parameters: ResponseParameters[Any]
+    ) -> ScimResponse:
+        """Answer a patched user as it is now; groups, which may be long, only where attributes are asked for."""
+        if resource.meta is not None and resource.meta.resource_type == "User":
+            return self.replacement_response(base_url, resource, response_parameters)
+        return super().patch_response(base_url, resource, response_parameters)
+
+
+SERVICE = _Service(PROVIDER)

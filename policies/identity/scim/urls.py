@@ -1,0 +1,11 @@
+"""Everything below `/scim/v2` is one view; what is there, the library knows."""
+
+from django.urls import re_path
+from django.views.decorators.csrf import csrf_exempt
+
+from policies.http.guard import signed_in
+from policies.http.lazy_view import late
+
+door = csrf_exempt(late("policies.identity.scim.views.door", signed_in.with_channel("scim")))
+
+urlpatterns = [re_path(r"^scim/v2(?:/(?P<path>(?s:.*)))?$", door, name="scim")]

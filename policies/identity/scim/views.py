@@ -1,0 +1,108 @@
+"""The one view: a caller that may manage users and groups, then the library's handler; every refusal in SCIM's form."""
+
+import json
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
+from django.db import Error as DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from scim2_models import (
+    Error,
+    InvalidFilterException,
+    InvalidSyntaxException,
+    InvalidValueException,
+    SCIMException,
+    UniquenessException,
+)
+from scim2_server.requests import ScimRequest
+from scim2_server.responses import ScimResponse
+
+from policies.errors import Conflict, Invalid, PolicyAppError
+from policies.identity.api.bearer_authentication import Unauthenticated, caller
+from policies.identity.scim import member_patches, request_bodies
+from policies.identity.scim.handler import Handler
+from policies.identity.scim.service import SERVICE
+from policies.identity.scim.storage import PeopleStore
+from policies.outages import find_outage
+from policies.pdp import authorizer
+
+#: Where the door is.
+ROOT = "/scim/v2"
+
+#: What the library reads; it refuses every other type of body.
+_JSON = ("application/scim+json", "application/json")
+
+_NEEDED = (("MANAGE_USERS_AND_GROUPS",),)
+
+log = structlog.get_logger(__name__)
+
+
+@never_cache
+def door(request: HttpRequest, path: str = "") -> HttpResponse:
+    """Answer whatever is sent below `/scim/v2`."""
+    try:
+        by = caller(request)
+        authorizer.require(by=by, any_of=_NEEDED)
+        if request.content_type in _JSON:
+            request_bodies.check_size(request.body)
+        asked = _asked(request, path)
+        if asked.method in ("POST", "PUT") and path.strip("/").lower().startswith("groups"):
+            member_patches.check_body(request.body)
+        return _sent(Handler(PeopleStore(by=by, is_writing=_is_writing(asked))).handle(asked))
+    except (SCIMException, PolicyAppError, SuspiciousOperation, RecursionError) as error:
+        response = _sent(SERVICE.error_response(_refusal(error, request.method or "")))
+        if isinstance(error, Unauthenticated):
+            response.headers["WWW-Authenticate"] = error.challenge
+        return response
+    except DatabaseError as error:
+        outage = find_outage(error)
+        if outage is None:
+            raise
+        log.error(outage.event, exc_info=error)
+        return _sent(SERVICE.error_response(_refused(outage.status, outage.detail)))
+
+
+def _refused(status: int, detail: str) -> SCIMException:
+    return SCIMException.from_error(Error(status=status, detail=detail))
+
+
+def _asked(request: HttpRequest, path: str) -> ScimRequest:
+    base = settings.PUBLIC_URL or f"{request.scheme}://{request.get_host()}"
+    return ScimRequest(
+        method=request.method or "",
+        base_url=f"{base}{ROOT}",
+        path=path,
+        query=request.GET.dict(),
+        headers=dict(request.headers),
+        body=request.body,
+    )
+
+
+def _is_writing(asked: ScimRequest) -> bool:
+    return asked.method not in ("GET", "HEAD") and not asked.path.rstrip("/").endswith(".search")
+
+
+def _refusal(error: Exception, method: str) -> SCIMException:
+    """Return a refusal of a service as SCIM has it."""
+    match error:
+        case SCIMException():
+            return error
+        case Invalid():
+            return InvalidValueException(detail=error.detail)
+        case Conflict() if method == "POST":
+            return UniquenessException(detail=error.detail)
+        case PolicyAppError():
+            return _refused(error.status, error.detail)
+        case RecursionError() if method == "GET":
+            return InvalidFilterException(detail="The filter is nested too deeply.")
+        case _:
+            return InvalidSyntaxException(detail="The request cannot be read.")
+
+
+def _sent(response: ScimResponse) -> HttpResponse:
+    # Escaped, since a refusal may repeat what was sent, half a surrogate pair included.
+    body: Any = b"" if response.body is None else json.dumps(response.body)
+    return HttpResponse(body, status=int(response.status), headers=response.headers)

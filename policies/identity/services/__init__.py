@@ -1,0 +1,1 @@
+"""Writes of users, groups, roles and tokens."""

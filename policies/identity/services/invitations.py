@@ -1,0 +1,195 @@
+"""Links that invite people: making and ending them, and what they do for whoever opens one.
+
+One link is live for each role, and one without a role; a new one ends the old one. Only its digest is kept. Its text
+follows from its id and SECRET_KEY, so that a program that asks for the present link is given that and ends nobody's
+(docs/adr/0012). A link works for any number of people until it ends.
+
+Accepting is DataHub's (rules/datahub.md a.11): the role **replaces** those that the person holds, and a link without a
+role takes all away. Signing up with a link makes the user and gives the role at once, where DataHub waits for the first
+sign-in.
+"""
+
+import uuid
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from policies.engine.model import Actor
+from policies.errors import Forbidden, Invalid, NotFound
+from policies.identity.services import roles as role_service
+from policies.identity.services import users
+from policies.identity.services.access_tokens import DURATIONS
+from policies.models import InviteToken, Role, User, Verb
+from policies.models.fields import is_storable
+from policies.models.people import NAME_LENGTH, USER_PREFIX
+from policies.pdp import actor_resolution
+from policies.writes import delegation, required_privileges, token_secrets
+from policies.writes.unit_of_work import Change, change
+from policies.writes.validation import Checks
+
+#: How long a link may live, by DataHub's names of durations; none lives for ever.
+LIFETIMES = {name: length for name, length in DURATIONS.items() if length is not None}
+
+_PREFIX = "azi_"
+_DEAD = "This invitation is no longer valid. Ask the sender for a new one."
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """A link: its row, and its text, which is kept nowhere."""
+
+    invite: InviteToken
+    text: str
+
+
+def create(*, role: str | None, by: Actor, door: str, duration: str = "ONE_WEEK") -> Invited:
+    """Create the link for a role (its URN) or for none, and end the one before.
+
+    Raises Forbidden (also for a role that gives platform privileges which the caller does not hold), Invalid with every
+    problem: an unknown role, a duration nobody knows.
+    """
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
+    checks = Checks()
+    checks.choice(duration, "/duration", tuple(LIFETIMES))
+    with change(by=by, door=door) as doing:
+        found = _role(role, checks)
+        checks.finish()
+        _require(found, by)
+        return _make(found, duration, doing)
+
+
+def current(*, role: str | None, by: Actor, door: str) -> Invited:
+    """Return the link that is live for a role (its URN) or for none, made if there is none. Raises as `create`.
+
+    One that was made under another SECRET_KEY has no text any more and is replaced.
+    """
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
+    checks = Checks()
+    wanted = _role(role, checks)
+    checks.finish()
+    _require(wanted, by)
+    if (live := _live(wanted)) is not None:
+        return live
+    with change(by=by, door=door) as doing:
+        # Looked up again behind the lock: of two who ask at once, the second gets what the first made.
+        wanted = _role(role, checks)
+        checks.finish()
+        return _live(wanted) or _make(wanted, "ONE_WEEK", doing)
+
+
+def revoke(*, invite_id: uuid.UUID, by: Actor, door: str) -> None:
+    """End a link at once. Raises Forbidden and NotFound."""
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
+    with change(by=by, door=door) as doing:
+        invite = InviteToken.objects.select_related("role").filter(pk=invite_id).first()
+        if invite is None:
+            raise NotFound(f"There is no invitation {invite_id}.")
+        doing.record(urn=invite.urn, name=_name(invite), verb=Verb.INVITE_REVOKED, before=_facts(invite))
+        invite.delete()
+
+
+def find(*, text: str) -> InviteToken:
+    """Return the live link with this text, with its role; raises NotFound for every other text alike."""
+    invite = None
+    if token_secrets.is_shaped(text, _PREFIX):
+        rows = InviteToken.objects.select_related("role").filter(expires_at__gt=timezone.now())
+        invite = rows.filter(digest=token_secrets.digest(text)).first()
+    if invite is None:
+        raise NotFound(_DEAD)
+    return invite
+
+
+def accept(*, text: str, by: Actor, door: str) -> Role | None:
+    """Make the role of the link the only one that the caller holds, none when it has none; return it.
+
+    Who made the link answers for what its role gives. Raises NotFound for a link that has ended, Forbidden for a caller
+    who is no active person and where the role gives platform privileges that who made the link does not hold, Conflict
+    for the last who can manage policies and would not by the role of the link.
+    """
+    author = actor_resolution.actor(urn=find(text=text).created_by)
+    with change(by=by, door=door, author=author) as doing:
+        user = User.objects.filter(urn=by.urn).first()
+        if user is None or not user.is_active or user.kind != User.Kind.PERSON:
+            raise Forbidden((), "Invitations are for people who may sign in.")
+        role = find(text=text).role
+        held = role_service.held_by(holders=[user])
+        role_service.replace(targets=[(user, [] if role is None else [role])], held=held, doing=doing)
+    return role
+
+
+def sign_up(
+    *,
+    text: str,
+    username: str,
+    password: str,
+    door: str,
+    display_name: str = "",
+    email: str = "",
+    title: str = "",
+) -> User:
+    """Make a user for somebody who has a link, and give it the role of the link. The user is recorded as its own maker.
+
+    Who made the link answers for what the account is given, also by policies that named it before. Raises NotFound for
+    a link that has ended, Conflict for a user name that is taken, Invalid with every problem, Forbidden as `accept`.
+    """
+    if not isinstance(username, str) or not is_storable(username):
+        raise Invalid.one(code="text.unstorable", pointer="/username", detail="Printable characters only.")
+    newcomer = Actor(USER_PREFIX + username)
+    author = actor_resolution.actor(urn=find(text=text).created_by)
+    with change(by=newcomer, door=door, author=author) as doing:
+        role = find(text=text).role
+        user = users.add(
+            username=username,
+            profile={"display_name": display_name, "email": email, "title": title, "description": ""},
+            password=password,
+            doing=doing,
+        )
+        if role is not None:
+            role_service.replace(targets=[(user, [role])], held={user.urn: []}, doing=doing)
+    return user
+
+
+def _role(urn: str | None, checks: Checks) -> Role | None:
+    found = Role.objects.filter(urn=urn).first() if urn is not None and is_storable(urn) else None
+    if urn is not None and found is None:
+        checks.add("unknown", "/role", f"There is no role {urn!r}.")
+    return found
+
+
+def _require(role: Role | None, by: Actor) -> None:
+    if role is not None:
+        delegation.require_role(by=by, role=role.urn)
+
+
+def _live(role: Role | None) -> Invited | None:
+    invite = InviteToken.objects.filter(role=role, expires_at__gt=timezone.now()).first()
+    text = "" if invite is None else token_secrets.derived(_PREFIX, of=str(invite.pk))
+    return Invited(invite, text) if invite is not None and invite.digest == token_secrets.digest(text) else None
+
+
+def _make(role: Role | None, duration: str, doing: Change) -> Invited:
+    InviteToken.objects.filter(role=role).delete()
+    invite_id = uuid.uuid4()
+    text = token_secrets.derived(_PREFIX, of=str(invite_id))
+    now = timezone.now()
+    invite = InviteToken.objects.create(
+        id=invite_id,
+        role=role,
+        digest=token_secrets.digest(text),
+        created_at=now,
+        created_by=doing.by.urn,
+        expires_at=now + LIFETIMES[duration],
+    )
+    doing.record(urn=invite.urn, name=_name(invite), verb=Verb.INVITE_CREATED, after=_facts(invite))
+    return Invited(invite, text)
+
+
+def _name(invite: InviteToken) -> str:
+    return "Invitation without a role" if invite.role is None else f"Invitation as {invite.role.name}"[:NAME_LENGTH]
+
+
+def _facts(invite: InviteToken) -> dict[str, str | None]:
+    return {
+        "role": None if invite.role is None else invite.role.urn,
+        "expires_at": invite.expires_at.isoformat(),
+    }

@@ -1,0 +1,61 @@
+"""Accounts of programs: users without a password that act by their tokens (clients.md 2.3)."""
+
+import uuid
+
+from policies.engine.model import Actor
+from policies.errors import Invalid, NotFound
+from policies.identity.queries import users_groups_roles
+from policies.identity.services import users
+from policies.models import User
+from policies.writes import required_privileges
+
+#: How the user name of a service account begins.
+USERNAME_PREFIX = "service_"
+
+
+def create(*, display_name: str, by: Actor, door: str, description: str = "") -> User:
+    """Store a new service account, `service_<uuid>`; raises Forbidden, and Invalid with every problem."""
+    _check_name(display_name)
+    return users.create(
+        username=f"{USERNAME_PREFIX}{uuid.uuid4()}",
+        display_name=display_name,
+        description=description,
+        kind=User.Kind.SERVICE,
+        by=by,
+        door=door,
+    )
+
+
+def get(*, urn: str) -> User:
+    """Return a service account with its groups and roles; raises NotFound, for a person also."""
+    user = users_groups_roles.user(urn=urn)
+    if user.kind != User.Kind.SERVICE or user.is_removed:
+        raise NotFound(f"There is no service account {urn!r}.")
+    return user
+
+
+def update(
+    *,
+    urn: str,
+    by: Actor,
+    door: str,
+    display_name: str | None = None,
+    description: str | None = None,
+    state: str | None = None,
+    seen: str = "",
+) -> User:
+    """Change what is given of a service account; raises as `people.update`, and NotFound for a person."""
+    if display_name is not None:
+        _check_name(display_name)
+    user = users_groups_roles.stored_user(urn=urn)
+    if user is None or user.kind != User.Kind.SERVICE:
+        required_privileges.require(by=by, requirement=required_privileges.SERVICES)
+        raise NotFound(f"There is no service account {urn!r}.")
+    return users.update(
+        urn=urn, display_name=display_name, description=description, state=state, seen=seen, by=by, door=door
+    )
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise Invalid.one(code="required", pointer="/display_name", detail="This field is required.")

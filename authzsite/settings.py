@@ -392,7 +392,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "DecisionWord": "policies.api.answers.OUTCOMES",
         "PolicyState": "policies.models.policy.Policy.State",
-        "PolicyStateChange": "policies.api.policies.STATES",
+        "PolicyStateChange": "policies.authoring.api.policies.STATES",
         "PolicyType": "policies.models.policy.Policy.Type",
         "UserState": "policies.models.people.User.State",
         "TokenDuration": "policies.identity.api.access_tokens.CHOICES",

@@ -18,6 +18,7 @@ from django.urls import URLPattern, URLResolver
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from policies.authoring.services import change_impact, policies
 from policies.errors import Forbidden, PolicyAppError
 from policies.http.guard import actor_of, needs
 from policies.identity.services import access_tokens, users
@@ -34,7 +35,6 @@ from policies.models import (
     User,
 )
 from policies.pdp.reach_comparison import MOST
-from policies.services import impact, policies
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -132,7 +132,7 @@ def _pretty(value: Any) -> SafeString:
 
 
 def _measure(policy: Policy, state: str) -> dict[str, Any]:
-    found = impact.measured(before=impact.draft_of(policy), after=policies.put_in_state(policy, state))
+    found = change_impact.measured(before=change_impact.draft_of(policy), after=policies.put_in_state(policy, state))
     return {"policy": policy, "impact": found}
 
 

@@ -19,12 +19,12 @@ from catalog.queries.people_conditions import PeopleConditions
 from catalog.queries.records import build_visible_users
 from catalog.queries.viewing import viewable
 from catalog.urns import PEOPLE_TYPES
+from policies.authoring.queries import policies
 from policies.engine import selectors
 from policies.engine.model import Actor, Coverage
 from policies.identity.queries import users_groups_roles
 from policies.models import GroupProfile, Policy, Role, User
 from policies.models.fields import is_storable
-from policies.queries import policies
 
 _ANYTHING = frozenset({"", "*"})
 _URN_PREFIX = "urn:li:"

@@ -7,7 +7,8 @@ by the server, so it may hold slashes and anything else.
 from django.urls import URLPattern, path, re_path
 from rest_framework.views import APIView
 
-from policies.api import ask, audit, policies, registry, status
+from policies.api import ask, audit, status
+from policies.authoring.api import policies, privilege_registry
 from policies.http.api import openapi_schema
 from policies.identity.api import access_tokens, groups, invitations, roles, service_accounts, users
 
@@ -40,7 +41,7 @@ urlpatterns: list[URLPattern] = [
     *door(rf"policies/{POLICY}/versions/{NUMBER}/", policies.OneVersion, "api-policy-version"),
     *door(rf"policies/{POLICY}/versions/", policies.Versions, "api-policy-versions"),
     *door(rf"policies/{POLICY}/", policies.OnePolicy, "api-policy"),
-    *door("privileges/", registry.Privileges, "api-privileges"),
+    *door("privileges/", privilege_registry.Privileges, "api-privileges"),
     *door("users/", users.Users, "api-users"),
     *door(rf"users/{USER}/", users.OneUser, "api-user"),
     *door("groups/", groups.Groups, "api-groups"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from policies.authoring.services import policies
 from policies.engine.errors import Problem, quote
 from policies.engine.families.document_reader import escape
 from policies.engine.model import SYSTEM_ACTOR
@@ -18,7 +19,6 @@ from policies.models.fields import is_storable
 from policies.models.people import GROUP_PREFIX, NAME_LENGTH, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.services import policies
 from policies.writes.validation import EMAIL_LENGTH, TEXT_LENGTH, Checks
 
 USER, GROUP, ROLE, POLICY = "corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"

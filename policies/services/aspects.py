@@ -11,6 +11,7 @@ nobody has described yet is made, since programs write in any order. `roleMember
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from policies.authoring.services import lints, policies
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
@@ -21,7 +22,7 @@ from policies.models import Policy, PolicyVersion, Role, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
-from policies.services import aspect_shapes, lints, policies
+from policies.services import aspect_shapes
 from policies.services.aspect_rows import Batch
 from policies.services.aspect_shapes import POLICY_INFO, ROLE, SECRETS, SHAPES, USER, AspectChange
 from policies.writes.unit_of_work import change

@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from policies.authoring.services import policies
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.identity.services import roles
@@ -20,7 +21,7 @@ from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, Role, User
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
-from policies.services import aspects, policies
+from policies.services import aspects
 from policies.services.aspects import AspectChange
 
 DOOR = "bootstrap"

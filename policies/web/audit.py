@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from policies.authoring.pages.datahub_presenter import pretty
 from policies.engine.model import SYSTEM_ACTOR, Code
 from policies.http.guard import actor_of, needs
 from policies.http.pages import channel_names, list_and_form_pages
@@ -19,7 +20,6 @@ from policies.pdp import authorizer, decision_log_queries, display_names, explan
 from policies.pdp.decision_log_queries import Place
 from policies.services import trails
 from policies.web.asking import Asker
-from policies.web.presenting import pretty
 from policies.writes import change_log_queries
 
 #: As at /api/v1/audit/.

@@ -2,12 +2,13 @@
 
 from django.urls import path
 
+from policies.authoring.pages import urls as url_pages
 from policies.http.guard import public
 from policies.http.lazy_view import late
 from policies.http.pages import refresh
 from policies.identity.pages import sign_in
 from policies.identity.pages import urls as page_urls
-from policies.web import audit, policy_urls, reaching, status, why
+from policies.web import audit, reaching, status, why
 
 urlpatterns = [
     path("", sign_in.home, name="home"),
@@ -19,7 +20,7 @@ urlpatterns = [
     path("why/can", reaching.can, name="why-can"),
     path("why/who", reaching.who, name="why-who"),
     path("why/what", reaching.what, name="why-what"),
-    *policy_urls.urlpatterns,
+    *url_pages.urlpatterns,
     *page_urls.urlpatterns,
     path("settings/audit", audit.decisions, name="audit"),
     path("settings/audit/policies", audit.policy_changes, name="audit-policies"),

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from policies.authoring.services import policies
 from policies.identity.services import access_tokens, users
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, snapshot_store
-from policies.services import policies
 
 DOOR = "test"
 

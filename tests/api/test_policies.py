@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from policies.authoring.services import policies as service
 from policies.models import Policy
 from policies.pdp import authorizer
-from policies.services import policies as service
 from tests.api.conftest import document_of, pointers_of, problem_of
 
 POLICIES = "/api/v1/policies/"

@@ -11,10 +11,10 @@ from django.db import transaction
 from catalog.models import Ancestry, Aspect, Entity, Facet
 from catalog.services import proposals
 from catalog.services.proposals import Applied, Proposal
+from policies.authoring.services import policies
 from policies.engine.model import Actor
 from policies.identity.services import users
 from policies.pdp import actor_resolution, authorizer, snapshot_store
-from policies.services import policies
 
 DOOR = "test"
 

@@ -16,6 +16,7 @@ from catalog.queries import coverage as coverage_sql
 from catalog.reporting import export
 from catalog.reporting.kind import UNTESTED
 from catalog.reporting.tables import SCHEMA, TABLES
+from policies.authoring.services import policies
 from policies.engine import families, reach_index, selectors
 from policies.engine.model import Actor, Origin
 from policies.engine.postings import Postings
@@ -23,7 +24,6 @@ from policies.engine.snapshot import Snapshot
 from policies.identity.services import groups, roles, users
 from policies.models import GroupProfile, PolicyVersion, Role, User
 from policies.pdp import actor_resolution, authorizer, snapshot_store
-from policies.services import policies
 from tests.catalog.conftest import DOOR, owners, said, tags, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,9 +11,9 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reporting import export, runs
 from catalog.reporting.kinds import effective_access
+from policies.authoring.services import policies
 from policies.identity.services import groups, users
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.catalog.conftest import DOOR, said, tags, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,11 +12,11 @@ from catalog.reporting import findings as merging
 from catalog.reporting.kinds import policy_hygiene
 from catalog.reporting.kinds.role_mapping_check import KIND
 from catalog.services import findings
+from policies.authoring.services import policies
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
 from policies.identity.services import groups, users
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.web.conftest import document_of
 
 pytestmark = pytest.mark.django_db

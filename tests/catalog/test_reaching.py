@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from catalog.facets import OrmFacetSource
 from catalog.models import Entity
 from catalog.queries import reaching as reachable_resources
+from policies.authoring.services import policies
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from policies.identity.services import roles
 from policies.models import GroupProfile, Policy, Role, User
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.catalog.conftest import DOOR, undone
 from tests.catalog.generated import store
 from tests.strategies import ACTORS, GROUPS, PRIVILEGES, worlds

@@ -14,10 +14,10 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Entity
 from catalog.services import loading
+from policies.authoring.services import policies
 from policies.identity.services import access_tokens, groups, roles, users
 from policies.models import ChangeEvent, ChangeSet, Gate, PolicyVersion, open_write
 from policies.pdp import actor_resolution, authorizer, display_names
-from policies.services import policies
 from tests.catalog.conftest import DOOR, said, tags, tell
 
 DATASET, OTHER = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "lines"))

@@ -9,11 +9,11 @@ from rest_framework.test import APIClient
 from catalog.models import Entity
 from catalog.services import bootstrap, granting, operations
 from catalog.services.granting import Sent
+from policies.authoring.services import policies
 from policies.engine.families.cdap_requests import Said
 from policies.identity.services import access_tokens, users
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, display_names, snapshot_store
-from policies.services import policies
 
 DOOR = "test"
 INSTANCE = "urn:li:instance:cdap"

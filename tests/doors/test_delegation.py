@@ -15,6 +15,7 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
+from policies.authoring.services import policies
 from policies.engine.families import vocabulary
 from policies.engine.requirements import one
 from policies.errors import Forbidden
@@ -23,7 +24,6 @@ from policies.identity.services import invitations as invitation_services
 from policies.models import AccessToken, ChangeEvent, GroupProfile, InviteToken, Membership, ResetToken, User
 from policies.pdp import actor_resolution, authorizer, snapshot_store
 from policies.pdp.authorizer import Ask
-from policies.services import policies
 from tests.doors.conftest import DOOR, give, proposal, token_of
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import pytest
 
+from policies.authoring.services import role_with_policies
 from policies.models import Policy, PolicyEvent
 from policies.pdp import authorizer
-from policies.services import role_policies
 from tests.doors.conftest import DATASET, DOOR, proposal
 from tests.doors.graphql.test_policies import UPDATE
 
@@ -242,7 +242,7 @@ def test_an_earlier_version_comes_back_out_of_force_or_not_at_all(root, kept):
 
 
 def test_it_can_be_given_a_role_and_deleted(root, kept):
-    role_policies.create(name="Taggers", description="", policies_of=[POLICY], by=authorizer.SYSTEM, door=DOOR)
+    role_with_policies.create(name="Taggers", description="", policies_of=[POLICY], by=authorizer.SYSTEM, door=DOOR)
     stored = Policy.objects.get(urn=POLICY)
     assert (stored.state, stored.document["effect"], len(stored.document["actors"]["roles"])) == ("INACTIVE", "DENY", 1)
     assert root.client.delete(API).status_code == 204

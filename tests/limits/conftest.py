@@ -11,11 +11,11 @@ from django.test import Client
 from catalog.models import Entity
 from catalog.services import external_roles, proposals
 from catalog.services.proposals import Proposal
+from policies.authoring.services import policies
 from policies.identity.services import groups, service_accounts
 from policies.models import GroupProfile, User
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.api.conftest import document_of
 from tests.doors.conftest import DOOR, ROOT, _bootstrapped, token_of
 

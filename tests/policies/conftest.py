@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from policies.authoring.services import policies
 from policies.engine.model import Actor
 from policies.identity.services import groups, roles, users
 from policies.models import GroupProfile, Role, User
 from policies.pdp import actor_resolution, authorizer, snapshot_store
-from policies.services import policies
 
 DOOR = "test"
 

@@ -4,12 +4,12 @@ import pytest
 from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 
+from policies.authoring.queries import policies
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import NotFound
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import roles
 from policies.pdp import actor_resolution, display_names
-from policies.queries import policies
 from policies.services import aspects
 from policies.services.aspects import AspectChange
 

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.authoring.queries import policies
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.identity.queries import users_groups_roles
@@ -25,7 +26,6 @@ from policies.models import (
 )
 from policies.pdp import actor_resolution
 from policies.queries import aspects as aspect_queries
-from policies.queries import policies
 from policies.services import aspects
 from policies.services.aspects import OWNED, AspectChange
 

@@ -6,9 +6,9 @@ import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
+from policies.authoring.services import policies
 from policies.pdp import authorizer, policy_change_events, snapshot_listener, snapshot_store
 from policies.propagation import pubsub
-from policies.services import policies
 from tests.policies.test_store import DRAFT
 
 #: Seconds that no message takes; nothing waits that long when all is well.

@@ -5,6 +5,8 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden
@@ -13,8 +15,7 @@ from policies.identity.services import roles, users
 from policies.models import ChangeEvent, Policy, PolicyEvent, PolicyVersion, Role, User
 from policies.pdp import active_policies, actor_resolution, authorizer, display_names, snapshot_store
 from policies.queries import aspects as aspect_queries
-from policies.queries import policies as policy_queries
-from policies.services import bootstrap, policies
+from policies.services import bootstrap
 
 pytestmark = pytest.mark.django_db
 

@@ -3,12 +3,13 @@
 import pytest
 from django.contrib.auth.models import Group
 
+from policies.authoring.services import policies
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, roles
 from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment
 from policies.queries import aspects as aspect_queries
-from policies.services import aspects, policies
+from policies.services import aspects
 from policies.services.aspects import AspectChange
 
 pytestmark = pytest.mark.django_db

@@ -2,12 +2,13 @@
 
 import pytest
 
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
 from policies.errors import Conflict
 from policies.identity.services import groups, invitations, roles, users
 from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment, User
 from policies.pdp import actor_resolution, snapshot_store
-from policies.queries import policies as policy_queries
-from policies.services import aspects, policies
+from policies.services import aspects
 from tests.policies.conftest import DOOR
 
 PASSWORD = "correct horse battery"

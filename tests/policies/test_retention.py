@@ -7,13 +7,13 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
+from policies.authoring.services.policies import Draft
 from policies.identity.services import users
 from policies.models import ChangeEvent, ChangeSet, PolicyEvent, PolicyVersion
 from policies.pdp import tasks as pdp_tasks
 from policies.pdp.authorizer import SYSTEM
-from policies.queries import policies as policy_queries
-from policies.services import policies
-from policies.services.policies import Draft
 from tests.worlds import document
 
 pytestmark = pytest.mark.django_db

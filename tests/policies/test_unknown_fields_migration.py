@@ -7,11 +7,12 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
+from policies.authoring.services import policies
+from policies.authoring.services.policies import Draft
 from policies.models import Policy, PolicyEvent, PolicyVersion
 from policies.pdp import authorizer, snapshot_store
-from policies.services import aspects, policies
+from policies.services import aspects
 from policies.services.aspects import AspectChange
-from policies.services.policies import Draft
 
 pytestmark = pytest.mark.django_db
 

@@ -18,11 +18,11 @@ from catalog.models import Entity
 from catalog.spark import read_as
 from catalog.spark.decisions import CannotRead, Refused
 from catalog.spark.session import SparkUnavailable, session
+from policies.authoring.services import policies
 from policies.engine.sql_rendering import NothingToShow
 from policies.identity.services import access_tokens, roles, users
 from policies.pdp import authorizer, snapshot_store
 from policies.propagation.invalidating_cache import memory
-from policies.services import policies
 from tests.spark import frames
 from tests.spark.conftest import java_of
 from tests.spark.frames import allowed, part

@@ -180,9 +180,9 @@ def _client(world: World) -> Any:
     from rest_framework.test import APIClient
 
     from catalog.models import Entity
+    from policies.authoring.services import policies
     from policies.identity.services import access_tokens
     from policies.pdp import authorizer, snapshot_store
-    from policies.services import policies
     from tests import stored
     from tests.worlds import World as Plain
     from tests.worlds import document

@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.authoring.services import policies
 from policies.identity.services import users
 from policies.models import LoggedDecision
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.web.conftest import DOOR
 from tests.web.test_why import words
 

@@ -5,11 +5,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from policies import admin
+from policies.authoring.services import policies
 from policies.errors import NotFound
 from policies.identity.services import access_tokens
 from policies.models import AccessToken, ChangeEvent, Policy, PolicyEvent, PolicyVersion, User
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.web.conftest import DOOR
 
 

@@ -8,9 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, reverse
 
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
 from policies.pdp import authorizer
-from policies.queries import policies as policy_queries
-from policies.services import policies
 from policies.web.urls import urlpatterns
 from tests.web.conftest import DOOR, document_of
 

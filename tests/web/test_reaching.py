@@ -6,9 +6,9 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.authoring.services import policies
 from policies.identity.services import users
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.web.conftest import DOOR
 from tests.web.test_why import words
 

@@ -6,10 +6,10 @@ Source 004, "Troubleshooting": the role, action and resource of a statement, a d
 import pytest
 
 from catalog.services import entities
+from policies.authoring.services import policies
 from policies.identity.services import roles, users
 from policies.models import PolicyVersion
 from policies.pdp import authorizer, snapshot_store
-from policies.services import policies
 from tests.web.conftest import DOOR
 from tests.web.test_why import ask, words
 

@@ -6,9 +6,9 @@ import pytest
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.authoring.services import policies
 from policies.identity.services import users
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.web.conftest import DOOR
 
 DATASET = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"

@@ -11,13 +11,13 @@ from catalog.queries import lists as entity_lists
 from catalog.queries import viewing
 from catalog.queries.records import build_visible_users
 from catalog.urns import PEOPLE_TYPES
+from policies.authoring.queries import policies
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Asked
-from policies.queries import policies
 
 #: Longest page; a longer one is cut, and the answer says how long it is.
 LONGEST_PAGE = 10_000

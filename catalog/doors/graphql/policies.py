@@ -14,6 +14,8 @@ from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.filters import Column
 from catalog.services import deletes
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
 from policies.engine import families
 from policies.engine.errors import Problem
 from policies.engine.families import datahub
@@ -21,8 +23,6 @@ from policies.engine.model import Origin
 from policies.errors import Invalid, NotFound
 from policies.models import Policy
 from policies.pdp import authorizer
-from policies.queries import policies as policy_queries
-from policies.services import policies
 
 query = QueryType()
 mutation = MutationType()

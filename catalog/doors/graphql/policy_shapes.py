@@ -10,6 +10,8 @@ from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
 from catalog.queries import documents as aspect_documents
+from policies.authoring.queries import policies
+from policies.authoring.services.policies import MANAGE
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
 from policies.errors import Forbidden
@@ -17,8 +19,6 @@ from policies.models import Policy
 from policies.models.fields import storable
 from policies.models.policy import POLICY_PREFIX
 from policies.pdp import authorizer
-from policies.queries import policies
-from policies.services.policies import MANAGE
 
 actors = ObjectType("ActorFilter")
 criterion = ObjectType("PolicyMatchCriterion")

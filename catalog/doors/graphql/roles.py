@@ -11,13 +11,13 @@ from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
 from catalog.services import deletes
+from policies.authoring.services import role_with_policies
 from policies.errors import Invalid
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import roles
 from policies.models import Role
 from policies.models.fields import storable
 from policies.models.roles import ROLE_PREFIX
-from policies.services import role_policies
 
 query = QueryType()
 mutation = MutationType()
@@ -39,7 +39,7 @@ def create_role(_root: None, info: Info, *, input: dict[str, Any]) -> str:
     """Make a role, named in these policies, under an id made here."""
     bound = _bounded(input.get("policyUrns") or [], "/policyUrns")
     description = input.get("description") or ""
-    made = role_policies.create(
+    made = role_with_policies.create(
         name=input["name"], description=description, policies_of=bound, by=info.context.by, door=DOOR
     )
     info.context.is_policy_written = bool(bound)

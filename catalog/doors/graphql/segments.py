@@ -20,6 +20,8 @@ from catalog.queries import viewing as view_permissions
 from catalog.queries.coverage import having, meets
 from catalog.queries.naming import Nameable
 from catalog.queries.records import build_visible_users
+from policies.authoring.queries import policies
+from policies.authoring.services.policies import MANAGE
 from policies.engine import selectors
 from policies.engine.families import datahub
 from policies.engine.model import Actor
@@ -29,8 +31,6 @@ from policies.identity.queries import users_groups_roles
 from policies.models import User
 from policies.models.fields import storable
 from policies.pdp import authorizer
-from policies.queries import policies
-from policies.services.policies import MANAGE
 
 Rows = QuerySet[Any, Any]
 

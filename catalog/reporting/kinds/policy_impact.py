@@ -8,15 +8,15 @@ from typing import Any
 from catalog.models import Report
 from catalog.reporting.kind import WRONG, Column, ColumnKind, Input, Kind, Parameter, ResultTable
 from catalog.reporting.kinds import effective_access
+from policies.authoring.services import import_export
 from policies.engine.errors import Problem
 from policies.errors import Invalid
-from policies.services import transfer
 
 
 def _proposed(value: Any) -> Iterable[Problem]:
     """Say what is wrong with proposed policies: they are read as a file of policies is."""
     try:
-        transfer.proposed(value)
+        import_export.proposed(value)
     except Invalid as error:
         yield from error.problems
 
@@ -31,7 +31,7 @@ def prepare(report: Report, folder: Path) -> None:
     """Write down the proposed policies, as they would be stored; one that would not be active gives nothing."""
     effective_access.say_settings(report, folder)
     wanted: Mapping[str, Any] = report.parameters
-    entries = transfer.proposed(wanted.get("proposed") or [])
+    entries = import_export.proposed(wanted.get("proposed") or [])
     said = {
         "policies": [
             {"urn": one.urn, "family": one.family, "name": one.name, "document": one.document}

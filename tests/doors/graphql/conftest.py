@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from policies.authoring.services import policies
 from policies.identity.services import users
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.doors.conftest import DOOR, ROOT, give, token_of
 
 PATH = "/api/graphql"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
 from policies.identity.services import roles
 from policies.models import Policy, PolicyVersion
 from policies.pdp import authorizer
-from policies.queries import policies as policy_queries
-from policies.services import policies
 from tests.doors.conftest import DATASET, DOOR, ROOT
 
 pytestmark = pytest.mark.django_db

@@ -2,11 +2,11 @@
 
 import pytest
 
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
 from policies.identity.services import groups, users
 from policies.models import Role, RoleAssignment
 from policies.pdp import authorizer
-from policies.queries import policies as policy_queries
-from policies.services import policies
 from tests.doors.conftest import DOOR, ROOT
 
 pytestmark = pytest.mark.django_db

@@ -8,13 +8,13 @@ from allauth.socialaccount.models import SocialAccount
 from django.core.management import call_command
 from django.test import Client
 
+from policies.authoring.services import policies
 from policies.errors import Forbidden
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, roles, service_accounts, users
 from policies.identity.services.oidc_claims import Arrival, read
 from policies.models import ChangeEvent, GroupProfile, Membership, User
 from policies.pdp import authorizer, snapshot_store
-from policies.services import policies
 from tests.doors.oidc.conftest import consent, leave, query_of, sign_in
 
 DOOR = "test"

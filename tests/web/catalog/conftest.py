@@ -8,9 +8,9 @@ from django.test import Client
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.authoring.services import policies
 from policies.identity.services import groups, users
 from policies.pdp import authorizer
-from policies.services import policies
 from tests import finished
 from tests.web.conftest import DOOR
 

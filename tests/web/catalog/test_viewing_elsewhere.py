@@ -11,11 +11,11 @@ from django.db import connection
 from django.http import JsonResponse
 from django.test.utils import CaptureQueriesContext
 
+from policies.authoring.services import policies
 from policies.engine.requirements import one
 from policies.http.guard import reading
 from policies.pdp import actor_resolution, authorizer, explanations
 from policies.pdp.authorizer import Ask, Asked
-from policies.services import policies
 from tests.web.catalog.conftest import BOARD, EUROPE, ORDERS, OUTSIDER, OWNER, REVENUE, SALARIES, SALES, SECRET, hide
 from tests.web.conftest import DOOR, document_of
 

@@ -9,10 +9,10 @@ import pytest
 from catalog.models import Entity
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.authoring.services import policies
 from policies.identity.services import roles
 from policies.models import Policy
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.web.conftest import DOOR
 
 VIEWER, EDITOR = "urn:li:dataHubRole:viewer", "urn:li:dataHubRole:editor"

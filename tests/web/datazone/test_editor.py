@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
 from policies.models import Policy
 from policies.pdp import authorizer
-from policies.queries import policies as policy_queries
-from policies.services import policies
 from tests.web.conftest import DOOR
 from tests.web.datazone.conftest import EDITOR, ORDERS, OTHER, VIEWER, statement
 from tests.web.policies.writing import BASE, Builder

@@ -5,6 +5,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from policies.authoring.services import policies
 from policies.identity.services import (
     access_tokens,
     groups,
@@ -15,7 +16,6 @@ from policies.identity.services import (
     users,
 )
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.web.conftest import DOOR
 from tests.web.test_markup import HOSTILE, check
 

@@ -9,10 +9,10 @@ from django.test.utils import CaptureQueriesContext
 from catalog.models import Entity
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.authoring.services import policies
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import roles
 from policies.pdp import actor_resolution
-from policies.services import policies
 from tests.web.conftest import DOOR
 from tests.web.people.conftest import SYSTEM
 from tests.web.people.table import GROUPS, ROLES, USERS

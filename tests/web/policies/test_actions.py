@@ -5,10 +5,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils.http import urlencode
 
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
 from policies.models import Policy
 from policies.pdp import authorizer
-from policies.queries import policies as policy_queries
-from policies.services import policies
 from tests.web.conftest import DOOR, document_of
 
 BASE = "/settings/permissions/policies"
@@ -218,8 +218,8 @@ def test_history_costs_the_same_whatever_its_length(browse, world, write):
 
 
 def test_every_family_has_a_presenter():
+    from policies.authoring.pages.presenters import PRESENTERS
     from policies.engine import families
-    from policies.web.presenters import PRESENTERS
 
     assert PRESENTERS.keys() == families.FAMILIES.keys()
 

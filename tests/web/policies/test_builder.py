@@ -9,11 +9,11 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
 from policies.http.pages import impact_rows
 from policies.models import Policy
 from policies.pdp import authorizer, reach_comparison
-from policies.queries import policies as policy_queries
-from policies.services import policies
 from tests.web.conftest import DOOR, document_of
 from tests.web.policies.writing import BASE, Builder
 

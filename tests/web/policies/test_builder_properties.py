@@ -5,9 +5,9 @@ import json
 import pytest
 from django.urls import reverse
 
+from policies.authoring.pages import datahub_wording
+from policies.authoring.queries import policies
 from policies.models import Policy
-from policies.queries import policies
-from policies.web import sentences
 from tests.web.policies.writing import BASE, Builder
 
 CRITERIA = [
@@ -74,7 +74,7 @@ def test_what_is_no_choice_adds_nothing(browse, world, field):
 
 def test_a_policy_says_what_it_compares(browse, world, write):
     policy = write("props", resources={"filter": {"criteria": CRITERIA}})
-    said = sentences.sentence(policy.document)
+    said = datahub_wording.sentence(policy.document)
     assert "whose department is the user's department or all" in said
     assert "whose status is not archived" in said
     assert "if the user's role begins with manag" in said

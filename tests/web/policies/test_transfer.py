@@ -7,10 +7,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import policies
 from policies.models import Policy, PolicyEvent, PolicyFacet, PolicyVersion
 from policies.pdp import authorizer
-from policies.queries import policies as policy_queries
-from policies.services import policies
 from tests.web.conftest import DOOR, document_of
 
 BASE = "/settings/permissions/policies"

@@ -9,10 +9,10 @@ from django.test import Client
 from catalog.models import Report
 from catalog.reporting import runs
 from catalog.web.reports import asking
+from policies.authoring.services import policies
 from policies.identity.services import groups, users
 from policies.models import User
 from policies.pdp import snapshot_store
-from policies.services import policies
 from tests.catalog.conftest import said, tags, tell
 from tests.catalog.test_extracts import ANN, BY, JO, ORDERS, PII, PUBLIC, TEAM, VIEW, company, run_of_now
 from tests.web.test_markup import check

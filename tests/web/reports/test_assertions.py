@@ -10,10 +10,10 @@ from catalog.models import AssertionText, Report
 from catalog.queries import assertions as queries
 from catalog.reporting.kinds import dataset_access_check, policy_hygiene, policy_impact
 from catalog.services import assertions as service
+from policies.authoring.services import policies
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, Stale
 from policies.pdp import authorizer
-from policies.services import policies
 from tests.web.conftest import document_of
 from tests.web.test_markup import check
 from tests.web.test_why import words

@@ -1,0 +1,1 @@
+"""Writing policies: documents, versions, lints, impact, import and export."""

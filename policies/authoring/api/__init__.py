@@ -1,0 +1,1 @@
+"""Policies and the privilege registry in the project's own API."""

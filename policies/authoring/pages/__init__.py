@@ -1,0 +1,1 @@
+"""Policies in the browser: list, builder, Datazone editor, history."""

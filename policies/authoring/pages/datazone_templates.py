@@ -1,0 +1,79 @@
+"""What a new Datazone policy can begin with: nothing, or one of the policies that the source shows as examples.
+
+Where the source names a project or a dataset by id, the id is left to be chosen.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from policies.authoring.pages.datahub_templates import Starter
+
+
+def _document(name: str, *statements: tuple[str, str, list[str]]) -> dict[str, Any]:
+    listed = [{"resource": resource, "actions": actions, "effect": effect} for effect, resource, actions in statements]
+    return {"name": name, "statements": listed, "roles": []}
+
+
+BLANK = _document("", ("allow", "dataset:*", []))
+
+STARTERS: Mapping[str, Starter] = MappingProxyType(
+    {
+        starter.name: starter
+        for starter in (
+            Starter(
+                "read-only",
+                "Read-only",
+                "Its holders read everything and change nothing.",
+                _document("Read-Only Policy", ("allow", "*", ["*:read"])),
+            ),
+            Starter(
+                "dataset-admin",
+                "Dataset admin",
+                "Its holders create datasets and do everything with those that exist.",
+                _document(
+                    "Dataset Admin",
+                    ("allow", "dataset", ["dataset:create"]),
+                    ("allow", "dataset:*", ["dataset:*"]),
+                ),
+            ),
+            Starter(
+                "project-admin",
+                "Project admin",
+                "Its holders do everything with one project and what it contains. Choose the project.",
+                _document("Project Admin", ("allow", "project:", ["project:*"]), ("allow", "project::*", ["*:*"])),
+            ),
+            Starter(
+                "restricted-read",
+                "Restricted read",
+                "Its holders read every dataset but one. Choose that one.",
+                _document(
+                    "Restricted Read",
+                    ("allow", "dataset:*", ["dataset:read"]),
+                    ("deny", "dataset:", ["dataset:read"]),
+                ),
+            ),
+            Starter(
+                "project-datasets",
+                "Project datasets",
+                "Its holders read and write the datasets of one project. Choose the project.",
+                _document(
+                    "Project Dataset Access",
+                    ("allow", "project::dataset:*", ["dataset:read", "dataset:write"]),
+                ),
+            ),
+            Starter(
+                "data-analyst",
+                "Data analyst",
+                "Its holders read datasets and views, and create notebooks of their own.",
+                _document(
+                    "Data Analyst",
+                    ("allow", "dataset:*", ["dataset:read"]),
+                    ("allow", "notebook", ["notebook:create"]),
+                    ("allow", "notebook:*", ["notebook:*"]),
+                    ("allow", "view:*", ["view:read"]),
+                ),
+            ),
+        )
+    }
+)

@@ -1,0 +1,129 @@
+"""Actions on a policy beside editing it: copying it, and after a question activating, deactivating or deleting it."""
+
+from collections.abc import Mapping
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from policies.authoring.pages import presenters
+from policies.authoring.pages.impact_wording import OTHER_POLICIES, describe_change
+from policies.authoring.queries import policies
+from policies.authoring.services import policies as service
+from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from policies.http.guard import actor_of, needs
+from policies.http.pages import list_and_form_pages
+from policies.models import Policy
+
+_DONE = {Policy.State.ACTIVE: "is active", Policy.State.INACTIVE: "is inactive"}
+
+#: State → what the button says, its kind, and what happens.
+_QUESTIONS = {
+    Policy.State.ACTIVE.value: ("Activate", "primary", "Decisions follow it at once."),
+    Policy.State.INACTIVE.value: ("Deactivate", "danger", "It stops working at once, and can be activated again."),
+}
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@needs("MANAGE_POLICIES")
+def set_state(request: HttpRequest, urn: str) -> HttpResponse:
+    """Ask whether to activate or deactivate a policy, saying what that changes; then do so and go back to the list."""
+    if request.method == "GET":
+        return _ask_state(request, policies.policy(urn=urn))
+    sent = request.GET.dict() | request.POST.dict()
+    state = sent.get("state", "")
+    try:
+        written = service.set_state(
+            urn=urn,
+            state=state,
+            by=actor_of(request),
+            door=list_and_form_pages.DOOR,
+            if_version=seen(sent.get("version")),
+        )
+    except (Conflict, Forbidden, Invalid, Stale) as refusal:
+        messages.error(request, refusal_of(refusal))
+    else:
+        done = _DONE[Policy.State(state)]
+        messages.success(request, f"{written.policy.name} {done} now.")
+    return redirect(back(sent, reverse("policy", args=[urn])))
+
+
+def _ask_state(request: HttpRequest, policy: Policy) -> HttpResponse:
+    state = request.GET.get("state", "")
+    question = _QUESTIONS.get(state)
+    if question is None:
+        raise NotFound(f"A policy cannot be {state!r}.")
+    verb, kind, text = question
+    return list_and_form_pages.ask(
+        request,
+        title=f"{verb} \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
+        text=f"{text} {OTHER_POLICIES}",
+        losses=describe_change(policy=policy, after=service.put_in_state(policy, state)),
+        label=f"{verb} policy",
+        kind=kind,
+        cancel_url=back(request.GET.dict(), reverse("policy", args=[policy.urn])),
+    )
+
+
+@require_POST
+@needs("MANAGE_POLICIES")
+def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
+    """Store a copy that is not active, of a policy that no builder begins with."""
+    policy = policies.policy(urn=urn)
+    document = presenters.of(policy.family).copied(policy.document)
+    draft = service.Draft(policy.family, document, state=Policy.State.INACTIVE)
+    written = service.create(draft=draft, by=actor_of(request), door=list_and_form_pages.DOOR)
+    messages.success(request, "This is the copy. It is not active.")
+    return redirect("policy", written.policy.urn)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@needs("MANAGE_POLICIES")
+def delete(request: HttpRequest, urn: str) -> HttpResponse:
+    """Ask whether to delete a policy, saying what is lost with it; then do so."""
+    policy = policies.policy(urn=urn)
+    version = seen(request.GET.get("version"))
+    if request.method == "POST":
+        try:
+            service.delete(urn=urn, by=actor_of(request), door=list_and_form_pages.DOOR, if_version=version)
+        except (Conflict, Forbidden, Stale) as refusal:
+            messages.error(request, refusal_of(refusal))
+            return redirect("policy", urn)
+        messages.success(request, f"{policy.name} is deleted.")
+        return redirect("policies")
+    return list_and_form_pages.ask(
+        request,
+        title=f"Delete \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
+        text="It stops working at once. Its history is kept, and a new policy can be made of any version in it. "
+        f"{OTHER_POLICIES}",
+        losses=describe_change(policy=policy, after=None),
+        label="Delete policy",
+        cancel_url=reverse("policy", args=[urn]),
+    )
+
+
+def seen(version: str | None) -> int | None:
+    """Return the version that somebody saw; nothing that is none."""
+    return int(version) if version and version.isdecimal() and len(version) < 10 else None
+
+
+def back(sent: Mapping[str, str], otherwise: str) -> str:
+    """Return the address that a form or a link asks to go back to, if it is one of this site, or another one."""
+    url = sent.get("back", "")
+    is_ours = url_has_allowed_host_and_scheme(url, allowed_hosts=None) and url.startswith("/")
+    return url if is_ours else otherwise
+
+
+def refusal_of(refusal: Conflict | Forbidden | Invalid | Stale) -> str:
+    """Return what a service refused with as one sentence for a toast."""
+    if isinstance(refusal, Invalid):
+        return " ".join(problem.detail for problem in refusal.problems[:3])
+    if isinstance(refusal, Stale):
+        return f"{refusal.detail} Nothing was changed; look at it again."
+    return refusal.detail

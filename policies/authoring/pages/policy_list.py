@@ -1,0 +1,153 @@
+"""Settings > Permissions > Policies: the list, and one policy read-only."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from policies.authoring.pages import datahub_presenter, presenters, propagation_status
+from policies.authoring.queries import policies as policy_queries
+from policies.authoring.services import import_export
+from policies.authoring.services import policies as service
+from policies.engine import families
+from policies.engine.families import vocabulary
+from policies.engine.model import SYSTEM_ACTOR
+from policies.http.guard import needs
+from policies.http.pages import list_and_form_pages
+from policies.http.pages.filter_forms import PolicyFilters
+from policies.models import Policy
+from policies.pdp import active_policies, authorizer
+
+#: How many events a policy's page shows, the newest ones; the history has them all.
+HISTORY_SIZE = 5
+
+_COLUMNS = (("Name", "name"), ("Type", "type"), ("Description", ""), ("Actors", ""), ("State", "state"))
+_SORTABLE = frozenset(key for _, key in _COLUMNS if key)
+
+
+@require_GET
+@never_cache
+@needs("MANAGE_POLICIES")
+def policy_list(request: HttpRequest) -> HttpResponse:
+    """The policies, searched, filtered, sorted and paged; an htmx request gets the list alone."""
+    form = PolicyFilters(request.GET)
+    filters = narrowing(form)
+    order = request.GET.get("sort", "")
+    if order.removeprefix("-") not in _SORTABLE:
+        order = "name"
+    page = list_and_form_pages.page_of(request, policy_queries.policies(**filters).order_by(order, "urn"))
+    privileges = vocabulary.datahub()
+    context = {
+        "page": page,
+        "rows": _rows(list(page), request),
+        "form": form,
+        "columns": [
+            *(_column(label, key, order, request) for label, key in _COLUMNS),
+            {"label": "Actions", "is_hidden_label": True},
+        ],
+        "order": order,
+        "export_url": f"{reverse('policies-export')}?{urlencode(filters)}",
+        "meant": [_meant(name, request) for name in privileges.suggest(filters.get("privilege", ""))],
+        "breadcrumbs": crumbs(),
+        "privileges": list(privileges.privileges.values()),
+        "makers": presenters.makers(),
+        "everybody_manages": active_policies.is_open_to_everybody(),
+    }
+    return list_and_form_pages.listed(request, whole="policies/list.html", part="policies/_list.html", context=context)
+
+
+@require_GET
+@never_cache
+@needs("MANAGE_POLICIES")
+def policy_detail(request: HttpRequest, urn: str) -> HttpResponse:
+    """One policy: what it says, whom it is for, and how it came to be."""
+    policy = policy_queries.policy(urn=urn)
+    presenter = presenters.of(policy.family)
+    events = list(policy_queries.versions(urn=urn)[: HISTORY_SIZE + 1])
+    names = makers({policy.created_by, policy.updated_by, *(event.by for event in events)})
+    context = {
+        "policy": policy,
+        "template": presenter.template,
+        **presenter.body(policy.document),
+        "sentence": presenter.sentence(policy.document),
+        "facts": datahub_presenter.facts(policy, names),
+        "document": datahub_presenter.pretty(policy.document),
+        "unknown": families.get(policy.family).unknown(policy.document),
+        "history": [{"event": event, "by": names[event.by]} for event in events[:HISTORY_SIZE]],
+        "is_history_longer": len(events) > HISTORY_SIZE,
+        **propagation_status.reached(events[0] if events else None),
+        "edit_url": presenters.edit_url(policy),
+        "has_editor": presenters.has_editor(policy.family),
+        "impact_question": _impact_question(policy),
+        "breadcrumbs": crumbs(policy.name),
+    }
+    return render(request, "policies/detail.html", context)
+
+
+def _impact_question(policy: Policy) -> dict[str, str]:
+    """Return what the impact report is asked about a policy: what its end takes away, or what activating it gives."""
+    if policy.state == Policy.State.ACTIVE:
+        return {"name": "removed", "value": policy.urn}
+    draft = service.put_in_state(policy, Policy.State.ACTIVE)
+    return {"name": "proposed", "value": import_export.write_proposal(draft=draft, urn=policy.urn)}
+
+
+def narrowing(form: PolicyFilters) -> dict[str, str]:
+    """Return the filters of a request; a field that is wrong narrows nothing."""
+    form.is_valid()
+    return {name: value for name, value in form.cleaned_data.items() if value}
+
+
+def makers(urns: set[str]) -> Mapping[str, str]:
+    """Return the names of those who made changes; who has none goes by the URN."""
+    return {urn: urn for urn in urns} | authorizer.names(urns=urns) | {SYSTEM_ACTOR: "the system"}
+
+
+def crumbs(*items: str | tuple[str, str]) -> list[dict[str, str]]:
+    """Return the breadcrumbs of a page below the list of policies; the last item is the page itself."""
+    pairs = [item if isinstance(item, tuple) else (item, "") for item in items]
+    return list_and_form_pages.crumbs("Permissions", ("Policies", reverse("policies") if items else ""), *pairs)
+
+
+def _rows(policies: list[Policy], request: HttpRequest) -> list[dict[str, Any]]:
+    names = presenters.names_of(policies)
+    return [
+        {
+            "policy": policy,
+            "url": reverse("policy", args=[policy.urn]),
+            "type": datahub_presenter.type_of(policy),
+            "state": datahub_presenter.state(policy.state),
+            "actors": presenters.short_audience(policy, names),
+            "edit_url": presenters.edit_url(policy),
+            "has_editor": presenters.has_editor(policy.family),
+            "back": request.get_full_path(),
+        }
+        for policy in policies
+    ]
+
+
+def _column(label: str, key: str, order: str, request: HttpRequest) -> dict[str, Any]:
+    if not key:
+        return {"label": label}
+    column: dict[str, Any] = {"label": label, "sort_url": _url(request, sort=f"-{key}" if order == key else key)}
+    if order.removeprefix("-") == key:
+        column["sort"] = "descending" if order.startswith("-") else "ascending"
+    return column
+
+
+def _meant(privilege: str, request: HttpRequest) -> dict[str, str]:
+    return {"label": privilege, "url": _url(request, privilege=privilege)}
+
+
+def _url(request: HttpRequest, **changes: str) -> str:
+    """Return the address of the first page of this list with some of its filters changed."""
+    query = request.GET.copy()
+    query.pop("page", None)
+    for name, value in changes.items():
+        query[name] = value
+    return f"{reverse('policies')}?{query.urlencode()}"

@@ -1,0 +1,1 @@
+"""Writes of policies, and what is checked before them."""

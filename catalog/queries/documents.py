@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from catalog import urns as urn_room
 from catalog.models import Aspect, Entity
+from policies.aspects import queries as aspect_queries
 from policies.engine.model import SYSTEM_ACTOR
 from policies.models.fields import is_storable, storable
-from policies.queries import aspects as aspect_queries
 
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 

@@ -21,14 +21,14 @@ from catalog.services import closure, disclosure, needs
 from catalog.services.ledger import Ledger
 from catalog.services.recording import Record
 from catalog.urns import Urn
+from policies.aspects import queries as aspect_queries
+from policies.aspects import services as people_aspects
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
 from policies.identity.queries import relationships
 from policies.models import Gate, PolicyVersion, open_write, retry_deadlock
 from policies.pdp.authorizer import SYSTEM
-from policies.queries import aspects as aspect_queries
-from policies.services import aspects as people_aspects
 
 _CHUNK = 500
 

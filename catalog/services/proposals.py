@@ -18,13 +18,13 @@ from catalog.services import deletes, intake, needs, patching
 from catalog.services.disclosure import DocumentsWithout, find_refusal, find_refusal_as_absent
 from catalog.services.intake import ChangeType, Item, Proposal
 from catalog.services.ledger import Ledger, aspect_exists, entity_exists
+from policies.aspects import services as people_aspects
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid
 from policies.models import Gate, open_write, retry_deadlock
 from policies.pdp import display_names
 from policies.pdp.authorizer import Ask
-from policies.services import aspects as people_aspects
 
 __all__ = ["Applied", "ChangeType", "Ids", "Proposal", "apply"]
 

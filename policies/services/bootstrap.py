@@ -13,6 +13,8 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from policies.aspects import services as aspect_services
+from policies.aspects.services import AspectChange
 from policies.authoring.services import policies
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
@@ -21,8 +23,6 @@ from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, Role, User
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
-from policies.services import aspects
-from policies.services.aspects import AspectChange
 
 DOOR = "bootstrap"
 
@@ -99,7 +99,7 @@ def _write_root(done: Done) -> None:
     user = User.objects.filter(urn=urn).first()
     if user is None:
         info = AspectChange(urn, "corpuser", documents.USER_INFO, entry["info"])
-        aspects.apply(changes=[info], by=authorizer.SYSTEM, door=DOOR)
+        aspect_services.apply(changes=[info], by=authorizer.SYSTEM, door=DOOR)
         user = User.objects.get(username=urn.removeprefix(USER_PREFIX))
         user.is_staff = user.is_superuser = True
         done.created.append(urn)

@@ -2,13 +2,13 @@
 
 import pytest
 
+from policies.aspects import queries as aspect_queries
+from policies.aspects import services as aspect_services
+from policies.aspects.services import AspectChange
 from policies.errors import Forbidden, Invalid
 from policies.identity.services import users
 from policies.models import User
 from policies.pdp import actor_resolution, authorizer
-from policies.queries import aspects as aspect_queries
-from policies.services import aspects
-from policies.services.aspects import AspectChange
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
 PLACE = "/api/v1/service-accounts/"
@@ -118,12 +118,12 @@ def test_a_program_makes_one_by_its_aspects(client_of):
     client_of("keeper", "MANAGE_SERVICE_ACCOUNTS")
     keeper = actor_resolution.actor(urn="urn:li:corpuser:keeper")
     urn = "urn:li:corpuser:service_x"
-    aspects.apply(changes=[info(urn), sub_types(urn, "SERVICE_ACCOUNT")], by=keeper)
+    aspect_services.apply(changes=[info(urn), sub_types(urn, "SERVICE_ACCOUNT")], by=keeper)
     assert User.objects.get(urn=urn).kind == User.Kind.SERVICE
     composed = aspect_queries.aspects_of(urn=urn)
     assert composed is not None
     assert composed["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT"]}
-    aspects.apply(changes=[info(urn), sub_types(urn, "SERVICE_ACCOUNT", "Robot")], by=keeper)
+    aspect_services.apply(changes=[info(urn), sub_types(urn, "SERVICE_ACCOUNT", "Robot")], by=keeper)
     composed = aspect_queries.aspects_of(urn=urn)
     assert composed is not None
     assert composed["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT", "Robot"]}
@@ -131,7 +131,7 @@ def test_a_program_makes_one_by_its_aspects(client_of):
 
 def test_one_made_here_reads_as_programs_expect_and_survives_other_writes(keeper, service):
     assert (aspect_queries.aspects_of(urn=service["urn"]) or {})["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT"]}
-    aspects.apply(changes=[info(service["urn"])], by=actor_resolution.actor(urn="urn:li:corpuser:keeper"))
+    aspect_services.apply(changes=[info(service["urn"])], by=actor_resolution.actor(urn="urn:li:corpuser:keeper"))
     assert User.objects.get(urn=service["urn"]).kind == User.Kind.SERVICE
 
 
@@ -149,7 +149,7 @@ def test_no_aspect_turns_a_person_into_one(client_of, privileges):
     ]
     for changes in batches:
         with pytest.raises((Invalid, Forbidden)):
-            aspects.apply(changes=changes, by=keeper)
+            aspect_services.apply(changes=changes, by=keeper)
     assert User.objects.get(urn=JO).kind == User.Kind.PERSON
 
 
@@ -157,11 +157,11 @@ def test_no_aspect_turns_a_person_into_one(client_of, privileges):
 def test_and_none_back_again(keeper, service, document):
     change = AspectChange(service["urn"], "corpuser", "subTypes", document)
     with pytest.raises(Invalid):
-        aspects.apply(changes=[change], by=authorizer.SYSTEM)
+        aspect_services.apply(changes=[change], by=authorizer.SYSTEM)
     new = "urn:li:corpuser:service_new"
     if document is not None:
         with pytest.raises(Invalid):
-            aspects.apply(changes=[sub_types(new, "SERVICE_ACCOUNT"), sub_types(new)], by=authorizer.SYSTEM)
+            aspect_services.apply(changes=[sub_types(new, "SERVICE_ACCOUNT"), sub_types(new)], by=authorizer.SYSTEM)
         assert not User.objects.filter(urn=new).exists()
 
 
@@ -169,7 +169,7 @@ def test_who_manages_people_only_makes_no_service_by_aspects(client_of):
     client_of("clerk", "MANAGE_USERS_AND_GROUPS")
     urn = "urn:li:corpuser:service_x"
     with pytest.raises(Forbidden) as refused:
-        aspects.apply(
+        aspect_services.apply(
             changes=[sub_types(urn, "SERVICE_ACCOUNT")], by=actor_resolution.actor(urn="urn:li:corpuser:clerk")
         )
     assert [need.privilege for need in refused.value.missing] == ["MANAGE_SERVICE_ACCOUNTS"]

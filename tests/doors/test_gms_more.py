@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from policies.aspects import services as aspect_services
+from policies.aspects.services import AspectChange
 from policies.identity.services import groups, users
 from policies.models import Policy, User
 from policies.pdp import actor_resolution, authorizer
-from policies.services import aspects
-from policies.services.aspects import AspectChange
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal, written
 
 pytestmark = pytest.mark.django_db
@@ -157,7 +157,7 @@ def test_references_to_a_group_are_its_memberships(root):
     # A field that an earlier release kept does not stand in the way of taking something away.
     stored = {"groups": [eng, "urn:li:corpGroup:other"], "kept": 1}
     change = AspectChange(jo, "corpuser", "groupMembership", stored, keeps_unknown=True)
-    aspects.apply(changes=[change], by=authorizer.SYSTEM, door=DOOR)
+    aspect_services.apply(changes=[change], by=authorizer.SYSTEM, door=DOOR)
     root.write(
         proposal(DATASET, "ownership", {"owners": [{"owner": eng}, {"owner": jo}]}),
         proposal("urn:li:role:r", "actors", {"groups": [{"group": eng}]}),

@@ -4,14 +4,14 @@ import pytest
 from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 
+from policies.aspects import services as aspect_services
+from policies.aspects.services import AspectChange
 from policies.authoring.queries import policies
 from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.errors import NotFound
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import roles
 from policies.pdp import actor_resolution, display_names
-from policies.services import aspects
-from policies.services.aspects import AspectChange
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +45,7 @@ def test_somebody_nobody_knows_is_a_bare_actor(db, urn):
 def test_a_removed_group_counts_for_nothing(cast, system):
     jo, _ = cast
     change = AspectChange("urn:li:corpGroup:eng", "corpGroup", "status", {"removed": True})
-    aspects.apply(changes=[change], by=system)
+    aspect_services.apply(changes=[change], by=system)
     actor = actor_resolution.actor(urn=jo.urn)
     assert actor.groups == {"urn:li:corpGroup:ops"}
     assert actor.roles == {"urn:li:dataHubRole:Admin"}
@@ -54,7 +54,7 @@ def test_a_removed_group_counts_for_nothing(cast, system):
 
 def test_a_removed_user_is_inactive(cast, system):
     jo, _ = cast
-    aspects.apply(changes=[AspectChange(jo.urn, "corpuser", "status", {"removed": True})], by=system)
+    aspect_services.apply(changes=[AspectChange(jo.urn, "corpuser", "status", {"removed": True})], by=system)
     assert not actor_resolution.actor(urn=jo.urn).is_active
     assert [user.username for user in users_groups_roles.users()] == ["bea"]
 

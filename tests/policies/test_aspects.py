@@ -8,6 +8,9 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.aspects import queries as aspect_queries
+from policies.aspects import services as aspect_services
+from policies.aspects.services import OWNED, AspectChange
 from policies.authoring.queries import policies
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
@@ -25,9 +28,6 @@ from policies.models import (
     documents,
 )
 from policies.pdp import actor_resolution
-from policies.queries import aspects as aspect_queries
-from policies.services import aspects
-from policies.services.aspects import OWNED, AspectChange
 
 pytestmark = pytest.mark.django_db
 
@@ -69,7 +69,7 @@ def said(urn: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def write(system):
     """Write aspects as the product itself: `write((JO, "corpUserInfo", {...}), ...)`."""
-    return lambda *changes: aspects.apply(changes=[change(*one) for one in changes], by=system, door=DOOR)
+    return lambda *changes: aspect_services.apply(changes=[change(*one) for one in changes], by=system, door=DOOR)
 
 
 def test_a_user_arrives_as_aspects_and_reads_back_exactly(write):
@@ -206,7 +206,7 @@ def memberships(urn=JO):
 
 def amend(urn, fields, by):
     kind, name = ("corpuser", "corpUserEditableInfo") if "corpuser" in urn else ("corpGroup", "corpGroupEditableInfo")
-    aspects.amend(urn=urn, entity_type=kind, name=name, fields=fields, by=by, door="test")
+    aspect_services.amend(urn=urn, entity_type=kind, name=name, fields=fields, by=by, door="test")
     return said(urn).get(name)
 
 
@@ -325,7 +325,7 @@ def test_a_role_arrives_as_an_aspect_and_can_be_changed(write, holding, system):
     info = {"name": "Steward", "description": "Looks", "editable": False}
     urn = "urn:li:dataHubRole:steward"
     by = holding("MANAGE_POLICIES")
-    aspects.apply(changes=[change(urn, "dataHubRoleInfo", info)], by=by)
+    aspect_services.apply(changes=[change(urn, "dataHubRoleInfo", info)], by=by)
     assert aspect_queries.aspects_of(urn=urn) == {"dataHubRoleInfo": info}
     roles.update(urn=urn, name="Keeper", by=by, door="web")
     assert aspect_queries.aspects_of(urn=urn) == {"dataHubRoleInfo": info | {"name": "Keeper"}}
@@ -394,7 +394,7 @@ def test_removal_in_soft_and_hard(write, user, group, role, system):
     assert [problem.code for problem in refusal.value.problems] == ["status.hard_only"]
     write(("urn:li:dataHubPolicy:p", "dataHubPolicyInfo", POLICY_INFO))
     for urn in (JO, ENG, "urn:li:dataHubRole:r", "urn:li:dataHubPolicy:p"):
-        aspects.remove(urn=urn, by=system)
+        aspect_services.remove(urn=urn, by=system)
         assert aspect_queries.aspects_of(urn=urn) is None
 
 
@@ -455,7 +455,7 @@ def test_root_and_system_cannot_be_claimed_from_outside(holding):
     by = holding("MANAGE_USERS_AND_GROUPS", "MANAGE_POLICIES")
     for urn in (ROOT, SYSTEM_ACTOR):
         with pytest.raises(Invalid, match="reserved"):
-            aspects.apply(changes=[change(urn, "corpUserInfo", INFO)], by=by)
+            aspect_services.apply(changes=[change(urn, "corpUserInfo", INFO)], by=by)
 
 
 @pytest.mark.parametrize(
@@ -470,12 +470,14 @@ def test_secrets_come_through_no_aspect(write, system, entity_type, name):
     assert (entity_type, name) in OWNED
     for document in ({"x": 1}, None):
         with pytest.raises(Forbidden, match="own page"):
-            aspects.apply(changes=[AspectChange(f"urn:li:{entity_type}:jo", entity_type, name, document)], by=system)
+            aspect_services.apply(
+                changes=[AspectChange(f"urn:li:{entity_type}:jo", entity_type, name, document)], by=system
+            )
 
 
 def test_an_aspect_of_somebody_else_is_a_mistake_of_the_caller(system):
     with pytest.raises(ValueError, match="datasetProperties"):
-        aspects.apply(changes=[AspectChange("urn:li:dataset:x", "dataset", "datasetProperties", {})], by=system)
+        aspect_services.apply(changes=[AspectChange("urn:li:dataset:x", "dataset", "datasetProperties", {})], by=system)
 
 
 GUARDED: list[tuple[str, str, dict[str, Any] | None]] = [
@@ -516,10 +518,10 @@ def test_nobody_without_a_privilege_writes_anything_by_aspect(user, group, role,
     before = said(JO)
     own_page = change(JO, "corpUserEditableInfo", {"displayName": "Joe"})
     with pytest.raises(Forbidden) as refusal:
-        aspects.apply(changes=[own_page, change(urn, name, document)], by=actor_resolution.actor(urn=jo.urn))
+        aspect_services.apply(changes=[own_page, change(urn, name, document)], by=actor_resolution.actor(urn=jo.urn))
     assert refusal.value.missing
     assert aspect_queries.aspects_of(urn=JO) == before
-    aspects.apply(changes=[own_page], by=actor_resolution.actor(urn=jo.urn))
+    aspect_services.apply(changes=[own_page], by=actor_resolution.actor(urn=jo.urn))
     assert users_groups_roles.user(urn=JO).name == "Joe"
 
 
@@ -529,7 +531,7 @@ def test_the_privileges_of_the_pages_suffice(user, group, role, holding, urn, na
     group("eng")
     role("Admin")
     by = holding("MANAGE_USERS_AND_GROUPS", "MANAGE_POLICIES")
-    aspects.apply(changes=[change(urn, name, document)], by=by)
+    aspect_services.apply(changes=[change(urn, name, document)], by=by)
 
 
 def test_who_edits_the_members_of_one_group_writes_memberships_of_that_group(user, group, holding):
@@ -538,9 +540,9 @@ def test_who_edits_the_members_of_one_group_writes_memberships_of_that_group(use
     group("ops")
     block = {"filter": {"criteria": [{"field": "URN", "condition": "EQUALS", "values": [ENG]}]}}
     by = holding("EDIT_GROUP_MEMBERS", resources=block)
-    aspects.apply(changes=[change(JO, "nativeGroupMembership", {"nativeGroups": [ENG]})], by=by)
+    aspect_services.apply(changes=[change(JO, "nativeGroupMembership", {"nativeGroups": [ENG]})], by=by)
     with pytest.raises(Forbidden) as refusal:
-        aspects.apply(changes=[change(JO, "nativeGroupMembership", {"nativeGroups": [ENG, OPS]})], by=by)
+        aspect_services.apply(changes=[change(JO, "nativeGroupMembership", {"nativeGroups": [ENG, OPS]})], by=by)
     assert OPS in {missing.entity for missing in refusal.value.missing}
     assert users_groups_roles.user(urn=JO).group_urns == [ENG]
 
@@ -563,7 +565,7 @@ def test_a_list_costs_the_same_queries_whatever_its_length(system, role, django_
     for number, at in ((1, "a"), (50, "b")):
         for _ in range(2):
             with django_assert_max_num_queries(30):
-                aspects.apply(changes=people_of(number, at), by=system)
+                aspect_services.apply(changes=people_of(number, at), by=system)
     assert User.objects.count() == 51
     assert users_groups_roles.user(urn="urn:li:corpuser:b7").group_urns == ["urn:li:corpGroup:b7", ENG]
 

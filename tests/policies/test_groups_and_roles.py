@@ -3,14 +3,14 @@
 import pytest
 from django.contrib.auth.models import Group
 
+from policies.aspects import queries as aspect_queries
+from policies.aspects import services as aspect_services
+from policies.aspects.services import AspectChange
 from policies.authoring.services import policies
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, roles
 from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment
-from policies.queries import aspects as aspect_queries
-from policies.services import aspects
-from policies.services.aspects import AspectChange
 
 pytestmark = pytest.mark.django_db
 
@@ -102,11 +102,11 @@ def test_members_of_an_external_group_come_from_its_source(system, user, group):
 def test_what_a_source_says_stays_when_a_hand_takes_it_back(system, user, group):
     eng, jo = group("eng").urn, user("jo").urn
     external = AspectChange(jo, "corpuser", "groupMembership", {"groups": [eng]})
-    aspects.apply(changes=[external], by=system)
+    aspect_services.apply(changes=[external], by=system)
     groups.add_members(urn=eng, members=[jo], by=system, door=DOOR)
     groups.remove_members(urn=eng, members=[jo], by=system, door=DOOR)
     assert members_of(eng) == [jo]
-    aspects.apply(changes=[AspectChange(jo, "corpuser", "groupMembership", {"groups": []})], by=system)
+    aspect_services.apply(changes=[AspectChange(jo, "corpuser", "groupMembership", {"groups": []})], by=system)
     assert members_of(eng) == []
 
 
@@ -188,7 +188,7 @@ def test_a_role_that_is_not_editable_stays(role, holding):
         roles.delete(urn=admin, by=by, door=DOOR)
     change = AspectChange(admin, "dataHubRole", "dataHubRoleInfo", {"name": "x", "description": "", "editable": True})
     with pytest.raises(Forbidden, match="cannot be changed"):
-        aspects.apply(changes=[change], by=by)
+        aspect_services.apply(changes=[change], by=by)
     assert users_groups_roles.role(urn=admin).name == "Admin"
 
 

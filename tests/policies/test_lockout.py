@@ -2,13 +2,13 @@
 
 import pytest
 
+from policies.aspects import services as aspect_services
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
 from policies.errors import Conflict
 from policies.identity.services import groups, invitations, roles, users
 from policies.models import ChangeEvent, GroupProfile, Membership, Role, RoleAssignment, User
 from policies.pdp import actor_resolution, snapshot_store
-from policies.services import aspects
 from tests.policies.conftest import DOOR
 
 PASSWORD = "correct horse battery"
@@ -124,8 +124,8 @@ def people_stored():
 
 
 def aspect(type_, urn, name, document):
-    one = aspects.AspectChange(urn, type_, name, document)
-    return lambda **by: aspects.apply(changes=[one], **by)
+    one = aspect_services.AspectChange(urn, type_, name, document)
+    return lambda **by: aspect_services.apply(changes=[one], **by)
 
 
 #: Every way to take the power from the last who has it.
@@ -138,8 +138,8 @@ TAKING = {
     "remove the member": lambda **by: groups.remove_members(urn=CREW, members=[MIA], **by),
     "remove the group": lambda **by: groups.remove(urn=CREW, **by),
     "delete the role": lambda **by: roles.delete(urn=ADMINS, **by),
-    "delete the user by aspect": lambda **by: aspects.remove(urn=MIA, **by),
-    "delete the group by aspect": lambda **by: aspects.remove(urn=CREW, **by),
+    "delete the user by aspect": lambda **by: aspect_services.remove(urn=MIA, **by),
+    "delete the group by aspect": lambda **by: aspect_services.remove(urn=CREW, **by),
     "corpUserStatus": aspect("corpuser", MIA, "corpUserStatus", {"status": "SUSPENDED"}),
     "corpUserInfo": aspect("corpuser", MIA, "corpUserInfo", {"active": False}),
     "status of the user": aspect("corpuser", MIA, "status", {"removed": True}),
@@ -184,8 +184,8 @@ def test_one_list_of_aspects_may_hand_the_power_over(bound, user, system):
     user("mo")
     users.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, door=DOOR)
     handing = [
-        aspects.AspectChange(CREW, "corpGroup", "roleMembership", {"roles": []}),
-        aspects.AspectChange("urn:li:corpuser:mo", "corpuser", "roleMembership", {"roles": [ADMINS]}),
+        aspect_services.AspectChange(CREW, "corpGroup", "roleMembership", {"roles": []}),
+        aspect_services.AspectChange("urn:li:corpuser:mo", "corpuser", "roleMembership", {"roles": [ADMINS]}),
     ]
-    aspects.apply(changes=handing, by=bound, door=DOOR)
+    aspect_services.apply(changes=handing, by=bound, door=DOOR)
     assert actor_resolution.actor(urn="urn:li:corpuser:mo").roles == {ADMINS}

@@ -8,13 +8,13 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.aspects import services as aspect_services
+from policies.aspects.services import AspectChange
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
 from policies.identity.services import invitations, scim_provisioning, users
 from policies.models import User
 from policies.models.lookalikes import MAX_FOLDED_LENGTH, fold_name
-from policies.services import aspects
-from policies.services.aspects import AspectChange
 from policies.writes.unit_of_work import change
 from tests.policies.conftest import DOOR
 
@@ -57,7 +57,7 @@ def test_nobody_looks_like_root(system, name):
         users.create(username=name, by=system, door=DOOR)
     ingested = AspectChange(f"urn:li:corpuser:{name}", "corpuser", "corpUserInfo", {"active": True})
     with pytest.raises(Invalid, match="reserved"):
-        aspects.apply(changes=[ingested], by=system, door=DOOR)
+        aspect_services.apply(changes=[ingested], by=system, door=DOOR)
     assert not User.objects.exists()
 
 
@@ -76,7 +76,7 @@ def test_an_account_that_looks_like_another_is_not_made(user, system, name):
 
 def ingest(name: str, system: Actor) -> None:
     change = AspectChange(f"urn:li:corpuser:{name}", "corpuser", "corpUserInfo", {"active": True})
-    aspects.apply(changes=[change], by=system, door=DOOR)
+    aspect_services.apply(changes=[change], by=system, door=DOOR)
 
 
 @pytest.mark.parametrize("name", RITAS)
@@ -100,7 +100,7 @@ def test_ingestion_asks_once_for_all_names(user, system, django_assert_max_num_q
         for number in range(500)
     ]
     with django_assert_max_num_queries(40):
-        aspects.apply(changes=changes, by=system, door=DOOR)
+        aspect_services.apply(changes=changes, by=system, door=DOOR)
     assert set(User.objects.values_list("folded_username", flat=True)) == {f"u{number}" for number in range(500)}
 
 

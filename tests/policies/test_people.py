@@ -8,13 +8,13 @@ from django.db import connection
 from django.http import HttpRequest
 from django.test import Client
 
+from policies.aspects import queries as aspect_queries
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import access_tokens, users
 from policies.models import AccessToken, ChangeEvent, Membership, PolicyVersion, RoleAssignment, User
 from policies.pdp import actor_resolution
-from policies.queries import aspects as aspect_queries
 
 pytestmark = pytest.mark.django_db
 

@@ -4,13 +4,13 @@ from itertools import chain, combinations
 
 import pytest
 
+from policies.aspects import services as aspect_services
+from policies.aspects.services import AspectChange
 from policies.engine.selectors import EVERYONE, IN_ANY_GROUP
 from policies.models import User
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import actor_resolution, users_by_actor_clause
-from policies.services import aspects
-from policies.services.aspects import AspectChange
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +38,7 @@ def crowd(system, user, group, role):
     group("gone", members=[ann], roles=[f"{ROLE_PREFIX}Reader"])
     group("ops", members=[jo, ann], roles=[f"{ROLE_PREFIX}Admin"])
     removed = {"removed": True}
-    aspects.apply(changes=[AspectChange(f"{GROUP_PREFIX}gone", "corpGroup", "status", removed)], by=system)
+    aspect_services.apply(changes=[AspectChange(f"{GROUP_PREFIX}gone", "corpGroup", "status", removed)], by=system)
     return [jo, ann, bea, alone]
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, transaction
 
+from policies.aspects import services as aspect_services
+from policies.aspects.schemas import AspectChange
 from policies.identity.services import access_tokens, groups, roles, users
 from policies.models import Membership, PolicyVersion, User, open_write
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, fact_cache
 from policies.propagation.invalidating_cache import memory
-from policies.services import aspects
-from policies.services.aspect_shapes import AspectChange
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,7 +37,7 @@ def company() -> None:
 
 def removed(*, is_removed: bool) -> None:
     change = AspectChange(urn=ENG, entity_type="corpGroup", name="status", document={"removed": is_removed})
-    aspects.apply(changes=[change], by=authorizer.SYSTEM)
+    aspect_services.apply(changes=[change], by=authorizer.SYSTEM)
 
 
 #: Every kind of write that changes who somebody is. Each begins where the one before it ended.

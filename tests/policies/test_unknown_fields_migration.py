@@ -7,12 +7,12 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
+from policies.aspects import services as aspect_services
+from policies.aspects.services import AspectChange
 from policies.authoring.services import policies
 from policies.authoring.services.policies import Draft
 from policies.models import Policy, PolicyEvent, PolicyVersion
 from policies.pdp import authorizer, snapshot_store
-from policies.services import aspects
-from policies.services.aspects import AspectChange
 
 pytestmark = pytest.mark.django_db
 
@@ -65,7 +65,7 @@ def test_those_who_hold_a_role_by_a_document_with_such_a_field_are_named(caplog)
         AspectChange("urn:li:corpGroup:g", "corpGroup", "roleMembership", {**roles, "until": 1}, keeps_unknown=True),
         AspectChange("urn:li:corpuser:al", "corpuser", "roleMembership", {**roles}),
     ]
-    aspects.apply(changes=changes, by=authorizer.SYSTEM, door="test")
+    aspect_services.apply(changes=changes, by=authorizer.SYSTEM, door="test")
     caplog.clear()
     noting.name_holders(apps, SimpleNamespace(connection=connection))
     found = [(record.urn, record.aspect, record.fields) for record in caplog.records]

@@ -8,10 +8,10 @@ from catalog.doors.gms import answers, bodies, reading
 from catalog.models import Aspect, Entity, prefix_range
 from catalog.queries import viewing
 from catalog.urns import PEOPLE_TYPES
+from policies.aspects import services as people_aspects
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models.fields import is_storable
-from policies.services import aspects as people_aspects
 
 _ANY = "%"
 _OF_PEOPLE = frozenset(name for type_, name in people_aspects.OWNED if type_ in PEOPLE_TYPES) - {"status", "origin"}

@@ -11,14 +11,14 @@ from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
 from catalog.services import deletes, vocabulary
+from policies.aspects import services as aspect_services
+from policies.aspects.schemas import GROUP, USER
 from policies.errors import Invalid
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, users
 from policies.models import User, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import authorizer
-from policies.services import aspects
-from policies.services.aspect_shapes import GROUP, USER
 from policies.writes import required_privileges
 
 #: Most members that one call puts in or takes out.
@@ -123,7 +123,7 @@ def _amend(urn: str, kind: str, aspect: str, fields: Mapping[str, Any], info: In
     _check(urn, "/urn", USER_PREFIX if kind == USER else GROUP_PREFIX)
     # Clients send null for what they do not mean to change; an empty text is what takes a field out.
     meant = {name: value for name, value in fields.items() if value is not None}
-    aspects.amend(urn=urn, entity_type=kind, name=aspect, fields=meant, by=info.context.by, door=DOOR)
+    aspect_services.amend(urn=urn, entity_type=kind, name=aspect, fields=meant, by=info.context.by, door=DOOR)
 
 
 def _membership(input: Mapping[str, Any]) -> tuple[str, Sequence[str]]:

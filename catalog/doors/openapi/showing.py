@@ -6,11 +6,11 @@ from catalog import urns
 from catalog.doors.gms import answers, reading
 from catalog.doors.gms.callers import is_open
 from catalog.queries.documents import StoredAspect
+from policies.aspects.schemas import POLICY_INFO
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.pdp import authorizer
 from policies.pdp.authorizer import Ask, Asked
-from policies.services.aspect_shapes import POLICY_INFO
 
 
 def entity(

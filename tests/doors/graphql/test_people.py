@@ -4,11 +4,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from policies.aspects import queries as aspect_queries
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, invitations, password_resets, roles, service_accounts, users
 from policies.models import ChangeEvent, GroupProfile, InviteToken, Membership, ResetToken, User
 from policies.pdp import authorizer
-from policies.queries import aspects as aspect_queries
 from tests.doors.conftest import DOOR, ROOT
 
 pytestmark = pytest.mark.django_db

@@ -5,12 +5,12 @@ import uuid
 import pytest
 from django.test import Client
 
+from policies.aspects import services as aspect_services
+from policies.aspects.services import AspectChange
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import access_tokens, users
 from policies.models import ChangeEvent, User, documents
 from policies.pdp import authorizer
-from policies.services import aspects
-from policies.services.aspects import AspectChange
 from tests.doors.conftest import calling, token_of
 from tests.doors.scim.conftest import ENTERPRISE, PATCH, USER
 
@@ -144,7 +144,7 @@ def test_what_is_edited_elsewhere_is_read_here(connector):
     assert found["title"] == "Head"
     assert [one["value"] for one in found["emails"]] == ["new@x.example", "b@x.example"]
     strange = AspectChange(URN, "corpuser", "corpUserInfo", {"active": True, "firstName": 5, "mine": [1]})
-    aspects.apply(changes=[strange], by=authorizer.SYSTEM)
+    aspect_services.apply(changes=[strange], by=authorizer.SYSTEM)
     assert "name" not in connector.told("GET", f"/Users/{key}")
     connector.patch(f"/Users/{key}", {"op": "add", "path": "title", "value": "Back"})
     assert info()["mine"] == [1]

@@ -11,6 +11,9 @@ nobody has described yet is made, since programs write in any order. `roleMember
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from policies.aspects import schemas
+from policies.aspects.people_import import Batch
+from policies.aspects.schemas import POLICY_INFO, ROLE, SECRETS, SHAPES, USER, AspectChange
 from policies.authoring.services import lints, policies
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
@@ -22,9 +25,6 @@ from policies.models import Policy, PolicyVersion, Role, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
-from policies.services import aspect_shapes
-from policies.services.aspect_rows import Batch
-from policies.services.aspect_shapes import POLICY_INFO, ROLE, SECRETS, SHAPES, USER, AspectChange
 from policies.writes.unit_of_work import change
 
 __all__ = ["OWNED", "AspectChange", "amend", "apply", "remove"]
@@ -100,7 +100,7 @@ def _check(changes: Sequence[AspectChange]) -> None:
     for one in changes:
         if (one.entity_type, one.name) in SECRETS:
             raise Forbidden((), f"{one.name} of {one.urn} is written on its own page only.")
-    if problems := aspect_shapes.problems_of(changes):
+    if problems := schemas.problems_of(changes):
         raise Invalid(problems)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from policies.aspects.schemas import GROUP, POLICY, ROLE, USER, AspectChange
 from policies.engine.errors import Problem
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
@@ -12,7 +13,6 @@ from policies.identity.services import users as user_services
 from policies.models import GroupProfile, Membership, Role, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp.authorizer import Ask, Asked
-from policies.services.aspect_shapes import GROUP, POLICY, ROLE, USER, AspectChange
 from policies.writes import required_privileges
 from policies.writes.unit_of_work import Change
 from policies.writes.validation import Checks

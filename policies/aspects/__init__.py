@@ -1,0 +1,1 @@
+"""Users, groups, roles and policies as DataHub aspects."""

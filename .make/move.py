@@ -47,7 +47,8 @@ def dotted(path: str) -> str:
 def local_name(module: str) -> str:
     """Return the name by which a file imports a module."""
     *above, name = module.split(".")
-    return f"{singular(above[-1])}_{name}" if name in GENERIC else name
+    room = next((room for room in reversed(above) if room not in GENERIC), "")
+    return f"{singular(room)}_{name}" if name in GENERIC else name
 
 
 def singular(name: str) -> str:

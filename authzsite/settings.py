@@ -390,7 +390,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "DESCRIPTION": "Who may do what to which dataset: questions, policies, people and the catalog.",
     "ENUM_NAME_OVERRIDES": {
-        "DecisionWord": "policies.api.answers.OUTCOMES",
+        "DecisionWord": "policies.decisions.api.decision_serializers.OUTCOMES",
         "PolicyState": "policies.models.policy.Policy.State",
         "PolicyStateChange": "policies.authoring.api.policies.STATES",
         "PolicyType": "policies.models.policy.Policy.Type",

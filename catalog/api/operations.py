@@ -9,9 +9,9 @@ from rest_framework.response import Response
 
 from catalog.services import operations
 from catalog.services.operations import Done, Emptied, Found
-from policies.api import answers
-from policies.api.answers import MissingOut, ResultantOut
-from policies.api.questions import LISTED
+from policies.decisions.api import decision_serializers
+from policies.decisions.api.decision_serializers import MissingOut, ResultantOut
+from policies.decisions.api.request_serializers import LISTED
 from policies.engine.families.cdap_requests import Said
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import described
@@ -112,7 +112,7 @@ def _shown(found: Done | Found | Emptied) -> dict[str, Any]:
                 "decision": "ALLOW",
                 "missing": [],
                 "policy_version": found.decision.version or snapshot_store.current().version,
-                "resultant": answers.granted(found.resultant),
+                "resultant": decision_serializers.granted(found.resultant),
             }
         case Found(accessible=None):
             return {"returned": found.returned}
@@ -121,6 +121,8 @@ def _shown(found: Done | Found | Emptied) -> dict[str, Any]:
         case Emptied():
             return {
                 "deleted": found.deleted,
-                "errors": [{"entity": one.entity, "missing": answers.lacking(one.missing)} for one in found.errors],
+                "errors": [
+                    {"entity": one.entity, "missing": decision_serializers.lacking(one.missing)} for one in found.errors
+                ],
                 "hidden": found.hidden,
             }

@@ -7,9 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.queries import tables
-from policies.api import questions
-from policies.api.ask import Asking
-from policies.api.questions import COLUMNS, ResourceIn, VersionIn
+from policies.decisions.api import request_serializers
+from policies.decisions.api.authorize import Asking
+from policies.decisions.api.request_serializers import COLUMNS, ResourceIn, VersionIn
 from policies.engine.sql_rendering import DIALECTS
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import described
@@ -57,8 +57,8 @@ class Render(Asking):
         who = sent.get("actor") or self.actor.urn
         if who != self.actor.urn:
             self.may_ask_about_others()
-        facts = questions.look_up(sent=[sent], by=self.actor)
-        asked = questions.asked(sent["resource"], facts) or Asked()
+        facts = request_serializers.look_up(sent=[sent], by=self.actor)
+        asked = request_serializers.asked(sent["resource"], facts) or Asked()
         sql = tables.select(
             actor=facts.actors[who],
             asked=asked,

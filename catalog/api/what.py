@@ -6,8 +6,8 @@ from rest_framework.response import Response
 
 from catalog.api.entities import EntityRow, rows_of
 from catalog.queries import reaching as reachable_resources
-from policies.api.ask import Asking
-from policies.api.questions import VersionIn
+from policies.decisions.api.authorize import Asking
+from policies.decisions.api.request_serializers import VersionIn
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import described
 from policies.http.api.views import Paged, page_of

@@ -10,6 +10,9 @@ from django.views.decorators.http import require_GET
 
 from catalog import urns
 from catalog.queries import tables
+from policies.decisions.pages import explore_common
+from policies.decisions.pages.explore_common import Asker
+from policies.decisions.pages.explore_forms import CanForm
 from policies.engine.model import Actor, Decision, Effect, Statement
 from policies.engine.requirements import one
 from policies.engine.restrictions import RoleAllow, Slice, combine
@@ -18,9 +21,6 @@ from policies.http.guard import signed_in
 from policies.http.pages.filter_forms import WhyForm
 from policies.pdp import actor_resolution, authorizer, explanations
 from policies.pdp.authorizer import Ask, Asked
-from policies.web import asking
-from policies.web.asking import Asker
-from policies.web.why_forms import CanForm
 
 _NAMELESS = "this_table"
 
@@ -43,12 +43,14 @@ class RestrictionsForm(CanForm):
 def page(request: HttpRequest) -> HttpResponse:
     """The query that shows what somebody may read of a table, and where each part of it comes from."""
     form = RestrictionsForm.asked(request.GET)
-    return asking.page(request, route="why-restrictions", form=form, template="why/restrictions.html", answer=_answer)
+    return explore_common.page(
+        request, route="why-restrictions", form=form, template="why/restrictions.html", answer=_answer
+    )
 
 
 def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     data = form.cleaned_data
-    if (choices := asking.choices(form, request)) is not None:
+    if (choices := explore_common.choices(form, request)) is not None:
         return {"choices": choices}
     urn, resource = data["actor"] or asker.actor.urn, data["resource"]
     kind = urns.type_of(resource)
@@ -65,7 +67,7 @@ def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]
         "is_allowed": decision.is_allowed,
         "sentence": explanations.SENTENCES[decision.code],
         "actor": {"urn": urn, "name": names.get(urn, urn)},
-        "resource": asking.resource_of(resource, names),
+        "resource": explore_common.resource_of(resource, names),
         "may_know": may_know,
         "version": decision.version,
     }

@@ -7,8 +7,8 @@ by the server, so it may hold slashes and anything else.
 from django.urls import URLPattern, path, re_path
 from rest_framework.views import APIView
 
-from policies.api import ask, audit, status
 from policies.authoring.api import policies, privilege_registry
+from policies.decisions.api import audit, authorize, status
 from policies.http.api import openapi_schema
 from policies.identity.api import access_tokens, groups, invitations, roles, service_accounts, users
 
@@ -29,12 +29,12 @@ def door(place: str, view: type[APIView], name: str) -> list[URLPattern]:
 
 
 urlpatterns: list[URLPattern] = [
-    *door("authorize", ask.Authorize, "api-authorize"),
-    *door("authorize/batch", ask.AuthorizeBatch, "api-authorize-batch"),
+    *door("authorize", authorize.Authorize, "api-authorize"),
+    *door("authorize/batch", authorize.AuthorizeBatch, "api-authorize-batch"),
     path("openapi.json", openapi_schema.document, name="api-document"),
     path("docs", openapi_schema.page, name="api-docs"),
-    *door("granted-privileges", ask.GrantedPrivileges, "api-granted-privileges"),
-    *door("who", ask.Who, "api-who"),
+    *door("granted-privileges", authorize.GrantedPrivileges, "api-granted-privileges"),
+    *door("who", authorize.Who, "api-who"),
     *door("policies/", policies.Policies, "api-policies"),
     *door("policies/validate/", policies.Validate, "api-policies-validate"),
     *door(rf"policies/{POLICY}/versions/{NUMBER}/restore/", policies.Restore, "api-policy-restore"),

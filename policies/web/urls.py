@@ -2,13 +2,13 @@
 
 from django.urls import path
 
-from policies.authoring.pages import urls as url_pages
+from policies.authoring.pages import urls as authoring_urls
+from policies.decisions.pages import audit, explore, status, why
 from policies.http.guard import public
 from policies.http.lazy_view import late
 from policies.http.pages import refresh
 from policies.identity.pages import sign_in
-from policies.identity.pages import urls as page_urls
-from policies.web import audit, reaching, status, why
+from policies.identity.pages import urls as identity_urls
 
 urlpatterns = [
     path("", sign_in.home, name="home"),
@@ -17,11 +17,11 @@ urlpatterns = [
     path("login/oidc/callback", late("policies.identity.pages.oidc_views.back", public), name="sign-in-oidc-back"),
     path("logout", sign_in.sign_out, name="sign-out"),
     path("why", why.why, name="why"),
-    path("why/can", reaching.can, name="why-can"),
-    path("why/who", reaching.who, name="why-who"),
-    path("why/what", reaching.what, name="why-what"),
-    *url_pages.urlpatterns,
-    *page_urls.urlpatterns,
+    path("why/can", explore.can, name="why-can"),
+    path("why/who", explore.who, name="why-who"),
+    path("why/what", explore.what, name="why-what"),
+    *authoring_urls.urlpatterns,
+    *identity_urls.urlpatterns,
     path("settings/audit", audit.decisions, name="audit"),
     path("settings/audit/policies", audit.policy_changes, name="audit-policies"),
     path("settings/audit/people", audit.people_changes, name="audit-people"),

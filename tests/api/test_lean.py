@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rest_framework.exceptions import ValidationError
 from rest_framework.test import APIClient
 
-from policies.api import questions
-from policies.api.questions import QuestionIn
+from policies.decisions.api import request_serializers
+from policies.decisions.api.request_serializers import QuestionIn
 from policies.http.api import strict_fields
 from policies.models.fields import URN_LENGTH
 
@@ -63,13 +63,15 @@ def outcome(check: Any) -> Any:
 
 @given(QUESTIONS)
 def test_a_plain_question_is_what_the_serializer_makes_of_it(sent: Any) -> None:
-    assert outcome(lambda: questions.checked(sent)) == outcome(lambda: strict_fields.checked(QuestionIn, sent))
+    assert outcome(lambda: request_serializers.checked(sent)) == outcome(
+        lambda: strict_fields.checked(QuestionIn, sent)
+    )
 
 
 def test_most_questions_are_plain() -> None:
     urn = "urn:li:dataset:(urn:li:dataPlatform:hive,a,PROD)"
     for sent in ({"privilege": "A"}, {"operation": "a.b", "actor": "urn:li:corpuser:jo", "resource": {"urn": urn}}):
-        assert questions._is_plain(sent)
+        assert request_serializers._is_plain(sent)
 
 
 @pytest.mark.parametrize("accept", ["", "*/*", "application/json", "application/json, */*", "application/*"])

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from catalog.services.external_roles import MAX_DATASETS
-from policies.api.questions import BATCH, COLUMNS, LISTED, MAX_ALTERNATIVES
+from policies.decisions.api.request_serializers import BATCH, COLUMNS, LISTED, MAX_ALTERNATIVES
 from policies.engine.families.datazone import MAX_STATEMENTS
 from policies.identity.services.roles import MAX_ACTORS
 from tests.limits.conftest import DATASETS, GROUP, ROLE, name_dataset

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.spark.decisions import CannotRead, InvalidDecision, Refused, slices_of
-from policies.api.answers import shown
+from policies.decisions.api.decision_serializers import shown
 from policies.engine.model import Code, Decision
 from policies.engine.restrictions import Slice
 from tests.spark.frames import allowed, part

@@ -6,8 +6,8 @@ from typing import Any
 
 from catalog.doors.authzen import naming
 from catalog.doors.authzen.messages import Malformed, Members, Reader
-from policies.api import questions
-from policies.api.questions import Question
+from policies.decisions.api import request_serializers
+from policies.decisions.api.request_serializers import Question
 from policies.engine import actor_conditions
 from policies.engine.model import Actor, Decision
 from policies.errors import Forbidden, PolicyAppError
@@ -55,7 +55,7 @@ def evaluations(reader: Reader, by: Actor) -> Answer:
 
 def may_ask(by: Actor) -> None:
     """Raise Forbidden unless the caller may ask about somebody else."""
-    authorizer.require(by=by, any_of=questions.OTHERS)
+    authorizer.require(by=by, any_of=request_serializers.OTHERS)
 
 
 def _read(item: Any, defaults: Members) -> dict[str, Any] | Malformed:
@@ -85,7 +85,7 @@ def _question(reader: Reader) -> dict[str, Any]:
 def _answers(asked: Sequence[dict[str, Any]], by: Actor) -> list[Answer | PolicyAppError]:
     """Answer the questions in order; a subject that cannot act here is denied without asking."""
     known = [one for one in asked if one["actor"] is not None]
-    understood = questions.understand(sent=known, by=by, may_ask=lambda: may_ask(by)) if known else []
+    understood = request_serializers.understand(sent=known, by=by, may_ask=lambda: may_ask(by)) if known else []
     asks = [_put(one, sent) for one, sent in zip(understood, known, strict=True) if isinstance(one, Question)]
     decisions = iter(authorizer.answer_logged(asks=asks) if asks else ())
     answers = iter([_shown(next(decisions)) if isinstance(one, Question) else one for one in understood])

@@ -18,7 +18,7 @@ from catalog.doors.authzen import naming
 from catalog.doors.authzen.evaluating import may_ask
 from catalog.doors.authzen.messages import Action, Malformed, Members, Page, Party, Reader
 from catalog.queries import reaching as reachable_resources
-from policies.api import questions
+from policies.decisions.api import request_serializers
 from policies.engine import actor_conditions, families
 from policies.engine.model import Actor
 from policies.engine.requirements import one
@@ -121,7 +121,7 @@ def _actor(urn: str, by: Actor) -> Actor:
 
 def _asked(resource: Party, by: Actor) -> Asked | None:
     named = naming.asked(resource)
-    found = questions.asked(named, questions.look_up(sent=[{"resource": named}], by=by))
+    found = request_serializers.asked(named, request_serializers.look_up(sent=[{"resource": named}], by=by))
     return None if found is None else replace(found, said=naming.said(resource))
 
 

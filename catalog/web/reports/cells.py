@@ -9,12 +9,12 @@ from django.utils.http import urlencode
 from catalog.reporting.kind import Column, ColumnKind
 from catalog.reporting.reading import Shown
 from catalog.web.subject import reference
+from policies.decisions.pages.explore_common import Asker
 from policies.engine import families
 from policies.engine.model import Actor
 from policies.models.people import GROUP_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
-from policies.web.asking import Asker
 
 _NAMED = (ColumnKind.ENTITY, ColumnKind.ACTOR, ColumnKind.POLICY)
 

@@ -9,10 +9,10 @@ from catalog.models import Report
 from catalog.reporting.finding_labels import FINDING_LABELS
 from catalog.reporting.summary import Bar, Chart, Summary
 from catalog.web.subject import reference
+from policies.decisions.pages.explore_common import Asker
 from policies.engine import families
 from policies.engine.model import Actor
 from policies.pdp import authorizer
-from policies.web.asking import Asker
 
 #: How many bars and lines are drawn; what is beyond stands in the tables of the report.
 BARS, LINES = 15, 5

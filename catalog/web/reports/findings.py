@@ -26,6 +26,7 @@ from catalog.services import reports
 from catalog.web.reports import cells, frame
 from catalog.web.reports.charts import CONCEALED
 from catalog.web.reports.frame import SEES
+from policies.decisions.pages.explore_common import Asker
 from policies.engine import requirements
 from policies.engine.model import Actor
 from policies.errors import Invalid
@@ -33,7 +34,6 @@ from policies.http.guard import actor_of, signed_in
 from policies.http.pages import list_and_form_pages
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer
-from policies.web.asking import Asker
 
 _COLUMNS = (
     {"label": "Chosen", "is_hidden_label": True},

@@ -13,10 +13,10 @@ from catalog.models import Report
 from catalog.reporting.kind import Kind
 from catalog.reporting.kinds import KINDS
 from catalog.services import reports as service
+from policies.decisions.pages.explore_common import Asker
 from policies.engine.model import SYSTEM_ACTOR
 from policies.http.guard import needs
 from policies.pdp import authorizer
-from policies.web.asking import Asker
 
 #: A report tells what everybody may do, so who sees one is whom the policies are open to.
 SEES = needs(service.NEEDED)

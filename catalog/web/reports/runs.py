@@ -18,10 +18,10 @@ from catalog.reporting.kinds import KINDS
 from catalog.services import reports as service
 from catalog.web.reports import asked, charts, frame
 from catalog.web.reports.frame import SEES
+from policies.decisions.pages.explore_common import Asker
 from policies.errors import Conflict
 from policies.http.guard import actor_of
 from policies.http.pages import list_and_form_pages
-from policies.web.asking import Asker
 
 _COLUMNS = (
     {"label": "Report"},

@@ -8,6 +8,8 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from policies.decisions.pages import explore_common
+from policies.decisions.pages.explore_common import Asker
 from policies.engine.explain import Near
 from policies.engine.requirements import one
 from policies.http.guard import signed_in
@@ -16,8 +18,6 @@ from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, explanations, snapshot_store
 from policies.pdp.authorizer import Ask, Asked
 from policies.pdp.explanations import Explained, Hint
-from policies.web import asking
-from policies.web.asking import Asker
 
 
 @require_GET
@@ -25,12 +25,14 @@ from policies.web.asking import Asker
 @signed_in
 def why(request: HttpRequest) -> HttpResponse:
     """The form, and under it the answer when a question was asked."""
-    return asking.page(request, route="why", form=WhyForm.asked(request.GET), template="why/page.html", answer=_answer)
+    return explore_common.page(
+        request, route="why", form=WhyForm.asked(request.GET), template="why/page.html", answer=_answer
+    )
 
 
 def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     data = form.cleaned_data
-    if (choices := asking.choices(form, request)) is not None:
+    if (choices := explore_common.choices(form, request)) is not None:
         return {"choices": choices}
     urn, resource = data["actor"] or asker.actor.urn, data["resource"]
     ask = Ask(one(data["privilege"]), Asked(resource) if resource else None, data["sub_resources"])
@@ -50,8 +52,8 @@ def _presented(
         "version": found.decision.version,
         "age": snapshot_store.age(),
         "actor": {"urn": urn, "name": names.get(urn, urn)},
-        "privilege": asking.privilege_of(privilege),
-        "resource": asking.resource_of(resource, names),
+        "privilege": explore_common.privilege_of(privilege),
+        "resource": explore_common.resource_of(resource, names),
         "not_stored": "" if is_stored else explanations.NOT_STORED,
         "may_know": may_know,
         "restrictions_url": _restrictions_url(found, urn, resource) if may_know else "",
@@ -87,6 +89,6 @@ def _hint(hint: Hint, request: HttpRequest) -> dict[str, Any]:
         "what": hint.what,
         "name": hint.name,
         "suggestions": [
-            {"label": label, "url": asking.same(request, **{hint.what: value})} for label, value in suggestions
+            {"label": label, "url": explore_common.same(request, **{hint.what: value})} for label, value in suggestions
         ],
     }

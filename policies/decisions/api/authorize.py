@@ -8,8 +8,8 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.api import answers, questions
-from policies.api.questions import BatchIn, GrantedIn, Question, QuestionIn, WhoIn
+from policies.decisions.api import decision_serializers, request_serializers
+from policies.decisions.api.request_serializers import BatchIn, GrantedIn, Question, QuestionIn, WhoIn
 from policies.engine.errors import MORE_PROBLEMS
 from policies.errors import Invalid, PolicyAppError, Unavailable
 from policies.http.api import strict_fields
@@ -26,34 +26,40 @@ class Asking(LeanDoor):
 
     def may_ask_about_others(self) -> None:
         """Raise Forbidden unless the caller may ask about somebody else."""
-        authorizer.let_pass(by=self.actor, any_of=questions.OTHERS)
+        authorizer.let_pass(by=self.actor, any_of=request_serializers.OTHERS)
 
     def understood(self, sent: Sequence[Mapping[str, Any]]) -> list[Question | PolicyAppError]:
         """Return the questions as `authority` understands them, or what is wrong with each."""
-        return questions.understand(sent=sent, by=self.actor, may_ask=self.may_ask_about_others)
+        return request_serializers.understand(sent=sent, by=self.actor, may_ask=self.may_ask_about_others)
 
 
 @signed_in
 class Authorize(Asking):
     """May an actor do something?"""
 
-    @described("authorize", "May an actor do something?", body=QuestionIn, answer=answers.DecisionOut, statuses=(503,))
+    @described(
+        "authorize",
+        "May an actor do something?",
+        body=QuestionIn,
+        answer=decision_serializers.DecisionOut,
+        statuses=(503,),
+    )
     def post(self, _request: Request) -> HttpResponseBase:
         """Answer one question; a refusal is an answer, not an error."""
         with metrics.AUTHORIZE.time():
             return self.answered(self._answer(self.sent()))
 
     def _answer(self, body: Any) -> dict[str, Any]:
-        sent = questions.checked(body)
+        sent = request_serializers.checked(body)
         at_least = sent.get("at_least_version") or 0
         (found,) = self.understood([sent])
         if isinstance(found, PolicyAppError):
             raise found
         if found.is_explained:
             in_words = explanations.explained(actor=found.actor, ask=found.ask, at_least=at_least)
-            return answers.explained(in_words, found.resultant)
+            return decision_serializers.explained(in_words, found.resultant)
         (decision,) = authorizer.answer_logged(asks=[(found.actor, found.ask)], at_least=at_least)
-        return answers.shown(decision, resultant=found.resultant)
+        return decision_serializers.shown(decision, resultant=found.resultant)
 
 
 @signed_in
@@ -61,7 +67,11 @@ class AuthorizeBatch(Asking):
     """Up to 10,000 questions in one call."""
 
     @described(
-        "authorize_batch", "Answer many questions at once", body=BatchIn, answer=answers.DecisionsOut, statuses=(503,)
+        "authorize_batch",
+        "Answer many questions at once",
+        body=BatchIn,
+        answer=decision_serializers.DecisionsOut,
+        statuses=(503,),
     )
     def post(self, _request: Request) -> HttpResponseBase:
         """Answer each question in its place, from one version of the policies."""
@@ -82,7 +92,7 @@ class AuthorizeBatch(Asking):
         explained = _each_explained(asked, known)
         sent_back = problems | explained
         for place, decision in zip(plain, decisions, strict=True):
-            sent_back[place] = answers.shown(decision, resultant=plain[place].resultant)
+            sent_back[place] = decision_serializers.shown(decision, resultant=plain[place].resultant)
         versions = [decision.version for decision in decisions]
         version = max(versions + [one["policy_version"] for one in explained.values()], default=known)
         return self.answered(
@@ -98,7 +108,7 @@ class GrantedPrivileges(Asking):
         "granted_privileges",
         "Which privileges does an actor have?",
         body=GrantedIn,
-        answer=answers.GrantedOut,
+        answer=decision_serializers.GrantedOut,
         statuses=(503,),
     )
     def post(self, request: Request) -> Response:
@@ -107,10 +117,10 @@ class GrantedPrivileges(Asking):
         who = sent.get("actor") or self.actor.urn
         if who != self.actor.urn:
             self.may_ask_about_others()
-        facts = questions.look_up(sent=[sent], by=self.actor)
+        facts = request_serializers.look_up(sent=[sent], by=self.actor)
         found = inverse_queries.granted(
             actor=facts.actors[who],
-            asked=questions.asked(sent.get("resource"), facts),
+            asked=request_serializers.asked(sent.get("resource"), facts),
             at_least=sent.get("at_least_version") or 0,
         )
         return Response({"privileges": found.privileges, "policy_version": found.version})
@@ -120,15 +130,15 @@ class GrantedPrivileges(Asking):
 class Who(Asking):
     """Who may use a privilege."""
 
-    @described("who", "Who may use a privilege?", body=WhoIn, answer=answers.HoldersOut, statuses=(503,))
+    @described("who", "Who may use a privilege?", body=WhoIn, answer=decision_serializers.HoldersOut, statuses=(503,))
     def post(self, request: Request) -> Response:
         """Return users, groups and roles; always a question about others."""
         sent = strict_fields.checked(WhoIn, request.data)
         self.may_ask_about_others()
-        facts = questions.look_up(sent=[sent], by=self.actor)
+        facts = request_serializers.look_up(sent=[sent], by=self.actor)
         found = inverse_queries.who(
             privilege=sent["privilege"],
-            asked=questions.asked(sent.get("resource"), facts),
+            asked=request_serializers.asked(sent.get("resource"), facts),
             at_least=sent.get("at_least_version") or 0,
         )
         return Response(
@@ -164,7 +174,10 @@ def _each_explained(asked: Mapping[int, Question], at_least: int) -> dict[int, d
     if not wanted:
         return {}
     found = explanations.explained_many(asks=[(one.actor, one.ask) for one in wanted.values()], at_least=at_least)
-    return {place: answers.explained(one, asked[place].resultant) for place, one in zip(wanted, found, strict=True)}
+    return {
+        place: decision_serializers.explained(one, asked[place].resultant)
+        for place, one in zip(wanted, found, strict=True)
+    }
 
 
 def _each(sent: Sequence[Any]) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
@@ -172,18 +185,19 @@ def _each(sent: Sequence[Any]) -> tuple[dict[int, dict[str, Any]], dict[int, dic
 
     Raises Invalid where they are larger, or more of their parts are wrong, than one call may bring.
     """
-    questions.check_size(sent)
+    request_serializers.check_size(sent)
     good: dict[int, dict[str, Any]] = {}
     bad: dict[int, dict[str, Any]] = {}
     problems = 0
     for place, question in enumerate(sent):
         try:
-            good[place] = questions.checked(question)
+            good[place] = request_serializers.checked(question)
         except ValidationError as error:
             refused = refusal_body(error)
             bad[place] = {"error": refused}
             problems += len(refused["errors"])
-            if problems > questions.BATCH:
-                detail = f"The questions up to this one have more than {questions.BATCH} problems; none was answered."
+            if problems > request_serializers.BATCH:
+                most = request_serializers.BATCH
+                detail = f"The questions up to this one have more than {most} problems; none was answered."
                 raise Invalid.one(code=MORE_PROBLEMS, pointer=f"/questions/{place}", detail=detail) from None
     return good, bad

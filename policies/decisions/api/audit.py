@@ -10,14 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
-from policies.api.answers import OUTCOMES
+from policies.decisions import audit_search
+from policies.decisions.api.decision_serializers import OUTCOMES
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import described
 from policies.http.api.views import Door, Paged, page_of
 from policies.http.guard import needs
 from policies.models import ChangeEvent, LoggedDecision, PolicyEvent, Verb
 from policies.pdp import authorizer, decision_log_queries
-from policies.services import trails
 from policies.writes import change_log_queries
 
 POLICIES, PEOPLE, DECISIONS = "policies", "people", "decisions"
@@ -151,13 +151,13 @@ class Audit(Door):
         wanted = {name: asked[name] for name in ("by", "verb") if name in asked}
         if asked["of"] == POLICIES:
             return self.page(change_log_queries.policy_events(urn=asked.get("object"), **wanted), _of_policies, asked)
-        return self.page(trails.list_changes(urn=asked.get("object"), **wanted), _of_people, asked)
+        return self.page(audit_search.list_changes(urn=asked.get("object"), **wanted), _of_people, asked)
 
     def _decisions(self, asked: Mapping[str, Any]) -> Response:
         columns = ("actor", "by", "privilege", "resource", "door", "since", "until")
         wanted = {name: asked[name] for name in columns if name in asked}
         is_allowed = {"ALLOW": True, "DENY": False}.get(asked.get("decision", ""))
-        rows = trails.list_decisions(**wanted, is_allowed=is_allowed)
+        rows = audit_search.list_decisions(**wanted, is_allowed=is_allowed)
         found = decision_log_queries.decisions_at(
             rows, size=asked["page_size"], before=asked.get("before"), after=asked.get("after")
         )

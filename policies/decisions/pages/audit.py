@@ -11,6 +11,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from policies.authoring.pages.datahub_presenter import pretty
+from policies.decisions import audit_search
+from policies.decisions.pages.explore_common import Asker
 from policies.engine.model import SYSTEM_ACTOR, Code
 from policies.http.guard import actor_of, needs
 from policies.http.pages import channel_names, list_and_form_pages
@@ -18,8 +20,6 @@ from policies.models import LoggedDecision, PolicyEvent, Verb
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, decision_log_queries, display_names, explanations
 from policies.pdp.decision_log_queries import Place
-from policies.services import trails
-from policies.web.asking import Asker
 from policies.writes import change_log_queries
 
 #: As at /api/v1/audit/.
@@ -75,7 +75,7 @@ def decisions(request: HttpRequest) -> HttpResponse:
     form = DecisionFilters(request.GET)
     form.is_valid()
     wanted = form.cleaned_data
-    rows = trails.list_decisions(
+    rows = audit_search.list_decisions(
         actor=_user(wanted.get("actor")),
         privilege=wanted.get("privilege") or "",
         resource=wanted.get("resource") or "",
@@ -138,7 +138,7 @@ def _version_url(event: PolicyEvent) -> str:
 def people_changes(request: HttpRequest) -> HttpResponse:
     """Every write to users, groups, roles, tokens, grants and the catalog, with the object before and after."""
     form, wanted = _narrowing(request)
-    page = list_and_form_pages.page_of(request, trails.list_changes(**wanted))
+    page = list_and_form_pages.page_of(request, audit_search.list_changes(**wanted))
     events = list(page)
     named = {event.pk: change_log_queries.urns_in(event) for event in events}
     hidden = authorizer.directory().hidden(urns=frozenset().union(*named.values()))

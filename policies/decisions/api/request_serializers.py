@@ -7,8 +7,8 @@ from typing import Any
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.settings import api_settings
 
-from policies.api import operations
-from policies.api.operations import Needed
+from policies.decisions.api import operation_requests
+from policies.decisions.api.operation_requests import Needed
 from policies.engine.families.cdap import Resultant
 from policies.engine.model import Actor
 from policies.engine.ports import FacetSource
@@ -329,9 +329,9 @@ def _needed(question: Mapping[str, Any], resource: Asked | None, facts: Facts, a
         return Needed(one(question["privilege"]), resource)
     if question.get("any_of") is not None:
         return Needed(alternatives(question["any_of"]), resource)
-    rule = operations.derived(question["operation"])
+    rule = operation_requests.derived(question["operation"])
     if rule is None:
-        return operations.named(question=question, resource=resource, actor=actor)
+        return operation_requests.named(question=question, resource=resource, actor=actor)
     return Needed(rule, resource, _relatives(question, facts))
 
 

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from policies.decisions.pages.explore_common import Asker
 from policies.http.guard import actor_of, needs
 from policies.http.pages import list_and_form_pages
 from policies.models import PolicyVersion
@@ -18,7 +19,6 @@ from policies.models.roles import ROLE_PREFIX
 from policies.pdp import process_registry, self_checks
 from policies.pdp.process_registry import Process
 from policies.pdp.self_checks import Check, Finding
-from policies.web.asking import Asker
 
 SEES = needs("MANAGE_POLICIES")
 

@@ -9,6 +9,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from policies.decisions.pages import explore_common
+from policies.decisions.pages.explore_common import ABOUT_OTHERS, Asker
+from policies.decisions.pages.explore_forms import CanForm, WhatForm, WhoForm
 from policies.engine import families
 from policies.engine.model import Code
 from policies.http.guard import Guard, signed_in
@@ -19,9 +22,6 @@ from policies.models.roles import ROLE_PREFIX
 from policies.pdp import actor_resolution, authorizer, explanations, inverse_queries, privileges_held
 from policies.pdp.authorizer import Asked
 from policies.pdp.privileges_held import Holding
-from policies.web import asking
-from policies.web.asking import ABOUT_OTHERS, Asker
-from policies.web.why_forms import CanForm, WhatForm, WhoForm
 
 #: Rows of a page.
 _PAGE_SIZE = 25
@@ -38,7 +38,7 @@ _KINDS = (("users", "person", "User"), ("groups", "group", "Group"), ("roles", "
 def can(request: HttpRequest) -> HttpResponse:
     """Every privilege that somebody has on something, with the policies that give each."""
     form = CanForm.asked(request.GET)
-    return asking.page(request, route="why-can", form=form, template="why/can.html", answer=_can)
+    return explore_common.page(request, route="why-can", form=form, template="why/can.html", answer=_can)
 
 
 @require_GET
@@ -47,7 +47,7 @@ def can(request: HttpRequest) -> HttpResponse:
 def who(request: HttpRequest) -> HttpResponse:
     """Everybody who has a privilege on something, as policies name them; always a question about others."""
     form = WhoForm.asked(request.GET)
-    return asking.page(request, route="why-who", form=form, template="why/who.html", answer=_who)
+    return explore_common.page(request, route="why-who", form=form, template="why/who.html", answer=_who)
 
 
 @require_GET
@@ -56,11 +56,11 @@ def who(request: HttpRequest) -> HttpResponse:
 def what(request: HttpRequest) -> HttpResponse:
     """Everything that somebody may use a privilege on: in the catalog, people and policies."""
     form = WhatForm.asked(request.GET)
-    return asking.page(request, route="why-what", form=form, template="why/what.html", answer=_what)
+    return explore_common.page(request, route="why-what", form=form, template="why/what.html", answer=_what)
 
 
 def _can(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
-    if (choices := asking.choices(form, request)) is not None:
+    if (choices := explore_common.choices(form, request)) is not None:
         return {"choices": choices}
     urn, resource = form.cleaned_data["actor"] or asker.actor.urn, form.cleaned_data["resource"]
     found = privileges_held.held(actor=actor_resolution.actor(urn=urn), asked=Asked(resource) if resource else None)
@@ -68,7 +68,7 @@ def _can(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     ways = ((one.family, one.privilege.category) for one in found.holdings)
     answer = {
         "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
-        "resource": asking.resource_of(resource, names),
+        "resource": explore_common.resource_of(resource, names),
         "sentence": explanations.SENTENCES[found.code] if found.code in _APART else "",
         "count": len(found.holdings),
         "sections": [_section(*way, found.holdings, asker) for way in dict.fromkeys(ways)],
@@ -97,7 +97,7 @@ def _section(family: str, category: str, held: tuple[Holding, ...], asker: Asker
 
 
 def _who(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
-    if (choices := asking.choices(form, request)) is not None:
+    if (choices := explore_common.choices(form, request)) is not None:
         return {"choices": choices}
     privilege, resource = form.cleaned_data["privilege"], form.cleaned_data["resource"]
     found = inverse_queries.who(privilege=privilege, asked=Asked(resource) if resource else None)
@@ -105,8 +105,8 @@ def _who(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     page = Paginator(listed, _PAGE_SIZE).get_page(request.GET.get("page"))
     names = authorizer.names(urns={urn for _, _, urn in page} | ({resource} - {""}))
     answer = {
-        "privilege": asking.privilege_of(privilege),
-        "resource": asking.resource_of(resource, names),
+        "privilege": explore_common.privilege_of(privilege),
+        "resource": explore_common.resource_of(resource, names),
         "is_all_users": found.is_all_users,
         "is_all_groups": found.is_all_groups,
         "is_conditional": found.is_conditional,
@@ -137,12 +137,12 @@ def _what(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
     names = authorizer.names(urns={urn})
     answer = {
         "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
-        "privilege": asking.privilege_of(data["privilege"]),
+        "privilege": explore_common.privilege_of(data["privilege"]),
         "count": f"{MOST:,}+" if found.count > MOST else f"{found.count:,}",
         "first": start + 1,
         "last": start + len(found.rows),
-        "previous_url": asking.same(request, page=str(number - 1)) if number > 1 else "",
-        "next_url": asking.same(request, page=str(number + 1)) if found.count > start + _PAGE_SIZE else "",
+        "previous_url": explore_common.same(request, page=str(number - 1)) if number > 1 else "",
+        "next_url": explore_common.same(request, page=str(number + 1)) if found.count > start + _PAGE_SIZE else "",
         "is_everything": asker.may_ask_about_others,
         "is_off": not settings.AUTH_POLICIES_ENABLED,
         "version": coverage.version,

@@ -1,0 +1,1 @@
+"""Questions about access: authorize, who, what, why, and the audit of answers."""

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from authzsite.middleware import Handler, drain
-from authzsite.refusals import refusal
+from authzsite.middleware_responses import refusal
 from policies import deadlines
 from policies.outages import RETRY_SECONDS
 

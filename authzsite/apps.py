@@ -12,9 +12,6 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks, and bound waits as workers and commands do; the web process bounds them closer."""
-        from authzsite import (
-            checks,  # noqa: F401  # importing it registers them
-            statements,
-        )
+        from authzsite import statement_timeout
 
-        statements.limit_waits(settings.TASK_STATEMENT_SECONDS)
+        statement_timeout.limit_waits(settings.TASK_STATEMENT_SECONDS)

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django_structlog.middlewares import RequestMiddleware
 from python_ipware.modern.defaults import DEFAULT_PRECEDENCE
 
-from authzsite.refusals import refusal
+from authzsite.middleware_responses import refusal
 from policies.propagation import metrics
 
 #: How much of a refused body is read before its refusal is sent, and how much at a time, in bytes.

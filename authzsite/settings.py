@@ -10,7 +10,7 @@ from celery.schedules import crontab
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
-from authzsite import env, logs, oidc
+from authzsite import env, logs, oidc_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env.read_file(BASE_DIR / ".env")
@@ -280,8 +280,8 @@ AXES_COOLOFF_TIME = timedelta(minutes=LOCKOUT_MINUTES)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_LOCKOUT_CALLABLE = "authzsite.lockout.locked_out"
-AXES_USERNAME_CALLABLE = "authzsite.lockout.name_tried"
+AXES_LOCKOUT_CALLABLE = "authzsite.login_lockout.locked_out"
+AXES_USERNAME_CALLABLE = "authzsite.login_lockout.name_tried"
 AXES_CLIENT_IP_CALLABLE = "authzsite.throttling.address_of"
 # Who signed in is not kept, and no admin page shows who tried to.
 AXES_DISABLE_ACCESS_LOG = True
@@ -295,7 +295,7 @@ ANONYMOUS_USER_NAME = None
 DEFAULT_ROOT_PASSWORD = "datahub"  # noqa: S105  # the documented one, which check --deploy refuses
 AUTHZ_ROOT_PASSWORD = env.text("AUTHZ_ROOT_PASSWORD", DEFAULT_ROOT_PASSWORD)
 # Signing in through a provider of identities, if the environment names one.
-OIDC = oidc.configuration()
+OIDC = oidc_settings.configuration()
 SOCIALACCOUNT_ADAPTER = "policies.identity.pages.oidc_views.Adapter"
 
 

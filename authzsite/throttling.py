@@ -23,7 +23,7 @@ from django.http import HttpRequest, HttpResponseBase
 from redis.exceptions import RedisError
 
 from authzsite.middleware import Handler, drain
-from authzsite.refusals import DOORS, refusal
+from authzsite.middleware_responses import DOORS, refusal
 
 #: Where somebody sends a name and a password, or a secret instead of them.
 SIGN_INS = frozenset(

@@ -3,18 +3,18 @@
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
-from authzsite import health, scraping
+from authzsite import health, metrics_endpoint
 from policies import admin
 from policies.http.guard import public
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # First what is asked more often than all others together.
-    path("api/v1/", include("policies.api.urls")),
+    path("api/v1/", include("policies.api_urls")),
     path("api/v1/", include("catalog.api.urls")),
     path("health", health.live),
     path("health/live", health.live, name="health-live"),
     path("health/ready", health.ready, name="health-ready"),
-    path("metrics", scraping.metrics, name="metrics"),
+    path("metrics", metrics_endpoint.metrics, name="metrics"),
     path("admin", public(RedirectView.as_view(pattern_name="admin:index"))),
     path("admin/", admin.site.urls),
     path("", include("catalog.doors.authzen.urls")),
@@ -23,12 +23,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("catalog.doors.gms.signing_urls")),
     path("", include("catalog.doors.graphql.urls")),
     path("", include("policies.identity.scim.urls")),
-    path("", include("policies.web.urls")),
+    path("", include("policies.urls")),
     path("", include("catalog.web.urls")),
 ]
 
 # The doors for programs answer in their own form, everything else with a page.
-handler400 = "authzsite.refusals.bad_request"
-handler403 = "authzsite.refusals.forbidden"
-handler404 = "authzsite.refusals.not_found"
-handler500 = "authzsite.refusals.server_error"
+handler400 = "authzsite.middleware_responses.bad_request"
+handler403 = "authzsite.middleware_responses.forbidden"
+handler404 = "authzsite.middleware_responses.not_found"
+handler500 = "authzsite.middleware_responses.server_error"

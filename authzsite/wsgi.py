@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.db import connection
 
-from authzsite import sharing, statements
+from authzsite import metrics_multiprocess, statement_timeout
 
 if TYPE_CHECKING:
     from django.core.handlers.wsgi import WSGIHandler
@@ -17,9 +17,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 
 def _application() -> "WSGIHandler":
     # The library reads where to count when it is imported, which Django's start brings about.
-    sharing.prepare(settings.METRICS_DIR)
+    metrics_multiprocess.prepare(settings.METRICS_DIR)
     handler = get_wsgi_application()
-    statements.limit(connection.settings_dict, settings.STATEMENT_SECONDS)
+    statement_timeout.limit(connection.settings_dict, settings.STATEMENT_SECONDS)
     # Its models can be imported only once the line above has set Django up.
     from policies.pdp import decision_log, snapshot_listener
 

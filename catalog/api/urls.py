@@ -4,7 +4,7 @@ from django.urls import URLPattern
 
 from catalog.api import entities, external_roles, findings, grants, operations, render, reports, what
 from catalog.queries.external_roles import REACHED_TYPES
-from policies.api.urls import door
+from policies.api_urls import door
 
 ROLE = r"(?P<urn>urn:li:role:.+)"
 #: What can be reached through external roles; of anything else "/access" is the end of its URN.

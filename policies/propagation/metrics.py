@@ -1,7 +1,7 @@
 """What the process counts about its work, for whoever scrapes `/metrics`.
 
-In a web process the numbers lie in files that its siblings share (authzsite/sharing.py), so one scrape sums up all of
-them; gauges stay apart, one for each process.
+In a web process the numbers lie in files that its siblings share (authzsite/metrics_multiprocess.py), so one scrape
+sums up all of them; gauges stay apart, one for each process.
 """
 
 from collections import Counter as Tally

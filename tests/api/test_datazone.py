@@ -11,10 +11,10 @@ from rest_framework.test import APIClient
 from catalog.models import Entity
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies import bootstrap
 from policies.identity.services import roles, users
 from policies.models import Role, User
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
 DATASET, VIEW, LOOSE, PROJECT = "a" * 24, "b" * 24, "c" * 24, "1" * 24

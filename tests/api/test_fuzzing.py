@@ -17,9 +17,9 @@ from schemathesis.checks import ignored_auth, negative_data_rejection, positive_
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies import bootstrap
 from policies.identity.services import access_tokens, groups, users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 
 pytestmark = pytest.mark.django_db
 

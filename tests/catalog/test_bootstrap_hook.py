@@ -10,8 +10,8 @@ from catalog.models import Aspect, Entity
 from catalog.queries import documents as aspect_documents
 from catalog.services import bootstrap, proposals
 from catalog.services.proposals import Proposal
+from policies import bootstrap as whole
 from policies.pdp import authorizer
-from policies.services import bootstrap as whole
 
 URN = "urn:li:ownershipType:__system__technical_owner"
 

@@ -10,10 +10,10 @@ import pytest
 from django.test import Client
 
 from catalog.models import Entity
+from policies import bootstrap
 from policies.authoring.services import policies
 from policies.identity.services import access_tokens, users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 
 DOOR = "test"
 ROOT = "urn:li:corpuser:datahub"

@@ -6,10 +6,10 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
+from policies import bootstrap
 from policies.authoring.services import policies
 from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 from tests.journeys.browsing import problems, sign_in
 from tests.web.catalog.conftest import DOCUMENTS, ORDERS, OWNER, READER, VIEWS_ALL
 from tests.web.catalog.conftest import store as write

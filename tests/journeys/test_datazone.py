@@ -11,11 +11,11 @@ from playwright.sync_api import Page, expect
 from catalog.models import Entity
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies import bootstrap
 from policies.authoring.services import policies
 from policies.identity.services import roles, users
 from policies.models import Policy
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 from tests.journeys.browsing import barriers, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

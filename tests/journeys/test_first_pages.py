@@ -7,10 +7,10 @@ from playwright.sync_api import Page, expect
 
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
+from policies import bootstrap
 from policies.authoring.services import policies
 from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 from tests.journeys.browsing import problems, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

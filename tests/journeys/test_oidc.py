@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from authzsite.oidc import Provider
+from authzsite.oidc_settings import Provider
+from policies import bootstrap
 from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 from tests.doors.oidc.conftest import Place, place  # noqa: F401  # a fixture, named below
 from tests.journeys.browsing import problems
 

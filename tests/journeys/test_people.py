@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
+from policies import bootstrap
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import (
     access_tokens,
@@ -18,7 +19,6 @@ from policies.identity.services import (
 )
 from policies.models import User
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 from tests.journeys.browsing import barriers, problems, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -8,9 +8,9 @@ from playwright.sync_api import expect
 from catalog.models import Report
 from catalog.reporting import results, runs
 from catalog.reporting.kinds import KINDS
+from policies import bootstrap
 from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 from tests import finished
 from tests.finished import KIND, SUMMARY, TABLE
 from tests.journeys.browsing import barriers, sign_in

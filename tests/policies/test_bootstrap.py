@@ -5,6 +5,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from policies import bootstrap
 from policies.aspects import queries as aspect_queries
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
@@ -15,7 +16,6 @@ from policies.identity.queries import users_groups_roles
 from policies.identity.services import roles, users
 from policies.models import ChangeEvent, Policy, PolicyEvent, PolicyVersion, Role, User
 from policies.pdp import active_policies, actor_resolution, authorizer, display_names, snapshot_store
-from policies.services import bootstrap
 
 pytestmark = pytest.mark.django_db
 

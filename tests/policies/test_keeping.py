@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
+from policies import bootstrap
 from policies.authoring.services import policies
 from policies.pdp import authorizer, snapshot_store
 from policies.pdp.per_snapshot import kept
-from policies.services import bootstrap
 from tests.policies.test_store import DRAFT, FREE
 
 pytestmark = pytest.mark.django_db

@@ -7,12 +7,12 @@ import pytest
 from django.core.cache import cache
 from django.db import connection, transaction
 
+from policies import bootstrap
 from policies.authoring.services import policies
 from policies.errors import Unavailable
 from policies.identity.services import access_tokens
 from policies.models import Gate, Policy, PolicyEvent, PolicyVersion, open_write
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 
 ROOT = "urn:li:corpuser:datahub"
 FREE = "urn:li:dataHubPolicy:free"

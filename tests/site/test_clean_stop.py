@@ -15,10 +15,10 @@ import pytest
 import servers
 from django.conf import settings
 
+from policies import bootstrap
 from policies.identity.services import access_tokens, users
 from policies.models import LoggedDecision
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 
 ROOT = Path(__file__).parents[2]
 JO = "urn:li:corpuser:jo"

@@ -15,11 +15,11 @@ import pytest
 import servers
 from django.test import Client
 
+from policies import bootstrap
 from policies.authoring.services import policies
 from policies.identity.services import access_tokens, users
 from policies.models import AccessToken
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -17,12 +17,12 @@ import pytest
 from django.db import DatabaseError, InternalError, OperationalError, ProgrammingError, connection
 from django.test import Client
 
+from policies import bootstrap
 from policies.identity.services import access_tokens
 from policies.models import Policy, User
 from policies.models.people import USER_PREFIX
 from policies.outages import STORAGE_FULL, UNAVAILABLE, find_outage
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 
 ROOT = f"{USER_PREFIX}datahub"
 #: The tables that every write of the doors below adds a row to.

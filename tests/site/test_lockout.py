@@ -7,9 +7,9 @@ from axes.models import AccessAttempt
 from django.core.management import call_command
 from django.test import Client
 
+from policies import bootstrap
 from policies.identity.services import users
 from policies.pdp import authorizer
-from policies.services import bootstrap
 
 PASSWORD = "a good long word 42"
 

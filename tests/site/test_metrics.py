@@ -7,7 +7,7 @@ import pytest
 from django.db import DatabaseError
 from django.test import Client
 
-from authzsite import scraping, sharing
+from authzsite import metrics_endpoint, metrics_multiprocess
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement, one
 from policies.identity.services import users
@@ -122,7 +122,7 @@ def test_a_first_process_begins_anew_and_the_others_add_to_it(tmp_path):
         "m.MultiProcessCollector(r); print(r.get_sample_value('tries_total'), flush=True)"
     )
     count(tmp_path)
-    assert len(sharing.ended(tmp_path)) == 1
+    assert len(metrics_multiprocess.ended(tmp_path)) == 1
     # The first of a new start: what an earlier one left is gone. It stays until its input ends.
     prepare = f"import pathlib, sys; from authzsite import sharing; sharing.prepare(pathlib.Path({str(tmp_path)!r}))"
     waiting = f"{prepare}; {COUNTING}; print('up', flush=True); sys.stdin.readline(); {reading}"
@@ -132,15 +132,15 @@ def test_a_first_process_begins_anew_and_the_others_add_to_it(tmp_path):
         assert first.stdin
         assert first.stdout
         assert first.stdout.readline() == "up\n"
-        assert sharing.ended(tmp_path) == ()
+        assert metrics_multiprocess.ended(tmp_path) == ()
         count(tmp_path)
         count(tmp_path)
-        assert len(sharing.ended(tmp_path)) == 2
+        assert len(metrics_multiprocess.ended(tmp_path)) == 2
         first.stdin.write("go on\n")
         first.stdin.flush()
         assert first.stdout.readline() == "3.0\n"
 
 
 def test_what_is_looked_up_has_no_labels_and_two_parts():
-    names = [family.name for family in scraping.Installation().collect()]
+    names = [family.name for family in metrics_endpoint.Installation().collect()]
     assert names == ["authz_database_up", "authz_policy_version", "authz_broker_up", "authz_queue_length"]

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from policies import bootstrap
 from policies.authoring.services import policies
 from policies.identity.services import roles, users
 from policies.models import Policy, User
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, snapshot_store
-from policies.services import bootstrap
 
 DOOR = "test"
 PASSWORD = "correct horse battery"

@@ -6,8 +6,8 @@ import pytest
 from django.urls import URLPattern
 
 from policies import admin
+from policies import urls as policy_urls
 from policies.http.guard import guard_of, needs
-from policies.web import urls
 from tests.web.people import table as people
 from tests.web.policies import table as policies
 
@@ -69,7 +69,7 @@ def test_everybody_gets_what_the_table_says(browse, place, name):
 
 
 def test_the_table_names_every_page():
-    assert {pattern.name for pattern in urls.urlpatterns} <= TABLE.keys()
+    assert {pattern.name for pattern in policy_urls.urlpatterns} <= TABLE.keys()
 
 
 def test_every_address_of_the_back_room_is_guarded():

@@ -11,7 +11,7 @@ from django.urls import URLPattern, reverse
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
 from policies.pdp import authorizer
-from policies.web.urls import urlpatterns
+from policies.urls import urlpatterns
 from tests.web.conftest import DOOR, document_of
 
 LIST = "/settings/permissions/policies"

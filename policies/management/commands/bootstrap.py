@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from policies import bootstrap
 from policies.pdp import active_policies
-from policies.services import bootstrap
 
 
 class Command(BaseCommand):

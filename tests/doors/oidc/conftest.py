@@ -15,9 +15,9 @@ import requests
 import servers
 from django.test import Client
 
-from authzsite.oidc import Provider
+from authzsite.oidc_settings import Provider
+from policies import bootstrap
 from policies.pdp import snapshot_store
-from policies.services import bootstrap
 
 PATIENCE_SECONDS = 60
 CLIENT_ID = "authzsite"

@@ -3,23 +3,23 @@
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from authzsite import oidc
+from authzsite import oidc_settings
 
 WHOLE = {"OIDC_ISSUER": "https://id.acme.example/", "OIDC_CLIENT_ID": "authzsite", "OIDC_CLIENT_SECRET": "s3cret"}
 
 
 @pytest.fixture
 def told(monkeypatch):
-    def tell(**variables: str) -> oidc.Provider:
+    def tell(**variables: str) -> oidc_settings.Provider:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        return oidc.configuration()
+        return oidc_settings.configuration()
 
     return tell
 
 
 def test_nothing_said_is_no_provider(told):
-    assert told() == oidc.Provider()
+    assert told() == oidc_settings.Provider()
     assert not told(OIDC_ISSUER="", OIDC_CLIENT_ID="").is_there
 
 
@@ -38,7 +38,7 @@ def test_everything_said(told):
         "OIDC_LINK_ACCOUNTS": "true",
     }
     found = told(**WHOLE, **more)
-    assert found == oidc.Provider(
+    assert found == oidc_settings.Provider(
         issuer="https://id.acme.example/",
         client_id="authzsite",
         client_secret="s3cret",

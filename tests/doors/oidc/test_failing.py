@@ -4,7 +4,7 @@ import pytest
 import requests
 from django.test import Client
 
-from authzsite.oidc import Provider
+from authzsite.oidc_settings import Provider
 from policies.models import User
 from tests.doors.oidc.conftest import consent, leave, path_of, sign_in
 from tests.doors.oidc.test_arriving import is_in, jane, reason

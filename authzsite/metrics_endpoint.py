@@ -23,7 +23,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from authzsite import sharing
+from authzsite import metrics_multiprocess
 from authzsite.health import BROKER_SECONDS, DATABASE_SECONDS
 from policies import deadlines
 from policies.http.guard import public
@@ -53,7 +53,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         if settings.METRICS_TOKEN:
             refusal.headers["WWW-Authenticate"] = "Bearer"
         return refusal
-    for process in sharing.ended(settings.METRICS_DIR):
+    for process in metrics_multiprocess.ended(settings.METRICS_DIR):
         # Its counts stay; which version it held does not matter any more.
         mark_process_dead(process, path=str(settings.METRICS_DIR))  # type: ignore[no-untyped-call]
     response: HttpResponse = ExportToDjangoView(request)

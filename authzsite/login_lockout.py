@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from authzsite.refusals import refusal
+from authzsite.middleware_responses import refusal
 
 #: As much of a name as the library's column holds, which is more than any user's.
 _LENGTH = 255

@@ -1,1 +1,0 @@
-"""Doors for programs that speak other protocols about people."""

@@ -346,9 +346,9 @@ POLICY_HISTORY_DAYS = env.whole("POLICY_HISTORY_DAYS", default=0)
 ASPECT_VERSIONS_KEPT = env.whole("ASPECT_VERSIONS_KEPT", default=0)
 INHERIT_PRIVILEGES = env.flag("INHERIT_PRIVILEGES", default=False)
 POLICY_PORTS = {
-    "FacetSource": "catalog.facets.OrmFacetSource",
-    "GrantSource": "catalog.grants.OrmGrantSource",
-    "Directory": "catalog.directory.OrmDirectory",
+    "FacetSource": "catalog.access.facet_source.OrmFacetSource",
+    "GrantSource": "catalog.access.grant_source.OrmGrantSource",
+    "Directory": "catalog.access.directory.OrmDirectory",
 }
 # What else an installation starts with: functions called with `by` at the end of `manage.py bootstrap`.
 BOOTSTRAP_HOOKS: tuple[str, ...] = (

@@ -7,11 +7,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from catalog.access import entity_lists, view_permissions
 from catalog.aspects.base import ACCESS_ROLE
 from catalog.models import Entity
 from catalog.queries import external_roles as reading
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
 from catalog.services import external_roles as service
 from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields

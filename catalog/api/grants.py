@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.grants import Grant
+from catalog.access.grant_source import Grant
 from catalog.services import granting
 from catalog.services.granting import Sent
 from policies.engine.errors import Problem

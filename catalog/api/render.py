@@ -6,7 +6,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.queries import tables
+from catalog.access import readable_columns
 from policies.decisions.api import request_serializers
 from policies.decisions.api.authorize import Asking
 from policies.decisions.api.request_serializers import COLUMNS, ResourceIn, VersionIn
@@ -59,7 +59,7 @@ class Render(Asking):
             self.may_ask_about_others()
         facts = request_serializers.look_up(sent=[sent], by=self.actor)
         asked = request_serializers.asked(sent["resource"], facts) or Asked()
-        sql = tables.select(
+        sql = readable_columns.select(
             actor=facts.actors[who],
             asked=asked,
             table=sent["table"],

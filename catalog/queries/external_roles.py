@@ -7,12 +7,12 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from catalog.access.aspect_documents import documents
+from catalog.access.entity_lists import entities
+from catalog.access.view_permissions import viewable
 from catalog.aspects.base import ACCESS_ROLE, ROLE_GROUP, ROLE_TYPE, ROLE_USER
 from catalog.aspects.register import BEARERS
 from catalog.models import Entity, Facet
-from catalog.queries.documents import documents
-from catalog.queries.lists import entities
-from catalog.queries.viewing import viewable
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.models.fields import is_storable

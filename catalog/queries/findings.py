@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import Case, Count, F, IntegerField, Min, Q, QuerySet, TextField, Value, When, Window
 from django.db.models.functions import Cast, RowNumber
 
+from catalog.access.view_permissions import hidden
 from catalog.models import Finding, FindingEvent
-from catalog.queries.viewing import hidden
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.models.fields import is_storable

@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
+from catalog.access.grant_coverage_sql import of_groups
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant, prefix_range
-from catalog.queries.granted import of_groups
 from policies.engine.families import cdap, cdap_entity_ids
 
 _GROUP = Coalesce(F("group__profile__urn"), F("group__role__urn"))

@@ -13,9 +13,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from catalog.access import view_permissions
 from catalog.models import Report, ReportRow
 from catalog.queries import reports
-from catalog.queries import viewing as view_permissions
 from catalog.reporting.kind import Column, ColumnKind, Input, Kind, ResultTable
 from catalog.reporting.summary import Summary
 from policies.engine.model import Actor

@@ -16,11 +16,9 @@ from typing import Any
 from django.utils import timezone
 
 from catalog import urns as urns_room
+from catalog.access import aspect_documents, entity_lists, view_permissions
+from catalog.access.aspect_documents import StoredAspect
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP, OwnerEntry
-from catalog.queries import documents as aspect_documents
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
-from catalog.queries.documents import StoredAspect
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
 from catalog.services.stamps import stamp

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from catalog.access import aspect_documents
 from catalog.models import Entity
-from catalog.queries import documents as aspect_documents
 from catalog.services import proposals
 from catalog.services.ledger import Ledger
 from catalog.services.proposals import Proposal

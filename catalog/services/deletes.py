@@ -9,15 +9,13 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from catalog import grants
 from catalog import urns as urn_room
+from catalog.access import disclosure, entity_lists, grant_source, view_permissions
 from catalog.aspects import register
 from catalog.aspects.base import PROJECT
 from catalog.aspects.register import PROJECTING
 from catalog.models import Aspect, Entity, Facet
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
-from catalog.services import closure, disclosure, needs
+from catalog.services import closure, needs
 from catalog.services.ledger import Ledger
 from catalog.services.recording import Record
 from catalog.urns import Urn
@@ -88,7 +86,7 @@ def _forget(urns: Sequence[str], *, by: str, door: str) -> frozenset[str]:
     doomed = list(dict.fromkeys((*urns, *entity_lists.within(urns=urns))))
     rows = list(Entity.objects.filter(urn__among=doomed).order_by())
     projects = [row.object_id for row in rows if row.type == "project" and row.object_id is not None]
-    grants.end_within(urns=doomed)
+    grant_source.end_within(urns=doomed)
     _record_removal(rows, by=by, door=door)
     Entity.objects.filter(pk__among=[row.pk for row in rows]).delete()
     touched = set(doomed) | _orphan(doomed, projects, door=door)

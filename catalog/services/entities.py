@@ -13,12 +13,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
 from catalog import errors, urns
+from catalog.access import disclosure, entity_lists, view_permissions
 from catalog.aspects import projection, register
 from catalog.aspects.register import REGISTRATION
 from catalog.models import Entity
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
-from catalog.services import deletes, disclosure, proposals
+from catalog.services import deletes, proposals
 from catalog.services.proposals import Ids, Proposal
 from policies.engine.errors import MAX_PROBLEMS, Problem
 from policies.engine.families import cdap_entity_ids

@@ -13,13 +13,11 @@ from typing import Any
 from django.utils import timezone
 
 from catalog import urns
+from catalog.access import aspect_documents, entity_lists, view_permissions
 from catalog.aspects.base import ACCESS_ROLE
 from catalog.aspects.web_links import is_web_address
 from catalog.models import Entity
-from catalog.queries import documents as aspect_documents
 from catalog.queries import external_roles as reading
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
 from catalog.services import deletes, proposals
 from catalog.services.proposals import Proposal
 from catalog.services.stamps import stamp

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from catalog import grants
 from catalog import urns as urn_room
-from catalog.grants import Grant
+from catalog.access import coverage_sql, grant_source
+from catalog.access.grant_coverage_sql import instance_administrators, is_instance_administrator
+from catalog.access.grant_source import Grant
 from catalog.models import Entity
-from catalog.queries import coverage as coverage_sql
 from catalog.queries import given
-from catalog.queries.granted import instance_administrators, is_instance_administrator
 from policies.engine.errors import Problem
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
@@ -79,10 +78,10 @@ def take(*, sent: Sequence[Sent], by: Actor, door: str) -> None:
     with change(by=by, door=door) as doing:
         listed = _checked(sent, by=by)
         _refuse_settings(listed)
-        before = grants.held(pairs=_pairs(listed))
+        before = grant_source.held(pairs=_pairs(listed))
         losing = _losing(listed, before)
-        grants.take(grants=listed)
-        orphans = grants.without_administrator(urns=losing)
+        grant_source.take(grants=listed)
+        orphans = grant_source.without_administrator(urns=losing)
         unconfirmed = sorted(orphans & _losing(listed, before, [one.is_confirmed for one in sent]))
         if unconfirmed:
             raise Conflict(_last(unconfirmed))
@@ -90,7 +89,7 @@ def take(*, sent: Sequence[Sent], by: Actor, door: str) -> None:
         _hand_over(sorted(orphans), by=by, doing=doing)
 
 
-def listed(*, entity: str, principal: str, by: Actor) -> grants.Listed:
+def listed(*, entity: str, principal: str, by: Actor) -> grant_source.Listed:
     """Return the grants that an actor may see: those on entities it holds ADMIN on, all for who administers the
     instance. Raises Forbidden when the actor may not see those of the entity that is named.
     """
@@ -99,7 +98,7 @@ def listed(*, entity: str, principal: str, by: Actor) -> grants.Listed:
         rows = Entity.objects.all()
     else:
         rows = coverage_sql.covered(authorizer.visible(actor=by, privilege=cdap.ADMIN))
-    patterns = grants.patterns(entity=name, principal=principal)
+    patterns = grant_source.patterns(entity=name, principal=principal)
     if not is_all:
         lacking = {one.entity for one in _missing([name, *patterns] if name else patterns, by=by)}
         if name in lacking and name:
@@ -109,7 +108,7 @@ def listed(*, entity: str, principal: str, by: Actor) -> grants.Listed:
         rows = rows.filter(urn__among=[name])
     shows_instance = name in ("", INSTANCE_URN) and (is_all or not _missing([INSTANCE_URN], by=by))
     is_limited = bool(name) or not is_all
-    return grants.Listed(
+    return grant_source.Listed(
         entities=rows if is_limited else None, patterns=patterns, principal=principal, with_instance=shows_instance
     )
 
@@ -136,9 +135,9 @@ def handed_over(*, urn: str, doing: Change) -> Iterator[None]:
     A hook of every change that ends somebody (settings.DEPARTURE_HOOKS): what nobody else administers is handed over as
     by a revoke that was confirmed.
     """
-    losing = grants.administered(holder=urn)
+    losing = grant_source.administered(holder=urn)
     yield
-    _hand_over(sorted(grants.without_administrator(urns=losing)), by=doing.by, doing=doing)
+    _hand_over(sorted(grant_source.without_administrator(urns=losing)), by=doing.by, doing=doing)
 
 
 def _checked(sent: Sequence[Sent], *, by: Actor) -> list[Grant]:
@@ -171,7 +170,7 @@ def _missing(urns: Sequence[str], *, by: Actor) -> tuple[Missing, ...]:
 
 
 def _problems(found: Sequence[Grant]) -> list[Problem]:
-    principals = grants.principals(urns=[one.principal for one in found])
+    principals = grant_source.principals(urns=[one.principal for one in found])
     patterns = {one.entity: cdap_entity_ids.pattern(one.entity) for one in found}
     places = {pattern.within if pattern is not None else urn for urn, pattern in patterns.items()}
     known = set(Entity.objects.filter(urn__among=places).order_by().values_list("urn", flat=True))
@@ -208,7 +207,7 @@ def _losing(
         if cdap.ADMIN not in grant.privileges or cdap.ADMIN not in before[grant.principal, grant.entity]:
             continue
         pattern = cdap_entity_ids.pattern(grant.entity)
-        urns = [grant.entity] if pattern is None else grants.covered_by(pattern=pattern)
+        urns = [grant.entity] if pattern is None else grant_source.covered_by(pattern=pattern)
         (confirmed if is_out else losing).update(urns)
     return frozenset(losing - confirmed)
 
@@ -223,19 +222,19 @@ def _last(urns: Sequence[str]) -> str:
 
 def _hand_over(orphans: Sequence[str], *, by: Actor, doing: Change) -> None:
     """Give ADMIN on these to those instance administrators that have an account, a group or a role here."""
-    heirs = sorted(grants.principals(urns=instance_administrators()))
+    heirs = sorted(grant_source.principals(urns=instance_administrators()))
     _give([Grant(heir, urn, (cdap.ADMIN,)) for urn in orphans for heir in heirs], by=by, doing=doing)
 
 
 def _give(found: Sequence[Grant], *, by: Actor, doing: Change) -> None:
-    before = grants.held(pairs=_pairs(found))
-    grants.give(grants=found, by=by.urn, at=timezone.now())
+    before = grant_source.held(pairs=_pairs(found))
+    grant_source.give(grants=found, by=by.urn, at=timezone.now())
     _record(before, doing=doing)
 
 
 def _record(before: Mapping[tuple[str, str], tuple[str, ...]], *, doing: Change) -> None:
     """Note for each principal and entity what was held and what is held now, where that differs."""
-    after = grants.held(pairs=before.keys())
+    after = grant_source.held(pairs=before.keys())
     for (principal, entity), held in before.items():
         if after[principal, entity] != held:
             said = [{"principal": principal, "privileges": list(one)} for one in (held, after[principal, entity])]

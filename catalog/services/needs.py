@@ -13,9 +13,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from catalog import urns
+from catalog.access.aspect_documents import Documents
 from catalog.aspects.annotations import tags_of
 from catalog.aspects.base import SUBJECT
-from catalog.queries.documents import Documents
 from catalog.services.intake import Item
 from catalog.services.proposed import GLOSSARY_INFO, PARENT_NODE, Proposed, groups_above, values_of
 from catalog.urns import Urn

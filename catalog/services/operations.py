@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from catalog import grants
-from catalog.grants import Grant
+from catalog.access import coverage_sql, entity_lists, grant_source
+from catalog.access.grant_source import Grant
 from catalog.models import Entity
-from catalog.queries import coverage as coverage_sql
-from catalog.queries import lists as entity_lists
 from catalog.services import deletes
 from catalog.services.ledger import Ledger
 from policies.engine.errors import InvalidQuestion, Problem, UnknownOperation
@@ -146,7 +144,7 @@ def _create(read: Read, entity: CdapName, actor: Actor, *, by: Actor, door: str)
         ledger.save()
         resultant = read.resultant(actor.urn)
         given = [Grant(one.principal, one.entity, one.privileges) for one in resultant]
-        grants.give(grants=given, by=by.urn, at=timezone.now())
+        grant_source.give(grants=given, by=by.urn, at=timezone.now())
     return Done(decision, resultant)
 
 

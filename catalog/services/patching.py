@@ -5,11 +5,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from catalog.access import aspect_documents, view_permissions
+from catalog.access.disclosure import find_refusal_as_absent
 from catalog.aspects import register
-from catalog.queries import documents as aspect_documents
-from catalog.queries import viewing as view_permissions
 from catalog.services import needs
-from catalog.services.disclosure import find_refusal_as_absent
 from catalog.services.intake import ChangeType, Item
 from catalog.services.patched_arrays import Impossible
 from catalog.services.patches import Document, Patch, blank

@@ -11,10 +11,10 @@ from typing import Any
 from django.utils import timezone
 
 from catalog import urns
+from catalog.access import aspect_documents, disclosure
 from catalog.aspects.base import ASSET
 from catalog.models import Facet
-from catalog.queries import documents as aspect_documents
-from catalog.services import disclosure, proposals
+from catalog.services import proposals
 from catalog.services.proposals import Proposal
 from catalog.services.stamps import stamp
 from policies.engine import families

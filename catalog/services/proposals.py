@@ -12,10 +12,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from catalog import urns as urn_room
-from catalog.queries import documents as aspect_documents
-from catalog.queries import viewing as view_permissions
+from catalog.access import aspect_documents, view_permissions
+from catalog.access.disclosure import DocumentsWithout, find_refusal, find_refusal_as_absent
 from catalog.services import deletes, intake, needs, patching
-from catalog.services.disclosure import DocumentsWithout, find_refusal, find_refusal_as_absent
 from catalog.services.intake import ChangeType, Item, Proposal
 from catalog.services.ledger import Ledger, aspect_exists, entity_exists
 from policies.aspects import services as people_aspects

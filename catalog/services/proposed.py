@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
+from catalog.access import entity_lists
 from catalog.aspects.base import SUBJECT
 from catalog.aspects.projection import facts
-from catalog.queries import lists as entity_lists
 from catalog.services.intake import ChangeType, Item
 from policies.engine import selectors
 

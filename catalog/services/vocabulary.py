@@ -14,12 +14,10 @@ from typing import Any
 from django.utils import timezone
 
 from catalog import errors, urns
+from catalog.access import aspect_documents, disclosure, entity_lists, view_permissions
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP
 from catalog.models import Ancestry, Entity
-from catalog.queries import documents as aspect_documents
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
-from catalog.services import deletes, disclosure, needs, proposals
+from catalog.services import deletes, needs, proposals
 from catalog.services.proposals import ChangeType, Ids, Proposal
 from catalog.services.stamps import stamp
 from policies.engine.model import Actor, Missing

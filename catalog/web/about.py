@@ -6,10 +6,10 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from catalog.access.entity_context import Reference, Subject, references
 from catalog.aspects.web_links import is_web_address
 from catalog.services import annotations
 from catalog.web import controls
-from catalog.web.subject import Reference, Subject, references
 
 #: Aspects whose fields are shown as properties, the first that says a thing wins.
 _PROPERTIES = (

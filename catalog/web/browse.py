@@ -11,15 +11,12 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from catalog.access import aspect_documents, browsing, entity_lists, view_permissions
+from catalog.access.entity_context import references
 from catalog.aspects.base import PLATFORM
 from catalog.models import Entity
-from catalog.queries import browsing
-from catalog.queries import documents as aspect_documents
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
 from catalog.web import words
 from catalog.web.forms import CatalogFilters
-from catalog.web.subject import references
 from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.errors import NotFound

@@ -2,8 +2,8 @@
 
 from django.urls import reverse
 
+from catalog.access.entity_context import Subject
 from catalog.services import granting
-from catalog.web.subject import Subject
 from policies.engine.families import cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import CdapName
 from policies.errors import Forbidden, NotFound

@@ -7,10 +7,11 @@ from django.conf import settings
 from django.urls import reverse
 
 from catalog import urns
+from catalog.access import disclosure
+from catalog.access.entity_context import Subject
 from catalog.aspects.register import BEARERS
-from catalog.services import disclosure, needs
+from catalog.services import needs
 from catalog.services.annotations import DESCRIPTIONS
-from catalog.web.subject import Subject
 from policies.errors import Forbidden
 from policies.pdp import authorizer
 

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 from django.http import QueryDict
 
-from catalog.queries import browsing
+from catalog.access import browsing
+from catalog.access.entity_context import Subject
 from catalog.services import annotations
 from catalog.services.annotations import Link, Owner
 from catalog.web import picking
 from catalog.web.about import day_of, description_of, domains_of
 from catalog.web.forms import DeprecationForm, DescriptionForm, LinkFormSet
 from catalog.web.picking import Kind, Picker
-from catalog.web.subject import Subject
 
 DOOR = "pages"
 

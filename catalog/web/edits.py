@@ -14,10 +14,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from catalog.access.entity_context import Subject
 from catalog.services.annotations import mark_of
 from catalog.web import controls
 from catalog.web.editors import Editor, editor_of
-from catalog.web.subject import Subject
 from policies.engine.families import vocabulary
 from policies.errors import Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import signed_in

@@ -14,14 +14,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from catalog import urns
+from catalog.access import browsing, entity_lists
+from catalog.access.entity_context import Subject, references
 from catalog.aspects.base import PLATFORM
 from catalog.models import Entity
-from catalog.queries import browsing
-from catalog.queries import lists as entity_lists
 from catalog.web import browse, controls, entity_tabs, words
 from catalog.web.about import about
 from catalog.web.columns import columns_of
-from catalog.web.subject import Subject, references
 from policies.http.guard import signed_in
 
 #: How many entries of a list a tab shows, and how many assets of a page of contents.

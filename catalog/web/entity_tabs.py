@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from catalog.web.subject import Subject
+from catalog.access.entity_context import Subject
 
 #: What the template of a tab sees.
 LoadTab = Callable[[Subject, HttpRequest], dict[str, Any]]

@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from catalog import urns
+from catalog.access.entity_context import references
 from catalog.models import Entity
 from catalog.queries import external_roles as reading
 from catalog.services import external_roles as service
@@ -25,7 +26,6 @@ from catalog.web import browse, picking
 from catalog.web.picking import Picker
 from catalog.web.role_forms import RoleFilters, RoleForm
 from catalog.web.roles import rows
-from catalog.web.subject import references
 from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import Conflict, Forbidden, Invalid, NotFound

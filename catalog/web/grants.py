@@ -14,16 +14,16 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from catalog.grants import Grant
+from catalog.access.entity_context import Reference, Subject, references
+from catalog.access.grant_coverage_sql import instance_administrators
+from catalog.access.grant_source import Grant
 from catalog.queries import given
 from catalog.queries.given import Given
-from catalog.queries.granted import instance_administrators
 from catalog.services import granting
 from catalog.services.granting import Sent
 from catalog.web import cdap_tabs, entity, picking
 from catalog.web.grant_forms import GrantForm
 from catalog.web.picking import Picker
-from catalog.web.subject import Reference, Subject, references
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
 from policies.errors import Conflict, Invalid, NotFound

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from catalog.access.entity_context import Reference, Subject, references
 from catalog.web import cdap_tabs, entity, words
-from catalog.web.subject import Reference, Subject, references
 from policies.engine.families import cdap, cdap_entity_ids, cdap_requests
 from policies.engine.families.cdap import Applied, Operation
 from policies.engine.families.cdap_entity_ids import CdapName

@@ -9,12 +9,12 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from catalog.access.entity_context import Subject
 from catalog.services import granting
 from catalog.services.granting import Sent
 from catalog.web import cdap_tabs, entity, picking, words
 from catalog.web.grant_forms import PatternForm
 from catalog.web.picking import Picker
-from catalog.web.subject import Subject
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName, Pattern
 from policies.errors import Forbidden, Invalid

@@ -11,10 +11,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from catalog import urns
+from catalog.access import entity_lists, view_permissions
+from catalog.access.people_records import build_visible_users
 from catalog.models import Entity
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
-from catalog.queries.records import build_visible_users
 from catalog.web import words
 from policies.engine.model import Actor
 from policies.errors import NotFound

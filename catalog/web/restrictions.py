@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from catalog import urns
-from catalog.queries import tables
+from catalog.access import readable_columns
 from policies.decisions.pages import explore_common
 from policies.decisions.pages.explore_common import Asker
 from policies.decisions.pages.explore_forms import CanForm
@@ -54,12 +54,12 @@ def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]
         return {"choices": choices}
     urn, resource = data["actor"] or asker.actor.urn, data["resource"]
     kind = urns.type_of(resource)
-    if kind not in tables.READS:
+    if kind not in readable_columns.READS:
         form.add_error("resource", "Name a dataset or a view: nothing else has rows.")
         return {}
     actor, may_know = actor_resolution.actor(urn=urn), asker.may_know(resource)
     asked = Asked(resource, kind)
-    decision = authorizer.answer(actor=actor, ask=Ask(one(tables.READS[kind]), asked))
+    decision = authorizer.answer(actor=actor, ask=Ask(one(readable_columns.READS[kind]), asked))
     allows = [one for one in decision.statements if one.effect is Effect.ALLOW] if may_know else []
     by_role = _by_role(actor, allows)
     names = authorizer.names(urns={urn, *by_role, *((resource,) if may_know else ())} - {""})
@@ -94,8 +94,8 @@ def _query(form: WhyForm, actor: Actor, asked: Asked, name: str) -> dict[str, st
     detail = ""
     for table in tried:
         try:
-            return {"sql": tables.select(actor=actor, asked=asked, table=table, dialect="spark")}
-        except tables.NotReadable as refusal:
+            return {"sql": readable_columns.select(actor=actor, asked=asked, table=table, dialect="spark")}
+        except readable_columns.NotReadable as refusal:
             return {"no_sql": refusal.detail}
         except Invalid as refusal:
             detail = refusal.problems[0].detail

@@ -8,11 +8,11 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
+from catalog.access.entity_context import Subject
 from catalog.aspects.web_links import is_web_address
 from catalog.queries import external_roles
 from catalog.queries.external_roles import ExternalRole
 from catalog.web.entity_tabs import EntityTab
-from catalog.web.subject import Subject
 from policies.engine.model import Actor
 
 #: Longest description that is shown at once, in characters (rules/datahub.md e).

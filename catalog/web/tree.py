@@ -14,12 +14,12 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from catalog.access import view_permissions
+from catalog.access.entity_context import Reference, Subject, references
 from catalog.models import Entity
-from catalog.queries import viewing as view_permissions
 from catalog.services import operations
 from catalog.services.operations import Found
 from catalog.web import cdap_tabs, entity, words
-from catalog.web.subject import Reference, Subject, references
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import CdapName
 from policies.engine.families.cdap_requests import Said

@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from catalog.access import aspect_documents
 from catalog.models import Entity
-from catalog.queries import documents as aspect_documents
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
 from policies.identity.services import groups

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from catalog.access import aspect_documents
 from catalog.models import Aspect, Entity
-from catalog.queries import documents as aspect_documents
 from catalog.services import bootstrap, proposals
 from catalog.services.proposals import Proposal
 from policies import bootstrap as whole

@@ -1,6 +1,6 @@
 """Covers brought together: what is dropped is reached anyway, and what differs in one value becomes one list."""
 
-from catalog.queries.condensing import ALWAYS, Condensed, Reach, condensed
+from catalog.access.coverage_simplify import ALWAYS, Condensed, Reach, condensed
 from policies.engine.model import Cover, Effect, Origin, Statement
 from policies.engine.selectors import ActorMatch, Condition, Criterion, Selector
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog.facets import OrmFacetSource
+from catalog.access import coverage_sql
+from catalog.access.facet_source import OrmFacetSource
 from catalog.models import Entity, prefix_range
-from catalog.queries import coverage as coverage_sql
 from policies.engine import selectors
 from policies.engine.evaluate import decide
 from policies.engine.model import Cover, Coverage, Effect, Origin, Question, Statement

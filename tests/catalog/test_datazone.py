@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from catalog.facets import OrmFacetSource
+from catalog.access import coverage_sql
+from catalog.access.facet_source import OrmFacetSource
 from catalog.models import Entity
-from catalog.queries import coverage as coverage_sql
 from policies.engine.selectors import BRANCH, CREATION, ID, PROJECT
 from policies.identity.services import roles, users
 from policies.models import Role, User

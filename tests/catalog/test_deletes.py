@@ -2,9 +2,8 @@
 
 import pytest
 
+from catalog.access import aspect_documents, entity_lists
 from catalog.models import Ancestry, Aspect, Entity, Facet
-from catalog.queries import documents as aspect_documents
-from catalog.queries import lists as entity_lists
 from catalog.services import deletes, rebuild
 from catalog.services.deletes import Mention
 from policies.errors import Forbidden, Invalid

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from django.contrib.auth.models import Permission
 
+from catalog.access import coverage_sql
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant
-from catalog.queries import coverage as coverage_sql
 from catalog.reporting import export
 from catalog.reporting.kind import UNTESTED
 from catalog.reporting.tables import SCHEMA, TABLES

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from catalog.facets import OrmFacetSource
+from catalog.access.facet_source import OrmFacetSource
 from catalog.services import deletes, entities, rebuild
 from policies.engine import selectors
 from policies.engine.ports import FacetSource

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from catalog.access import aspect_documents
 from catalog.models import Entity
-from catalog.queries import documents as aspect_documents
 from catalog.services import files
 from policies.errors import Invalid
 from tests.catalog.conftest import projection, stored

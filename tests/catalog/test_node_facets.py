@@ -5,8 +5,8 @@ from importlib import import_module
 import pytest
 from django.apps import apps
 
+from catalog.access import relationships
 from catalog.models import Entity, Facet
-from catalog.queries import relationships
 from policies.pdp.authorizer import SYSTEM
 from tests.catalog.conftest import said, tell
 

@@ -2,9 +2,8 @@
 
 import pytest
 
+from catalog.access import aspect_documents, entity_lists
 from catalog.models import Aspect, Entity
-from catalog.queries import documents as aspect_documents
-from catalog.queries import lists as entity_lists
 from policies.errors import Invalid
 from policies.pdp import display_names
 from tests.catalog.conftest import facets, owners, projection, said, stored, tags, tell

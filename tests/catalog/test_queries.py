@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission
 
-from catalog.directory import OrmDirectory
-from catalog.grants import OrmGrantSource
+from catalog.access import aspect_documents, entity_lists
+from catalog.access.directory import OrmDirectory
+from catalog.access.grant_source import OrmGrantSource
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant
-from catalog.queries import documents as aspect_documents
-from catalog.queries import lists as entity_lists
 from policies.engine.ports import Named
 from policies.errors import NotFound
 from policies.identity.services import roles

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog.facets import OrmFacetSource
+from catalog.access import reachable_resources
+from catalog.access.facet_source import OrmFacetSource
 from catalog.models import Entity
-from catalog.queries import reaching as reachable_resources
 from policies.authoring.services import policies
 from policies.engine.evaluate import decide
 from policies.engine.model import Question

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from catalog import grants
+from catalog.access import grant_source
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
 from policies.identity.services import groups, roles, users
@@ -29,7 +29,7 @@ def mara(client_of):
 
 
 def heirs(*entities):
-    return {entity: grants.held(pairs=[(ROOT, urn(entity))])[ROOT, urn(entity)] for entity in entities}
+    return {entity: grant_source.held(pairs=[(ROOT, urn(entity))])[ROOT, urn(entity)] for entity in entities}
 
 
 STREAMS = ("stream:ns1.clicks", "stream:ns1.views", "stream:ns2.taps")
@@ -54,7 +54,7 @@ def test_what_an_account_alone_administered_falls_to_who_administers_the_instanc
     assert heirs(*STREAMS) == HANDED_OVER
     noted = ChangeEvent.objects.filter(object_urn=CLICKS).order_by("-id")[0]
     assert noted.after == {"principal": ROOT, "privileges": ["ADMIN"]}
-    assert grants.without_administrator(urns=[urn(one) for one in STREAMS]) == frozenset()
+    assert grant_source.without_administrator(urns=[urn(one) for one in STREAMS]) == frozenset()
 
 
 @pytest.fixture

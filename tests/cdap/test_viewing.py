@@ -2,8 +2,8 @@
 
 import pytest
 
+from catalog.access import view_permissions
 from catalog.models import Entity
-from catalog.queries import viewing as view_permissions
 from catalog.services import proposals
 from catalog.services.proposals import Proposal
 from policies.identity.services import groups, roles, users

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.grants import Grant
+from catalog.access import coverage_sql
+from catalog.access.grant_source import Grant
 from catalog.models import Entity
-from catalog.queries import coverage as coverage_sql
 from catalog.services import bootstrap, entities
 from catalog.services.granting import Sent, give
 from policies.engine.families import cdap, cdap_entity_ids

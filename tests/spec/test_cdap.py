@@ -91,7 +91,7 @@ def by_http(rows: Sequence[Row], request: pytest.FixtureRequest) -> list[Pairs]:
     client = request.getfixturevalue("client_of")("checker", "CHECK_ACCESS")
     from django.utils import timezone
 
-    from catalog.grants import Grant, give
+    from catalog.access.grant_source import Grant, give
     from policies.identity.services import users
     from policies.pdp import authorizer
 

@@ -14,10 +14,10 @@ from typing import Any
 from django.conf import settings
 from django.core import signing
 
+from catalog.access import reachable_resources
 from catalog.doors.authzen import naming
 from catalog.doors.authzen.evaluating import may_ask
 from catalog.doors.authzen.messages import Action, Malformed, Members, Page, Party, Reader
-from catalog.queries import reaching as reachable_resources
 from policies.decisions.api import request_serializers
 from policies.engine import actor_conditions, families
 from policies.engine.model import Actor

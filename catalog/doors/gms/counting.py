@@ -4,9 +4,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from catalog.access import view_permissions
 from catalog.doors.gms import answers, bodies, reading
 from catalog.models import Aspect, Entity, prefix_range
-from catalog.queries import viewing
 from catalog.urns import PEOPLE_TYPES
 from policies.aspects import services as people_aspects
 from policies.engine.model import Actor
@@ -35,7 +35,7 @@ def count(request: HttpRequest, by: Actor) -> HttpResponse:
         rows = rows.filter(urn=like)
     elif beginning:
         rows = rows.filter(prefix_range("urn", [beginning]))
-    found = Aspect.objects.filter(name=name, version=0, entity__in=viewing.viewable(rows, by=by).order_by())
+    found = Aspect.objects.filter(name=name, version=0, entity__in=view_permissions.viewable(rows, by=by).order_by())
     return answers.value(found.count())
 
 

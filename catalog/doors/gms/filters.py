@@ -6,9 +6,8 @@ from typing import Any
 
 from django.db.models import Q
 
+from catalog.access import entity_lists, view_permissions
 from catalog.aspects.base import PLATFORM
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
 from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.errors import Invalid

@@ -5,11 +5,10 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
+from catalog.access import entity_lists, view_permissions
+from catalog.access.people_records import build_visible_users
 from catalog.doors.gms import answers, bodies, filters
 from catalog.doors.gms.filters import Filter
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing
-from catalog.queries.records import build_visible_users
 from catalog.urns import PEOPLE_TYPES
 from policies.authoring.queries import policies
 from policies.engine.families import datahub
@@ -47,7 +46,7 @@ def list_urns(request: HttpRequest, by: Actor) -> HttpResponse:
     if entity in PEOPLE_TYPES:
         rows = _people(entity, "*", by)
     else:
-        rows = viewing.viewable(entity_lists.entities(types=[entity], with_removed=True), by=by)
+        rows = view_permissions.viewable(entity_lists.entities(types=[entity], with_removed=True), by=by)
     urns, facts = _page(body, rows.order_by("urn"))
     return answers.value({**facts, "count": len(urns), "entities": urns})
 
@@ -67,7 +66,7 @@ def found(entity: str, text: str, asked: Filter | None, by: Actor) -> QuerySet[A
         return _people(entity, text, by)
     with_removed = asked is not None and asked.asks_removed
     rows = entity_lists.search(text=text, types=[entity], with_removed=with_removed)
-    return viewing.viewable(rows if asked is None else rows.filter(asked.condition), by=by)
+    return view_permissions.viewable(rows if asked is None else rows.filter(asked.condition), by=by)
 
 
 def _people(entity: str, text: str, by: Actor) -> QuerySet[Any]:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from django.http import HttpRequest, HttpResponse
 
 from catalog import urns
+from catalog.access import naming_permissions
 from catalog.doors.gms import answers, bodies, reading
 from catalog.doors.gms.callers import DOOR, is_open
-from catalog.queries import naming as naming_permissions
 from catalog.services import deletes, proposals
 from catalog.services.proposals import ChangeType, Proposal
 from policies.engine.model import Actor

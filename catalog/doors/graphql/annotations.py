@@ -9,11 +9,11 @@ from typing import Any
 from ariadne import ObjectType, UnionType
 
 from catalog import urns
+from catalog.access import people_records
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.catalogue import EntityFields, Told, modified, named_by, stamp_of, told
 from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.nodes import Node
-from catalog.queries import records as people_records
 from policies.engine.model import SYSTEM_ACTOR
 
 owner_type = UnionType("OwnerType")

@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 from ariadne import MutationType
 
 from catalog import urns
+from catalog.access import entity_lists, view_permissions
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP
 from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
 from catalog.services import annotations, vocabulary
 from catalog.services.annotations import Link, Owner
 from policies.engine.errors import Problem

@@ -11,13 +11,12 @@ from ariadne import ObjectType, QueryType, SchemaBindable
 from graphql import GraphQLInterfaceType, GraphQLObjectType, GraphQLSchema
 
 from catalog import urns
+from catalog.access import aspect_documents, view_permissions
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.entities import stored
 from catalog.doors.graphql.nodes import Node
-from catalog.queries import documents as aspect_documents
 from catalog.queries import external_roles
-from catalog.queries import viewing as view_permissions
 from policies.pdp import authorizer
 
 query = QueryType()

@@ -8,14 +8,14 @@ from ariadne import ObjectType, QueryType
 from django.db.models import Count, F, Q
 
 from catalog import urns
+from catalog.access import browsing
+from catalog.access.coverage_sql import having
 from catalog.aspects.base import ASSET
 from catalog.doors.graphql import nodes, paging, segments
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
 from catalog.doors.graphql.segments import Rows, Search
 from catalog.models import Facet
-from catalog.queries import browsing
-from catalog.queries.coverage import having
 from policies.engine import selectors
 from policies.errors import Invalid
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from ariadne import ObjectType
 
+from catalog.access.people_records import LISTING_PEOPLE, PUBLIC_FIELDS, list_groups_with_visible_members
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.catalogue import custom_properties
 from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.nodes import Node
-from catalog.queries.records import LISTING_PEOPLE, PUBLIC_FIELDS, list_groups_with_visible_members
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import people_records
 from policies.models import GroupProfile, User, documents

@@ -3,12 +3,10 @@
 from ariadne import ObjectType, QueryType
 
 from catalog import urns
+from catalog.access import aspect_documents, entity_lists, view_permissions
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
-from catalog.queries import documents as aspect_documents
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
 from policies.errors import Invalid, NotFound
 from policies.pdp import display_names
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.db.models import Count, Q
 
+from catalog.access.naming_permissions import Nameable
 from catalog.aspects.base import PLATFORM
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.segments import Rows, Segment
 from catalog.models import Facet
-from catalog.queries.naming import Nameable
 from policies.engine import selectors
 from policies.errors import Invalid
 

@@ -7,13 +7,13 @@ from typing import Any
 from ariadne import QueryType
 from django.db.models import Q
 
+from catalog.access import view_permissions
+from catalog.access.lineage import Step, list_path, walk_lineage
 from catalog.doors.graphql import entities, facets, nodes, paging, segments
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.filters import Reading
 from catalog.doors.graphql.searching import Place
 from catalog.doors.graphql.segments import Rows, Search, Segment
-from catalog.queries import viewing as view_permissions
-from catalog.queries.lineage import Step, list_path, walk_lineage
 from policies.errors import Invalid
 
 query = QueryType()

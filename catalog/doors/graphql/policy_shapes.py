@@ -6,10 +6,10 @@ from typing import Any
 from ariadne import ObjectType
 
 from catalog import urns
+from catalog.access import aspect_documents
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
-from catalog.queries import documents as aspect_documents
 from policies.authoring.queries import policies
 from policies.authoring.services.policies import MANAGE
 from policies.engine.families import datahub, datahub_fields

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from catalog import urns
+from catalog.access import related_many
+from catalog.access.relationships import Page
 from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node, interface
-from catalog.queries import related_many
-from catalog.queries.relationships import Page
 from policies.errors import Invalid
 
 #: Longest page of one entity; a longer one is cut, and the answer says how long it is.

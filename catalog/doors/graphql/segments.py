@@ -10,16 +10,15 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from catalog import urns
+from catalog.access import entity_lists
+from catalog.access import view_permissions as access_view_permissions
+from catalog.access.coverage_sql import having, meets
+from catalog.access.naming_permissions import Nameable
+from catalog.access.people_records import build_visible_users
 from catalog.aspects.base import PLATFORM
 from catalog.doors.graphql import filters, nodes
 from catalog.doors.graphql.filters import Column, Reading
 from catalog.doors.graphql.paging import without_star
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing
-from catalog.queries import viewing as view_permissions
-from catalog.queries.coverage import having, meets
-from catalog.queries.naming import Nameable
-from catalog.queries.records import build_visible_users
 from policies.authoring.queries import policies
 from policies.authoring.services.policies import MANAGE
 from policies.engine import selectors
@@ -75,7 +74,7 @@ class FactReading:
         if condition not in ("EQUAL", "IN"):
             return None
         known = storable(values)
-        hidden = view_permissions.hidden(urns=known, by=self.by) if self.by else frozenset()
+        hidden = access_view_permissions.hidden(urns=known, by=self.by) if self.by else frozenset()
         return having(self.field, Q(value__among=[one for one in known if one not in hidden]))
 
 
@@ -193,7 +192,7 @@ def _catalog(search: Search) -> Rows:
     kinds = [kind for kind in search.kinds if kind not in urns.PEOPLE_TYPES]
     rows = entity_lists.search(text=search.text, types=kinds, with_removed=search.with_removed)
     rows = rows if kinds else rows.exclude(type__in=urns.PEOPLE_TYPES)
-    return viewing.viewable(rows, by=search.by)
+    return access_view_permissions.viewable(rows, by=search.by)
 
 
 def _users(search: Search) -> Rows:

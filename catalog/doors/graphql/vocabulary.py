@@ -5,14 +5,13 @@ from typing import Any
 
 from ariadne import MutationType, QueryType
 
+from catalog.access import browsing, entity_lists
 from catalog.doors.graphql import nodes, paging
 from catalog.doors.graphql.attachments import bounded, owner_pairs
 from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
-from catalog.queries import browsing
-from catalog.queries import lists as entity_lists
 from catalog.services import annotations, deletes, product_assets, vocabulary
 from policies.models import Gate, open_write
 

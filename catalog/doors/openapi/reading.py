@@ -5,11 +5,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from catalog import urns
+from catalog.access import people_records
 from catalog.doors.gms import answers, bodies
 from catalog.doors.gms.reading import find_aspect, find_aspects, readable
 from catalog.doors.openapi import addresses, showing
 from catalog.errors import TYPE_MISMATCH
-from catalog.queries import records as people_records
 from catalog.urns import Urn
 from policies.engine.errors import Problem
 from policies.engine.model import Actor

@@ -2,11 +2,11 @@
 
 from django.http import HttpRequest, HttpResponse
 
+from catalog.access import relationships as access_relationships
+from catalog.access.relationships import Page
 from catalog.doors.gms import answers
 from catalog.doors.gms.reading import is_hidden, readable
 from catalog.doors.openapi import addresses
-from catalog.queries import relationships as access_relationships
-from catalog.queries.relationships import Page
 from policies.engine.model import Actor
 from policies.errors import Invalid
 

@@ -15,12 +15,10 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
+from catalog.access import entity_lists, people_records, view_permissions
 from catalog.doors.gms import answers, bodies, filters, listing
 from catalog.doors.gms.filters import Filter
 from catalog.doors.openapi import addresses, showing
-from catalog.queries import lists as entity_lists
-from catalog.queries import records as people_records
-from catalog.queries import viewing
 from catalog.urns import PEOPLE_TYPES
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid
@@ -114,7 +112,7 @@ def _sources(asked: _Asked, by: Actor) -> Iterator[QuerySet[Any]]:
         rows = entity_lists.entities(text=asked.text, types=ordinary, with_removed=with_removed)
         rows = rows.exclude(type__in=sorted(PEOPLE_TYPES))
         rows = rows if asked.narrowed is None else rows.filter(asked.narrowed.condition)
-        yield viewing.viewable(rows, by=by)
+        yield view_permissions.viewable(rows, by=by)
     for type_ in sorted(PEOPLE_TYPES):
         if type_ in asked.types:
             yield listing.found(type_, asked.text, asked.narrowed if asked.is_filtered else None, by)

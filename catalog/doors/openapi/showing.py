@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from catalog import urns
+from catalog.access.aspect_documents import StoredAspect
 from catalog.doors.gms import answers, reading
 from catalog.doors.gms.callers import is_open
-from catalog.queries.documents import StoredAspect
 from policies.aspects.schemas import POLICY_INFO
 from policies.engine.errors import Problem
 from policies.engine.model import Actor

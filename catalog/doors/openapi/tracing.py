@@ -8,10 +8,9 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from catalog import urns
+from catalog.access import people_records, view_permissions
 from catalog.doors.gms import answers, bodies
 from catalog.doors.openapi import addresses, showing
-from catalog.queries import records as people_records
-from catalog.queries import viewing
 from policies.engine.model import Actor, Missing
 from policies.errors import Forbidden, Invalid, NotFound
 
@@ -38,7 +37,7 @@ def write(request: HttpRequest, by: Actor, trace: str) -> HttpResponse:
     _check(body)
     only_errors = addresses.flag(request, "onlyIncludeErrors", default=True)
     readable = showing.readable(list(body), by)
-    refused = {urn for urn in body.keys() - readable if not viewing.is_concealed_type(urns.type_of(urn))}
+    refused = {urn for urn in body.keys() - readable if not view_permissions.is_concealed_type(urns.type_of(urn))}
     if refused:
         raise Forbidden([Missing("VIEW_ENTITY_PAGE", urn) for urn in sorted(refused)])
     found = people_records.documents_for(urns=list(readable), by=by)

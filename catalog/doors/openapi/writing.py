@@ -9,10 +9,10 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from catalog import errors, urns
+from catalog.access import people_records
 from catalog.doors.gms import answers, bodies, writing
 from catalog.doors.gms.callers import is_open
 from catalog.doors.openapi import addresses, showing, tracing
-from catalog.queries import records as people_records
 from catalog.services import deletes, proposals
 from catalog.services.proposals import ChangeType, Proposal
 from catalog.urns import Urn

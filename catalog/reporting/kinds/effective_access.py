@@ -6,8 +6,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+from catalog.access.grant_coverage_sql import instance_administrators
 from catalog.models import Report
-from catalog.queries.granted import instance_administrators
 from catalog.reporting.kind import Column, ColumnKind, Input, Kind, Parameter, ResultTable
 from catalog.reporting.slices import SETTINGS
 from policies.engine import families

@@ -6,9 +6,9 @@ from typing import Any
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from catalog.access.entity_context import reference
 from catalog.reporting.kind import Column, ColumnKind
 from catalog.reporting.reading import Shown
-from catalog.web.subject import reference
 from policies.decisions.pages.explore_common import Asker
 from policies.engine import families
 from policies.engine.model import Actor

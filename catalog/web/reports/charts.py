@@ -5,10 +5,10 @@ content policy holds.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from catalog.access.entity_context import reference
 from catalog.models import Report
 from catalog.reporting.finding_labels import FINDING_LABELS
 from catalog.reporting.summary import Bar, Chart, Summary
-from catalog.web.subject import reference
 from policies.decisions.pages.explore_common import Asker
 from policies.engine import families
 from policies.engine.model import Actor

@@ -40,7 +40,7 @@ def list_visible(*, urns: Collection[str], by: Actor) -> frozenset[str]:
 def build_condition(*, by: Actor) -> Q:
     """Return the condition on users that the caller may see their records, as far as it needs no look at entities.
 
-    Empty where every record may be seen. EDIT_ENTITY on a single user is left to `catalog.queries.records`.
+    Empty where every record may be seen. EDIT_ENTITY on a single user is left to `catalog.access.people_records`.
     """
     return per_snapshot.kept((__name__, by, settings.AUTH_POLICIES_ENABLED), lambda: _build(by))
 

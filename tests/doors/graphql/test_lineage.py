@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, reset_queries
 from django.test.utils import CaptureQueriesContext
 
-from catalog.queries import lineage
+from catalog.access import lineage
 from tests.doors.conftest import ROOT, calling, proposal
 from tests.doors.graphql.conftest import close_the_reading_policies
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from catalog.access import aspect_documents
 from catalog.models import Entity
-from catalog.queries import documents as aspect_documents
 from catalog.services import product_assets
 from policies.models import ChangeEvent
 from tests.doors.conftest import DATASET, ROOT, calling, proposal

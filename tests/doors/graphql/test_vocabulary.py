@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from catalog.queries import documents as aspect_documents
-from catalog.queries import lists as entity_lists
+from catalog.access import aspect_documents, entity_lists
 from policies.identity.services import users
 from policies.models import ChangeEvent
 from policies.pdp import authorizer

@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
+from catalog.access import aspect_documents
 from catalog.models import Facet
-from catalog.queries import documents as aspect_documents
 from catalog.services.annotations import mark_of
 from tests.web.catalog.conftest import (
     BOARD,

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from django.urls import reverse
 
-from catalog.queries import documents as aspect_documents
+from catalog.access import aspect_documents
 from tests.web.catalog.conftest import (
     ANALYSTS,
     BOARD,

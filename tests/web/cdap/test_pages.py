@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog import grants
+from catalog.access import grant_source
 from catalog.models import Entity
 from policies.engine.families import cdap
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
@@ -109,7 +109,7 @@ def test_privileges_are_given_and_all_stands_for_the_four_cd_2(shop):
     answer = client.post(page("grants", TABLE), {"principals": [TEAM], "principals_pasted": ROLE, "privileges": "ALL"})
     assert answer.status_code == 302
     assert unquote(answer.headers["Location"]) == f"/catalog/grants/{TABLE}"
-    assert grants.held(pairs=[(TEAM, TABLE), (ROLE, TABLE)]) == {
+    assert grant_source.held(pairs=[(TEAM, TABLE), (ROLE, TABLE)]) == {
         (TEAM, TABLE): cdap.PRIVILEGES,
         (ROLE, TABLE): cdap.PRIVILEGES,
     }
@@ -141,7 +141,7 @@ def test_who_may_not_grant_changes_nothing_cd_18(shop):
         client = shop(name)
         assert client.post(page("grants", TABLE), {"principals": [READER], "privileges": "ALL"}).status_code == 403
         assert client.post(page("revoke", TABLE, f"?principal={MAKER}"), {"confirmed": "yes"}).status_code == 403
-    assert grants.held(pairs=[(READER, TABLE), (MAKER, TABLE)]) == {
+    assert grant_source.held(pairs=[(READER, TABLE), (MAKER, TABLE)]) == {
         (READER, TABLE): ("READ",),
         (MAKER, TABLE): cdap.PRIVILEGES,
     }
@@ -150,9 +150,9 @@ def test_who_may_not_grant_changes_nothing_cd_18(shop):
 def test_a_grant_is_revoked_after_a_question(shop):
     client, address = shop("maker"), page("revoke", TABLE, f"?principal={READER}&privilege=READ")
     assert "Revoke READ from Rita?" in client.get(address).content.decode()
-    assert grants.held(pairs=[(READER, TABLE)]) == {(READER, TABLE): ("READ",)}
+    assert grant_source.held(pairs=[(READER, TABLE)]) == {(READER, TABLE): ("READ",)}
     assert client.post(address).status_code == 302
-    assert grants.held(pairs=[(READER, TABLE)]) == {(READER, TABLE): ()}
+    assert grant_source.held(pairs=[(READER, TABLE)]) == {(READER, TABLE): ()}
 
 
 def test_the_last_admin_falls_to_the_instance_administrators_once_confirmed_cd_19(shop):
@@ -160,9 +160,9 @@ def test_the_last_admin_falls_to_the_instance_administrators_once_confirmed_cd_1
     warned = client.post(address)
     assert warned.status_code == 409
     assert "Nobody would hold ADMIN" in warned.content.decode()
-    assert grants.held(pairs=[(MAKER, TABLE)]) == {(MAKER, TABLE): cdap.PRIVILEGES}
+    assert grant_source.held(pairs=[(MAKER, TABLE)]) == {(MAKER, TABLE): cdap.PRIVILEGES}
     assert client.post(address, {"confirmed": "yes"}).status_code == 302
-    assert grants.held(pairs=[(MAKER, TABLE), (ROOT, TABLE)]) == {(MAKER, TABLE): (), (ROOT, TABLE): ("ADMIN",)}
+    assert grant_source.held(pairs=[(MAKER, TABLE), (ROOT, TABLE)]) == {(MAKER, TABLE): (), (ROOT, TABLE): ("ADMIN",)}
 
 
 def test_what_the_settings_give_is_shown_and_stays_cd_18(shop):

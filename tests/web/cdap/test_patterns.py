@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog import grants
+from catalog.access import grant_source
 from catalog.models import WildcardGrant
 from catalog.services import granting
 from policies.engine.families import cdap
@@ -56,7 +56,7 @@ def test_who_may_see_the_grants_gets_the_form_cd_18(shop):
 def test_a_pattern_is_given_where_its_entities_lie_cd_5(shop, urn, kind, start, pattern):
     client = shop("root")
     assert post(client, urn, kind=kind, start=start, privileges=["READ", "EXECUTE"]).status_code == 302
-    assert grants.held(pairs=[(TEAM, pattern)]) == {(TEAM, pattern): ("READ", "EXECUTE")}
+    assert grant_source.held(pairs=[(TEAM, pattern)]) == {(TEAM, pattern): ("READ", "EXECUTE")}
     assert set(WildcardGrant.objects.values_list("pattern", "given_by")) == {(pattern, ROOT)}
 
 
@@ -153,7 +153,7 @@ def test_a_grant_by_pattern_is_revoked_after_a_question(shop):
     assert f"all of {STREAMS}" in asked
     assert shop("maker").get(address.replace(quote(SHOP, safe=""), quote(CLICKS, safe=""))).status_code == 403
     assert client.post(address).status_code == 302
-    assert grants.held(pairs=[(TEAM, STREAMS)]) == {(TEAM, STREAMS): ()}
+    assert grant_source.held(pairs=[(TEAM, STREAMS)]) == {(TEAM, STREAMS): ()}
     last = ChangeEvent.objects.all()[0]
     assert (last.object_urn, last.by, last.after["privileges"]) == (STREAMS, ROOT, [])
     assert client.get(address).status_code == 404
@@ -167,9 +167,12 @@ def test_the_last_admin_through_a_pattern_falls_to_the_instance_administrators_c
     warned = client.post(address)
     assert warned.status_code == 409
     assert "Nobody would hold ADMIN on some of what it stands for any more." in warned.content.decode()
-    assert grants.held(pairs=[(TEAM, STREAMS)]) == {(TEAM, STREAMS): ("ADMIN",)}
+    assert grant_source.held(pairs=[(TEAM, STREAMS)]) == {(TEAM, STREAMS): ("ADMIN",)}
     assert client.post(address, {"confirmed": "yes"}).status_code == 302
-    assert grants.held(pairs=[(TEAM, STREAMS), (ROOT, CLICKS)]) == {(TEAM, STREAMS): (), (ROOT, CLICKS): ("ADMIN",)}
+    assert grant_source.held(pairs=[(TEAM, STREAMS), (ROOT, CLICKS)]) == {
+        (TEAM, STREAMS): (),
+        (ROOT, CLICKS): ("ADMIN",),
+    }
 
 
 @pytest.mark.parametrize("pattern", ["%00*", "urn:li:stream:shop.*", "dataset:(*", "*", "urn:li:corpuser:*"])
@@ -181,7 +184,7 @@ def test_a_pattern_on_which_nothing_is_given_is_revoked_from_nobody(shop, patter
 def test_a_grant_by_pattern_works_at_once_and_for_what_is_made_later_cd_5(shop):
     assert post(shop("root"), principals=[READER], privileges=["ALL"]).status_code == 302
     do("stream.create", "urn:li:stream:shop.later", MAKER)
-    assert grants.held(pairs=[(READER, STREAMS)]) == {(READER, STREAMS): cdap.PRIVILEGES}
+    assert grant_source.held(pairs=[(READER, STREAMS)]) == {(READER, STREAMS): cdap.PRIVILEGES}
     assert shop("reader").get(page("grants", "urn:li:stream:shop.later")).status_code == 200
 
 

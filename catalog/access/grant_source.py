@@ -15,8 +15,8 @@ from django.contrib.auth.models import Permission
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
+from catalog.access.grant_coverage_sql import instance_administrators
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant, prefix_range
-from catalog.queries.granted import instance_administrators
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
 from policies.engine.ports import Grants

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from django.db.models import Count, F, TextField, Value, Window
 from django.db.models.functions import Concat, DenseRank
 
-from catalog.queries.naming import Nameable
-from catalog.queries.relationships import Page, Related, bonds
+from catalog.access.naming_permissions import Nameable
+from catalog.access.relationships import Page, Related, bonds
 from policies.engine.model import Actor
 from policies.models.fields import storable
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from django.db.models import Count, F, Q, QuerySet
 
+from catalog.access.coverage_sql import meets
+from catalog.access.entity_lists import search
+from catalog.access.view_permissions import hidden, limits, viewable
 from catalog.aspects.base import ASSET, PLATFORM
 from catalog.models import Ancestry, Entity, Facet
-from catalog.queries.coverage import meets
-from catalog.queries.lists import search
-from catalog.queries.viewing import hidden, limits, viewable
 from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.engine.selectors import Condition, Criterion

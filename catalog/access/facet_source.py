@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from django.db import connection
 
 from catalog import urns
+from catalog.access import entity_lists
 from catalog.aspects.base import LOGICAL_PARENT, SUBJECT
 from catalog.models import Entity, Facet, list_parameter
-from catalog.queries import lists as entity_lists
 from policies.engine import selectors
 from policies.engine.selectors import Owner, Resource
 from policies.identity.queries.object_ids import object_ids

@@ -11,10 +11,10 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from catalog import urns as urn_room
+from catalog.access.coverage_sql import reached_by_any
+from catalog.access.grant_coverage_sql import holding, is_instance_administrator
 from catalog.aspects.base import WITHIN
 from catalog.models import Entity, Facet
-from catalog.queries.coverage import reached_by_any
-from catalog.queries.granted import holding, is_instance_administrator
 from policies.engine.families import cdap, cdap_entity_ids, datahub
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor, Coverage

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Lower
 
+from catalog.access.coverage_sql import covered, having, meets
 from catalog.aspects.base import PLATFORM, WITHIN, WORD
 from catalog.models import Ancestry, Entity, Facet, prefix_range
-from catalog.queries.coverage import covered, having, meets
 from policies.engine import selectors
 from policies.engine.families import cdap_entity_ids
 from policies.engine.model import Coverage

@@ -10,9 +10,9 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from catalog.access import grant_coverage_sql
+from catalog.access.coverage_simplify import Condensed, Reach, condensed
 from catalog.models import Ancestry, Entity, Facet, prefix_range
-from catalog.queries import granted
-from catalog.queries.condensing import Condensed, Reach, condensed
 from policies.engine import selectors
 from policies.engine.model import Cover, Coverage
 from policies.engine.requested_columns import blind_spots
@@ -91,7 +91,7 @@ class Conditions:
 
     def granted(self, coverage: Coverage) -> list[Q]:
         """Return the conditions that a grant reaches a row."""
-        return granted.reached(coverage)
+        return grant_coverage_sql.reached(coverage)
 
     def any(self, conditions: Sequence[Q]) -> Q:
         """OR any number of conditions, in a tree that no database finds too deep."""

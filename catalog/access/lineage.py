@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from django.db.models import Min
 
+from catalog.access.naming_permissions import Nameable
 from catalog.aspects.base import DOWNSTREAM, UPSTREAM
 from catalog.models import Facet
-from catalog.queries.naming import Nameable
 from policies.engine.model import Actor
 from policies.errors import Invalid
 

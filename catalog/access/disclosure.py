@@ -7,9 +7,8 @@ belongs to.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from catalog.queries import lists as entity_lists
-from catalog.queries import viewing as view_permissions
-from catalog.queries.documents import Documents
+from catalog.access import entity_lists, view_permissions
+from catalog.access.aspect_documents import Documents
 from policies.engine.model import Actor, Missing
 from policies.errors import Forbidden, NotFound
 from policies.pdp import authorizer

@@ -5,11 +5,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from catalog.access import coverage_sql, entity_lists, reachable_resources, view_permissions
 from catalog.models import Ancestry, Entity, Facet, prefix_range
-from catalog.queries import coverage as coverage_sql
-from catalog.queries import lists as entity_lists
-from catalog.queries import reaching as reachable_resources
-from catalog.queries import viewing as view_permissions
 from policies.engine.model import Actor, Coverage
 from policies.engine.ports import Branch, Deep, Named, Portion
 from policies.engine.selectors import OWNER

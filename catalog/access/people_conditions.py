@@ -5,8 +5,8 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from catalog.access.coverage_sql import EVERYTHING, NOTHING, Conditions
 from catalog.models import Entity, Facet
-from catalog.queries.coverage import EVERYTHING, NOTHING, Conditions
 from policies.engine import selectors
 from policies.engine.model import Coverage
 from policies.engine.selectors import Criterion

@@ -11,8 +11,8 @@ from django.db.models import Exists, OuterRef, Q, Value
 from django.db.models.functions import StrIndex, Substr
 
 from catalog import urns as urn_room
+from catalog.access import view_permissions
 from catalog.models import Entity, prefix_range
-from catalog.queries import viewing
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.pdp import authorizer
@@ -41,9 +41,11 @@ class Nameable:
     def to(cls, by: Actor) -> "Nameable":
         """Ask what holds for every column, once."""
         people = _unreadable(urn_room.PEOPLE_TYPES, by)
-        if not viewing.limits(by=by):
+        if not view_permissions.limits(by=by):
             return cls(by, people, None)
-        return cls(by, people, (*_unreadable(viewing.RESTRICTED, by), *sorted(viewing.listed_types(by=by))))
+        return cls(
+            by, people, (*_unreadable(view_permissions.RESTRICTED, by), *sorted(view_permissions.listed_types(by=by)))
+        )
 
     def person(self, column: str) -> Q:
         """Return the condition for a column that holds URNs of users, groups, roles and policies only."""
@@ -55,7 +57,7 @@ class Nameable:
         if self.closed is None:
             return found
         stored = Entity.objects.order_by()
-        seen = viewing.viewable(stored, by=self.by)
+        seen = view_permissions.viewable(stored, by=self.by)
         is_open = Q(~Exists(stored.filter(urn=OuterRef(column)))) & ~_of_types(column, self.closed)
         found &= Q(Exists(seen.filter(urn=OuterRef(column)))) | is_open
         end = StrIndex(OuterRef(column), Value(_END_OF_DATASET))
@@ -69,7 +71,7 @@ def nameable_among(*, urns: Collection[str], by: Actor) -> frozenset[str]:
     closed = set(_unreadable(urn_room.PEOPLE_TYPES & set(types.values()), by))
     people = {urn for urn, type_ in types.items() if type_ in urn_room.PEOPLE_TYPES - closed}
     ordinary = [urn for urn, type_ in types.items() if type_ not in urn_room.PEOPLE_TYPES]
-    seen = viewing.viewable(Entity.objects.filter(urn__among=ordinary).order_by(), by=by)
+    seen = view_permissions.viewable(Entity.objects.filter(urn__among=ordinary).order_by(), by=by)
     return frozenset({*people, *seen.values_list("urn", flat=True)})
 
 

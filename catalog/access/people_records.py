@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db.models import Model, Q
 
 from catalog import urns as urn_room
-from catalog.queries.documents import StoredAspect, aspect, documents
-from catalog.queries.people_conditions import PeopleConditions
+from catalog.access.aspect_documents import StoredAspect, aspect, documents
+from catalog.access.people_conditions import PeopleConditions
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
 from policies.identity.services import people_records

@@ -7,6 +7,8 @@ from typing import Any
 from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 
+from catalog.access.naming_permissions import Nameable
+from catalog.access.people_records import build_visible_ties
 from catalog.aspects.base import (
     ACCESS_ROLE,
     ASSET,
@@ -20,8 +22,6 @@ from catalog.aspects.base import (
     TERM_VALUE,
 )
 from catalog.models import Entity, Facet
-from catalog.queries.naming import Nameable
-from catalog.queries.records import build_visible_ties
 from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.identity.queries import relationships

@@ -12,12 +12,12 @@ from typing import Any, overload
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from catalog.access.entity_lists import entities
+from catalog.access.naming_permissions import Nameable
+from catalog.access.people_conditions import PeopleConditions
+from catalog.access.people_records import build_visible_users
+from catalog.access.view_permissions import viewable
 from catalog.models import prefix_range
-from catalog.queries.lists import entities
-from catalog.queries.naming import Nameable
-from catalog.queries.people_conditions import PeopleConditions
-from catalog.queries.records import build_visible_users
-from catalog.queries.viewing import viewable
 from catalog.urns import PEOPLE_TYPES
 from policies.authoring.queries import policies
 from policies.engine import selectors

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from catalog.queries.documents import aspect
+from catalog.access.aspect_documents import aspect
 from policies.engine import sql_rendering
 from policies.engine.model import Actor, Code, Missing
 from policies.engine.requirements import one

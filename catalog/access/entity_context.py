@@ -8,11 +8,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from catalog import urns
+from catalog.access import entity_lists, people_records, view_permissions
+from catalog.access.aspect_documents import StoredAspect
 from catalog.models import Entity
-from catalog.queries import lists as entity_lists
-from catalog.queries import records as people_records
-from catalog.queries import viewing as view_permissions
-from catalog.queries.documents import StoredAspect
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import actor_of

@@ -8,8 +8,8 @@ from celery.signals import worker_shutting_down
 from django.conf import settings
 from django.utils import timezone
 
+from catalog.ingest import aspect_retention
 from catalog.models import Report
-from catalog.queries import retention as aspect_retention
 from catalog.reporting import findings, launcher, making, runs
 from catalog.reporting.kinds import KINDS
 from policies.pdp.authorizer import SYSTEM

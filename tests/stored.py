@@ -2,8 +2,8 @@
 
 import json
 
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies.pdp import authorizer
 from tests.worlds import World
 
@@ -22,7 +22,7 @@ Documents = dict[tuple[str, str], dict]
 def store(world: World) -> None:
     """Write people, entities, hierarchies and policies; what cannot be stored (a deny) raises ValueError."""
     found = [Proposal(urn, aspect, json.dumps(document)) for (urn, aspect), document in documents(world).items()]
-    proposals.apply(proposals=found, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=found, by=authorizer.SYSTEM, door=DOOR)
 
 
 def documents(world: World) -> Documents:

@@ -1,4 +1,4 @@
-"""What grants reach, as one WHERE: `catalog.access.grant_source` said in SQL, for lists and for what somebody may do on what.
+"""What grants reach, as one WHERE: `grant_source` in SQL, for lists and for what somebody may do on what.
 
 Settings: CDAP_INSTANCE_ADMINS names who holds everything on the instance, INHERIT_PRIVILEGES lets a grant reach what
 lies in its entity (rules/cdap.md CD-5, CD-18).

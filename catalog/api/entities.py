@@ -8,8 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.access import entity_lists, people_records, reachable_resources
-from catalog.access import view_permissions as access_view_permissions
+from catalog.access import entity_lists, people_records, reachable_resources, view_permissions
 from catalog.models import Entity
 from catalog.services import entities as service
 from policies.engine.errors import Problem
@@ -87,11 +86,9 @@ class Entities(Door):
         asked = self.asked(EntityFilters)
         named = {name: asked[name] for name in ("domain", "tag", "platform") if name in asked}
         rows = entity_lists.entities(text=asked.get("q", ""), types=[asked["type"]] if "type" in asked else [], **named)
-        if access_view_permissions.hidden(urns=list(named.values()), by=self.actor):
+        if view_permissions.hidden(urns=list(named.values()), by=self.actor):
             rows = rows.none()
-        return self.page(
-            access_view_permissions.viewable(rows, by=self.actor), lambda found: whole(found, self.actor), asked
-        )
+        return self.page(view_permissions.viewable(rows, by=self.actor), lambda found: whole(found, self.actor), asked)
 
     @described(
         "entities_register",
@@ -122,7 +119,7 @@ class OneEntity(Door):
     def get(self, _request: Request, urn: str) -> Response:
         """Return the entity with its documents; one that the caller may not view is not there."""
         entity = entity_lists.get(urn=urn)
-        if not access_view_permissions.may_view(entity, by=self.actor):
+        if not view_permissions.may_view(entity, by=self.actor):
             raise NotFound(f"There is no entity {urn}.")
         return Response(whole([entity], self.actor)[0])
 

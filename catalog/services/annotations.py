@@ -19,9 +19,9 @@ from catalog import urns as urns_room
 from catalog.access import aspect_documents, entity_lists, view_permissions
 from catalog.access.aspect_documents import StoredAspect
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP, OwnerEntry
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
-from catalog.services.stamps import stamp
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
+from catalog.ingest.audit_stamps import stamp
 from policies.engine.model import Actor
 from policies.errors import NotFound, Stale
 from policies.models import Gate, open_write
@@ -305,7 +305,7 @@ def _edit(
                 document[_STAMPED[aspect]] = now
             text = json.dumps(document, ensure_ascii=False)
             proposed.append(Proposal(urn, aspect, text, keeps_unknown=True))
-        proposals.apply(proposals=proposed, by=by, door=door)
+        apply.apply(proposals=proposed, by=by, door=door)
 
 
 def _require_stored(wanted: Sequence[str], *, by: Actor) -> None:

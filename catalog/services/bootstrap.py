@@ -7,11 +7,11 @@ from typing import Any
 from django.utils import timezone
 
 from catalog.access import aspect_documents
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
+from catalog.ingest.audit_stamps import stamp
+from catalog.ingest.write_set import Ledger
 from catalog.models import Entity
-from catalog.services import proposals
-from catalog.services.ledger import Ledger
-from catalog.services.proposals import Proposal
-from catalog.services.stamps import stamp
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor
 
@@ -41,7 +41,7 @@ def ownership_types(*, by: Actor) -> None:
         document = {"created": now, **before, **entry["info"], "lastModified": now}
         found.append(Proposal(entry["urn"], INFO, json.dumps(document, ensure_ascii=False)))
     if found:
-        proposals.apply(proposals=found, by=by, door=DOOR)
+        apply.apply(proposals=found, by=by, door=DOOR)
 
 
 def cdap_instance(*, by: Actor) -> None:

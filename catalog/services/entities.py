@@ -16,9 +16,9 @@ from catalog import errors, urns
 from catalog.access import disclosure, entity_lists, view_permissions
 from catalog.aspects import projection, register
 from catalog.aspects.register import REGISTRATION
+from catalog.ingest import apply, deletes
+from catalog.ingest.apply import Ids, Proposal
 from catalog.models import Entity
-from catalog.services import deletes, proposals
-from catalog.services.proposals import Ids, Proposal
 from policies.engine.errors import MAX_PROBLEMS, Problem
 from policies.engine.families import cdap_entity_ids
 from policies.engine.model import Actor
@@ -101,9 +101,7 @@ def create(*, bodies: Sequence[Any], by: Actor, door: str) -> list[Entity]:
         ids = {urn: _ids(draft) for urn, draft in zip(named, drafts, strict=True)}
         domains = _domains_of_products(drafts, named, by=by)
         # Ids are compared once it is known that the caller may make or edit what it names.
-        proposals.apply(
-            proposals=found, registered=ids, by=by, door=door, check=lambda: _check_ids(drafts, named, taken)
-        )
+        apply.apply(proposals=found, registered=ids, by=by, door=door, check=lambda: _check_ids(drafts, named, taken))
         # Afterwards, so that only who may make a product there learns whether there is such a domain.
         _check_domains(domains)
         rows = {row.urn: row for row in Entity.objects.filter(urn__among=named)}
@@ -123,7 +121,7 @@ def update(*, urn: str, body: Any, by: Actor, door: str) -> Entity:
             raise Invalid(problems)
         if change.project is not None and not _projects([change.project]):
             raise Invalid.one(code=_UNKNOWN, pointer="/project", detail=_NO_PROJECT)
-        proposals.apply(proposals=_proposals(urn, change, ""), registered={urn: _ids(change)}, by=by, door=door)
+        apply.apply(proposals=_proposals(urn, change, ""), registered={urn: _ids(change)}, by=by, door=door)
         return entity_lists.get(urn=urn)
 
 

@@ -16,11 +16,11 @@ from catalog import urns
 from catalog.access import aspect_documents, entity_lists, view_permissions
 from catalog.aspects.base import ACCESS_ROLE
 from catalog.aspects.web_links import is_web_address
+from catalog.ingest import apply, deletes
+from catalog.ingest.apply import Proposal
+from catalog.ingest.audit_stamps import stamp
 from catalog.models import Entity
 from catalog.queries import external_roles as reading
-from catalog.services import deletes, proposals
-from catalog.services.proposals import Proposal
-from catalog.services.stamps import stamp
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
@@ -82,7 +82,7 @@ def delete(*, urn: str, by: Actor, door: str) -> None:
         naming = Entity.objects.filter(facets__field=ACCESS_ROLE, facets__value=urn).order_by("urn")
         gone = _mentions(list(naming.values_list("urn", flat=True)), (), urn)
         if gone:
-            proposals.apply(proposals=gone, by=SYSTEM, door=door)
+            apply.apply(proposals=gone, by=SYSTEM, door=door)
         deletes.forget(urns=[urn], by=by.urn, door=door)
 
 
@@ -106,7 +106,7 @@ def _write(urn: str, draft: Draft, *, by: Actor, door: str) -> Entity:
             detail = f"One call gives a role to, or takes it from, up to {MAX_DATASETS} datasets."
             raise Invalid.one(code="list.long", pointer="/datasets", detail=detail)
         found += _mentions(leaving, coming, urn)
-    proposals.apply(proposals=found, by=by, door=door)
+    apply.apply(proposals=found, by=by, door=door)
     return entity_lists.get(urn=urn)
 
 

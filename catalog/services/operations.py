@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from catalog.access import coverage_sql, entity_lists, grant_source
 from catalog.access.grant_source import Grant
+from catalog.ingest import deletes
+from catalog.ingest.write_set import Ledger
 from catalog.models import Entity
-from catalog.services import deletes
-from catalog.services.ledger import Ledger
 from policies.engine.errors import InvalidQuestion, Problem, UnknownOperation
 from policies.engine.families import cdap, cdap_entity_ids, cdap_requests
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName

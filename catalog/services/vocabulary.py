@@ -16,10 +16,10 @@ from django.utils import timezone
 from catalog import errors, urns
 from catalog.access import aspect_documents, disclosure, entity_lists, view_permissions
 from catalog.aspects.annotations import SYSTEM_OWNERSHIP
+from catalog.ingest import apply, deletes, required_privileges
+from catalog.ingest.apply import ChangeType, Ids, Proposal
+from catalog.ingest.audit_stamps import stamp
 from catalog.models import Ancestry, Entity
-from catalog.services import deletes, needs, proposals
-from catalog.services.proposals import ChangeType, Ids, Proposal
-from catalog.services.stamps import stamp
 from policies.engine.model import Actor, Missing
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.models import Gate, open_write
@@ -200,7 +200,7 @@ def _change(urn: str, changes: Mapping[str, Any], *, by: Actor, door: str) -> No
             document.pop(key, None)
         if of.aspect == "ownershipTypeInfo":
             document["lastModified"] = stamp(by=by, at=timezone.now())
-        proposals.apply(proposals=[_proposal(urn, of.aspect, document)], by=by, door=door)
+        apply.apply(proposals=[_proposal(urn, of.aspect, document)], by=by, door=door)
 
 
 def _make(proposed: list[Proposal], registered: Mapping[str, Ids], *, by: Actor, door: str) -> None:
@@ -208,11 +208,11 @@ def _make(proposed: list[Proposal], registered: Mapping[str, Ids], *, by: Actor,
     # Who may make such an entity, and may know of this one, is told that the id is taken; others that they may not.
     if not registered and entity_lists.stored(urns=[urn]) and not view_permissions.hidden(urns=[urn], by=by):
         group = json.loads(proposed[0].document or "{}").get("parentNode")
-        if refusal := disclosure.find_refusal(by=by, asks=[needs.creation(urns.parse(urn), group=group)]):
+        if refusal := disclosure.find_refusal(by=by, asks=[required_privileges.creation(urns.parse(urn), group=group)]):
             raise refusal
         raise Conflict(f"{urn} already exists.")
     try:
-        proposals.apply(proposals=proposed, registered=registered, by=by, door=door)
+        apply.apply(proposals=proposed, registered=registered, by=by, door=door)
     except Invalid as error:
         if all(problem.code == errors.ENTITY_EXISTS for problem in error.problems):
             raise Conflict(f"{urn} already exists.") from None

@@ -10,7 +10,7 @@ from catalog import urns
 from catalog.access import disclosure
 from catalog.access.entity_context import Subject
 from catalog.aspects.register import BEARERS
-from catalog.services import needs
+from catalog.ingest import required_privileges
 from catalog.services.annotations import DESCRIPTIONS
 from policies.errors import Forbidden
 from policies.pdp import authorizer
@@ -67,7 +67,7 @@ def offered(subject: Subject) -> dict[str, str]:
     """Return the address of each edit that the reader may make on the entity."""
     possible = list(_possible(subject.entity.type))
     urn = urns.parse(subject.entity.urn)
-    asks = [(subject.by, needs.editing(urn, CONTROLS[what].aspect_of(urn.type))) for what in possible]
+    asks = [(subject.by, required_privileges.editing(urn, CONTROLS[what].aspect_of(urn.type))) for what in possible]
     decisions = authorizer.answer_many(asks=asks) if asks else []
     return {
         what: reverse("catalog-edit", args=[what, urn.text])
@@ -84,7 +84,9 @@ def is_possible(what: str, type_: str) -> bool:
 def find_refusal(subject: Subject, what: str) -> Forbidden | None:
     """Return the refusal of an edit, naming what the reader lacks; None when they may."""
     urn = urns.parse(subject.entity.urn)
-    return disclosure.find_refusal(by=subject.by, asks=[needs.editing(urn, CONTROLS[what].aspect_of(urn.type))])
+    return disclosure.find_refusal(
+        by=subject.by, asks=[required_privileges.editing(urn, CONTROLS[what].aspect_of(urn.type))]
+    )
 
 
 def _possible(type_: str) -> Iterable[str]:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
 from policies import bootstrap
 from policies.identity.services import roles, users
 from policies.models import Role, User
@@ -444,9 +444,7 @@ def test_the_query_knows_the_schema_of_the_catalog(caller: APIClient) -> None:
         "platformSchema": {"com.linkedin.schema.OtherSchema": {"rawSchema": ""}},
         "fields": fields,
     }
-    proposals.apply(
-        proposals=[Proposal(SNOWFLAKE, "schemaMetadata", json.dumps(schema))], by=authorizer.SYSTEM, door=DOOR
-    )
+    apply.apply(proposals=[Proposal(SNOWFLAKE, "schemaMetadata", json.dumps(schema))], by=authorizer.SYSTEM, door=DOOR)
     columns = ["REGION", "id", "secret"]
     put(
         caller,

@@ -8,9 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.access import aspect_documents
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
 from policies.identity.services import groups
 from policies.pdp import authorizer
 from tests.api.conftest import DOOR, pointers_of, problem_of
@@ -44,7 +44,7 @@ def access(urn):
 def put(urn, aspect, document):
     """Store a document as an earlier release may have kept it."""
     proposal = Proposal(urn, aspect, json.dumps(document), keeps_unknown=True)
-    proposals.apply(proposals=[proposal], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[proposal], by=authorizer.SYSTEM, door=DOOR)
 
 
 def said(urn, aspect):

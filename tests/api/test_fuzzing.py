@@ -15,8 +15,8 @@ from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import ignored_auth, negative_data_rejection, positive_data_acceptance
 
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies import bootstrap
 from policies.identity.services import access_tokens, groups, users
 from policies.pdp import authorizer, snapshot_store
@@ -55,7 +55,7 @@ def token(django_db_setup, django_db_blocker) -> Iterator[str]:
         users.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
         groups.create(name="Crew", identifier="crew", members=["urn:li:corpuser:jane"], by=authorizer.SYSTEM, door=DOOR)
         described = [Proposal(DATASET, "datasetProperties", '{"name": "orders"}')]
-        proposals.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
+        apply.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
         yield access_tokens.create(owner="urn:li:corpuser:datahub", name="fuzz", by=authorizer.SYSTEM, door=DOOR).text
         transaction.set_rollback(True)
     for signal in (request_started, request_finished):

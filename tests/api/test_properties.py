@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies.pdp import authorizer
 from tests.api.conftest import DOOR, pointers_of
 
@@ -18,7 +18,7 @@ TAGS = "EDIT_ENTITY_TAGS"
 
 
 def tell(urn: str, aspect: str, document: dict[str, Any]) -> None:
-    proposals.apply(proposals=[Proposal(urn, aspect, json.dumps(document))], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[Proposal(urn, aspect, json.dumps(document))], by=authorizer.SYSTEM, door=DOOR)
 
 
 def known(**properties: str) -> None:

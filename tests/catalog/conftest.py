@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from catalog.ingest import apply
+from catalog.ingest.apply import Applied, Proposal
 from catalog.models import Ancestry, Aspect, Entity, Facet
-from catalog.services import proposals
-from catalog.services.proposals import Applied, Proposal
 from policies.authoring.services import policies
 from policies.engine.model import Actor
 from policies.identity.services import users
@@ -34,7 +34,7 @@ def said(urn: str, aspect: str, document: object = None, **more: Any) -> Proposa
 
 def tell(*found: Proposal, by: Actor = authorizer.SYSTEM, **more: Any) -> Applied:
     """Write proposals, as the system unless told."""
-    return proposals.apply(proposals=found, by=by, door=DOOR, **more)
+    return apply.apply(proposals=found, by=by, door=DOOR, **more)
 
 
 def owners(*found: str) -> dict:

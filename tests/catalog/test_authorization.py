@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from catalog.ingest import deletes
+from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from catalog.services import deletes
-from catalog.services.proposals import Proposal
 from policies.engine.model import Actor, Missing
 from policies.errors import Forbidden, Invalid
 from policies.identity.services import roles

@@ -7,9 +7,10 @@ import pytest
 from django.conf import settings
 
 from catalog.access import aspect_documents
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from catalog.models import Aspect, Entity
-from catalog.services import bootstrap, proposals
-from catalog.services.proposals import Proposal
+from catalog.services import bootstrap
 from policies import bootstrap as whole
 from policies.pdp import authorizer
 
@@ -43,7 +44,7 @@ def test_what_somebody_here_wrote_stays(holding):
     bootstrap.ownership_types(by=authorizer.SYSTEM)
     changed = {**info(), "name": "Techie"}
     proposal = Proposal(URN, "ownershipTypeInfo", json.dumps(changed))
-    proposals.apply(proposals=[proposal], by=holding("EDIT_ENTITY"), door="test")
+    apply.apply(proposals=[proposal], by=holding("EDIT_ENTITY"), door="test")
     bootstrap.ownership_types(by=authorizer.SYSTEM)
     assert info() == changed
 
@@ -52,9 +53,7 @@ def test_what_an_earlier_release_wrote_comes_back_and_what_was_added_stays():
     bootstrap.ownership_types(by=authorizer.SYSTEM)
     first = info()
     changed = {**first, "name": "Techie", "colour": "red"}
-    proposals.apply(
-        proposals=[Proposal(URN, "ownershipTypeInfo", json.dumps(changed))], by=authorizer.SYSTEM, door="test"
-    )
+    apply.apply(proposals=[Proposal(URN, "ownershipTypeInfo", json.dumps(changed))], by=authorizer.SYSTEM, door="test")
     bootstrap.ownership_types(by=authorizer.SYSTEM)
     said = info()
     assert (said["name"], said["colour"], said["created"]) == ("Technical Owner", "red", first["created"])

@@ -3,9 +3,9 @@
 import pytest
 
 from catalog.access import aspect_documents, entity_lists
+from catalog.ingest import deletes, rebuild_projection
+from catalog.ingest.deletes import Mention
 from catalog.models import Ancestry, Aspect, Entity, Facet
-from catalog.services import deletes, rebuild
-from catalog.services.deletes import Mention
 from policies.errors import Forbidden, Invalid
 from policies.models import User
 from policies.pdp.authorizer import SYSTEM
@@ -50,7 +50,7 @@ def test_children_stay_and_lose_their_parent() -> None:
     assert aspect_documents.aspect(urn=DATASET, name="container") is None
     assert entity_lists.get(urn=DATASET).parent is None
     before = projection()
-    rebuild.rebuild()
+    rebuild_projection.rebuild()
     assert projection() == before
 
 
@@ -58,7 +58,7 @@ def test_a_deleted_project_lets_its_objects_go() -> None:
     project, inside = "urn:li:project:p", "urn:li:view:v"
     Entity.objects.create(urn=project, type="project", object_id="a" * 24)
     Entity.objects.create(urn=inside, type="view", project="a" * 24)
-    rebuild.rebuild()
+    rebuild_projection.rebuild()
     assert ("PROJECT", "a" * 24, "") in facets(inside)
     delete(project)
     assert facets(inside) == set()

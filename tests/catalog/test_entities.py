@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from catalog.ingest import rebuild_projection
 from catalog.models import Entity
-from catalog.services import entities, rebuild
+from catalog.services import entities
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.pdp.authorizer import SYSTEM
@@ -33,7 +34,7 @@ def test_a_list_is_registered_with_ids_names_and_projects() -> None:
     assert (stream.type, stream.object_id, stream.name) == ("stream", None, "ns1.clicks")
     assert facets(DATASET) >= {("ID", OBJECT, ""), ("PROJECT", PROJECT, "")}
     before = projection()
-    rebuild.rebuild()
+    rebuild_projection.rebuild()
     assert projection() == before
 
 

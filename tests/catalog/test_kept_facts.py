@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from catalog.access.facet_source import OrmFacetSource
-from catalog.services import deletes, entities, rebuild
+from catalog.ingest import deletes, rebuild_projection
+from catalog.services import entities
 from policies.engine import selectors
 from policies.engine.ports import FacetSource
 from policies.engine.selectors import Resource
@@ -83,7 +84,7 @@ WRITES: tuple[tuple[Callable[[], Any], set[str]], ...] = (
     (lambda: tell(said(MONEY, "glossaryNodeInfo", {"name": "m", "definition": "", "parentNode": FINANCE})), {TERM}),
     (lambda: tell(said(MONEY, "glossaryNodeInfo", {"name": "m", "definition": ""})), {TERM}),
     (lambda: tell(said(ORDERS, "status", {"removed": True})), set()),
-    (rebuild.rebuild, set()),
+    (rebuild_projection.rebuild, set()),
 )
 
 

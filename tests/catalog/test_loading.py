@@ -9,8 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from catalog.access import aspect_documents
+from catalog.ingest import file_reader
 from catalog.models import Entity
-from catalog.services import files
 from policies.errors import Invalid
 from tests.catalog.conftest import projection, stored
 
@@ -137,12 +137,12 @@ class Trickle(io.BytesIO):
 
 def test_pieces_may_end_anywhere() -> None:
     content = json.dumps([entry(document={"é😀": "x" * 50}), entry()], ensure_ascii=False).encode()
-    assert [proposal.urn for proposal, _ in files.read(Trickle(content)) if proposal] == [DATASET, DATASET]
+    assert [proposal.urn for proposal, _ in file_reader.read(Trickle(content)) if proposal] == [DATASET, DATASET]
 
 
 def test_a_bomb_is_not_unpacked_into_memory() -> None:
     with pytest.raises(Invalid):
-        list(files.read(io.BytesIO(gzip.compress(b'[{"a": "' + b"x" * (80 << 20), mtime=0))))
+        list(file_reader.read(io.BytesIO(gzip.compress(b'[{"a": "' + b"x" * (80 << 20), mtime=0))))
 
 
 def test_rebuild_says_how_much_there_was(tmp_path: Path) -> None:

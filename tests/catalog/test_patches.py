@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from catalog.services import patches
-from catalog.services.patched_arrays import Impossible
+from catalog.ingest.json_patch import document_patch
+from catalog.ingest.json_patch.keyed_arrays import Impossible
 
 STAMP = {"time": 1, "actor": "urn:li:corpuser:jo"}
 SOURCE = "attribution\u241fsource"
@@ -23,7 +23,7 @@ BY_ALL = {"owners": ["owner", "type", "typeUrn", SOURCE]}
 
 
 def patched(aspect, document, patch):
-    found, problems = patches.read(aspect, json.dumps(patch))
+    found, problems = document_patch.read(aspect, json.dumps(patch))
     assert found is not None, problems
     before = json.dumps(document)
     after = found.applied_to(document, STAMP)
@@ -208,7 +208,7 @@ def test_the_order_of_entries_is_kept():
     ],
 )
 def test_what_cannot_be_done(document, patch, reason):
-    found, _ = patches.read("madeUp", json.dumps(patch))
+    found, _ = document_patch.read("madeUp", json.dumps(patch))
     assert found is not None
     with pytest.raises(Impossible, match="Operation 0: ") as refused:
         found.applied_to(document, STAMP)
@@ -243,19 +243,19 @@ def test_what_cannot_be_done(document, patch, reason):
     ],
 )
 def test_what_is_no_patch(text, place):
-    found, problems = patches.read("madeUp", text)
+    found, problems = document_patch.read("madeUp", text)
     assert found is None
     assert [problem.pointer for problem in problems] == [place]
 
 
 def test_all_problems_of_a_patch_are_named():
-    _, problems = patches.read("madeUp", json.dumps([{}, op("add", "/a", 1), op("copy", "/a")]))
+    _, problems = document_patch.read("madeUp", json.dumps([{}, op("add", "/a", 1), op("copy", "/a")]))
     assert [problem.pointer for problem in problems] == ["/patch/0/op", "/patch/2/op"]
 
 
 def test_what_is_not_there_begins_as_clients_can_read_it():
-    assert patches.blank("glossaryTerms", STAMP) == {"terms": [], "auditStamp": STAMP}
-    assert patches.blank("madeUp", STAMP) == {}
+    assert document_patch.blank("glossaryTerms", STAMP) == {"terms": [], "auditStamp": STAMP}
+    assert document_patch.blank("madeUp", STAMP) == {}
 
 
 def test_long_patches_of_long_lists_take_time_in_proportion():
@@ -266,6 +266,6 @@ def test_long_patches_of_long_lists_take_time_in_proportion():
 
 
 def test_a_patch_that_is_too_long_is_one_problem_whatever_is_in_it():
-    found, problems = patches.read("ownership", json.dumps([1] * (patches.MAX_OPERATIONS + 1)))
+    found, problems = document_patch.read("ownership", json.dumps([1] * (document_patch.MAX_OPERATIONS + 1)))
     assert found is None
     assert [(one.code, one.pointer) for one in problems] == [("list.too_long", "/patch")]

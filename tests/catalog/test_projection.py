@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from catalog.ingest import rebuild_projection
 from catalog.models import Ancestry, Entity
-from catalog.services import rebuild
 from tests.catalog.conftest import projection, said, tell, undone
 from tests.catalog.generated import proposals
 from tests.strategies import worlds
@@ -33,7 +33,7 @@ def test_any_order_and_any_cut_gives_the_same(world, shuffle: random.Random, siz
         for start in range(0, len(shuffled), size):
             tell(*shuffled[start : start + size])
         assert projection() == expected
-        rebuild.rebuild()
+        rebuild_projection.rebuild()
         assert projection() == expected
 
 

@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.services import deletes, loading, recording
-from catalog.services.intake import ChangeType
+from catalog.ingest import audit, deletes, file_import
+from catalog.ingest.validate import ChangeType
 from policies.errors import Invalid
 from policies.models import ChangeEvent, PolicyVersion, Verb
 from policies.pdp.authorizer import SYSTEM
@@ -75,12 +75,12 @@ def test_a_file_that_is_loaded_is_recorded() -> None:
         "aspectName": "globalTags",
         "aspect": {"json": tags("a")},
     }
-    loading.load(stream=io.BytesIO(json.dumps([proposal]).encode()), by=SYSTEM, door=DOOR)
+    file_import.load(stream=io.BytesIO(json.dumps([proposal]).encode()), by=SYSTEM, door=DOOR)
     assert events() == [(Verb.CREATED, None, {"globalTags": tags("a")})]
 
 
 def test_of_a_long_document_length_and_sum_are_kept() -> None:
-    text = json.dumps({"name": "n", "description": "é" * recording.KEPT}, ensure_ascii=False)
+    text = json.dumps({"name": "n", "description": "é" * audit.KEPT}, ensure_ascii=False)
     tell(said(DATASET, "datasetProperties", text))
     shown = {"characters": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
     assert events() == [(Verb.CREATED, None, {"datasetProperties": shown})]

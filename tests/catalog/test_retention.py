@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from catalog import tasks
+from catalog.ingest import aspect_retention
 from catalog.models import Aspect, Entity
-from catalog.queries import retention as aspect_retention
 
 pytestmark = pytest.mark.django_db
 

@@ -12,8 +12,8 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from catalog.ingest import file_import
 from catalog.models import Entity
-from catalog.services import loading
 from policies.authoring.services import policies
 from policies.identity.services import access_tokens, groups, roles, users
 from policies.models import ChangeEvent, ChangeSet, Gate, PolicyVersion, open_write
@@ -169,7 +169,7 @@ def test_gates_have_one_order() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_file_is_stored_in_pieces_and_others_write_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "MAX_PROPOSALS_PER_WRITE", 2)
+    monkeypatch.setattr(file_import, "MAX_PROPOSALS_PER_WRITE", 2)
     entries = [
         {"entityUrn": f"urn:li:tag:{number}", "changeType": "UPSERT", "aspectName": "status", "aspect": {"json": {}}}
         for number in range(5)
@@ -181,7 +181,7 @@ def test_a_file_is_stored_in_pieces_and_others_write_between_them(monkeypatch: p
         thread.join()
         seen.append(Entity.objects.filter(type="tag").count())
 
-    loaded = loading.load(stream=io.BytesIO(json.dumps(entries).encode()), progress=between, **BY)
+    loaded = file_import.load(stream=io.BytesIO(json.dumps(entries).encode()), progress=between, **BY)
     assert (loaded.proposals, seen) == (5, [2, 4, 5])
     assert display_names.names(urns=[f"urn:li:corpuser:jo-{stored}" for stored in (2, 4, 5)]).keys() == {
         f"urn:li:corpuser:jo-{stored}" for stored in (2, 4, 5)

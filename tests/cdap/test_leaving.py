@@ -5,8 +5,8 @@ from django.test import Client
 from django.urls import reverse
 
 from catalog.access import grant_source
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies.identity.services import groups, roles, users
 from policies.models import ChangeEvent, User
 from policies.pdp import authorizer
@@ -45,7 +45,7 @@ def suspend():
 
 
 def hide():
-    proposals.apply(proposals=[Proposal(urn("mara"), "status", '{"removed": true}')], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[Proposal(urn("mara"), "status", '{"removed": true}')], by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.mark.parametrize("leave", [delete, suspend, hide])

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, Facet, WildcardGrant
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
 from policies.identity.services import groups, roles
 from policies.identity.services import users as user_services
 from policies.models import ChangeEvent
@@ -65,7 +65,7 @@ def test_the_parent_follows_from_the_name_cd_1(instance: None, name: str, parent
 def test_the_name_wins_over_a_container_cd_1(instance: None):
     dataset = urn("dataset:ns1.sales")
     document = '{"container": "urn:li:container:c"}'
-    proposals.apply(proposals=[Proposal(dataset, "container", document)], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[Proposal(dataset, "container", document)], by=authorizer.SYSTEM, door=DOOR)
     assert Entity.objects.get(urn=dataset).parent == urn("namespace:ns1")
     assert Facet.objects.filter(entity__urn=dataset, field="CONTAINER").exists()
 

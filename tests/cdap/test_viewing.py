@@ -3,9 +3,9 @@
 import pytest
 
 from catalog.access import view_permissions
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
 from policies.identity.services import groups, roles, users
 from policies.pdp import actor_resolution, authorizer
 from tests.cdap.conftest import DOOR, INSTANCE, ROOT, give, register, urn
@@ -28,7 +28,7 @@ TAG = "urn:li:tag:ns1.pii"
 def there(instance, settings):
     """Entities of every kind, one spelled with a version, and a tag that only looks like one."""
     register(*NAMES)
-    proposals.apply(
+    apply.apply(
         proposals=[
             Proposal(VERSION, "status", '{"removed": false}'),
             Proposal(TAG, "tagProperties", '{"name": "pii"}'),

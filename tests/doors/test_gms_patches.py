@@ -101,7 +101,7 @@ def test_a_patch_that_is_none(root, value, place):
 
 
 def test_patches_may_not_grow_a_document_without_end(root, monkeypatch):
-    monkeypatch.setattr("catalog.services.patching.LONGEST", 100)
+    monkeypatch.setattr("catalog.ingest.patching.LONGEST", 100)
     long = [{"op": "add", "path": f"/{n}", "value": "x" * 40} for n in range(3)]
     assert root.write(patch(DATASET, "madeUp", long[:1])).status_code == 200
     answer = root.write(patch(DATASET, "madeUp", long[1:]))

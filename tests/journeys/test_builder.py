@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies import bootstrap
 from policies.identity.services import users
 from policies.models import Policy
@@ -36,7 +36,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
             '{"name": "Shop", "description": "", "parentDomain": "urn:li:domain:sales"}',
         ),
     ]
-    proposals.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
     yield live_server.url
     snapshot_store.drop()
 

@@ -8,9 +8,9 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
 from policies import bootstrap
 from policies.authoring.services import policies
 from policies.identity.services import roles, users
@@ -41,7 +41,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     fields = [{"fieldPath": name, "nativeDataType": "TEXT"} for name in ("id", "region", "total")]
     documents = {"datasetProperties": {"name": "orders"}, "schemaMetadata": {"schemaName": "orders", "fields": fields}}
     listed = [Proposal(ORDERS, name, json.dumps(value)) for name, value in documents.items()]
-    proposals.apply(proposals=listed, by=by, door=DOOR)
+    apply.apply(proposals=listed, by=by, door=DOOR)
     Entity.objects.filter(urn=ORDERS).update(object_id=ORDERS_ID)
     limits = {"row_level_restrictions": ["region = 'EU'"], "column_level_restrictions": ["id", "region"]}
     statements = [

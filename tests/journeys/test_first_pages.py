@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies import bootstrap
 from policies.authoring.services import policies
 from policies.identity.services import users
@@ -32,7 +32,7 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     bootstrap.run(is_restricted=True)
     users.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
     described = [Proposal(urn, "datasetProperties", '{"name": "orders"}') for urn in (DATASET, LONG)]
-    proposals.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
     for number in range(30):
         document = {
             "displayName": f"Taggers {number:02}",

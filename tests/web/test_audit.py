@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies.authoring.services import policies
 from policies.identity.services import users
 from policies.models import LoggedDecision
@@ -47,7 +47,7 @@ def log(count=1, **changes):
 def test_a_decision_is_shown_with_who_what_and_why(browse, world, write):
     policy = write("tags", displayName="Tags <for> all")
     said = {"policy": policy.urn, "name": policy.name, "statement": 0, "effect": "allow"}
-    proposals.apply(
+    apply.apply(
         proposals=[Proposal(ORDERS, "datasetProperties", '{"name": "Orders of today"}')],
         by=authorizer.SYSTEM,
         door=DOOR,
@@ -111,7 +111,7 @@ def test_a_page_costs_as_many_queries_for_many_rows_as_for_one(browse, world, se
 def test_what_the_reader_may_not_view_is_not_named(browse, world, settings, write):
     settings.VIEW_AUTHORIZATION_ENABLED = True
     proposal = Proposal(ORDERS, "datasetProperties", '{"name": "Orders of today"}')
-    proposals.apply(proposals=[proposal], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[proposal], by=authorizer.SYSTEM, door=DOOR)
     world["outsider"] = users.create(username="mona", by=authorizer.SYSTEM, door=DOOR)
     policies.set_state(
         urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authorizer.SYSTEM, door=DOOR

@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies.authoring.services import policies
 from policies.identity.services import users
 from policies.pdp import authorizer
@@ -24,7 +24,7 @@ def lake(world) -> None:
         for name in ("orders", "customers", *(f"table_{number:02}" for number in range(40)))
     ]
     tagged = [Proposal(ORDERS, "globalTags", '{"tags": [{"tag": "urn:li:tag:pii"}]}')]
-    proposals.apply(proposals=described + tagged, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=described + tagged, by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import Group
 from django.core.cache import cache
 
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies.identity.services import groups, roles
 from policies.models import Membership, PolicyVersion
 from policies.pdp import authorizer, process_registry, self_checks, snapshot_listener, snapshot_store
@@ -60,7 +60,7 @@ def test_a_deep_tree_of_domains_is_found(world):
     for number in range(5):
         document = f'{{"name": "Level {number}"{above}}}'
         urn = f"urn:li:domain:d{number}"
-        proposals.apply(proposals=[Proposal(urn, "domainProperties", document)], by=authorizer.SYSTEM, door=DOOR)
+        apply.apply(proposals=[Proposal(urn, "domainProperties", document)], by=authorizer.SYSTEM, door=DOOR)
         above = f', "parentDomain": "{urn}"'
     check = found("domain_depth")
     assert (check.is_fine, check.count) == (False, 5)

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies.authoring.services import policies
 from policies.identity.services import users
 from policies.pdp import authorizer
@@ -17,7 +17,7 @@ DATASET = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
 @pytest.fixture
 def orders(world) -> None:
     described = [Proposal(DATASET, "datasetProperties", '{"name": "orders"}')]
-    proposals.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
 
 
 def ask(client, **question):

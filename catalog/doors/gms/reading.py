@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
 
-from catalog.access import people_records
-from catalog.access import view_permissions as access_view_permissions
+from catalog.access import people_records, view_permissions
 from catalog.access.aspect_documents import StoredAspect
 from catalog.doors.gms import answers, bodies, names
 from catalog.doors.gms.callers import is_open
@@ -89,14 +88,14 @@ def readable(text: str, by: Actor) -> Urn:
     no policy (one with NOT_EQUALS, say) tells the two apart.
     """
     parsed = bodies.checked(text, "/urn")
-    if not is_open(parsed.type) and not access_view_permissions.is_concealed_type(parsed.type):
+    if not is_open(parsed.type) and not view_permissions.is_concealed_type(parsed.type):
         authorizer.require(by=by, requirement=reading_of(parsed.type), resource=Asked(parsed.text, parsed.type))
     return parsed
 
 
 def is_hidden(urn: Urn, *, by: Actor) -> bool:
     """Whether the entity is to be answered about as one that is not stored."""
-    return not is_open(urn.type) and bool(access_view_permissions.hidden(urns=[urn.text], by=by))
+    return not is_open(urn.type) and bool(view_permissions.hidden(urns=[urn.text], by=by))
 
 
 def find_aspects(urn: Urn, *, by: Actor) -> Mapping[str, StoredAspect] | None:

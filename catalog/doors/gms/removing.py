@@ -11,8 +11,8 @@ from catalog import urns
 from catalog.access import naming_permissions
 from catalog.doors.gms import answers, bodies, reading
 from catalog.doors.gms.callers import DOOR, is_open
-from catalog.services import deletes, proposals
-from catalog.services.proposals import ChangeType, Proposal
+from catalog.ingest import apply, deletes
+from catalog.ingest.apply import ChangeType, Proposal
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import PolicyVersion
@@ -80,5 +80,5 @@ def _delete_aspect(urn: urns.Urn, body: dict[str, object], by: Actor) -> HttpRes
     if name == urn.key_aspect:
         raise Invalid.one(code="aspect.key", pointer="/aspectName", detail="The key goes with its entity.")
     one = Proposal(urn=urn.text, aspect=name, change=ChangeType.DELETE, place="")
-    proposals.apply(proposals=[one], by=by, door=DOOR, is_open=is_open(urn.type))
+    apply.apply(proposals=[one], by=by, door=DOOR, is_open=is_open(urn.type))
     return answers.value({"urn": urn.text, "rows": 0, "timeseriesRows": 0})

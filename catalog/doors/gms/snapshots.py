@@ -5,7 +5,7 @@ from typing import Any
 
 from catalog import errors
 from catalog.doors.gms import answers, names
-from catalog.services.proposals import Proposal
+from catalog.ingest.apply import Proposal
 from policies.errors import Invalid
 
 _PLACE = "/entity/value"

@@ -14,8 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from catalog import urns
 from catalog.doors.gms import answers, bodies, snapshots
 from catalog.doors.gms.callers import DOOR
-from catalog.services import proposals
-from catalog.services.proposals import Applied, ChangeType, Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Applied, ChangeType, Proposal
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
@@ -85,7 +85,7 @@ def _apply(entries: Sequence[tuple[Any, str]], by: Actor) -> Applied:
 
 
 def _applied(found: Sequence[Proposal], by: Actor) -> Applied:
-    return proposals.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
+    return apply.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
 
 
 def _proposal(entry: dict[str, Any], place: str) -> Proposal:

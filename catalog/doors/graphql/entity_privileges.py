@@ -9,7 +9,7 @@ from catalog import urns
 from catalog.doors.graphql.catalogue import EntityFields, told
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
-from catalog.services import needs
+from catalog.ingest import required_privileges
 from catalog.services.annotations import DESCRIPTIONS
 from catalog.services.vocabulary import KINDS
 from catalog.urns import Urn
@@ -86,7 +86,7 @@ def entity_privileges(node: Node, info: Info) -> Node | None:
 def edit_ask(switch: str, urn: Urn) -> Ask | None:
     """Return what editing the aspect of a switch needs; None for a type that does not have it."""
     aspect, types = _EDITS[switch]
-    return needs.editing(urn, aspect) if urn.type in types else None
+    return required_privileges.editing(urn, aspect) if urn.type in types else None
 
 
 def privilege_ask(switch: str, urn: Urn) -> Ask | None:
@@ -97,17 +97,17 @@ def privilege_ask(switch: str, urn: Urn) -> Ask | None:
 
 def description_ask(urn: Urn) -> Ask | None:
     """Return what editing the description needs."""
-    return needs.editing(urn, DESCRIPTIONS[urn.type][0]) if urn.type in DESCRIPTIONS else None
+    return required_privileges.editing(urn, DESCRIPTIONS[urn.type][0]) if urn.type in DESCRIPTIONS else None
 
 
 def manage_ask(urn: Urn) -> Ask | None:
     """Return what renaming an entity of a vocabulary needs."""
-    return needs.editing(urn, KINDS[urn.type].aspect) if urn.type in KINDS else None
+    return required_privileges.editing(urn, KINDS[urn.type].aspect) if urn.type in KINDS else None
 
 
 def children_ask(urn: Urn) -> Ask | None:
     """Return what managing what is directly in a term group needs."""
-    return needs.managing_children(urn) if urn.type == "glossaryNode" else None
+    return required_privileges.managing_children(urn) if urn.type == "glossaryNode" else None
 
 
 _ASKS: Mapping[str, Callable[[Urn], Ask | None]] = {

@@ -13,7 +13,7 @@ from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.filters import Column
-from catalog.services import deletes
+from catalog.ingest import deletes
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
 from policies.engine import families

@@ -10,7 +10,7 @@ from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
-from catalog.services import deletes
+from catalog.ingest import deletes
 from policies.authoring.services import role_with_policies
 from policies.errors import Invalid
 from policies.identity.queries import users_groups_roles

@@ -10,8 +10,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from catalog import urns
-from catalog.access import entity_lists
-from catalog.access import view_permissions as access_view_permissions
+from catalog.access import entity_lists, view_permissions
 from catalog.access.coverage_sql import having, meets
 from catalog.access.naming_permissions import Nameable
 from catalog.access.people_records import build_visible_users
@@ -74,7 +73,7 @@ class FactReading:
         if condition not in ("EQUAL", "IN"):
             return None
         known = storable(values)
-        hidden = access_view_permissions.hidden(urns=known, by=self.by) if self.by else frozenset()
+        hidden = view_permissions.hidden(urns=known, by=self.by) if self.by else frozenset()
         return having(self.field, Q(value__among=[one for one in known if one not in hidden]))
 
 
@@ -192,7 +191,7 @@ def _catalog(search: Search) -> Rows:
     kinds = [kind for kind in search.kinds if kind not in urns.PEOPLE_TYPES]
     rows = entity_lists.search(text=search.text, types=kinds, with_removed=search.with_removed)
     rows = rows if kinds else rows.exclude(type__in=urns.PEOPLE_TYPES)
-    return access_view_permissions.viewable(rows, by=search.by)
+    return view_permissions.viewable(rows, by=search.by)
 
 
 def _users(search: Search) -> Rows:

@@ -10,7 +10,7 @@ from catalog.doors.graphql import paging
 from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.tokens import milliseconds
-from catalog.services import deletes
+from catalog.ingest import deletes
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import service_accounts
 from policies.models import User

@@ -13,8 +13,8 @@ from catalog.access import people_records
 from catalog.doors.gms import answers, bodies, writing
 from catalog.doors.gms.callers import is_open
 from catalog.doors.openapi import addresses, showing, tracing
-from catalog.services import deletes, proposals
-from catalog.services.proposals import ChangeType, Proposal
+from catalog.ingest import apply, deletes
+from catalog.ingest.apply import ChangeType, Proposal
 from catalog.urns import Urn
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
@@ -66,7 +66,7 @@ def delete_aspects(_request: HttpRequest, by: Actor, urn: Urn, names: Sequence[s
     if urn.key_aspect in names:
         raise Invalid.one(code="aspect.key", pointer="/aspects", detail="The key goes with its entity.")
     found = [Proposal(urn=urn.text, aspect=name, change=ChangeType.DELETE, place="") for name in names]
-    proposals.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
+    apply.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
     return _moved(answers.text("{}"), [urn.text])
 
 
@@ -86,7 +86,7 @@ def _write(
     if problems:
         raise Invalid(problems)
     try:
-        written = proposals.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
+        written = apply.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
     except Invalid as error:
         raise Invalid([_placed(problem) for problem in error.problems]) from error
     shown = _shown(found, entries, by, written.lints)

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from catalog.services import loading
+from catalog.ingest import file_import
 from policies.errors import Invalid
 from policies.pdp.authorizer import SYSTEM
 
@@ -34,7 +34,7 @@ class Command(BaseCommand):
                 f"{name}: {loaded.proposals} proposals, {loaded.entities} entities touched, {seconds:.1f} s"
             )
 
-    def _load(self, name: str) -> loading.Loaded:
+    def _load(self, name: str) -> file_import.Loaded:
         try:
             if name == "-":
                 with TemporaryFile() as copy:
@@ -54,15 +54,15 @@ class Command(BaseCommand):
                 f"{name}: {count} problem{'' if count == 1 else 's'}; nothing of it was stored."
             ) from error
 
-        except loading.Interrupted as error:
+        except file_import.Interrupted as error:
             for problem in error.error.problems if isinstance(error.error, Invalid) else ():
                 self.stderr.write(f"{name} {problem.pointer or '/'}: {problem.detail} [{problem.code}]")
             kept = f"its first {error.stored} proposals are stored" if error.stored else "nothing of it was stored"
             raise CommandError(f"{name}: {error}; {kept}.") from error
 
-    def _read(self, stream: IO[bytes]) -> loading.Loaded:
+    def _read(self, stream: IO[bytes]) -> file_import.Loaded:
         try:
-            return loading.load(stream=stream, by=SYSTEM, door="load_catalog", progress=self._show)
+            return file_import.load(stream=stream, by=SYSTEM, door="load_catalog", progress=self._show)
         finally:
             if self.stderr.isatty():
                 self.stderr.write("")

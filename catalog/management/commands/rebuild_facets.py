@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from catalog.services import rebuild
+from catalog.ingest import rebuild_projection
 
 
 class Command(BaseCommand):
@@ -16,7 +16,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Rebuild and say how much there was."""
-        count = rebuild.rebuild(progress=self._show)
+        count = rebuild_projection.rebuild(progress=self._show)
         if self.stderr.isatty():
             self.stderr.write("")
         self.stdout.write(f"The facets of {count} entities were rebuilt.")

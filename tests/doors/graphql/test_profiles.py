@@ -5,8 +5,8 @@ import json
 import pytest
 
 from catalog.access import aspect_documents
+from catalog.ingest import product_assets
 from catalog.models import Entity
-from catalog.services import product_assets
 from policies.models import ChangeEvent
 from tests.doors.conftest import DATASET, ROOT, calling, proposal
 from tests.doors.graphql.conftest import close_the_reading_policies

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies.authoring.services import policies
 from policies.identity.services import groups, users
 from policies.pdp import authorizer
@@ -87,7 +87,7 @@ DOCUMENTS: dict[tuple[str, str], dict] = {
 def store(documents: dict[tuple[str, str], dict]) -> None:
     """Write documents as the system."""
     found = [Proposal(urn, aspect, json.dumps(document)) for (urn, aspect), document in documents.items()]
-    proposals.apply(proposals=found, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=found, by=authorizer.SYSTEM, door=DOOR)
 
 
 def hide() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
 from policies.authoring.services import policies
 from policies.identity.services import roles
 from policies.models import Policy
@@ -45,7 +45,7 @@ def orders(world: Any) -> str:
         "schemaMetadata": {"schemaName": "orders", "fields": fields},
     }
     listed = [Proposal(ORDERS, name, json.dumps(value)) for name, value in documents.items()]
-    proposals.apply(proposals=listed, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=listed, by=authorizer.SYSTEM, door=DOOR)
     Entity.objects.filter(urn=ORDERS).update(object_id=ORDERS_ID)
     return ORDERS_ID
 

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
 from policies.authoring.services import policies
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import roles
@@ -27,7 +27,7 @@ def carried(crew, write):
     names = {"urn:li:dataset:a": "Apples", "urn:li:dataset:b": "Beans", "urn:li:dataset:c": "Corn"}
     told = [Proposal(urn, "datasetProperties", json.dumps({"name": name})) for urn, name in names.items()]
     told.append(Proposal("urn:li:dashboard:(looker,d)", "dashboardInfo", json.dumps({"title": "Dials"})))
-    proposals.apply(proposals=told, by=SYSTEM, door=DOOR)
+    apply.apply(proposals=told, by=SYSTEM, door=DOOR)
     found = {name: roles.create(identifier=name, name=name, by=SYSTEM, door=DOOR).urn for name in ("editor", "looker")}
     for name, kind in (("editor", "dataset"), ("looker", "dashboard")):
         block = {"filter": {"criteria": [{"field": "TYPE", "condition": "EQUALS", "values": [kind]}]}}

@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
 from policies.http.pages import impact_rows
@@ -341,7 +341,7 @@ def catalog(world):
     child = {"name": "Child", "description": "", "parentDomain": "urn:li:domain:parent"}
     listed.append(Proposal("urn:li:domain:parent", "domainProperties", json.dumps(parent)))
     listed.append(Proposal("urn:li:domain:child", "domainProperties", json.dumps(child)))
-    proposals.apply(proposals=listed, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=listed, by=authorizer.SYSTEM, door=DOOR)
 
 
 def numbers(response):
@@ -467,7 +467,7 @@ def test_fields_that_are_unknown_here_are_shown_and_removed_before_it_is_saved(b
     raw["actors"] = raw["actors"] | {"a/b": [1]}
     client, urn = browse("root"), "urn:li:dataHubPolicy:elsewhere"
     aspect = Proposal(urn, "dataHubPolicyInfo", json.dumps(raw))
-    proposals.apply(proposals=[aspect], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[aspect], by=authorizer.SYSTEM, door=DOOR)
     client.post(f"{BASE}/state/{urn}", {"state": "ACTIVE"})
     page = client.get(f"{BASE}/{urn}").content.decode()
     assert "There is no field &#x27;effect&#x27; here." in page

@@ -14,10 +14,10 @@ from catalog.access import disclosure, entity_lists, grant_source, view_permissi
 from catalog.aspects import register
 from catalog.aspects.base import PROJECT
 from catalog.aspects.register import PROJECTING
+from catalog.ingest import hierarchy_closure, required_privileges
+from catalog.ingest.audit import Record
+from catalog.ingest.write_set import Ledger
 from catalog.models import Aspect, Entity, Facet
-from catalog.services import closure, needs
-from catalog.services.ledger import Ledger
-from catalog.services.recording import Record
 from catalog.urns import Urn
 from policies.aspects import queries as aspect_queries
 from policies.aspects import services as people_aspects
@@ -90,7 +90,7 @@ def _forget(urns: Sequence[str], *, by: str, door: str) -> frozenset[str]:
     _record_removal(rows, by=by, door=door)
     Entity.objects.filter(pk__among=[row.pk for row in rows]).delete()
     touched = set(doomed) | _orphan(doomed, projects, door=door)
-    closure.rewrite(nodes=doomed)
+    hierarchy_closure.rewrite(nodes=doomed)
     objects = {urn_room.make(row.type, row.object_id) for row in rows if row.object_id is not None}
     PolicyVersion.touch(touched | objects, doomed)
     return frozenset(touched)
@@ -146,7 +146,7 @@ def _names(entry: Any, urn: str) -> bool:
 
 def _require_removal(urn: Urn, *, by: Actor) -> None:
     """Let the actor go on, or raise Forbidden; of what it may not view in the words for what is not stored."""
-    asks = needs.removal(urn)
+    asks = required_privileges.removal(urn)
     if refusal := disclosure.find_refusal(by=by, asks=asks):
         unseen = view_permissions.hidden(urns=[urn.text], by=by)
         raise disclosure.find_refusal_as_absent(by=by, asks=asks, unseen=unseen) if unseen else refusal

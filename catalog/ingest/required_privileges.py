@@ -16,8 +16,8 @@ from catalog import urns
 from catalog.access.aspect_documents import Documents
 from catalog.aspects.annotations import tags_of
 from catalog.aspects.base import SUBJECT
-from catalog.services.intake import Item
-from catalog.services.proposed import GLOSSARY_INFO, PARENT_NODE, Proposed, groups_above, values_of
+from catalog.ingest.batch_relatives import GLOSSARY_INFO, PARENT_NODE, Proposed, groups_above, values_of
+from catalog.ingest.validate import Item
 from catalog.urns import Urn
 from policies.engine import families
 from policies.engine.families import cdap, cdap_entity_ids, datahub

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any, NoReturn
 
 from catalog import errors
-from catalog.services.intake import Proposal
+from catalog.ingest.validate import Proposal
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 

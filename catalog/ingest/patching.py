@@ -8,11 +8,11 @@ from datetime import datetime
 from catalog.access import aspect_documents, view_permissions
 from catalog.access.disclosure import find_refusal_as_absent
 from catalog.aspects import register
-from catalog.services import needs
-from catalog.services.intake import ChangeType, Item
-from catalog.services.patched_arrays import Impossible
-from catalog.services.patches import Document, Patch, blank
-from catalog.services.stamps import stamp
+from catalog.ingest import required_privileges
+from catalog.ingest.audit_stamps import stamp
+from catalog.ingest.json_patch.document_patch import Document, Patch, blank
+from catalog.ingest.json_patch.keyed_arrays import Impossible
+from catalog.ingest.validate import ChangeType, Item
 from catalog.urns import PEOPLE_TYPES, Urn
 from policies.engine.errors import Problem
 from policies.engine.families import datahub
@@ -83,5 +83,7 @@ def _require_reading(urns: Collection[Urn], *, by: Actor, is_open: bool) -> None
     asks = [Ask(reading, Asked(*one)) for one in guarded]
     if refusal := authorizer.find_refusal(by=by, asks=asks):
         unseen = view_permissions.hidden(urns=[urn for urn, _ in guarded], by=by)
-        making = [needs.creation(urn) for urn in sorted(urns, key=lambda one: one.text) if urn.text in unseen]
+        making = [
+            required_privileges.creation(urn) for urn in sorted(urns, key=lambda one: one.text) if urn.text in unseen
+        ]
         raise find_refusal_as_absent(by=by, asks=making, unseen=unseen) if unseen else refusal

@@ -13,10 +13,10 @@ from django.utils import timezone
 from catalog import urns
 from catalog.access import aspect_documents, disclosure
 from catalog.aspects.base import ASSET
+from catalog.ingest import apply
+from catalog.ingest.apply import Proposal
+from catalog.ingest.audit_stamps import stamp
 from catalog.models import Facet
-from catalog.services import proposals
-from catalog.services.proposals import Proposal
-from catalog.services.stamps import stamp
 from policies.engine import families
 from policies.engine.model import Actor
 from policies.errors import Invalid
@@ -80,4 +80,4 @@ def _write(products: Collection[str], change: Callable[[dict[str, Any]], None], 
         # Fields of other clients stay as they are.
         proposed.append(Proposal(urn, _ASPECT, json.dumps(document, ensure_ascii=False), keeps_unknown=True))
     if proposed:
-        proposals.apply(proposals=proposed, by=by, door=door)
+        apply.apply(proposals=proposed, by=by, door=door)

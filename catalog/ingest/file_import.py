@@ -8,8 +8,8 @@ from typing import IO, TypeVar
 
 from django.db import connection
 
-from catalog.services import files, intake, proposals
-from catalog.services.intake import Proposal
+from catalog.ingest import apply, file_reader, validate
+from catalog.ingest.validate import Proposal
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid, PolicyAppError
@@ -55,7 +55,7 @@ def load(*, stream: IO[bytes], by: Actor, door: str, progress: Callable[[int], N
         if count:
             _let_others_write()
         try:
-            touched |= proposals.apply(proposals=piece, by=by, door=door).touched
+            touched |= apply.apply(proposals=piece, by=by, door=door).touched
         except PolicyAppError as error:
             raise Interrupted(count, error) from error
         count += len(piece)
@@ -65,10 +65,10 @@ def load(*, stream: IO[bytes], by: Actor, door: str, progress: Callable[[int], N
 
 def _check(stream: IO[bytes]) -> None:
     found: list[Problem] = []
-    for piece in _cut(files.read(stream)):
+    for piece in _cut(file_reader.read(stream)):
         found += (problem for _, problems in piece for problem in problems)
         try:
-            intake.check([proposal for proposal, _ in piece if proposal is not None])
+            validate.check([proposal for proposal, _ in piece if proposal is not None])
         except Invalid as error:
             found += error.problems
     if found:
@@ -76,7 +76,7 @@ def _check(stream: IO[bytes]) -> None:
 
 
 def _proposals(stream: IO[bytes]) -> Iterator[Proposal]:
-    return (proposal for proposal, _ in files.read(stream) if proposal is not None)
+    return (proposal for proposal, _ in file_reader.read(stream) if proposal is not None)
 
 
 def _cut(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

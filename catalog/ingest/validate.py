@@ -8,8 +8,8 @@ from typing import Any
 
 from catalog import errors, urns
 from catalog.aspects import register
-from catalog.services import patches
-from catalog.services.patches import Patch
+from catalog.ingest.json_patch import document_patch
+from catalog.ingest.json_patch.document_patch import Patch
 from catalog.urns import PEOPLE_TYPES, Urn
 from policies.engine.errors import MAX_PROBLEMS, Problem
 from policies.errors import Invalid
@@ -170,7 +170,7 @@ def _check_content(
     if change is ChangeType.DELETE or not isinstance(proposal.aspect, str):
         return None, []
     if change is ChangeType.PATCH:
-        patch, problems = patches.read(proposal.aspect, proposal.document)
+        patch, problems = document_patch.read(proposal.aspect, proposal.document)
         return patch, errors.placed(problems, inside)
     document, problems = register.read(proposal.aspect, proposal.document, keeps_unknown=proposal.keeps_unknown)
     return document, errors.placed(problems, inside)

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from catalog.aspects.register import PROJECTING
+from catalog.ingest import hierarchy_closure
+from catalog.ingest.write_set import project_entity, write_facets
 from catalog.models import Aspect, Entity, Facet
-from catalog.services import closure
-from catalog.services.ledger import project_entity, write_facets
 from policies.models import Gate, PolicyVersion, open_write
 
 _CHUNK = 1000
@@ -25,7 +25,7 @@ def rebuild(*, progress: Callable[[int], None] = lambda _: None) -> int:
             _project(rows)
             done, last = done + len(rows), rows[-1].pk
             progress(done)
-        closure.rebuild()
+        hierarchy_closure.rebuild()
     return done
 
 

@@ -14,9 +14,9 @@ from django.utils import timezone
 from catalog import urns as urn_room
 from catalog.access import aspect_documents, view_permissions
 from catalog.access.disclosure import DocumentsWithout, find_refusal, find_refusal_as_absent
-from catalog.services import deletes, intake, needs, patching
-from catalog.services.intake import ChangeType, Item, Proposal
-from catalog.services.ledger import Ledger, aspect_exists, entity_exists
+from catalog.ingest import deletes, patching, required_privileges, validate
+from catalog.ingest.validate import ChangeType, Item, Proposal
+from catalog.ingest.write_set import Ledger, aspect_exists, entity_exists
 from policies.aspects import services as people_aspects
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
@@ -69,7 +69,7 @@ def apply(
     """
     if not by.is_active:
         raise Forbidden((), f"{by.urn} is suspended.")
-    items = intake.check(proposals)
+    items = validate.check(proposals)
     noted = registered or {}
     theirs = [item for item in items if _is_of_people(item)]
     ours = [item for item in items if not _is_of_people(item)]
@@ -101,7 +101,7 @@ def _apply_to_catalog(
     items = patching.settled(items, by=by, now=now, is_open=is_open)
     ledger = Ledger(
         wanted=[*{item.urn.text for item in items}, *noted],
-        aspects={item.aspect for item in items} | needs.COMPARED,
+        aspects={item.aspect for item in items} | required_privileges.COMPARED,
         by=by.urn,
         door=door,
         now=now,
@@ -129,7 +129,7 @@ def _find_refusal(
     known = ledger.stored | _known_people(items)
     guarded = [item for item in items if not (is_open and item.urn.type not in urn_room.PEOPLE_TYPES)]
     with_constraints = settings.MCP_VALIDATION_PRIVILEGE_CONSTRAINTS
-    asks: list[Ask] = needs.asks(
+    asks: list[Ask] = required_privileges.asks(
         guarded, ledger, known=known, with_constraints=with_constraints, registered=() if is_open else noted.keys()
     )
     refusal = find_refusal(by=by, asks=_once(asks))
@@ -137,7 +137,7 @@ def _find_refusal(
     unseen = view_permissions.hidden(urns=known & named, by=by) if refusal else frozenset[str]()
     if not unseen:
         return refusal
-    as_absent = needs.asks(
+    as_absent = required_privileges.asks(
         guarded,
         DocumentsWithout(ledger, unseen),
         known=known - unseen,

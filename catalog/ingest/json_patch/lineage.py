@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from catalog.services.patched_arrays import Keyed
+from catalog.ingest.json_patch.keyed_arrays import Keyed
 
 #: The keys of such a list, as steps of a path: `/fineGrainedLineages/<operation>/<downstream>/<query>/<upstream>`.
 KEYS = (("transformOperation",), ("downstreams",), ("query",), ("upstreams",))

@@ -13,9 +13,9 @@ from typing import Any
 
 from catalog import errors
 from catalog.aspects import register
-from catalog.services.patched_arrays import ArrayKeys, Impossible, Keyed, Place
-from catalog.services.patched_lineage import KEYS as LINEAGE_KEYS
-from catalog.services.patched_lineage import Lineages
+from catalog.ingest.json_patch.keyed_arrays import ArrayKeys, Impossible, Keyed, Place
+from catalog.ingest.json_patch.lineage import KEYS as LINEAGE_KEYS
+from catalog.ingest.json_patch.lineage import Lineages
 from policies.engine.errors import MAX_PROBLEMS, Problem
 
 #: What joins the steps of a nested path in the names of keys.

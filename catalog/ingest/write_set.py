@@ -14,10 +14,10 @@ from catalog import errors, urns
 from catalog.aspects.base import FacetValue
 from catalog.aspects.projection import project
 from catalog.aspects.register import PROJECTING
+from catalog.ingest import hierarchy_closure
+from catalog.ingest.audit import Record
+from catalog.ingest.validate import ChangeType, Item
 from catalog.models import NODE_TYPES, Aspect, Entity, Facet
-from catalog.services import closure
-from catalog.services.intake import ChangeType, Item
-from catalog.services.recording import Record
 from policies.engine.errors import Problem
 from policies.models import PolicyVersion
 
@@ -118,7 +118,7 @@ class Ledger:
             unique_fields=["entity", "name", "version"],
             update_fields=["document", "system_metadata", "created_at", "created_by"],
         )
-        closure.rewrite(nodes=moved)
+        hierarchy_closure.rewrite(nodes=moved)
         for key, before in self._before.items():
             self._record.document(self.entities[key[0]], key[1], before=before, after=self.document(*key))
         self._record.save()

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from catalog.access import entity_lists
 from catalog.aspects.base import SUBJECT
 from catalog.aspects.projection import facts
-from catalog.services.intake import ChangeType, Item
+from catalog.ingest.validate import ChangeType, Item
 from policies.engine import selectors
 
 #: Aspects of the glossary that name the term group an entity is in, and the key that does.

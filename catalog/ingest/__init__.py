@@ -1,0 +1,1 @@
+"""The one way into the catalog: proposals are validated, authorized, patched and written."""

@@ -1,0 +1,1 @@
+"""Patches of aspects: JSON Patch on arrays that have keys."""

@@ -352,8 +352,8 @@ POLICY_PORTS = {
 }
 # What else an installation starts with: functions called with `by` at the end of `manage.py bootstrap`.
 BOOTSTRAP_HOOKS: tuple[str, ...] = (
-    "catalog.services.bootstrap.ownership_types",
-    "catalog.services.bootstrap.cdap_instance",
+    "catalog.entities.bootstrap.ownership_types",
+    "catalog.entities.bootstrap.cdap_instance",
 )
 # What else is to be done when a user, group or role cannot act any more: functions called with `urn` and `doing` (the
 # change) that return a context manager, entered before that is written and left before the change is stored.

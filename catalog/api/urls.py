@@ -2,7 +2,8 @@
 
 from django.urls import URLPattern
 
-from catalog.api import entities, external_roles, findings, grants, operations, render, reports, what
+from catalog.api import external_roles, findings, grants, operations, reports
+from catalog.entities.api import entities, resources_allowed, sql_render
 from catalog.queries.external_roles import REACHED_TYPES
 from policies.api_urls import door
 
@@ -14,8 +15,8 @@ RUN = r"(?P<id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 TABLE = rf"reports/{RUN}/tables/(?P<table>[a-z0-9_]{{1,64}})"
 
 urlpatterns: list[URLPattern] = [
-    *door("what", what.What, "api-what"),
-    *door("render", render.Render, "api-render"),
+    *door("what", resources_allowed.What, "api-what"),
+    *door("render", sql_render.Render, "api-render"),
     *door("operations", operations.Operations, "api-operations"),
     *door("grants", grants.Grants, "api-grants"),
     *door("entities/", entities.Entities, "api-entities"),

@@ -19,11 +19,11 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from catalog import urns
 from catalog.access.entity_context import references
+from catalog.entities.pages import browse, pickers
+from catalog.entities.pages.pickers import Picker
 from catalog.models import Entity
 from catalog.queries import external_roles as reading
 from catalog.services import external_roles as service
-from catalog.web import browse, picking
-from catalog.web.picking import Picker
 from catalog.web.role_forms import RoleFilters, RoleForm
 from catalog.web.roles import rows
 from policies.engine.model import Actor
@@ -209,9 +209,9 @@ class _Editing:
         self.pickers = [
             Picker(kind=kind, by=by, before=before, chosen=before)
             for kind, before in (
-                (picking.USERS, role.users if role else ()),
-                (picking.GROUPS, role.groups if role else ()),
-                (picking.REACHED, role.datasets if role else ()),
+                (pickers.USERS, role.users if role else ()),
+                (pickers.GROUPS, role.groups if role else ()),
+                (pickers.REACHED, role.datasets if role else ()),
             )
         ]
         self._lock()

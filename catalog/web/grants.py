@@ -17,13 +17,14 @@ from django.views.decorators.http import require_http_methods
 from catalog.access.entity_context import Reference, Subject, references
 from catalog.access.grant_coverage_sql import instance_administrators
 from catalog.access.grant_source import Grant
+from catalog.entities.pages import entity, pickers
+from catalog.entities.pages.pickers import Picker
 from catalog.queries import given
 from catalog.queries.given import Given
 from catalog.services import granting
 from catalog.services.granting import Sent
-from catalog.web import cdap_tabs, entity, picking
+from catalog.web import cdap_tabs
 from catalog.web.grant_forms import GrantForm
-from catalog.web.picking import Picker
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
 from policies.errors import Conflict, Invalid, NotFound
@@ -64,7 +65,7 @@ def grants(request: HttpRequest, urn: str) -> HttpResponse:
     subject = Subject.of(request, urn)
     name = cdap_tabs.name_of(subject)
     listed = granting.listed(entity=name.urn, principal="", by=subject.by)
-    form, picker = GrantForm(), Picker(picking.PRINCIPALS, subject.by)
+    form, picker = GrantForm(), Picker(pickers.PRINCIPALS, subject.by)
     if request.method != "POST":
         return _page(request, subject, listed, form, picker)
     form = GrantForm(request.POST)

@@ -9,7 +9,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from catalog.access.entity_context import Reference, Subject, references
-from catalog.web import cdap_tabs, entity, words
+from catalog.entities.pages import entity, type_labels
+from catalog.web import cdap_tabs
 from policies.engine.families import cdap, cdap_entity_ids, cdap_requests
 from policies.engine.families.cdap import Applied, Operation
 from policies.engine.families.cdap_entity_ids import CdapName
@@ -125,7 +126,7 @@ def _owned_but_out_of_reach(
     lacks = {(lack.privilege, lack.entity) for _, decision in apart for lack in decision.missing if lack.entity}
     lacking = " and ".join(f"{privilege} on {named[urn].name}" for privilege, urn in sorted(lacks))
     return [
-        f"You hold on this {words.one(name.kind).lower()} what these operations need of it, yet may not do them: "
+        f"You hold on this {type_labels.one(name.kind).lower()} what these operations need of it, yet may not do them: "
         f"{_verbs(found for found, _ in apart)}. Missing: {lacking}. A privilege on one entity gives none on another."
     ]
 

@@ -10,11 +10,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from catalog.access.entity_context import Subject
+from catalog.entities.pages import entity, pickers, type_labels
+from catalog.entities.pages.pickers import Picker
 from catalog.services import granting
 from catalog.services.granting import Sent
-from catalog.web import cdap_tabs, entity, picking, words
+from catalog.web import cdap_tabs
 from catalog.web.grant_forms import PatternForm
-from catalog.web.picking import Picker
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName, Pattern
 from policies.errors import Forbidden, Invalid
@@ -40,7 +41,7 @@ def give(request: HttpRequest, urn: str) -> HttpResponse:
     name = cdap_tabs.name_of(subject)
     granting.listed(entity=name.urn, principal="", by=subject.by)
     place, kinds = _place(name), _kinds(name)
-    picker = Picker(picking.PRINCIPALS, subject.by)
+    picker = Picker(pickers.PRINCIPALS, subject.by)
     if request.method != "POST":
         started = "" if name.kind in cdap_entity_ids.PLACES else _own_name(name)
         return _page(request, subject, PatternForm(kinds, initial={"kind": kinds[0][0], "start": started}), picker)
@@ -132,4 +133,4 @@ def _kinds(name: CdapName) -> Sequence[tuple[str, str]]:
         found = [kind for kind in cdap.listed_kinds() if kind != cdap_entity_ids.NAMESPACE]
     else:
         found = (name.kind,)
-    return [(kind, words.many(kind)) for kind in found]
+    return [(kind, type_labels.many(kind)) for kind in found]

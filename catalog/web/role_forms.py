@@ -4,8 +4,8 @@ from typing import Any
 
 from django import forms
 
+from catalog.entities.pages.forms import TEXT_LENGTH, check_web_address
 from catalog.urns import LONGEST
-from catalog.web.forms import TEXT_LENGTH, check_web_address
 
 
 class RoleFilters(forms.Form):

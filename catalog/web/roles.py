@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from catalog.access.entity_context import Subject
 from catalog.aspects.web_links import is_web_address
+from catalog.entities.pages.tab_registry import EntityTab
 from catalog.queries import external_roles
 from catalog.queries.external_roles import ExternalRole
-from catalog.web.entity_tabs import EntityTab
 from policies.engine.model import Actor
 
 #: Longest description that is shown at once, in characters (rules/datahub.md e).

@@ -16,10 +16,11 @@ from django.views.decorators.http import require_GET
 
 from catalog.access import view_permissions
 from catalog.access.entity_context import Reference, Subject, references
+from catalog.entities.pages import entity, type_labels
 from catalog.models import Entity
 from catalog.services import operations
 from catalog.services.operations import Found
-from catalog.web import cdap_tabs, entity, words
+from catalog.web import cdap_tabs
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import CdapName
 from policies.engine.families.cdap_requests import Said
@@ -67,14 +68,14 @@ def tree(request: HttpRequest, urn: str) -> HttpResponse:
         template="catalog/grants/tree.html",
         kinds_there=[
             {
-                "label": f"{words.many(one)} ({len(listed.returned)})",
+                "label": f"{type_labels.many(one)} ({len(listed.returned)})",
                 "url": f"{address}?{urlencode({'kind': one})}",
                 "is_current": one == kind,
             }
             for one, listed in found.items()
         ],
         kind=kind,
-        label=words.many(kind),
+        label=type_labels.many(kind),
         page=page,
         rows=rows,
         columns=_columns(kind),
@@ -127,7 +128,7 @@ def _columns(kind: str) -> Sequence[Mapping[str, Any]]:
     if kind == cdap_entity_ids.APPLICATION:
         return ({"label": "Application"}, {"label": "Programs", "is_number": True})
     return (
-        ({"label": words.one(kind)}, {"label": "Access"})
+        ({"label": type_labels.one(kind)}, {"label": "Access"})
         if kind == cdap_entity_ids.NAMESPACE
-        else ({"label": words.one(kind)},)
+        else ({"label": type_labels.one(kind)},)
     )

@@ -2,32 +2,18 @@
 
 from django.urls import path
 
-from catalog.web import (
-    browse,
-    cdap_tabs,
-    datahub_addresses,
-    edits,
-    entity,
-    entity_tabs,
-    external_roles,
-    grants,
-    operations,
-    patterns,
-    picking,
-    restrictions,
-    roles,
-    tree,
-)
+from catalog.entities.pages import browse, datahub_redirects, edit_views, entity, pickers, restrictions, tab_registry
+from catalog.web import cdap_tabs, external_roles, grants, operations, patterns, roles, tree
 from catalog.web.reports import asked, asking, assertions, comparing, findings, results, runs
 
-entity_tabs.register_tab(roles.TAB)
-entity_tabs.register_links("cdap", cdap_tabs.tabs)
+tab_registry.register_tab(roles.TAB)
+tab_registry.register_links("cdap", cdap_tabs.tabs)
 
 urlpatterns = [
     path("catalog", browse.entity_list, name="catalog"),
     path("catalog/browse/<slug:way>", browse.browse, name="catalog-browse"),
-    path("catalog/pick/<slug:kind>", picking.options, name="catalog-pick"),
-    path("catalog/edit/<slug:what>/<path:urn>", edits.edit, name="catalog-edit"),
+    path("catalog/pick/<slug:kind>", pickers.options, name="catalog-pick"),
+    path("catalog/edit/<slug:what>/<path:urn>", edit_views.edit, name="catalog-edit"),
     path("catalog/grants/<path:urn>", grants.grants, name="entity-grants"),
     path("catalog/patterns/<path:urn>", patterns.give, name="entity-patterns"),
     path("catalog/revoke/<path:urn>", grants.revoke, name="entity-revoke"),
@@ -54,5 +40,5 @@ urlpatterns = [
     path("reports/runs/<uuid:id>/tables/<slug:name>", results.table, name="report-table"),
     path("reports/runs/<uuid:id>/tables/<slug:name>.<slug:ending>", results.file, name="report-file"),
     # The last: no address of ours may be taken by one of DataHub's.
-    *datahub_addresses.urlpatterns,
+    *datahub_redirects.urlpatterns,
 ]

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.api import what
+from catalog.entities.api import resources_allowed
 from policies.identity.services import groups, roles
 from policies.pdp import authorizer
 from tests.api.conftest import DOOR, pointers_of, problem_of
@@ -123,7 +123,7 @@ def test_lists_hold_only_what_may_be_viewed(librarian, client_of, stored, settin
 def test_what_is_counted_so_far_and_paged_through_to_its_end(librarian, monkeypatch):
     """One more than the limit stands for every number above; nothing is left out of the pages."""
     register(librarian, "a", "b", "c", "d", "e")
-    monkeypatch.setattr(what, "COUNTED", 2)
+    monkeypatch.setattr(resources_allowed, "COUNTED", 2)
     body = {"privilege": "EDIT_ENTITY", "type": "dataset", "page_size": 2}
     found, address, counts = [], "/api/v1/what", set()
     while address:

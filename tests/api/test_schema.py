@@ -5,7 +5,7 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from catalog.services import bootstrap
+from catalog.entities import bootstrap
 from policies.models import LoggedDecision, User
 from policies.pdp import authorizer, decision_log_queries
 

@@ -7,10 +7,10 @@ import pytest
 from django.conf import settings
 
 from catalog.access import aspect_documents
+from catalog.entities import bootstrap
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from catalog.models import Aspect, Entity
-from catalog.services import bootstrap
 from policies import bootstrap as whole
 from policies.pdp import authorizer
 
@@ -28,7 +28,7 @@ def info() -> dict[str, Any]:
 
 
 def test_bootstrap_writes_them_and_running_it_again_changes_nothing():
-    assert "catalog.services.bootstrap.ownership_types" in settings.BOOTSTRAP_HOOKS
+    assert "catalog.entities.bootstrap.ownership_types" in settings.BOOTSTRAP_HOOKS
     whole.run()
     types = Entity.objects.filter(type="ownershipType")
     assert {row.name for row in types} == {"Technical Owner", "Business Owner", "Data Steward", "None"}

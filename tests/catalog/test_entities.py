@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from catalog.entities import services as entity_services
 from catalog.ingest import rebuild_projection
 from catalog.models import Entity
-from catalog.services import entities
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.pdp.authorizer import SYSTEM
@@ -24,7 +24,7 @@ LIST = [
 
 
 def create(*bodies: object, by: Actor = SYSTEM) -> list[Entity]:
-    return entities.create(bodies=bodies, by=by, door=DOOR)
+    return entity_services.create(bodies=bodies, by=by, door=DOOR)
 
 
 def test_a_list_is_registered_with_ids_names_and_projects() -> None:
@@ -55,7 +55,7 @@ def test_what_is_known_is_updated_with_the_fields_sent() -> None:
 def test_update_changes_name_project_and_aspects() -> None:
     create(*LIST)
     body = {"name": "Scores", "project": None, "aspects": {"domains": {"domains": ["urn:li:domain:d"]}}}
-    changed = entities.update(urn=DATASET, body=body, by=SYSTEM, door=DOOR)
+    changed = entity_services.update(urn=DATASET, body=body, by=SYSTEM, door=DOOR)
     assert (changed.name, changed.project, changed.object_id) == ("Scores", None, OBJECT)
     assert ("DOMAIN", "urn:li:domain:d", "") in facets(DATASET)
     assert not [facet for facet in facets(DATASET) if facet[0] == "PROJECT"]
@@ -117,20 +117,20 @@ def test_privileges(holding: Callable[..., Actor]) -> None:
     create(*LIST, by=creator)
     for call in (
         lambda: create(LIST[0], by=creator),
-        lambda: entities.update(urn=DATASET, body={"project": None}, by=creator, door=DOOR),
-        lambda: entities.delete(urn=DATASET, by=creator, door=DOOR),
+        lambda: entity_services.update(urn=DATASET, body={"project": None}, by=creator, door=DOOR),
+        lambda: entity_services.delete(urn=DATASET, by=creator, door=DOOR),
     ):
         with pytest.raises(Forbidden):
             call()
-    entities.delete(urn=DATASET, by=holding("DELETE_ENTITY", username="remover"), door=DOOR)
+    entity_services.delete(urn=DATASET, by=holding("DELETE_ENTITY", username="remover"), door=DOOR)
     assert not Entity.objects.filter(urn=DATASET).exists()
 
 
 def test_what_is_not_there() -> None:
     for call in (
-        lambda: entities.update(urn=DATASET, body={}, by=SYSTEM, door=DOOR),
-        lambda: entities.delete(urn=DATASET, by=SYSTEM, door=DOOR),
-        lambda: entities.delete(urn="\x00", by=SYSTEM, door=DOOR),
+        lambda: entity_services.update(urn=DATASET, body={}, by=SYSTEM, door=DOOR),
+        lambda: entity_services.delete(urn=DATASET, by=SYSTEM, door=DOOR),
+        lambda: entity_services.delete(urn="\x00", by=SYSTEM, door=DOOR),
     ):
         with pytest.raises(NotFound):
             call()

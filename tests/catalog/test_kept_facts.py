@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from catalog.access.facet_source import OrmFacetSource
+from catalog.entities import services as entity_services
 from catalog.ingest import deletes, rebuild_projection
-from catalog.services import entities
 from policies.engine import selectors
 from policies.engine.ports import FacetSource
 from policies.engine.selectors import Resource
@@ -64,9 +64,9 @@ WRITES: tuple[tuple[Callable[[], Any], set[str]], ...] = (
     (lambda: tell(said(OTHER, "domains", {"domains": [SALES]})), {OTHER}),
     (lambda: deletes.references(urn=SALES, is_open=False, dry_run=False, by=authorizer.SYSTEM, door=DOOR), {OTHER}),
     (lambda: deletes.delete(urn=EMEA, **BY), {EMEA, ORDERS}),
-    (lambda: entities.create(bodies=[{"type": "project", "object_id": PROJECT}], **BY), set()),
+    (lambda: entity_services.create(bodies=[{"type": "project", "object_id": PROJECT}], **BY), set()),
     (
-        lambda: entities.create(
+        lambda: entity_services.create(
             bodies=[{"type": "view", "urn": "urn:li:view:named", "object_id": HEX, "project": PROJECT}], **BY
         ),
         {"urn:li:view:named", BY_ID},

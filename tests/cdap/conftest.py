@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from catalog.entities import bootstrap
 from catalog.models import Entity
-from catalog.services import bootstrap, granting, operations
+from catalog.services import granting, operations
 from catalog.services.granting import Sent
 from policies.authoring.services import policies
 from policies.engine.families.cdap_requests import Said
@@ -104,10 +105,10 @@ def give(principal: str, entity: str, *privileges: str) -> None:
 
 def register(*names: str) -> None:
     """Put entities into the catalog without granting anything."""
-    from catalog.services import entities
+    from catalog.entities import services as entity_services
 
     bodies = [{"type": urn(name).split(":")[2], "urn": urn(name)} for name in names]
-    entities.create(bodies=bodies, by=authorizer.SYSTEM, door=DOOR)
+    entity_services.create(bodies=bodies, by=authorizer.SYSTEM, door=DOOR)
 
 
 def do(client: APIClient, operation: str, entity: str | None = None, **more: Any) -> Any:

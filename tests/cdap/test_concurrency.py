@@ -8,8 +8,9 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
+from catalog.entities import bootstrap
 from catalog.models import Entity, EntityUserGrant
-from catalog.services import bootstrap, granting
+from catalog.services import granting
 from catalog.services.granting import Sent
 from policies.errors import Conflict, Forbidden, NotFound, PolicyAppError
 from policies.identity.services import users

@@ -188,9 +188,9 @@ def test_the_door_of_entities_deletes_what_is_below_too_cd_17(root: APIClient, c
     do(root, "namespace.create", "namespace:ns1")
     register("stream:ns1.clicks")
     give("datahub", "stream:ns1.*", "READ")
-    from catalog.services import entities
+    from catalog.entities import services as entity_services
 
-    entities.delete(urn=urn("namespace:ns1"), by=authorizer.SYSTEM, door=DOOR)
+    entity_services.delete(urn=urn("namespace:ns1"), by=authorizer.SYSTEM, door=DOOR)
     assert not known("namespace:ns1", "stream:ns1.clicks")
     assert not EntityUserGrant.objects.exists()
     assert not WildcardGrant.objects.exists()

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from catalog.web.controls import CONTROLS
+from catalog.entities.pages.edit_controls import CONTROLS
 from policies.models import User
 from tests.doors.conftest import ROOT, give, proposal
 from tests.doors.test_gms_access import close_the_reading_policies

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from catalog.access import coverage_sql
 from catalog.access.grant_source import Grant
+from catalog.entities import bootstrap
+from catalog.entities import services as entity_services
 from catalog.models import Entity
-from catalog.services import bootstrap, entities
 from catalog.services.granting import Sent, give
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.requirements import one
@@ -57,7 +58,7 @@ def world(db: None) -> None:
     roles.assign(role=urn("role:r"), actors=[urn("group:g")], by=authorizer.SYSTEM, door=DOOR)
     bodies = [{"type": urn(name).split(":")[2], "urn": urn(name)} for name in NAMES]
     bodies.append({"type": "tag", "urn": "urn:li:tag:a.s"})
-    entities.create(bodies=bodies, by=authorizer.SYSTEM, door=DOOR)
+    entity_services.create(bodies=bodies, by=authorizer.SYSTEM, door=DOOR)
 
 
 @pytest.mark.parametrize("is_inherited", [False, True])

@@ -5,7 +5,7 @@ Source 004, "Troubleshooting": the role, action and resource of a statement, a d
 
 import pytest
 
-from catalog.services import entities
+from catalog.entities import services as entity_services
 from policies.authoring.services import policies
 from policies.identity.services import roles, users
 from policies.models import PolicyVersion
@@ -26,7 +26,7 @@ def shop(world):
         users.create(username=username, by=authorizer.SYSTEM, door=DOOR)
     bodies = [{"type": "project", "object_id": one, "name": one[0]} for one in (PROJECT, OTHER)]
     bodies += [{"type": "dataset", "object_id": DATASET, "project": PROJECT, "name": "orders", "urn": TABLE}]
-    entities.create(bodies=bodies, by=authorizer.SYSTEM, door=DOOR)
+    entity_services.create(bodies=bodies, by=authorizer.SYSTEM, door=DOOR)
     roles.create(identifier="analyst", name="Analyst", by=authorizer.SYSTEM, door=DOOR)
     roles.give(urn=ANALYST, actors=[MIA], by=authorizer.SYSTEM, door=DOOR)
 
@@ -84,7 +84,7 @@ def test_the_project_is_another_and_a_move_counts_at_once(browse, shop):
     state("theirs", ("allow", f"project:{OTHER}:*", "*:*"))
     (sentence,) = lacks(why(browse))
     assert "is not in project" in sentence
-    entities.update(urn=TABLE, body={"project": OTHER}, by=authorizer.SYSTEM, door=DOOR)
+    entity_services.update(urn=TABLE, body={"project": OTHER}, by=authorizer.SYSTEM, door=DOOR)
     assert why(browse).context["answer"]["is_allowed"]
 
 

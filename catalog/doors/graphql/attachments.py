@@ -15,8 +15,8 @@ from catalog.aspects.annotations import SYSTEM_OWNERSHIP
 from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
-from catalog.services import annotations, vocabulary
-from catalog.services.annotations import Link, Owner
+from catalog.entities import annotations, vocabulary
+from catalog.entities.annotations import Link, Owner
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid

@@ -9,9 +9,9 @@ from catalog import urns
 from catalog.doors.graphql.catalogue import EntityFields, told
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
+from catalog.entities.annotations import DESCRIPTIONS
+from catalog.entities.vocabulary import KINDS
 from catalog.ingest import required_privileges
-from catalog.services.annotations import DESCRIPTIONS
-from catalog.services.vocabulary import KINDS
 from catalog.urns import Urn
 from policies.engine.requirements import alternatives
 from policies.pdp import authorizer

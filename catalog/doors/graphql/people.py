@@ -10,8 +10,8 @@ from catalog.doors.graphql import nodes, paging
 from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.nodes import Node
+from catalog.entities import vocabulary
 from catalog.ingest import deletes
-from catalog.services import vocabulary
 from policies.aspects import services as aspect_services
 from policies.aspects.schemas import GROUP, USER
 from policies.errors import Invalid

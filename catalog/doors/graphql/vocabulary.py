@@ -12,8 +12,8 @@ from catalog.doors.graphql.callers import DOOR
 from catalog.doors.graphql.context import Info
 from catalog.doors.graphql.entities import checked
 from catalog.doors.graphql.nodes import Node
+from catalog.entities import annotations, vocabulary
 from catalog.ingest import deletes, product_assets
-from catalog.services import annotations, vocabulary
 from policies.models import Gate, open_write
 
 query = QueryType()

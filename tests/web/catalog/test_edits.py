@@ -6,8 +6,8 @@ from urllib.parse import quote
 import pytest
 
 from catalog.access import aspect_documents
+from catalog.entities.annotations import mark_of
 from catalog.models import Facet
-from catalog.services.annotations import mark_of
 from tests.web.catalog.conftest import (
     BOARD,
     EUROPE,

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_GET
 from catalog import urns
 from catalog.access import entity_lists, view_permissions
 from catalog.access.people_records import build_visible_users
+from catalog.entities.pages import type_labels
 from catalog.models import Entity
-from catalog.web import words
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import actor_of, signed_in
@@ -127,7 +127,7 @@ class Picker:
 def option(urn: str, name: str) -> dict[str, str]:
     """Return a chip or suggestion of components/picker.html."""
     type_ = urns.type_of(urn)
-    return {"urn": urn, "label": name or urn, "type": type_, "hint": "" if name else words.one(type_)}
+    return {"urn": urn, "label": name or urn, "type": type_, "hint": "" if name else type_labels.one(type_)}
 
 
 def names(found: Collection[str]) -> dict[str, str]:

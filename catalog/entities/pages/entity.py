@@ -17,10 +17,10 @@ from catalog import urns
 from catalog.access import browsing, entity_lists
 from catalog.access.entity_context import Subject, references
 from catalog.aspects.base import PLATFORM
+from catalog.entities.pages import browse, edit_controls, tab_registry, type_labels
+from catalog.entities.pages.about import about
+from catalog.entities.pages.columns import columns_of
 from catalog.models import Entity
-from catalog.web import browse, controls, entity_tabs, words
-from catalog.web.about import about
-from catalog.web.columns import columns_of
 from policies.http.guard import signed_in
 
 #: How many entries of a list a tab shows, and how many assets of a page of contents.
@@ -48,7 +48,7 @@ def entity(request: HttpRequest, urn: str) -> HttpResponse:
     subject = Subject.of(request, urn)
     tab = request.GET.get("show", "")
     tab = tab if tab in _tabs(subject) else "about"
-    added = entity_tabs.find_tab(tab)
+    added = tab_registry.find_tab(tab)
     load = added.load if added is not None else _FILLED[tab]
     return draw(request, subject, tab=tab, template=f"catalog/_{tab}.html", **load(subject, request))
 
@@ -63,7 +63,7 @@ def draw(
     **filled: Any,
 ) -> HttpResponse:
     """Answer the page of an entity with this tab open; `filled` is what the tab's template sees."""
-    tabs = {key: (label, _tab_url(subject, key)) for key, label in _tabs(subject).items()} | entity_tabs.list_links(
+    tabs = {key: (label, _tab_url(subject, key)) for key, label in _tabs(subject).items()} | tab_registry.list_links(
         subject
     )
     context = {
@@ -83,7 +83,7 @@ def _tabs(subject: Subject) -> dict[str, str]:
         found["columns"] = "Columns"
     if subject.entity.type in _HOLDERS:
         found["contents"] = "Contents"
-    return found | entity_tabs.list_tabs(subject) | {"documents": "Documents"}
+    return found | tab_registry.list_tabs(subject) | {"documents": "Documents"}
 
 
 def _tab_url(subject: Subject, tab: str) -> str:
@@ -98,7 +98,7 @@ def _around(subject: Subject) -> dict[str, Any]:
     kinds = subject.document("subTypes").get("typeNames") or ()
     return {
         "name": row.name or row.urn,
-        "word": words.one(row.type),
+        "word": type_labels.one(row.type),
         "kinds": kinds,
         "platforms": [references(platforms)[urn] for urn in platforms],
         "is_deprecated": bool(deprecation.get("deprecated")),
@@ -108,7 +108,7 @@ def _around(subject: Subject) -> dict[str, Any]:
             *({"label": one.name or one.urn, "url": reverse("entity", args=[one.urn])} for one in trail),
             {"label": row.name or row.urn},
         ],
-        "edits": controls.offered(subject),
+        "edits": edit_controls.offered(subject),
         "why_url": f"{reverse('why')}?{urlencode({'resource': row.urn})}",
     }
 

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_GET
 from catalog.access import aspect_documents, browsing, entity_lists, view_permissions
 from catalog.access.entity_context import references
 from catalog.aspects.base import PLATFORM
+from catalog.entities.pages import type_labels
+from catalog.entities.pages.forms import CatalogFilters
 from catalog.models import Entity
-from catalog.web import words
-from catalog.web.forms import CatalogFilters
 from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.errors import NotFound
@@ -119,7 +119,7 @@ def rows(entities: Sequence[Entity]) -> list[dict[str, Any]]:
             "urn": entity.urn,
             "name": entity.name or entity.urn,
             "type": entity.type,
-            "word": words.one(entity.type),
+            "word": type_labels.one(entity.type),
             "url": reverse("entity", args=[entity.urn]),
             "platforms": [named[urn] for urn in platforms.get(entity.urn, ())],
             "is_deprecated": entity.urn in deprecated,
@@ -144,7 +144,7 @@ def ways(current: str) -> list[dict[str, Any]]:
 
 def _offer(form: CatalogFilters, by: Actor) -> None:
     counted = browsing.types(by=by)
-    form.offer("type", [(type_, f"{words.many(type_)} ({count})") for type_, count in counted.items()], "Any")
+    form.offer("type", [(type_, f"{type_labels.many(type_)} ({count})") for type_, count in counted.items()], "Any")
     for name, type_ in (("platform", "dataPlatform"), ("domain", "domain"), ("tag", "tag")):
         form.offer(name, browsing.choices(type=type_, by=by, limit=OFFERED), "Any")
 

@@ -15,9 +15,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from catalog.access.entity_context import Subject
-from catalog.services.annotations import mark_of
-from catalog.web import controls
-from catalog.web.editors import Editor, editor_of
+from catalog.entities.annotations import mark_of
+from catalog.entities.pages import edit_controls
+from catalog.entities.pages.aspect_forms import Editor, editor_of
 from policies.engine.families import vocabulary
 from policies.errors import Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import signed_in
@@ -29,9 +29,9 @@ from policies.http.guard import signed_in
 def edit(request: HttpRequest, what: str, urn: str) -> HttpResponse:
     """The form, and what becomes of it."""
     subject = Subject.of(request, urn)
-    if not controls.is_possible(what, subject.entity.type):
+    if not edit_controls.is_possible(what, subject.entity.type):
         raise NotFound("This cannot be edited on this type of entity.")
-    if refusal := controls.find_refusal(subject, what):
+    if refusal := edit_controls.find_refusal(subject, what):
         raise refusal
     editor = editor_of(what, subject)
     if request.method != "POST":
@@ -52,7 +52,7 @@ def edit(request: HttpRequest, what: str, urn: str) -> HttpResponse:
     except Invalid as error:
         sentences = [problem.detail for problem in error.problems]
         return _refused(request, subject, what, editor, sentences, HTTPStatus.UNPROCESSABLE_ENTITY)
-    messages.success(request, f"{controls.CONTROLS[what].title} saved.")
+    messages.success(request, f"{edit_controls.CONTROLS[what].title} saved.")
     return redirect(f"{subject.url}?show=access" if what == "access" else subject.url)
 
 
@@ -78,7 +78,7 @@ def _page(
     refusals: list[str] | None = None,
     stored: list[str] | None = None,
 ) -> HttpResponse:
-    title, name = controls.CONTROLS[what].title, subject.entity.name or subject.entity.urn
+    title, name = edit_controls.CONTROLS[what].title, subject.entity.name or subject.entity.urn
     context: dict[str, Any] = {
         "entity": subject.entity,
         "title": title,
@@ -99,7 +99,7 @@ def _page(
 
 
 def _mark(subject: Subject, what: str) -> str:
-    return mark_of(subject.stored.get(controls.CONTROLS[what].aspect_of(subject.entity.type)))
+    return mark_of(subject.stored.get(edit_controls.CONTROLS[what].aspect_of(subject.entity.type)))
 
 
 def _lacking(refusal: Forbidden) -> list[str]:

@@ -10,8 +10,8 @@ from catalog import urns
 from catalog.access import disclosure
 from catalog.access.entity_context import Subject
 from catalog.aspects.register import BEARERS
+from catalog.entities.annotations import DESCRIPTIONS
 from catalog.ingest import required_privileges
-from catalog.services.annotations import DESCRIPTIONS
 from policies.errors import Forbidden
 from policies.pdp import authorizer
 

@@ -5,7 +5,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.access import reachable_resources
-from catalog.api.entities import EntityRow, rows_of
+from catalog.entities.api.entities import EntityRow, rows_of
 from policies.decisions.api.authorize import Asking
 from policies.decisions.api.request_serializers import VersionIn
 from policies.http.api import strict_fields

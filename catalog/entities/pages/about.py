@@ -8,8 +8,8 @@ from django.http import HttpRequest
 
 from catalog.access.entity_context import Reference, Subject, references
 from catalog.aspects.web_links import is_web_address
-from catalog.services import annotations
-from catalog.web import controls
+from catalog.entities import annotations
+from catalog.entities.pages import edit_controls
 
 #: Aspects whose fields are shown as properties, the first that says a thing wins.
 _PROPERTIES = (
@@ -59,7 +59,7 @@ def about(subject: Subject, _request: HttpRequest) -> dict[str, Any]:
         "links": [_link(entry) for entry in subject.document("institutionalMemory").get("elements") or ()],
         "deprecation": _deprecation(deprecation, named),
         "properties": _properties(subject),
-        "has": {what for what in controls.CONTROLS if controls.is_possible(what, type_)},
+        "has": {what for what in edit_controls.CONTROLS if edit_controls.is_possible(what, type_)},
     }
 
 

@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.access import entity_lists, people_records, reachable_resources, view_permissions
+from catalog.entities import services as service
 from catalog.models import Entity
-from catalog.services import entities as service
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid, NotFound

@@ -9,12 +9,12 @@ from django.http import QueryDict
 
 from catalog.access import browsing
 from catalog.access.entity_context import Subject
-from catalog.services import annotations
-from catalog.services.annotations import Link, Owner
-from catalog.web import picking
-from catalog.web.about import day_of, description_of, domains_of
-from catalog.web.forms import DeprecationForm, DescriptionForm, LinkFormSet
-from catalog.web.picking import Kind, Picker
+from catalog.entities import annotations
+from catalog.entities.annotations import Link, Owner
+from catalog.entities.pages import pickers
+from catalog.entities.pages.about import day_of, description_of, domains_of
+from catalog.entities.pages.forms import DeprecationForm, DescriptionForm, LinkFormSet
+from catalog.entities.pages.pickers import Kind, Picker
 
 DOOR = "pages"
 
@@ -90,7 +90,7 @@ class ListEditor:
 
     def lines(self) -> list[str]:
         """Return the names of what is stored."""
-        named = picking.names(self._picker.before)
+        named = pickers.names(self._picker.before)
         return [named.get(urn, urn) for urn in self._picker.before]
 
 
@@ -104,7 +104,7 @@ class OwnersEditor:
         entries = subject.document("ownership").get("owners") or ()
         self._before: list[Owner] = list(dict.fromkeys(annotations.owner_of(entry) for entry in entries))
         self._kept = list(self._before)
-        self._picker = Picker(kind=picking.OWNERS, by=subject.by)
+        self._picker = Picker(kind=pickers.OWNERS, by=subject.by)
         self.error = ""
         self.chosen_type = ""
 
@@ -130,7 +130,7 @@ class OwnersEditor:
     @property
     def owners(self) -> list[dict[str, Any]]:
         """The owners there are, each with the value of its box."""
-        named = picking.names({one for owner in self._before for one in owner if one})
+        named = pickers.names({one for owner in self._before for one in owner if one})
         return [
             {
                 "value": json.dumps(owner),
@@ -273,10 +273,10 @@ def _entries(outer: str, inner: str) -> Callable[[Mapping[str, Any]], list[str]]
 
 
 _LISTS = {
-    "access": _List(picking.ROLES, "access", _entries("roles", "urn"), annotations.edit_roles),
-    "domains": _List(picking.DOMAINS, "domains", domains_of, annotations.edit_domains),
-    "tags": _List(picking.TAGS, "globalTags", _entries("tags", "tag"), annotations.edit_tags),
-    "terms": _List(picking.TERMS, "glossaryTerms", _entries("terms", "urn"), annotations.edit_terms),
+    "access": _List(pickers.ROLES, "access", _entries("roles", "urn"), annotations.edit_roles),
+    "domains": _List(pickers.DOMAINS, "domains", domains_of, annotations.edit_domains),
+    "tags": _List(pickers.TAGS, "globalTags", _entries("tags", "tag"), annotations.edit_tags),
+    "terms": _List(pickers.TERMS, "glossaryTerms", _entries("terms", "urn"), annotations.edit_terms),
 }
 
 _OTHERS: Mapping[str, Callable[[Subject], Editor]] = {

@@ -1,0 +1,1 @@
+"""Entities of the catalog as people and programs read and edit them."""

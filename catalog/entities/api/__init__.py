@@ -1,0 +1,1 @@
+"""Entities in the project's own API."""

@@ -357,7 +357,7 @@ BOOTSTRAP_HOOKS: tuple[str, ...] = (
 )
 # What else is to be done when a user, group or role cannot act any more: functions called with `urn` and `doing` (the
 # change) that return a context manager, entered before that is written and left before the change is stored.
-DEPARTURE_HOOKS: tuple[str, ...] = ("catalog.services.granting.handed_over",)
+DEPARTURE_HOOKS: tuple[str, ...] = ("catalog.cdap.grant_services.handed_over",)
 
 
 # The API

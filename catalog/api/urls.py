@@ -2,7 +2,8 @@
 
 from django.urls import URLPattern
 
-from catalog.api import external_roles, findings, grants, operations, reports
+from catalog.api import external_roles, findings, reports
+from catalog.cdap import grant_api, operation_api
 from catalog.entities.api import entities, resources_allowed, sql_render
 from catalog.queries.external_roles import REACHED_TYPES
 from policies.api_urls import door
@@ -17,8 +18,8 @@ TABLE = rf"reports/{RUN}/tables/(?P<table>[a-z0-9_]{{1,64}})"
 urlpatterns: list[URLPattern] = [
     *door("what", resources_allowed.What, "api-what"),
     *door("render", sql_render.Render, "api-render"),
-    *door("operations", operations.Operations, "api-operations"),
-    *door("grants", grants.Grants, "api-grants"),
+    *door("operations", operation_api.Operations, "api-operations"),
+    *door("grants", grant_api.Grants, "api-grants"),
     *door("entities/", entities.Entities, "api-entities"),
     *door(rf"entities/{REACHED}/access/", external_roles.Access, "api-entity-access"),
     *door(r"entities/(?P<urn>urn:li:.+)/", entities.OneEntity, "api-entity"),

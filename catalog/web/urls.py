@@ -2,23 +2,24 @@
 
 from django.urls import path
 
+from catalog.cdap import entity_tabs, grant_pages, grant_patterns, operation_pages, tree_pages
 from catalog.entities.pages import browse, datahub_redirects, edit_views, entity, pickers, restrictions, tab_registry
-from catalog.web import cdap_tabs, external_roles, grants, operations, patterns, roles, tree
+from catalog.web import external_roles, roles
 from catalog.web.reports import asked, asking, assertions, comparing, findings, results, runs
 
 tab_registry.register_tab(roles.TAB)
-tab_registry.register_links("cdap", cdap_tabs.tabs)
+tab_registry.register_links("cdap", entity_tabs.tabs)
 
 urlpatterns = [
     path("catalog", browse.entity_list, name="catalog"),
     path("catalog/browse/<slug:way>", browse.browse, name="catalog-browse"),
     path("catalog/pick/<slug:kind>", pickers.options, name="catalog-pick"),
     path("catalog/edit/<slug:what>/<path:urn>", edit_views.edit, name="catalog-edit"),
-    path("catalog/grants/<path:urn>", grants.grants, name="entity-grants"),
-    path("catalog/patterns/<path:urn>", patterns.give, name="entity-patterns"),
-    path("catalog/revoke/<path:urn>", grants.revoke, name="entity-revoke"),
-    path("catalog/operations/<path:urn>", operations.matrix, name="entity-operations"),
-    path("catalog/tree/<path:urn>", tree.tree, name="entity-tree"),
+    path("catalog/grants/<path:urn>", grant_pages.grants, name="entity-grants"),
+    path("catalog/patterns/<path:urn>", grant_patterns.give, name="entity-patterns"),
+    path("catalog/revoke/<path:urn>", grant_pages.revoke, name="entity-revoke"),
+    path("catalog/operations/<path:urn>", operation_pages.matrix, name="entity-operations"),
+    path("catalog/tree/<path:urn>", tree_pages.tree, name="entity-tree"),
     path("catalog/<path:urn>", entity.entity, name="entity"),
     path("why/restrictions", restrictions.page, name="why-restrictions"),
     path("external-roles", external_roles.role_list, name="external-roles"),

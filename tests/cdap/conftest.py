@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from catalog.cdap import grant_services, operation_services
+from catalog.cdap.grant_services import Sent
 from catalog.entities import bootstrap
 from catalog.models import Entity
-from catalog.services import granting, operations
-from catalog.services.granting import Sent
 from policies.authoring.services import policies
 from policies.engine.families.cdap_requests import Said
 from policies.identity.services import access_tokens, users
@@ -100,7 +100,7 @@ def give(principal: str, entity: str, *privileges: str) -> None:
     """Grant as the system does."""
     entity = entity if "*" in entity else urn(entity)
     sent = [Sent(urn(principal), entity, privileges)]
-    granting.give(sent=sent, by=authorizer.SYSTEM, door=DOOR)
+    grant_services.give(sent=sent, by=authorizer.SYSTEM, door=DOOR)
 
 
 def register(*names: str) -> None:
@@ -129,7 +129,7 @@ def may(client: APIClient, operation: str, entity: str, **more: Any) -> dict[str
 def performed(operation: str, entity: str, actor: str, **more: Any) -> Any:
     """Do an operation through the service, as a user."""
     said = Said(operation, urn(entity), **more)
-    return operations.perform(said=said, actor=None, by=actor_resolution.actor(urn=urn(actor)), door=DOOR)
+    return operation_services.perform(said=said, actor=None, by=actor_resolution.actor(urn=urn(actor)), door=DOOR)
 
 
 def known(*names: str) -> set[str]:

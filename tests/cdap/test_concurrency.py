@@ -8,10 +8,10 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
+from catalog.cdap import grant_services
+from catalog.cdap.grant_services import Sent
 from catalog.entities import bootstrap
 from catalog.models import Entity, EntityUserGrant
-from catalog.services import granting
-from catalog.services.granting import Sent
 from policies.errors import Conflict, Forbidden, NotFound, PolicyAppError
 from policies.identity.services import users
 from policies.pdp import actor_resolution, authorizer
@@ -85,7 +85,7 @@ def test_the_last_two_admins_cannot_both_go_cd_19(writers: list[str]):
         give(name, "stream:ns1.clicks", "ADMIN")
     deeds = [
         partial(
-            granting.take,
+            grant_services.take,
             sent=[Sent(urn(name), urn("stream:ns1.clicks"))],
             by=actor_resolution.actor(urn=urn(name)),
             door=DOOR,

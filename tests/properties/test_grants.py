@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from catalog.access import coverage_sql
 from catalog.access.grant_source import Grant
+from catalog.cdap.grant_services import Sent, give
 from catalog.entities import bootstrap
 from catalog.entities import services as entity_services
 from catalog.models import Entity
-from catalog.services.granting import Sent, give
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.requirements import one
 from policies.identity.services import groups, roles, users

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from catalog.services import granting, operations
-from catalog.services.granting import Sent
+from catalog.cdap import grant_services, operation_services
+from catalog.cdap.grant_services import Sent
 from policies.engine.families.cdap_requests import Said
 from policies.identity.services import groups, roles, users
 from policies.models import User
@@ -30,13 +30,13 @@ ROOT = f"{USER_PREFIX}datahub"
 def give(*grants: tuple[str, str, str]) -> None:
     """Grant privileges, as the system: (principal, entity, words)."""
     sent = [Sent(principal, entity, tuple(words.split())) for principal, entity, words in grants]
-    granting.give(sent=sent, by=authorizer.SYSTEM, door=DOOR)
+    grant_services.give(sent=sent, by=authorizer.SYSTEM, door=DOOR)
 
 
 def do(operation: str, entity: str, by: str, **more: object) -> None:
     """Do an operation as somebody."""
     said = Said(operation, entity, **more)  # type: ignore[arg-type]
-    operations.perform(said=said, actor=None, by=actor_resolution.actor(urn=by), door=DOOR)
+    operation_services.perform(said=said, actor=None, by=actor_resolution.actor(urn=by), door=DOOR)
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.services import operations
-from catalog.services.operations import Done, Emptied, Found
+from catalog.cdap import operation_services
+from catalog.cdap.operation_services import Done, Emptied, Found
 from policies.decisions.api import decision_serializers
 from policies.decisions.api.decision_serializers import MissingOut, ResultantOut
 from policies.decisions.api.request_serializers import LISTED
@@ -102,7 +102,9 @@ class Operations(Door):
             artifact=related.get("artifact"),
             programs=tuple(related.get("programs") or ()),
         )
-        return Response(_shown(operations.perform(said=said, actor=sent.get("actor"), by=self.actor, door=DOOR)))
+        return Response(
+            _shown(operation_services.perform(said=said, actor=sent.get("actor"), by=self.actor, door=DOOR))
+        )
 
 
 def _shown(found: Done | Found | Emptied) -> dict[str, Any]:

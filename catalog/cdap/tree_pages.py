@@ -16,11 +16,10 @@ from django.views.decorators.http import require_GET
 
 from catalog.access import view_permissions
 from catalog.access.entity_context import Reference, Subject, references
+from catalog.cdap import entity_tabs, operation_services
+from catalog.cdap.operation_services import Found
 from catalog.entities.pages import entity, type_labels
 from catalog.models import Entity
-from catalog.services import operations
-from catalog.services.operations import Found
-from catalog.web import cdap_tabs
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import CdapName
 from policies.engine.families.cdap_requests import Said
@@ -40,7 +39,7 @@ _SHOWN = 10
 def tree(request: HttpRequest, urn: str) -> HttpResponse:
     """One kind of what lies there, with the counts of all; applications with their programs."""
     subject = Subject.of(request, urn)
-    place = cdap_tabs.name_of(subject)
+    place = entity_tabs.name_of(subject)
     if place.kind not in cdap_entity_ids.PLACES:
         raise NotFound("This type of entity contains nothing.")
     found = _viewed({kind: _listed(kind, place, subject) for kind in _kinds(place)}, subject)
@@ -51,7 +50,7 @@ def tree(request: HttpRequest, urn: str) -> HttpResponse:
     shown = [*page, *(program for root in page for program in below.get(root, ())[:_SHOWN])]
     named = references(set(shown))
     accessible = found[kind].accessible
-    address = cdap_tabs.address(cdap_tabs.TREE, subject)
+    address = entity_tabs.address(entity_tabs.TREE, subject)
     rows: list[dict[str, Any]] = [
         {
             **_shown(root, named),
@@ -64,7 +63,7 @@ def tree(request: HttpRequest, urn: str) -> HttpResponse:
     return entity.draw(
         request,
         subject,
-        tab=cdap_tabs.TREE,
+        tab=entity_tabs.TREE,
         template="catalog/grants/tree.html",
         kinds_there=[
             {
@@ -94,7 +93,7 @@ def _kinds(place: CdapName) -> Sequence[str]:
 
 def _listed(kind: str, place: CdapName, subject: Subject) -> Found:
     said = Said(f"{kind}.list", place.urn)
-    found = operations.perform(said=said, actor=None, by=subject.by, door=DOOR)
+    found = operation_services.perform(said=said, actor=None, by=subject.by, door=DOOR)
     return found if isinstance(found, Found) else Found(())
 
 

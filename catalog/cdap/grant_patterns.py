@@ -10,12 +10,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from catalog.access.entity_context import Subject
+from catalog.cdap import entity_tabs, grant_services
+from catalog.cdap.grant_forms import PatternForm
+from catalog.cdap.grant_services import Sent
 from catalog.entities.pages import entity, pickers, type_labels
 from catalog.entities.pages.pickers import Picker
-from catalog.services import granting
-from catalog.services.granting import Sent
-from catalog.web import cdap_tabs
-from catalog.web.grant_forms import PatternForm
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName, Pattern
 from policies.errors import Forbidden, Invalid
@@ -38,8 +37,8 @@ def give(request: HttpRequest, urn: str) -> HttpResponse:
     than they may grant.
     """
     subject = Subject.of(request, urn)
-    name = cdap_tabs.name_of(subject)
-    granting.listed(entity=name.urn, principal="", by=subject.by)
+    name = entity_tabs.name_of(subject)
+    grant_services.listed(entity=name.urn, principal="", by=subject.by)
     place, kinds = _place(name), _kinds(name)
     picker = Picker(pickers.PRINCIPALS, subject.by)
     if request.method != "POST":
@@ -59,8 +58,10 @@ def give(request: HttpRequest, urn: str) -> HttpResponse:
     form.fields["privileges"].required = True
     try:
         if is_preview:
-            return _page(request, subject, form, picker, reach=granting.reach(pattern=pattern, by=subject.by))
-        granting.give(sent=[Sent(one, pattern.urn, privileges) for one in picker.chosen], by=subject.by, door=DOOR)
+            return _page(request, subject, form, picker, reach=grant_services.reach(pattern=pattern, by=subject.by))
+        grant_services.give(
+            sent=[Sent(one, pattern.urn, privileges) for one in picker.chosen], by=subject.by, door=DOOR
+        )
     except Forbidden:
         form.add_error(None, f"You need ADMIN through a pattern at least as wide as {pattern.urn}.")
         return _page(request, subject, form, picker, status=HTTPStatus.FORBIDDEN)
@@ -68,7 +69,7 @@ def give(request: HttpRequest, urn: str) -> HttpResponse:
         picker.errors += dict.fromkeys(problem.detail for problem in error.problems)
         return _page(request, subject, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     messages.success(request, f"{', '.join(cdap.expand(privileges))} granted on all of {pattern.urn}.")
-    return redirect(cdap_tabs.address(cdap_tabs.GRANTS, subject))
+    return redirect(entity_tabs.address(entity_tabs.GRANTS, subject))
 
 
 def _page(
@@ -77,22 +78,22 @@ def _page(
     form: PatternForm,
     picker: Picker,
     *,
-    reach: granting.Reach | None = None,
+    reach: grant_services.Reach | None = None,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    place = _place(cdap_tabs.name_of(subject))
+    place = _place(entity_tabs.name_of(subject))
     return entity.draw(
         request,
         subject,
-        tab=cdap_tabs.GRANTS,
+        tab=entity_tabs.GRANTS,
         template="catalog/grants/pattern.html",
         status=status,
         form=form,
         picker=picker.context(),
         reach=reach,
         lead=_lead(place),
-        action=cdap_tabs.pattern_address(subject),
-        back=cdap_tabs.address(cdap_tabs.GRANTS, subject),
+        action=entity_tabs.pattern_address(subject),
+        back=entity_tabs.address(entity_tabs.GRANTS, subject),
     )
 
 

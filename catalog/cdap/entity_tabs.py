@@ -3,7 +3,7 @@
 from django.urls import reverse
 
 from catalog.access.entity_context import Subject
-from catalog.services import granting
+from catalog.cdap import grant_services
 from policies.engine.families import cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import CdapName
 from policies.errors import Forbidden, NotFound
@@ -43,7 +43,7 @@ def name_of(subject: Subject) -> CdapName:
 
 def _may_grant(name: CdapName, subject: Subject) -> bool:
     try:
-        granting.listed(entity=name.urn, principal="", by=subject.by)
+        grant_services.listed(entity=name.urn, principal="", by=subject.by)
     except Forbidden:
         return False
     return True

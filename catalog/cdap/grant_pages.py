@@ -17,14 +17,12 @@ from django.views.decorators.http import require_http_methods
 from catalog.access.entity_context import Reference, Subject, references
 from catalog.access.grant_coverage_sql import instance_administrators
 from catalog.access.grant_source import Grant
+from catalog.cdap import entity_tabs, grant_queries, grant_services
+from catalog.cdap.grant_forms import GrantForm
+from catalog.cdap.grant_queries import Given
+from catalog.cdap.grant_services import Sent
 from catalog.entities.pages import entity, pickers
 from catalog.entities.pages.pickers import Picker
-from catalog.queries import given
-from catalog.queries.given import Given
-from catalog.services import granting
-from catalog.services.granting import Sent
-from catalog.web import cdap_tabs
-from catalog.web.grant_forms import GrantForm
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
 from policies.errors import Conflict, Invalid, NotFound
@@ -63,8 +61,8 @@ class Row:
 def grants(request: HttpRequest, urn: str) -> HttpResponse:
     """The grants with the form to give more; needs ADMIN on the entity, or to administer the instance."""
     subject = Subject.of(request, urn)
-    name = cdap_tabs.name_of(subject)
-    listed = granting.listed(entity=name.urn, principal="", by=subject.by)
+    name = entity_tabs.name_of(subject)
+    listed = grant_services.listed(entity=name.urn, principal="", by=subject.by)
     form, picker = GrantForm(), Picker(pickers.PRINCIPALS, subject.by)
     if request.method != "POST":
         return _page(request, subject, listed, form, picker)
@@ -76,12 +74,12 @@ def grants(request: HttpRequest, urn: str) -> HttpResponse:
         return _page(request, subject, listed, form, picker, HTTPStatus.UNPROCESSABLE_ENTITY)
     privileges = tuple(form.cleaned_data["privileges"])
     try:
-        granting.give(sent=[Sent(one, name.urn, privileges) for one in picker.chosen], by=subject.by, door=DOOR)
+        grant_services.give(sent=[Sent(one, name.urn, privileges) for one in picker.chosen], by=subject.by, door=DOOR)
     except Invalid as error:
         picker.errors += dict.fromkeys(problem.detail for problem in error.problems)
         return _page(request, subject, listed, form, picker, HTTPStatus.UNPROCESSABLE_ENTITY)
     messages.success(request, f"{', '.join(cdap.expand(privileges))} given.")
-    return redirect(cdap_tabs.address(cdap_tabs.GRANTS, subject))
+    return redirect(entity_tabs.address(entity_tabs.GRANTS, subject))
 
 
 @require_http_methods(["GET", "POST"])
@@ -94,9 +92,9 @@ def revoke(request: HttpRequest, urn: str) -> HttpResponse:
     """
     subject = Subject.of(request, urn)
     pattern = cdap_entity_ids.pattern(request.GET.get("pattern", ""))
-    target = cdap_tabs.name_of(subject).urn if pattern is None else pattern.urn
+    target = entity_tabs.name_of(subject).urn if pattern is None else pattern.urn
     principal = request.GET.get("principal", "")
-    held = [one.privileges for one in granting.listed(entity=target, principal=principal, by=subject.by)]
+    held = [one.privileges for one in grant_services.listed(entity=target, principal=principal, by=subject.by)]
     asked = cdap.expand(request.GET.getlist("privilege") or (cdap.ALL,))
     losing = tuple(one for one in asked if principal and any(one in privileges for privileges in held))
     if not losing:
@@ -106,7 +104,7 @@ def revoke(request: HttpRequest, urn: str) -> HttpResponse:
     is_confirmed = "confirmed" in request.POST
     try:
         sent = Sent(principal, target, losing, is_confirmed=is_confirmed)
-        granting.take(sent=[sent], by=subject.by, door=DOOR)
+        grant_services.take(sent=[sent], by=subject.by, door=DOOR)
     except Conflict as error:
         if is_confirmed or _is_by_setting(principal, target):
             messages.error(request, error.detail)
@@ -114,7 +112,7 @@ def revoke(request: HttpRequest, urn: str) -> HttpResponse:
             return _question(request, subject, principal, losing, pattern, is_last=True)
     else:
         messages.success(request, f"{', '.join(losing)} revoked.")
-    return redirect(cdap_tabs.address(cdap_tabs.GRANTS, subject))
+    return redirect(entity_tabs.address(entity_tabs.GRANTS, subject))
 
 
 def _page(
@@ -125,16 +123,16 @@ def _page(
     picker: Picker,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    urn = cdap_tabs.name_of(subject).urn
+    urn = entity_tabs.name_of(subject).urn
     page = Paginator(listed, PAGE_SIZE).get_page(request.GET.get("page"))
-    found = given.on(urn=urn, holders=[one.principal for one in page])
+    found = grant_queries.on(urn=urn, holders=[one.principal for one in page])
     wide, is_more, grantable = _by_pattern(urn, subject)
     people = {urn for one in (*found, *wide) for urn in (one.holder, one.by) if urn}
     named = references(people | {one.principal for one in page})
     return entity.draw(
         request,
         subject,
-        tab=cdap_tabs.GRANTS,
+        tab=entity_tabs.GRANTS,
         template="catalog/grants/grants.html",
         status=status,
         page=page,
@@ -145,8 +143,8 @@ def _page(
         is_more=is_more,
         form=form,
         picker=picker.context(),
-        action=cdap_tabs.address(cdap_tabs.GRANTS, subject),
-        pattern_url=cdap_tabs.pattern_address(subject),
+        action=entity_tabs.address(entity_tabs.GRANTS, subject),
+        pattern_url=entity_tabs.pattern_address(subject),
     )
 
 
@@ -154,9 +152,9 @@ def _by_pattern(urn: str, subject: Subject) -> tuple[list[Given], bool, frozense
     """Return what patterns give that stand for the entity or for what lies in it, whether there is more, and on which
     of the patterns the reader may grant. Of those for what lies in it, others are not shown (CD-18).
     """
-    wide, is_more = given.by_pattern(urn=urn, limit=_SHOWN)
-    below, is_more_below = given.by_pattern_in(urn=urn, limit=_SHOWN)
-    grantable = granting.grantable(urns={one.source for one in (*wide, *below)}, by=subject.by)
+    wide, is_more = grant_queries.by_pattern(urn=urn, limit=_SHOWN)
+    below, is_more_below = grant_queries.by_pattern_in(urn=urn, limit=_SHOWN)
+    grantable = grant_services.grantable(urns={one.source for one in (*wide, *below)}, by=subject.by)
     below = [one for one in below if one.source in grantable and one not in wide]
     return [*wide, *below], is_more or is_more_below, grantable
 
@@ -194,7 +192,7 @@ def _question(
 ) -> HttpResponse:
     heirs = sorted(instance_administrators()) if is_last else []
     named = references({principal, *heirs})
-    name, back = subject.entity.name or subject.entity.urn, cdap_tabs.address(cdap_tabs.GRANTS, subject)
+    name, back = subject.entity.name or subject.entity.urn, entity_tabs.address(entity_tabs.GRANTS, subject)
     on = f"{name} itself" if pattern is None else f"all of {pattern.urn}"
     context: dict[str, Any] = {
         "title": f"Revoke {', '.join(losing)} from {named[principal].name}?",

@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.access.grant_source import Grant
-from catalog.services import granting
-from catalog.services.granting import Sent
+from catalog.cdap import grant_services
+from catalog.cdap.grant_services import Sent
 from policies.engine.errors import Problem
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.errors import Invalid
@@ -99,19 +99,21 @@ class Grants(Door):
     def get(self, _request: Request) -> Response:
         """Return a page of grants on entities that the caller holds ADMIN on, by entity and principal."""
         asked = self.asked(GrantFilters)
-        rows = granting.listed(entity=asked.get("entity", ""), principal=asked.get("principal", ""), by=self.actor)
+        rows = grant_services.listed(
+            entity=asked.get("entity", ""), principal=asked.get("principal", ""), by=self.actor
+        )
         return self.page(rows, shown, asked)
 
     @described("grants_give", "Grant privileges", body=GrantsIn, answer=GrantsOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
         """Add to what principals hold: one grant, or a list of up to 1,000, all or nothing."""
-        given = self._each(request.data, GrantIn, granting.give)
+        given = self._each(request.data, GrantIn, grant_services.give)
         return Response(given if isinstance(request.data, list) else given[0], status=201)
 
     @described("grants_take", "Revoke privileges", body=TakenGrantsIn, status=204, statuses=(409,), tag=TAG)
     def delete(self, request: Request) -> Response:
         """Take away the privileges named, or all: of one grant, or of a list, all or nothing."""
-        self._each(request.data, TakenIn, granting.take)
+        self._each(request.data, TakenIn, grant_services.take)
         return Response(status=204)
 
     def _each(
@@ -119,8 +121,8 @@ class Grants(Door):
     ) -> list[dict[str, Any]]:
         """Check what was sent and hand it on; problems of the only grant stand where it does."""
         if isinstance(data, list):
-            if len(data) > granting.MOST:
-                detail = f"At most {granting.MOST} grants may be sent at once."
+            if len(data) > grant_services.MOST:
+                detail = f"At most {grant_services.MOST} grants may be sent at once."
                 raise Invalid.one(code="list.too_long", pointer="", detail=detail)
             checked = strict_fields.check_each(strict_fields.checker(shape, is_partial=False), data)
             return shown(write(sent=[_sent(one) for one in checked], by=self.actor, door=DOOR) or ())

@@ -9,8 +9,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from catalog.access.entity_context import Reference, Subject, references
+from catalog.cdap import entity_tabs
 from catalog.entities.pages import entity, type_labels
-from catalog.web import cdap_tabs
 from policies.engine.families import cdap, cdap_entity_ids, cdap_requests
 from policies.engine.families.cdap import Applied, Operation
 from policies.engine.families.cdap_entity_ids import CdapName
@@ -44,7 +44,7 @@ class Row:
 def matrix(request: HttpRequest, urn: str) -> HttpResponse:
     """Every operation of the entity's kind, and of what can be made in it."""
     subject = Subject.of(request, urn)
-    name = cdap_tabs.name_of(subject)
+    name = entity_tabs.name_of(subject)
     own = [found for found in cdap.operations_on(name.kind) if found.applied is not Applied.CREATE]
     makes = [found for kind in _made_in(name) for found in cdap.operations_on(kind) if found.applied is Applied.CREATE]
     asks = [_about(found, name) for found in own] + [_making(found, name) for found in makes]
@@ -65,7 +65,9 @@ def matrix(request: HttpRequest, urn: str) -> HttpResponse:
             *_made_but_out_of_reach(name, makes, decisions[at:end], held),
         ],
     }
-    return entity.draw(request, subject, tab=cdap_tabs.OPERATIONS, template="catalog/grants/operations.html", **context)
+    return entity.draw(
+        request, subject, tab=entity_tabs.OPERATIONS, template="catalog/grants/operations.html", **context
+    )
 
 
 def _about(operation: Operation, name: CdapName) -> Ask:

@@ -10,8 +10,8 @@ from catalog import urns as urn_room
 from catalog.access import coverage_sql, grant_source
 from catalog.access.grant_coverage_sql import instance_administrators, is_instance_administrator
 from catalog.access.grant_source import Grant
+from catalog.cdap import grant_queries
 from catalog.models import Entity
-from catalog.queries import given
 from policies.engine.errors import Problem
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
@@ -117,7 +117,7 @@ def reach(*, pattern: Pattern, by: Actor) -> Reach:
     """Return what a pattern stands for now. Raises Forbidden unless the actor may give privileges on it."""
     if not _may_grant_anywhere(by) and (missing := _missing([pattern.urn], by=by)):
         raise Forbidden(missing)
-    count, names = given.stands_for(pattern=pattern, sample=_SAMPLE, limit=_COUNTED + 1)
+    count, names = grant_queries.stands_for(pattern=pattern, sample=_SAMPLE, limit=_COUNTED + 1)
     return Reach(pattern.urn, min(count, _COUNTED), count > _COUNTED, tuple(names))
 
 

@@ -1,0 +1,1 @@
+"""CDAP: grants per object and the operations that check them."""

@@ -2,10 +2,11 @@
 
 from django.urls import URLPattern
 
-from catalog.api import external_roles, findings, reports
+from catalog.api import findings, reports
 from catalog.cdap import grant_api, operation_api
 from catalog.entities.api import entities, resources_allowed, sql_render
-from catalog.queries.external_roles import REACHED_TYPES
+from catalog.external_roles import api as external_role_api
+from catalog.external_roles.queries import REACHED_TYPES
 from policies.api_urls import door
 
 ROLE = r"(?P<urn>urn:li:role:.+)"
@@ -21,10 +22,10 @@ urlpatterns: list[URLPattern] = [
     *door("operations", operation_api.Operations, "api-operations"),
     *door("grants", grant_api.Grants, "api-grants"),
     *door("entities/", entities.Entities, "api-entities"),
-    *door(rf"entities/{REACHED}/access/", external_roles.Access, "api-entity-access"),
+    *door(rf"entities/{REACHED}/access/", external_role_api.Access, "api-entity-access"),
     *door(r"entities/(?P<urn>urn:li:.+)/", entities.OneEntity, "api-entity"),
-    *door("external-roles/", external_roles.ExternalRoles, "api-external-roles"),
-    *door(rf"external-roles/{ROLE}/", external_roles.OneExternalRole, "api-external-role"),
+    *door("external-roles/", external_role_api.ExternalRoles, "api-external-roles"),
+    *door(rf"external-roles/{ROLE}/", external_role_api.OneExternalRole, "api-external-role"),
     *door("reports/", reports.Reports, "api-reports"),
     *door("reports/findings/", findings.Findings, "api-findings"),
     *door("reports/findings/(?P<number>[0-9]{1,18})/", findings.OneFinding, "api-finding"),

@@ -4,10 +4,11 @@ from django.urls import path
 
 from catalog.cdap import entity_tabs, grant_pages, grant_patterns, operation_pages, tree_pages
 from catalog.entities.pages import browse, datahub_redirects, edit_views, entity, pickers, restrictions, tab_registry
-from catalog.web import external_roles, roles
+from catalog.external_roles import entity_tab
+from catalog.external_roles import pages as external_role_pages
 from catalog.web.reports import asked, asking, assertions, comparing, findings, results, runs
 
-tab_registry.register_tab(roles.TAB)
+tab_registry.register_tab(entity_tab.TAB)
 tab_registry.register_links("cdap", entity_tabs.tabs)
 
 urlpatterns = [
@@ -22,12 +23,12 @@ urlpatterns = [
     path("catalog/tree/<path:urn>", tree_pages.tree, name="entity-tree"),
     path("catalog/<path:urn>", entity.entity, name="entity"),
     path("why/restrictions", restrictions.page, name="why-restrictions"),
-    path("external-roles", external_roles.role_list, name="external-roles"),
-    path("external-roles/new", external_roles.create, name="external-role-new"),
-    path("external-roles/edit/<path:urn>", external_roles.update, name="external-role-edit"),
-    path("external-roles/delete/<path:urn>", external_roles.delete, name="external-role-delete"),
-    path("external-roles/held/<path:urn>", external_roles.held, name="external-roles-held"),
-    path("external-roles/<path:urn>", external_roles.detail, name="external-role"),
+    path("external-roles", external_role_pages.role_list, name="external-roles"),
+    path("external-roles/new", external_role_pages.create, name="external-role-new"),
+    path("external-roles/edit/<path:urn>", external_role_pages.update, name="external-role-edit"),
+    path("external-roles/delete/<path:urn>", external_role_pages.delete, name="external-role-delete"),
+    path("external-roles/held/<path:urn>", external_role_pages.held, name="external-roles-held"),
+    path("external-roles/<path:urn>", external_role_pages.detail, name="external-role"),
     path("reports", runs.report_list, name="reports"),
     path("reports/findings", findings.inbox, name="findings"),
     path("reports/findings/<int:id>", findings.finding, name="finding"),

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from catalog.external_roles import services as external_role_services
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from catalog.services import external_roles
 from policies.authoring.services import policies
 from policies.identity.services import groups, service_accounts
 from policies.models import GroupProfile, User
@@ -63,8 +63,8 @@ def objects(_bootstrapped: None, django_db_blocker: Any) -> Objects:
         policies.create(draft=draft, by=authorizer.SYSTEM, door=DOOR, urn=POLICY)
         tag = Proposal("urn:li:tag:pii", "tagProperties", '{"name": "pii"}')
         apply.apply(proposals=[tag], by=authorizer.SYSTEM, door=DOOR)
-        role = external_roles.Draft(name="Reader", type="READ")
-        external_roles.create(draft=role, urn=EXTERNAL_ROLE, by=authorizer.SYSTEM, door=DOOR)
+        role = external_role_services.Draft(name="Reader", type="READ")
+        external_role_services.create(draft=role, urn=EXTERNAL_ROLE, by=authorizer.SYSTEM, door=DOOR)
         return Objects(
             token=token_of(ROOT),
             service_account=robot.urn,

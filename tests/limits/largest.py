@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from catalog.services.external_roles import MAX_DATASETS
+from catalog.external_roles.services import MAX_DATASETS
 from policies.decisions.api.request_serializers import BATCH, COLUMNS, LISTED, MAX_ALTERNATIVES
 from policies.engine.families.datazone import MAX_STATEMENTS
 from policies.identity.services.roles import MAX_ACTORS

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from catalog.services.external_roles import MAX_DATASETS
+from catalog.external_roles.services import MAX_DATASETS
 from policies.engine.families.datazone import MAX_STATEMENTS
 from policies.identity.services.groups import MAX_MEMBERS
 from policies.identity.services.roles import MAX_ACTORS

@@ -10,8 +10,8 @@ from catalog.doors.graphql import nodes
 from catalog.doors.graphql.catalogue import EntityFields, told
 from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.nodes import Node
-from catalog.queries import external_roles
-from catalog.queries.external_roles import ExternalRole
+from catalog.external_roles import queries as external_role_queries
+from catalog.external_roles.queries import ExternalRole
 
 role = ObjectType("Role")
 actor = ObjectType("Actor")
@@ -78,8 +78,8 @@ def _role(node: Node, info: Info) -> ExternalRole | None:
 
 
 def _external_roles(asked: Collection[str], here: Context) -> Mapping[str, ExternalRole]:
-    mine = [urn for urn in asked if urns.type_of(urn) == external_roles.TYPE]
-    found = {one.urn: one for one in external_roles.described(urns=mine, by=here.by)} if mine else {}
+    mine = [urn for urn in asked if urns.type_of(urn) == external_role_queries.TYPE]
+    found = {one.urn: one for one in external_role_queries.described(urns=mine, by=here.by)} if mine else {}
     here.note([urn for one in found.values() for urn in (*one.users, *one.groups)])
     return found
 

@@ -16,7 +16,7 @@ from catalog.doors.graphql import nodes
 from catalog.doors.graphql.context import Context, Info
 from catalog.doors.graphql.entities import stored
 from catalog.doors.graphql.nodes import Node
-from catalog.queries import external_roles
+from catalog.external_roles import queries as external_role_queries
 from policies.pdp import authorizer
 
 query = QueryType()
@@ -29,7 +29,7 @@ _BY_URN: Mapping[str, str] = {
     "domain": "domain",
     "glossaryNode": "glossaryNode",
     "glossaryTerm": "glossaryTerm",
-    "role": external_roles.TYPE,
+    "role": external_role_queries.TYPE,
     "tag": "tag",
 }
 

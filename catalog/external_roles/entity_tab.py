@@ -11,8 +11,8 @@ from django.urls import reverse
 from catalog.access.entity_context import Subject
 from catalog.aspects.web_links import is_web_address
 from catalog.entities.pages.tab_registry import EntityTab
-from catalog.queries import external_roles
-from catalog.queries.external_roles import ExternalRole
+from catalog.external_roles import queries as external_role_queries
+from catalog.external_roles.queries import ExternalRole
 from policies.engine.model import Actor
 
 #: Longest description that is shown at once, in characters (rules/datahub.md e).
@@ -34,7 +34,7 @@ class Row:
 def access_rows(document: Mapping[str, Any], *, text: str, by: Actor) -> list[Row]:
     """Return the external roles that an access document names, those whose name has the text."""
     urns = list(dict.fromkeys(entry["urn"] for entry in document.get("roles") or ()))
-    found = external_roles.described(urns=urns, by=by)
+    found = external_role_queries.described(urns=urns, by=by)
     wanted = text.strip().casefold()
     return rows([role for role in found if wanted in f"{role.name}\n{role.urn}".casefold()])
 
@@ -57,7 +57,7 @@ def _row(role: ExternalRole, count: int) -> Row:
 
 
 def _applies_to(subject: Subject) -> bool:
-    return settings.SHOW_ACCESS_MANAGEMENT and subject.entity.type in external_roles.REACHED_TYPES
+    return settings.SHOW_ACCESS_MANAGEMENT and subject.entity.type in external_role_queries.REACHED_TYPES
 
 
 def _load(subject: Subject, request: HttpRequest) -> dict[str, Any]:

@@ -21,11 +21,11 @@ from catalog import urns
 from catalog.access.entity_context import references
 from catalog.entities.pages import browse, pickers
 from catalog.entities.pages.pickers import Picker
+from catalog.external_roles import queries as reading
+from catalog.external_roles import services as service
+from catalog.external_roles.entity_tab import rows
+from catalog.external_roles.forms import RoleFilters, RoleForm
 from catalog.models import Entity
-from catalog.queries import external_roles as reading
-from catalog.services import external_roles as service
-from catalog.web.role_forms import RoleFilters, RoleForm
-from catalog.web.roles import rows
 from policies.engine.model import Actor
 from policies.engine.requirements import alternatives
 from policies.errors import Conflict, Forbidden, Invalid, NotFound

@@ -9,9 +9,9 @@ from rest_framework.response import Response
 
 from catalog.access import entity_lists, view_permissions
 from catalog.aspects.base import ACCESS_ROLE
+from catalog.external_roles import queries as reading
+from catalog.external_roles import services as service
 from catalog.models import Entity
-from catalog.queries import external_roles as reading
-from catalog.services import external_roles as service
 from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import described

@@ -16,11 +16,11 @@ from catalog import urns
 from catalog.access import aspect_documents, entity_lists, view_permissions
 from catalog.aspects.base import ACCESS_ROLE
 from catalog.aspects.web_links import is_web_address
+from catalog.external_roles import queries as reading
 from catalog.ingest import apply, deletes
 from catalog.ingest.apply import Proposal
 from catalog.ingest.audit_stamps import stamp
 from catalog.models import Entity
-from catalog.queries import external_roles as reading
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid

@@ -13,7 +13,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 
 app = Celery("authzsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["policies.pdp", "catalog"])
+app.autodiscover_tasks(["policies.pdp", "catalog.ingest", "catalog.reports"])
 app.steps["worker"].add(DjangoStructLogInitStep)
 
 

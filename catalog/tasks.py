@@ -1,4 +1,4 @@
-"""Work on the catalog that goes on behind the requests: reports."""
+"""What workers do for reports: make them, watch them, and reopen findings."""
 
 from typing import Any
 from uuid import UUID
@@ -8,12 +8,10 @@ from celery.signals import worker_shutting_down
 from django.conf import settings
 from django.utils import timezone
 
-from catalog.ingest import aspect_retention
 from catalog.models import Report
 from catalog.reporting import findings, launcher, making, runs
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from policies.pdp.authorizer import SYSTEM
-from policies.pdp.tasks import FORGOTTEN_AT_ONCE, delete_all
 
 #: How long a message to a worker counts; the schedule sends it again while the report waits.
 REPEATED_SECONDS = 60
@@ -53,13 +51,6 @@ def watch_reports(**_: Any) -> int:
 def reopen_findings(**_: Any) -> int:
     """Open the findings whose acceptance is over, and return how many there were."""
     return findings.reopen_ended(timezone.now())
-
-
-@shared_task(name="catalog.forget_aspect_versions", ignore_result=True)
-def forget_aspect_versions(**_: Any) -> int:
-    """Delete the versions of aspects beyond ASPECT_VERSIONS_KEPT, in batches; return how many. 0 keeps all of them."""
-    kept = settings.ASPECT_VERSIONS_KEPT
-    return delete_all(lambda: aspect_retention.delete_old_versions(kept=kept, batch=FORGOTTEN_AT_ONCE)) if kept else 0
 
 
 @shared_task(name="catalog.run_nightly_reports", ignore_result=True)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from catalog.models import Finding, Report, ReportRow
 from catalog.reporting import results, runs
 from catalog.reporting.kind import Column, ColumnKind, Kind
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from policies.pdp.authorizer import SYSTEM
 
 Rows = Sequence[Mapping[str, Any]]

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from catalog.models import Report
 from catalog.queries.reports import Difference
 from catalog.reporting.kind import ColumnKind, Input
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from policies.http.api import strict_fields
 from policies.http.api.views import Paged
 

@@ -16,7 +16,7 @@ from catalog.models import Report, ReportRow
 from catalog.queries import reports
 from catalog.reporting import reading
 from catalog.reporting.kind import ColumnKind, Kind, ResultTable
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from catalog.services import reports as service
 from policies.errors import Conflict, Invalid, NotFound
 from policies.http.api import strict_fields

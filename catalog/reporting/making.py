@@ -14,8 +14,8 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reporting import export, launcher, results, runs
 from catalog.reporting.kind import Kind
-from catalog.reporting.kinds import KINDS
 from catalog.reporting.launcher import JobCancelled, JobFailed, Progress
+from catalog.reporting.registry import KINDS
 from policies.errors import PolicyAppError
 
 log = logging.getLogger(__name__)

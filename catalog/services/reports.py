@@ -14,7 +14,7 @@ from catalog import tasks
 from catalog.errors import placed
 from catalog.models import Report
 from catalog.reporting import runs
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
 from policies.pdp import authorizer

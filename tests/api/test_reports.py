@@ -7,7 +7,7 @@ import pytest
 
 from catalog.models import Report
 from catalog.reporting import runs
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from tests import finished
 from tests.api.conftest import pointers_of, problem_of
 from tests.finished import KIND, SUMMARY, TABLE

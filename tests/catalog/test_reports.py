@@ -14,7 +14,7 @@ from catalog import tasks
 from catalog.models import Report, ReportRow
 from catalog.reporting import export, launcher, making, results, runs
 from catalog.reporting.kind import Column, ColumnKind, Input, Kind, Parameter, ResultTable
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from catalog.services import reports
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound

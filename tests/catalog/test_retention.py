@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from catalog import tasks
-from catalog.ingest import aspect_retention
+from catalog.ingest import aspect_retention, tasks
 from catalog.models import Aspect, Entity
 
 pytestmark = pytest.mark.django_db

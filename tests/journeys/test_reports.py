@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from catalog.models import Report
 from catalog.reporting import results, runs
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from policies import bootstrap
 from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store

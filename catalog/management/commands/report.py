@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from catalog import tasks
 from catalog.models import Report
 from catalog.reporting import making
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from catalog.services import reports
 from policies.errors import Invalid, PolicyAppError
 from policies.pdp.authorizer import SYSTEM

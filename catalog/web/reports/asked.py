@@ -18,7 +18,7 @@ from catalog.models import Report
 from catalog.queries import reports
 from catalog.reporting import reading
 from catalog.reporting.kind import Input, Kind, Parameter
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from catalog.services import reports as service
 from catalog.web.reports import frame
 from catalog.web.reports.charts import CONCEALED

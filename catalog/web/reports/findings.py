@@ -19,8 +19,8 @@ from catalog.models import Finding, FindingEvent, Report
 from catalog.queries import findings as reading
 from catalog.reporting.finding_labels import name_finding_type
 from catalog.reporting.kind import Column, ColumnKind
-from catalog.reporting.kinds import KINDS
 from catalog.reporting.reading import Shown
+from catalog.reporting.registry import KINDS
 from catalog.services import findings as service
 from catalog.services import reports
 from catalog.web.reports import cells, frame

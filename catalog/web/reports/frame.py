@@ -11,7 +11,7 @@ from django.utils.timesince import timesince
 
 from catalog.models import Report
 from catalog.reporting.kind import Kind
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from catalog.services import reports as service
 from policies.decisions.pages.explore_common import Asker
 from policies.engine.model import SYSTEM_ACTOR

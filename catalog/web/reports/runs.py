@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from catalog.models import Report
 from catalog.queries import reports
 from catalog.reporting import reading
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from catalog.services import reports as service
 from catalog.web.reports import asked, charts, frame
 from catalog.web.reports.frame import SEES

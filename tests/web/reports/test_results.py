@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from catalog.queries import reports
 from catalog.reporting import reading, runs
 from catalog.reporting.kind import Column, ColumnKind
-from catalog.reporting.kinds import KINDS
+from catalog.reporting.registry import KINDS
 from policies.engine.model import Actor
 from policies.pdp import actor_resolution
 from tests import finished

@@ -83,7 +83,7 @@ def _load_sample() -> None:
     from django.conf import settings
     from django.core.management import call_command
 
-    from catalog.services import assertions
+    from catalog.reports.services import assertions
     from policies.pdp import authorizer
 
     say("Loading the sample catalog")

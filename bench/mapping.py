@@ -49,7 +49,7 @@ def run(*, is_quick: bool) -> list[Table]:
         folder = Path(place)
         rows = _write(folder / "input", datasets, roles, grants, users)
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        job = [sys.executable, "-m", "catalog.spark.jobs.role_mapping_check"]
+        job = [sys.executable, "-m", "catalog.reports.kinds.role_mapping_check.job"]
         urls = ["--input", (folder / "input").as_uri(), "--output", (folder / "output").as_uri()]
         subprocess.run([*job, *urls], check=True, env={**os.environ, "VAR_DIR": place}, stdout=subprocess.DEVNULL)
         spent, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -68,7 +68,7 @@ def run(*, is_quick: bool) -> list[Table]:
 def _write(folder: Path, datasets: int, roles: int, grants: int, users: int) -> int:
     """Write snapshot and exports, and return how many rows of grants there are."""
     (folder / "exports").mkdir(parents=True)
-    tables = importlib.import_module("catalog.reporting.tables")  # needs Django, which is there by now
+    tables = importlib.import_module("catalog.reports.snapshot.schema")  # needs Django, which is there by now
     schemas = {table.name: table.schema for table in tables.TABLES}
     last = datasets + roles
     names = {

@@ -27,8 +27,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 django.setup()
 
 from bench import snapshots  # noqa: E402 - needs the settings
-from catalog.reporting import launcher  # noqa: E402
-from catalog.reporting.kinds import effective_access  # noqa: E402
+from catalog.reports.kinds.effective_access import spec as effective_access_spec  # noqa: E402
+from catalog.reports.run import launcher  # noqa: E402
 
 _Postings = Mapping[tuple[str, str], BitMap]
 
@@ -45,7 +45,7 @@ def run(*, is_quick: bool) -> list[Table]:
         source, target = Path(name) / "in", Path(name) / "out"
         rows = snapshots.write(company, source, {"privileges": [HOT]})
         before, began = _processor_seconds(), time.perf_counter()
-        launcher.run(module=effective_access.KIND.module, source=source, target=target, tell=lambda *_: True)
+        launcher.run(module=effective_access_spec.KIND.module, source=source, target=target, tell=lambda *_: True)
         spent, worked = time.perf_counter() - began, _processor_seconds() - before
         began = time.process_time()
         expected = straight(company)

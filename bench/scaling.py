@@ -26,8 +26,9 @@ from django.utils import timezone  # noqa: E402
 from bench import copying, filling  # noqa: E402
 from bench.worlds import HOT, Company  # noqa: E402
 from catalog.models import Entity, Facet, Report  # noqa: E402
-from catalog.reporting import export, making  # noqa: E402
-from catalog.services import reports  # noqa: E402
+from catalog.reports.run import runner  # noqa: E402
+from catalog.reports.services import reports  # noqa: E402
+from catalog.reports.snapshot import writer  # noqa: E402
 from policies.engine.families import vocabulary  # noqa: E402
 from policies.models import User  # noqa: E402
 from policies.models.people import USER_PREFIX  # noqa: E402
@@ -66,7 +67,7 @@ def _snapshot() -> Iterator[Row]:
     folder = Path(settings.VAR_DIR) / "snapshot"
     before = _peak()
     began = time.perf_counter()
-    export.write(folder=folder, as_of=timezone.now())
+    writer.write(folder=folder, as_of=timezone.now())
     yield "snapshot of it all as files", time.perf_counter() - began, "s"
     yield "memory that this took", _peak() - before, "MiB"
     yield "size of the files", sum(file.stat().st_size for file in folder.iterdir()) / 2**20, "MiB"
@@ -117,7 +118,7 @@ def _report() -> Iterator[Row]:
     asked = {"privileges": [HOT]}
     report = reports.request(kind="effective_access", parameters=asked, by=authorizer.SYSTEM, is_queued=False)
     began = time.perf_counter()
-    if making.make(report.pk) != Report.Status.READY:
+    if runner.make(report.pk) != Report.Status.READY:
         report.refresh_from_db()
         raise RuntimeError(f"The report ended as {report.status}: {report.problem}\n{report.log}")
     yield "effective access, from the start of its task to its rows", time.perf_counter() - began, "s"

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 from django.utils import timezone
 
 from catalog.models import Finding, Report, ReportRow
-from catalog.reporting import results, runs
-from catalog.reporting.kind import Column, ColumnKind, Kind
-from catalog.reporting.registry import KINDS
+from catalog.reports.registry import KINDS
+from catalog.reports.run import result_loader, run_state
+from catalog.reports.spec import Column, ColumnKind, Kind
 from policies.pdp.authorizer import SYSTEM
 
 Rows = Sequence[Mapping[str, Any]]
@@ -34,9 +34,9 @@ VALUES: Mapping[ColumnKind, Any] = {
 
 def running(kind: str, *, by: str = SYSTEM.urn, **parameters: Any) -> Report:
     """Return a run that a worker has just begun."""
-    queued = runs.queue(kind=KINDS[kind], parameters=KINDS[kind].checked(parameters), by=by)
+    queued = run_state.queue(kind=KINDS[kind], parameters=KINDS[kind].checked(parameters), by=by)
     assert queued is not None
-    found = runs.claim(queued.pk)
+    found = run_state.claim(queued.pk)
     assert found is not None
     return found
 
@@ -44,7 +44,7 @@ def running(kind: str, *, by: str = SYSTEM.urn, **parameters: Any) -> Report:
 def failed(kind: str, problem: str, *, log: str = "") -> Report:
     """Return a run that ended with a sentence."""
     found = running(kind)
-    runs.fail(found, problem=problem, log=log)
+    run_state.fail(found, problem=problem, log=log)
     found.refresh_from_db()
     return found
 
@@ -62,15 +62,15 @@ def ready(
     found = running(kind, by=by, **parameters)
     target = folder / str(found.pk)
     write(KINDS[kind], tables or {}, target)
-    results.load(found, KINDS[kind], target, tell=lambda _: None)
+    result_loader.load(found, KINDS[kind], target, tell=lambda _: None)
     end(found, summary or {})
     return found
 
 
 def end(found: Report, summary: Mapping[str, Any]) -> None:
     """End a run well."""
-    runs.date(found, policy_version=1, as_of=timezone.now())
-    assert runs.ready(found, summary=summary, log="Done")
+    run_state.date(found, policy_version=1, as_of=timezone.now())
+    assert run_state.ready(found, summary=summary, log="Done")
     found.refresh_from_db()
 
 
@@ -80,10 +80,10 @@ def write(kind: Kind, tables: Mapping[str, Rows], target: Path) -> None:
     for table in kind.tables:
         (target / table.name).mkdir(parents=True)
         rows = [
-            {column.name: VALUES[column.kind] for column in table.columns} | dict(row) | {results.POSITION: place}
+            {column.name: VALUES[column.kind] for column in table.columns} | dict(row) | {result_loader.POSITION: place}
             for place, row in enumerate(tables.get(table.name, ()))
         ]
-        columns = [*table.columns, Column(results.POSITION, "", ColumnKind.NUMBER)]
+        columns = [*table.columns, Column(result_loader.POSITION, "", ColumnKind.NUMBER)]
         schema = pa.schema([(one.name, _type(one)) for one in columns])
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), target / table.name / "part-0.parquet")
 

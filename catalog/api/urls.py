@@ -2,11 +2,11 @@
 
 from django.urls import URLPattern
 
-from catalog.api import findings, reports
 from catalog.cdap import grant_api, operation_api
 from catalog.entities.api import entities, resources_allowed, sql_render
 from catalog.external_roles import api as external_role_api
 from catalog.external_roles.queries import REACHED_TYPES
+from catalog.reports.api import findings, reports
 from policies.api_urls import door
 
 ROLE = r"(?P<urn>urn:li:role:.+)"

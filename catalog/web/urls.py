@@ -6,7 +6,7 @@ from catalog.cdap import entity_tabs, grant_pages, grant_patterns, operation_pag
 from catalog.entities.pages import browse, datahub_redirects, edit_views, entity, pickers, restrictions, tab_registry
 from catalog.external_roles import entity_tab
 from catalog.external_roles import pages as external_role_pages
-from catalog.web.reports import asked, asking, assertions, comparing, findings, results, runs
+from catalog.reports.pages import access_lookup, assertions, compare_runs, findings, runs, start_form, tables
 
 tab_registry.register_tab(entity_tab.TAB)
 tab_registry.register_links("cdap", entity_tabs.tabs)
@@ -34,13 +34,13 @@ urlpatterns = [
     path("reports/findings/<int:id>", findings.finding, name="finding"),
     path("reports/assertions", assertions.edit, name="assertions"),
     path("reports/assertions/<int:number>", assertions.version, name="assertions-version"),
-    path("reports/new/<slug:kind>", asked.new, name="report-new"),
+    path("reports/new/<slug:kind>", start_form.new, name="report-new"),
     path("reports/runs/<uuid:id>", runs.run, name="report"),
     path("reports/runs/<uuid:id>/cancel", runs.cancel, name="report-cancel"),
-    path("reports/runs/<uuid:id>/access", asking.access, name="report-access"),
-    path("reports/runs/<uuid:id>/compare", comparing.compare, name="report-compare"),
-    path("reports/runs/<uuid:id>/tables/<slug:name>", results.table, name="report-table"),
-    path("reports/runs/<uuid:id>/tables/<slug:name>.<slug:ending>", results.file, name="report-file"),
+    path("reports/runs/<uuid:id>/access", access_lookup.access, name="report-access"),
+    path("reports/runs/<uuid:id>/compare", compare_runs.compare, name="report-compare"),
+    path("reports/runs/<uuid:id>/tables/<slug:name>", tables.table, name="report-table"),
+    path("reports/runs/<uuid:id>/tables/<slug:name>.<slug:ending>", tables.file, name="report-file"),
     # The last: no address of ours may be taken by one of DataHub's.
     *datahub_redirects.urlpatterns,
 ]

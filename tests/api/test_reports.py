@@ -6,8 +6,8 @@ import io
 import pytest
 
 from catalog.models import Report
-from catalog.reporting import runs
-from catalog.reporting.registry import KINDS
+from catalog.reports.registry import KINDS
+from catalog.reports.run import run_state
 from tests import finished
 from tests.api.conftest import pointers_of, problem_of
 from tests.finished import KIND, SUMMARY, TABLE
@@ -51,9 +51,9 @@ def test_a_report_is_started_followed_and_ended(manager):
     assert (body["status"], body["requested_by"]) == ("QUEUED", "urn:li:corpuser:manager")
     assert body["parameters"]["privileges"] == ["EDIT_ENTITY_TAGS"]
     assert "one runs at a time" in problem_of(manager.post(BASE, {"kind": KIND}, format="json"), 409)["detail"]
-    found = runs.claim(Report.objects.get().pk)
+    found = run_state.claim(Report.objects.get().pk)
     assert found is not None
-    assert runs.tell(found, stage="Counting", done=3, total=12)
+    assert run_state.tell(found, stage="Counting", done=3, total=12)
     assert manager.get(f"{BASE}{found.pk}/").json()["progress"] == {"stage": "Counting", "done": 3, "total": 12}
     assert problem_of(manager.get(table(found)), 409)["detail"] == "This report is running; it has no results."
     assert manager.post(f"{BASE}{found.pk}/cancel/").json()["status"] == "CANCELLED"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.reporting import assertions
-from catalog.reporting.assertions import Expected, InvalidAssertions, Kind
+from catalog.reports.assertions import parser
+from catalog.reports.assertions.parser import Expected, InvalidAssertions, Kind
 from policies.engine.selectors import Condition, Criterion
 
 WHOLE = """\
@@ -42,12 +42,12 @@ def criterion(field: str, *values: str, condition: Condition = Condition.EQUALS)
 
 def problems(text: str) -> list[str]:
     with pytest.raises(InvalidAssertions) as refused:
-        assertions.parse(text)
+        parser.parse(text)
     return [f"{one.pointer}: {one.detail}" for one in refused.value.problems]
 
 
 def test_every_form():
-    pii, finance, admins, answers = assertions.parse(WHOLE)
+    pii, finance, admins, answers = parser.parse(WHOLE)
     assert (pii.kind, pii.line) == (Kind.NOBODY, 2)
     assert pii.holders == {"urn:li:corpGroup:pii-readers", "urn:li:corpuser:auditor"}
     assert pii.privileges == ("VIEW_ENTITY_PAGE", "EDIT_ENTITY")
@@ -76,11 +76,11 @@ def test_every_form():
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "[]", "assertions: []"])
 def test_an_empty_text_asserts_nothing(text):
-    assert assertions.parse(text) == ()
+    assert parser.parse(text) == ()
 
 
 def test_a_bare_list_is_as_good():
-    assert assertions.parse("- name: a\n  nobody: {may: EDIT_ENTITY}\n")[0].name == "a"
+    assert parser.parse("- name: a\n  nobody: {may: EDIT_ENTITY}\n")[0].name == "a"
 
 
 def test_every_problem_at_once():
@@ -142,7 +142,7 @@ def test_every_problem_at_once():
             "- name: a\n  nobody: {may: EDIT_ENTITY}\n- name: a\n  nobody: {may: EDIT_ENTITY}",
             "line 3: The name 'a' is taken on line 1 already.",
         ),
-        ("x" * (assertions.LENGTH + 1), "line 1: A text has up to 1,000,000 characters, not 1,000,001."),
+        ("x" * (parser.LENGTH + 1), "line 1: A text has up to 1,000,000 characters, not 1,000,001."),
         ("- a\n" * 2001, "line 1: A text holds up to 2,000 assertions, not 2,001."),
     ],
     ids=str,
@@ -187,7 +187,7 @@ _PIECES = [
 def test_any_text_is_read_or_refused_with_a_line(text: str):
     found: tuple = ()
     try:
-        assertions.parse(text)
+        parser.parse(text)
     except InvalidAssertions as refused:
         found = refused.problems
     assert all(one.pointer.startswith("line ") and one.detail for one in found)

@@ -13,9 +13,9 @@ from django.contrib.auth.models import Permission
 
 from catalog.access import coverage_sql
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant
-from catalog.reporting import export
-from catalog.reporting.kind import UNTESTED
-from catalog.reporting.tables import SCHEMA, TABLES
+from catalog.reports.snapshot import writer
+from catalog.reports.snapshot.schema import SCHEMA, TABLES
+from catalog.reports.spec import UNTESTED
 from policies.authoring.services import policies
 from policies.engine import families, reach_index, selectors
 from policies.engine.model import Actor, Origin
@@ -177,7 +177,7 @@ def snapshot(found: Found) -> Snapshot:
 
 
 def test_the_engine_answers_alike_from_the_files_and_from_the_database(tmp_path: Path) -> None:
-    export.write(folder=tmp_path / "one", as_of=AS_OF)
+    writer.write(folder=tmp_path / "one", as_of=AS_OF)
     found = read(tmp_path / "one")
     facts, everybody, compiled = postings(found), actors(found), snapshot(found)
     reached = set()
@@ -202,7 +202,7 @@ def test_the_engine_answers_alike_from_the_files_and_from_the_database(tmp_path:
 
 
 def test_grants_stand_beside_their_holders(tmp_path: Path) -> None:
-    export.write(folder=tmp_path / "one", as_of=AS_OF)
+    writer.write(folder=tmp_path / "one", as_of=AS_OF)
     found = read(tmp_path / "one")
     numbers = {one["number"]: one["urn"] for one in found["entities"]}
     assert sorted((numbers[one["entity"]], one["privilege"], one["holder"]) for one in found["grants"]) == [
@@ -216,7 +216,7 @@ def test_grants_stand_beside_their_holders(tmp_path: Path) -> None:
 
 
 def test_texts_come_back_as_they_are(tmp_path: Path) -> None:
-    export.write(folder=tmp_path / "one", as_of=AS_OF)
+    writer.write(folder=tmp_path / "one", as_of=AS_OF)
     found = read(tmp_path / "one")
     named = {one["urn"]: one["name"] for one in found["policies"]}
     assert named["urn:li:dataHubPolicy:view"] == AWKWARD
@@ -227,8 +227,8 @@ def test_texts_come_back_as_they_are(tmp_path: Path) -> None:
 
 
 def test_what_nobody_reads_is_left_out(tmp_path: Path) -> None:
-    export.write(folder=tmp_path / "one", as_of=AS_OF)
-    export.write(folder=tmp_path / "two", as_of=AS_OF, unread={selectors.TAG, selectors.DOMAIN})
+    writer.write(folder=tmp_path / "one", as_of=AS_OF)
+    writer.write(folder=tmp_path / "two", as_of=AS_OF, unread={selectors.TAG, selectors.DOMAIN})
     whole, less = read(tmp_path / "one"), read(tmp_path / "two")
     fields = {one["field"] for one in whole["facets"]}
     assert {selectors.TAG, selectors.DOMAIN, selectors.OWNER} <= fields
@@ -249,8 +249,8 @@ def test_no_policy_tests_what_reports_go_without() -> None:
 
 
 def test_the_manifest_says_what_it_is_of(tmp_path: Path) -> None:
-    manifest = export.write(folder=tmp_path / "one", as_of=AS_OF)
-    assert json.loads((tmp_path / "one" / export.MANIFEST).read_text(encoding="utf-8")) == {
+    manifest = writer.write(folder=tmp_path / "one", as_of=AS_OF)
+    assert json.loads((tmp_path / "one" / writer.MANIFEST).read_text(encoding="utf-8")) == {
         "schema": SCHEMA,
         "policy_version": PolicyVersion.current(),
         "change_seq": PolicyVersion.last_change(),
@@ -262,25 +262,25 @@ def test_the_manifest_says_what_it_is_of(tmp_path: Path) -> None:
 
 def test_it_is_of_one_moment(tmp_path: Path) -> None:
     """What is committed after the first query is not in any table."""
-    with export._one_moment() as connection:
-        export._counters(connection)
+    with writer._one_moment() as connection:
+        writer._counters(connection)
         _policy("late", actors={"allUsers": True})
         tell(said(SALES, "globalTags", tags("late")))
         for table in TABLES:
-            export._written(connection, table, tmp_path)
+            writer._written(connection, table, tmp_path)
     found = read(tmp_path)
     assert "urn:li:dataHubPolicy:late" not in {one["urn"] for one in found["policies"]}
     assert "urn:li:tag:late" not in {one["value"] for one in found["facets"]}
 
 
 def test_it_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    export.write(folder=tmp_path / "one", as_of=AS_OF)
+    writer.write(folder=tmp_path / "one", as_of=AS_OF)
     with pytest.raises(FileExistsError):
-        export.write(folder=tmp_path / "one", as_of=AS_OF)
+        writer.write(folder=tmp_path / "one", as_of=AS_OF)
     (tmp_path / "two.part").mkdir()
     with pytest.raises(FileExistsError):
-        export.write(folder=tmp_path / "two", as_of=AS_OF)
+        writer.write(folder=tmp_path / "two", as_of=AS_OF)
     PolicyVersion.objects.all().delete()
     with pytest.raises(PolicyVersion.DoesNotExist):
-        export.write(folder=tmp_path / "three", as_of=AS_OF)
+        writer.write(folder=tmp_path / "three", as_of=AS_OF)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two.part"]

@@ -9,8 +9,9 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from catalog.models import Report
-from catalog.reporting import export, runs
-from catalog.reporting.kinds import effective_access
+from catalog.reports.kinds.effective_access import spec as effective_access_spec
+from catalog.reports.run import run_state
+from catalog.reports.snapshot import writer
 from policies.authoring.services import policies
 from policies.identity.services import groups, users
 from policies.pdp import authorizer
@@ -47,10 +48,10 @@ def run_of_now() -> Report:
     """Return a finished run that kept what there is now."""
     now = timezone.now()
     report = Report.objects.create(kind="effective_access", requested_by=authorizer.SYSTEM.urn)
-    folder = runs.folder_of(report.pk)
+    folder = run_state.folder_of(report.pk)
     folder.mkdir()
-    manifest = export.write(folder=folder / "input", as_of=now)
-    effective_access.say_settings(report, folder / "input")
+    manifest = writer.write(folder=folder / "input", as_of=now)
+    effective_access_spec.say_settings(report, folder / "input")
     ended = {"status": Report.Status.READY, "started_at": now, "finished_at": now, "as_of": now}
     Report.objects.filter(pk=report.pk).update(policy_version=manifest.policy_version, **ended)
     report.refresh_from_db()
@@ -91,7 +92,7 @@ def test_what_a_run_did_not_know_is_no_empty_answer(arguments, sentence):
 
 def test_what_a_run_did_not_keep_is_said():
     report = run_of_now()
-    (runs.folder_of(report.pk) / "input").rename(runs.folder_of(report.pk) / "gone")
+    (run_state.folder_of(report.pk) / "input").rename(run_state.folder_of(report.pk) / "gone")
     with pytest.raises(CommandError, match="did not keep"):
         asked(report, "--entity", ORDERS)
     with pytest.raises(CommandError, match="no finished effective access report"):

@@ -1,12 +1,12 @@
 """Every type of finding that a report can write has a name on pages."""
 
-from catalog.reporting.finding_labels import FINDING_LABELS, name_finding_type
-from catalog.spark.jobs import policy_hygiene
-from catalog.spark.mapping.differences import Type
+from catalog.reports.finding_labels import FINDING_LABELS, name_finding_type
+from catalog.reports.kinds.policy_hygiene import job as policy_hygiene_job
+from catalog.reports.kinds.role_mapping_check.differences import Type
 
 
 def test_every_type_of_finding_has_a_name():
-    written = {str(code) for code in [*policy_hygiene.SEVERITIES, *Type]}
+    written = {str(code) for code in [*policy_hygiene_job.SEVERITIES, *Type]}
     assert written == FINDING_LABELS.keys()
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from catalog import tasks
 from catalog.models import Finding, FindingEvent, Report, ReportRow
-from catalog.reporting import findings as merging
-from catalog.reporting.kinds import policy_hygiene
-from catalog.reporting.kinds.role_mapping_check import KIND
-from catalog.services import findings
+from catalog.reports import finding_writer as merging
+from catalog.reports import tasks as report_tasks
+from catalog.reports.kinds.policy_hygiene import spec as policy_hygiene_spec
+from catalog.reports.kinds.role_mapping_check.spec import KIND
+from catalog.reports.services import findings
 from policies.authoring.services import policies
 from policies.engine.model import Actor
 from policies.errors import Forbidden, Invalid, NotFound
@@ -167,7 +167,7 @@ def test_an_acceptance_ends_by_itself(jo: str) -> None:
     findings.accept(ids=[pk("a")], note="For now", until=today, by=authorizer.SYSTEM)
     findings.accept(ids=[pk("b")], note="For long", until=today + timedelta(days=1), by=authorizer.SYSTEM)
     findings.accept(ids=[pk("c")], note="For good", by=authorizer.SYSTEM)
-    assert tasks.reopen_findings() == 0, "the day itself is still accepted"
+    assert report_tasks.reopen_findings() == 0, "the day itself is still accepted"
     later = datetime.combine(today, datetime.min.time(), UTC) + timedelta(days=1)
     assert merging.reopen_ended(later) == 1
     assert states() == {"a": STATE.OPEN, "b": STATE.ACCEPTED, "c": STATE.ACCEPTED}
@@ -189,10 +189,10 @@ def test_an_acceptance_cannot_have_ended_before_it_began() -> None:
 def test_sentences_about_policies_name_the_policy_and_whom_they_speak_of(jo: str) -> None:
     draft = policies.Draft("datahub", document_of(displayName="Stewards tag"))
     policy = policies.create(draft=draft, by=authorizer.SYSTEM, door="test").policy.urn
-    columns = next(one for one in policy_hygiene.KIND.tables if one.name == "findings").columns
+    columns = next(one for one in policy_hygiene_spec.KIND.tables if one.name == "findings").columns
     rows = [{"policy": policy, "person": jo}, {"policy": policy, "person": "urn:li:corpuser:ghost"}, {"policy": policy}]
     run = loaded()
-    Report.objects.filter(pk=run.pk).update(kind=policy_hygiene.KIND.name)
+    Report.objects.filter(pk=run.pk).update(kind=policy_hygiene_spec.KIND.name)
     said = {"severity": "HIGH", "type": "ROLE_BESIDE_ISOLATION", "sentence": "It keeps somebody away.", "repair": ""}
     ReportRow.objects.bulk_create(
         ReportRow(
@@ -204,7 +204,7 @@ def test_sentences_about_policies_name_the_policy_and_whom_they_speak_of(jo: str
         )
         for place, row in enumerate(rows)
     )
-    merging.merge(run, policy_hygiene.KIND)
+    merging.merge(run, policy_hygiene_spec.KIND)
     assert list(Finding.objects.order_by("key").values_list("sentence", flat=True)) == [
         "“Stewards tag” (jo): It keeps somebody away.",
         "“Stewards tag” (urn:li:corpuser:ghost): It keeps somebody away.",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from catalog.models import Report
-from catalog.reporting.registry import KINDS
+from catalog.reports.registry import KINDS
 from policies.errors import Invalid
 
 KIND = KINDS["role_mapping_check"]

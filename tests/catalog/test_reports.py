@@ -10,12 +10,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from catalog import tasks
 from catalog.models import Report, ReportRow
-from catalog.reporting import export, launcher, making, results, runs
-from catalog.reporting.kind import Column, ColumnKind, Input, Kind, Parameter, ResultTable
-from catalog.reporting.registry import KINDS
-from catalog.services import reports
+from catalog.reports import tasks as report_tasks
+from catalog.reports.registry import KINDS
+from catalog.reports.run import launcher, result_loader, run_state, runner
+from catalog.reports.services import reports
+from catalog.reports.snapshot import writer
+from catalog.reports.spec import Column, ColumnKind, Input, Kind, Parameter, ResultTable
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.pdp.authorizer import SYSTEM
@@ -54,14 +55,14 @@ KIND = Kind(
 @pytest.fixture(autouse=True)
 def _kinds(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.REPORTS_DIR = tmp_path
-    for module in (making, reports):
+    for module in (runner, reports):
         monkeypatch.setattr(module, "KINDS", {"things": KIND})
 
 
 def made(wanted: str = "well") -> Report:
     """Return a run that was made here."""
     report = reports.request(kind="things", parameters={"wanted": wanted}, by=SYSTEM, is_queued=False)
-    making.make(report.pk)
+    runner.make(report.pk)
     report.refresh_from_db()
     return report
 
@@ -71,9 +72,9 @@ def test_a_run_that_ends_well(tmp_path: Path):
     assert (report.status, report.problem, report.summary["numbers"][0]["value"]) == (READY, "", 3)
     rows = list(report.rows.values_list("table", "position", "key", "text", "values"))
     assert rows == [("things", 0, "a", "a", ["a", 1]), ("things", 1, "b", "b", ["b", 2])]
-    folder = runs.folder_of(report.pk)
+    folder = run_state.folder_of(report.pk)
     assert [one.name for one in folder.iterdir()] == ["output"]
-    whole = [batch.num_rows for batch in results.batches(KIND.tables[0], folder / "output", is_whole=True)]
+    whole = [batch.num_rows for batch in result_loader.batches(KIND.tables[0], folder / "output", is_whole=True)]
     assert whole == [3]
     assert report.log == "beginning\n"
 
@@ -93,7 +94,7 @@ def test_a_run_that_fails_says_why_and_the_last_good_one_stays(wanted: str, sent
     report = made(wanted)
     assert (report.status, report.problem) == (FAILED, sentence)
     assert not report.rows.exists()
-    assert not runs.folder_of(report.pk).exists()
+    assert not run_state.folder_of(report.pk).exists()
     good.refresh_from_db()
     assert (good.status, good.rows.count()) == (READY, 2)
 
@@ -106,7 +107,7 @@ def test_a_run_that_takes_too_long_is_ended(settings: Any):
 
 def test_a_cancelled_run_is_ended_and_its_job_with_it(tmp_path: Path):
     report = reports.request(kind="things", parameters={"wanted": "hang"}, by=SYSTEM, is_queued=False)
-    export.write(folder=tmp_path / "in", as_of=timezone.now())
+    writer.write(folder=tmp_path / "in", as_of=timezone.now())
     (tmp_path / "in" / "parameters.json").write_text('{"wanted": "hang"}', encoding="utf-8")
 
     def tell(progress: launcher.Progress, _: str) -> bool:
@@ -115,7 +116,7 @@ def test_a_cancelled_run_is_ended_and_its_job_with_it(tmp_path: Path):
     with pytest.raises(launcher.JobCancelled):
         launcher.run(module=KIND.module, source=tmp_path / "in", target=tmp_path / "out", tell=tell)
     reports.cancel(report_id=report.pk, by=SYSTEM)
-    assert making.make(report.pk) == CANCELLED
+    assert runner.make(report.pk) == CANCELLED
     with pytest.raises(Conflict):
         reports.cancel(report_id=report.pk, by=SYSTEM)
 
@@ -136,30 +137,30 @@ def test_one_run_of_a_kind_at_a_time():
     first = reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
     with pytest.raises(Conflict):
         reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
-    runs.cancel(first.pk)
+    run_state.cancel(first.pk)
     assert made().status == READY
 
 
 def test_reports_wait_their_turn_and_each_end_sends_for_the_next(settings: Any, monkeypatch: pytest.MonkeyPatch):
     settings.REPORTS_AT_ONCE = 1
     sent: list[tuple[str, ...]] = []
-    monkeypatch.setattr(tasks.run_report, "apply_async", lambda args, **_: sent.append(args))
+    monkeypatch.setattr(report_tasks.run_report, "apply_async", lambda args, **_: sent.append(args))
     other = replace(KIND, name="others")
-    monkeypatch.setattr(making, "KINDS", {KIND.name: KIND, other.name: other})
-    first, second = (runs.queue(kind=kind, parameters={"wanted": "well"}, by=SYSTEM.urn) for kind in (KIND, other))
+    monkeypatch.setattr(runner, "KINDS", {KIND.name: KIND, other.name: other})
+    first, second = (run_state.queue(kind=kind, parameters={"wanted": "well"}, by=SYSTEM.urn) for kind in (KIND, other))
     assert first is not None
     assert second is not None
-    assert (first := runs.claim(first.pk, at_once=1)) is not None
-    assert tasks.run_report(str(second.pk)) == Report.Status.QUEUED
+    assert (first := run_state.claim(first.pk, at_once=1)) is not None
+    assert report_tasks.run_report(str(second.pk)) == Report.Status.QUEUED
     assert sent == []
-    assert (second := runs.claim(second.pk, at_once=2)) is not None
-    assert runs.fail(second, problem="Ended.")
-    third = runs.queue(kind=other, parameters={"wanted": "well"}, by=SYSTEM.urn)
+    assert (second := run_state.claim(second.pk, at_once=2)) is not None
+    assert run_state.fail(second, problem="Ended.")
+    third = run_state.queue(kind=other, parameters={"wanted": "well"}, by=SYSTEM.urn)
     assert third is not None
-    assert runs.fail(first, problem="Ended.")
-    fourth = runs.queue(kind=KIND, parameters={"wanted": "well"}, by=SYSTEM.urn)
+    assert run_state.fail(first, problem="Ended.")
+    fourth = run_state.queue(kind=KIND, parameters={"wanted": "well"}, by=SYSTEM.urn)
     assert fourth is not None
-    assert tasks.run_report(str(third.pk)) == READY
+    assert report_tasks.run_report(str(third.pk)) == READY
     assert sent == [(str(fourth.pk),)]
 
 
@@ -180,79 +181,79 @@ def test_every_problem_of_parameters_at_once():
 
 def lose_worker(report: Report) -> Report:
     """Let a worker begin a run, load a part of it and end; return the run as that worker knows it."""
-    begun = runs.claim(report.pk)
+    begun = run_state.claim(report.pk)
     assert begun is not None
     ReportRow.objects.create(report=begun, table="things", position=0, key="half", values=[])
-    runs.attempt_folder_of(begun).mkdir(parents=True)
-    Report.objects.filter(pk=begun.pk).update(seen_at=timezone.now() - 2 * runs.lease())
+    run_state.attempt_folder_of(begun).mkdir(parents=True)
+    Report.objects.filter(pk=begun.pk).update(seen_at=timezone.now() - 2 * run_state.lease())
     return begun
 
 
 def test_a_run_whose_worker_is_gone_is_made_again(monkeypatch: pytest.MonkeyPatch):
     good = made()
     queued = reports.request(kind="things", parameters={"wanted": "well"}, by=SYSTEM, is_queued=False)
-    Report.objects.filter(pk=queued.pk).update(requested_at=timezone.now() - 2 * runs.lease())
+    Report.objects.filter(pk=queued.pk).update(requested_at=timezone.now() - 2 * run_state.lease())
     lost = lose_worker(queued)
     sent: list[tuple[str, ...]] = []
-    monkeypatch.setattr(tasks.run_report, "apply_async", lambda args, **_: sent.append(args))
-    assert tasks.watch_reports() == 1
+    monkeypatch.setattr(report_tasks.run_report, "apply_async", lambda args, **_: sent.append(args))
+    assert report_tasks.watch_reports() == 1
     assert sent == [(str(queued.pk),)]
     queued.refresh_from_db()
     assert queued.status == Report.Status.QUEUED
     assert queued.stage.startswith("The worker that made this report ended")
     assert not queued.rows.exists()
     assert good.rows.count() == 2
-    assert not runs.tell(lost, stage="still here"), "who comes back learns that it is over"
-    assert not runs.fail(lost, problem="Too late.")
-    assert not runs.is_mine(lost)
+    assert not run_state.tell(lost, stage="still here"), "who comes back learns that it is over"
+    assert not run_state.fail(lost, problem="Too late.")
+    assert not run_state.is_mine(lost)
 
-    assert making.make(queued.pk) == READY
+    assert runner.make(queued.pk) == READY
     queued.refresh_from_db()
     assert (queued.attempts, queued.problem, queued.rows.count()) == (2, "", 2)
-    assert [one.name for one in runs.folder_of(queued.pk).iterdir()] == ["output"]
-    assert not runs.ready(lost, summary={}, log="too late")
-    assert not runs.fail(lost, problem="Too late.")
+    assert [one.name for one in run_state.folder_of(queued.pk).iterdir()] == ["output"]
+    assert not run_state.ready(lost, summary={}, log="too late")
+    assert not run_state.fail(lost, problem="Too late.")
 
 
 def test_a_run_whose_second_worker_is_gone_too_fails_and_lets_the_next_one_in():
     queued = reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
     lose_worker(queued)
-    assert runs.expire() == 1
+    assert run_state.expire() == 1
     lost = lose_worker(queued)
-    assert runs.expire() == 1
+    assert run_state.expire() == 1
     queued.refresh_from_db()
     assert queued.status == FAILED
     assert queued.problem.startswith("The worker that made this report ended before it was finished, and so did")
     assert not queued.rows.exists()
-    assert not runs.tell(lost, stage="still here")
+    assert not run_state.tell(lost, stage="still here")
     assert made().status == READY
 
 
 def test_a_worker_that_was_taken_for_gone_leaves_alone_what_another_one_makes(monkeypatch: pytest.MonkeyPatch):
     queued = reports.request(kind="things", parameters={"wanted": "well"}, by=SYSTEM, is_queued=False)
-    load = results.load
+    load = result_loader.load
 
     def stall(report: Report, *args: Any, **kwargs: Any) -> int:
         if report.attempts == 1:
-            Report.objects.filter(pk=report.pk).update(seen_at=timezone.now() - 2 * runs.lease())
-            assert runs.expire() == 1
-            assert making.make(report.pk) == READY
+            Report.objects.filter(pk=report.pk).update(seen_at=timezone.now() - 2 * run_state.lease())
+            assert run_state.expire() == 1
+            assert runner.make(report.pk) == READY
         return load(report, *args, **kwargs)
 
-    monkeypatch.setattr(results, "load", stall)
-    assert making.make(queued.pk) == READY
+    monkeypatch.setattr(result_loader, "load", stall)
+    assert runner.make(queued.pk) == READY
     queued.refresh_from_db()
     assert (queued.status, queued.attempts, queued.rows.count()) == (READY, 2, 2)
-    assert [one.name for one in runs.folder_of(queued.pk).iterdir()] == ["output"]
+    assert [one.name for one in run_state.folder_of(queued.pk).iterdir()] == ["output"]
 
 
 def test_old_runs_are_forgotten(settings: Any):
     settings.REPORTS_KEPT = 1
     old, new = made(), made()
     Report.objects.filter(pk=old.pk).update(requested_at=timezone.now() - timedelta(days=1))
-    assert runs.forget() == 1
+    assert run_state.forget() == 1
     assert list(Report.objects.all()) == [new]
-    assert not runs.folder_of(old.pk).exists()
+    assert not run_state.folder_of(old.pk).exists()
 
 
 def test_the_command_says_what_came_of_it(capsys: pytest.CaptureFixture[str]):

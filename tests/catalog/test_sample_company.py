@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from catalog.reporting import assertions
+from catalog.reports.assertions import parser
 
 FIXTURES = Path(__file__).parents[2] / "catalog" / "fixtures"
 PRODUCT = FIXTURES / "sample_catalog.json.gz"
@@ -315,7 +315,7 @@ def test_the_things_the_tour_opens(catalog: Catalog) -> None:
 
 def test_what_the_company_asserts_can_be_read_and_names_what_it_has(catalog: Catalog) -> None:
     text = (FIXTURES / "sample_assertions.yaml").read_text(encoding="utf-8")
-    assert len(assertions.parse(text)) == 6
+    assert len(parser.parse(text)) == 6
     urns = set(re.findall(r"urn:li:(?!dataHubRole)[A-Za-z]+:(?:\([^\"]+\)|[\w.-]+)", text)) - {
         "urn:li:corpuser:datahub"
     }

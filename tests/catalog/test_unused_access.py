@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from catalog.models import Report
-from catalog.reporting.kinds import unused_access
+from catalog.reports.kinds.unused_access import spec as unused_access_spec
 from policies.models import LoggedDecision
 from policies.pdp import decision_log_queries
 
@@ -36,7 +36,7 @@ def log(days_ago: int, *policies: str, wanted: str = VIEW, is_allowed: bool = Tr
 
 
 def prepared(folder, days=30):
-    unused_access.prepare(Report(parameters={"days": days, "privileges": []}), folder)
+    unused_access_spec.prepare(Report(parameters={"days": days, "privileges": []}), folder)
     said = json.loads((folder / "usage.json").read_text(encoding="utf-8"))
     rows = pq.read_table(folder / "usage.parquet").to_pylist()
     return said, [(row["person"], row["privilege"], row["policy"]) for row in rows], rows

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from catalog.services import assertions
+from catalog.reports.services import assertions
 from policies.pdp import authorizer
 from tests.journeys.browsing import barriers, sign_in
 from tests.web.catalog.conftest import shelves  # noqa: F401  # fixtures, named below

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from catalog.models import Report
-from catalog.reporting import results, runs
-from catalog.reporting.registry import KINDS
+from catalog.reports.registry import KINDS
+from catalog.reports.run import result_loader, run_state
 from policies import bootstrap
 from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
@@ -44,7 +44,7 @@ def row(person, entities):
 def work_on(found, folder):
     """Do what a worker does with a run that it claimed."""
     finished.write(KINDS[KIND], {TABLE: [row(OTTO, 3), row(DATAHUB, 20)]}, folder)
-    results.load(found, KINDS[KIND], folder, tell=lambda _: None)
+    result_loader.load(found, KINDS[KIND], folder, tell=lambda _: None)
     finished.end(found, SUMMARY)
 
 
@@ -56,10 +56,10 @@ def test_a_report_is_started_followed_and_read(site, opened, tmp_path):
     page.get_by_role("button", name="Start report").click()
     expect(page.get_by_text("Waiting for a worker")).to_be_visible()
 
-    run = runs.claim(Report.objects.get().pk)
+    run = run_state.claim(Report.objects.get().pk)
     assert run is not None
     assert sorted(run.parameters["privileges"]) == ["EDIT_ENTITY_TAGS", "VIEW_ENTITY_PAGE"]
-    assert runs.tell(run, stage="Counting", done=3, total=12, log="slice 3 of 12")
+    assert run_state.tell(run, stage="Counting", done=3, total=12, log="slice 3 of 12")
     # What the page asks for by itself.
     expect(page.get_by_text("3 of 12 (25%)")).to_be_visible()
     expect(page.get_by_text("slice 3 of 12")).to_be_visible()
@@ -91,7 +91,7 @@ def test_the_same_without_scripts_and_a_report_that_is_cancelled(site, opened, t
     earlier = finished.ready(tmp_path, KIND, {TABLE: [row(OTTO, 1)]})
     page.goto(f"{site}/reports/new/{KIND}?again={earlier.pk}")
     page.get_by_role("button", name="Start report").click()
-    run = runs.claim(Report.objects.get(status=Report.Status.QUEUED).pk)
+    run = run_state.claim(Report.objects.get(status=Report.Status.QUEUED).pk)
     work_on(run, tmp_path)
     page.get_by_role("link", name="Refresh").click()
     page.get_by_role("link", name="Compare").click()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from catalog.spark.session import session
+from catalog.reports.spark.session import session
 
 #: A Java that starts in half the time, and would be slower only at more work than tests have for it.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

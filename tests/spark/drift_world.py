@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from catalog.reporting.tables import TABLES
-from catalog.spark.job import Job
-from catalog.spark.jobs import role_mapping_check
+from catalog.reports.kinds.role_mapping_check import job as role_mapping_check_job
+from catalog.reports.snapshot.schema import TABLES
+from catalog.reports.spark.job import Job
 
 PII = "urn:li:tag:PII"
 Rows = list[dict[str, Any]]
@@ -123,6 +123,6 @@ class World:
         self.write(folder / "input")
         parameters = {"tags": [PII]}
         job = Job(spark.sparkContext, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {})
-        summary = role_mapping_check.work(job)
+        summary = role_mapping_check_job.work(job)
         tables = {path.name: pq.read_table(path).to_pylist() for path in (folder / "output").iterdir()}
         return {"summary": summary, **tables}

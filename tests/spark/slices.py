@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.reporting.slices import SETTINGS, Slice, State
-from catalog.spark import job
-from catalog.spark.facts import Facts
+from catalog.reports.snapshot.partitions import SETTINGS, Slice, State
+from catalog.reports.spark import job as spark_job
+from catalog.reports.spark.partition_facts import Facts
 from policies.engine import selectors
 from policies.engine.families import datahub
 from policies.engine.model import Actor
@@ -152,7 +152,7 @@ def write(world: World, folder: Path, **files: object) -> str:
     for name, columns in tables.items():
         pq.write_table(pa.table(columns), folder / f"{name}.parquet")
     manifest = {
-        "schema": job.SCHEMA,
+        "schema": spark_job.SCHEMA,
         "policy_version": 1,
         "change_seq": 1,
         "as_of": "2026-01-01T00:00:00+00:00",

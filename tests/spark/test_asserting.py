@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.spark import asserting
-from catalog.spark.asserting import claims_of
+from catalog.reports.kinds.dataset_access_check import checks
+from catalog.reports.kinds.dataset_access_check.checks import claims_of
 from tests import oracle, strategies
 from tests.spark.slices import actors_of, cut, known, restricted
 from tests.worlds import World, criterion, document, matching_all, urn
@@ -45,11 +45,11 @@ def check(world: World, *said: dict[str, Any], slices: int = 1, snapshot=None):
     for holder, role in world.raw["roles"]:
         bound.setdefault(holder, set()).add(role)
     claims = claims_of(said, actors_of(world), {holder: frozenset(some) for holder, some in bound.items()})
-    rows = [row for part in cut(world, slices, snapshot) for row in asserting.checked(part, claims)]
+    rows = [row for part in cut(world, slices, snapshot) for row in checks.checked(part, claims)]
     seen = frozenset((row.claim, row.answer) for row in rows)
-    rows += asserting.checked_platform(shared.snapshot, claims)
-    rows += asserting.checked_unknown(shared.snapshot, claims, seen)
-    return asserting.results(claims, rows)
+    rows += checks.checked_platform(shared.snapshot, claims)
+    rows += checks.checked_unknown(shared.snapshot, claims, seen)
+    return checks.results(claims, rows)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.spark import changing
+from catalog.reports.kinds.policy_impact import differences
 from policies.engine.families import vocabularies
 from policies.engine.snapshot import Snapshot
 from tests import oracle, strategies
@@ -19,10 +19,10 @@ PLATFORM = {one.name for some in vocabularies().values() for one in some.platfor
 
 def compare(world: World, then: World, slices: int = 1):
     actors = actors_of(world)
-    change = changing.change_of(world.snapshot(), then.snapshot(2), actors)
-    rows = [row for part in cut(world, slices) for row in changing.changed(part, change)]
-    rows += changing.changed_platform(world.snapshot(), change)
-    return changing.results(rows, actors)
+    change = differences.change_of(world.snapshot(), then.snapshot(2), actors)
+    rows = [row for part in cut(world, slices) for row in differences.changed(part, change)]
+    rows += differences.changed_platform(world.snapshot(), change)
+    return differences.results(rows, actors)
 
 
 @pytest.fixture
@@ -108,6 +108,6 @@ def test_gains_and_losses_are_those_of_the_oracle(world: World, other: World, ke
 
 
 def test_a_snapshot_of_nothing_is_compared_too(world):
-    change = changing.change_of(Snapshot.build(1, ()), world.snapshot(), known(world).actors)
+    change = differences.change_of(Snapshot.build(1, ()), world.snapshot(), known(world).actors)
     assert change.privileges
     assert [one.urn for one in change.people] == [AL, JO]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.spark.decisions import CannotRead, InvalidDecision, Refused, slices_of
+from catalog.reports.spark.decisions import CannotRead, InvalidDecision, Refused, slices_of
 from policies.decisions.api.decision_serializers import shown
 from policies.engine.model import Code, Decision
 from policies.engine.restrictions import Slice

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from catalog.aspects import base
-from catalog.reporting import launcher
-from catalog.reporting import slices as reading
-from catalog.spark.counting import counted
-from catalog.spark.job import Job
-from catalog.spark.spreading import spread
+from catalog.reports.kinds.effective_access.counts import counted
+from catalog.reports.run import launcher
+from catalog.reports.snapshot import partitions as reading
+from catalog.reports.spark.job import Job
+from catalog.reports.spark.parallel_map import spread
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from tests import strategies, worlds_datazone
@@ -116,7 +116,7 @@ def _snapshot(tmp_path: Path) -> tuple[Path, Path]:
 
 def _failed(source: Path, target: Path, tell: launcher.Tell = lambda *_: True) -> str:
     with pytest.raises(launcher.JobFailed) as found:
-        launcher.run(module="catalog.spark.jobs.effective_access", source=source, target=target, tell=tell)
+        launcher.run(module="catalog.reports.kinds.effective_access.job", source=source, target=target, tell=tell)
     assert not (target / "summary.json").exists()
     return str(found.value)
 

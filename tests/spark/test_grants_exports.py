@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from catalog.spark.mapping.exports import READ, WRITE, BadExports, read
+from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, BadExports, read
 
 SNOW: dict[str, Any] = {"name": "snow", "platform": "snowflake", "form": "snowflake", "grants": ["a.csv"]}
 

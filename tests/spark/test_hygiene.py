@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, settings
 
-from catalog.spark import hygiene
-from catalog.spark.hygiene import Seen
-from catalog.spark.jobs import policy_hygiene
+from catalog.reports.kinds.policy_hygiene import hygiene
+from catalog.reports.kinds.policy_hygiene import job as policy_hygiene_job
+from catalog.reports.kinds.policy_hygiene.hygiene import Seen
 from tests import oracle, strategies
 from tests.spark.slices import actors_of, cut, known
 from tests.worlds import World, criterion, document, matching_all, urn
@@ -23,12 +23,12 @@ def findings(world: World, slices: int = 1) -> list[dict]:
     names = {f"{PREFIX}{name}": name for name, raw in world.policies if oracle.opened(raw)[1]["state"] == "ACTIVE"}
     policies = hygiene.policies_of(shared.snapshot.statements, names)
     look = hygiene.look_of(policies, actors, {holder: frozenset(some) for holder, some in bound.items()})
-    look = policy_hygiene.looking(look, policies, actors)
+    look = policy_hygiene_job.looking(look, policies, actors)
     seen = Seen(row for part in cut(world, slices) for row in hygiene.told(part, look))
     people = {*world.raw["users"], *world.raw["groups"], urn("role:Reader"), urn("role:r")}
     return [
-        *policy_hygiene.idle(policies, look, actors, seen, people),
-        *policy_hygiene.patterns(policies, actors, shared.below, seen),
+        *policy_hygiene_job.idle(policies, look, actors, seen, people),
+        *policy_hygiene_job.patterns(policies, actors, shared.below, seen),
     ]
 
 

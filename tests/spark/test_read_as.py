@@ -15,9 +15,9 @@ from rest_framework.test import APIClient
 from sqlglot import exp
 
 from catalog.models import Entity
+from catalog.reports.spark.decisions import CannotRead, Refused
+from catalog.reports.spark.session import SparkUnavailable, session
 from catalog.spark import read_as
-from catalog.spark.decisions import CannotRead, Refused
-from catalog.spark.session import SparkUnavailable, session
 from policies.authoring.services import policies
 from policies.engine.sql_rendering import NothingToShow
 from policies.identity.services import access_tokens, roles, users

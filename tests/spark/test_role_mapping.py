@@ -9,7 +9,7 @@ import pytest
 import sqlglot
 from pyspark.sql import SparkSession
 
-from catalog.spark.job import BadInput
+from catalog.reports.spark.job import BadInput
 from tests.spark.drift_world import PII, World, dataset, group, interpreted, role, user
 
 pytestmark = pytest.mark.spark

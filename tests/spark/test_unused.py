@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import given, settings
 
-from catalog.spark import hygiene, unused
-from catalog.spark.unused import NOT_SEEN, UNUSED, USED, Usage, Use
+from catalog.reports.kinds.policy_hygiene import hygiene
+from catalog.reports.kinds.unused_access import unused
+from catalog.reports.kinds.unused_access.unused import NOT_SEEN, UNUSED, USED, Usage, Use
 from policies.engine.families import vocabularies
 from tests import oracle, strategies
 from tests.spark.slices import actors_of, cut, known

@@ -6,8 +6,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from catalog.models import Report
-from catalog.reporting import extracts
-from catalog.reporting.slices import Corrupt
+from catalog.reports.run import access_lookup
+from catalog.reports.snapshot.partitions import Corrupt
 from policies.errors import PolicyAppError
 
 
@@ -45,15 +45,15 @@ class Command(BaseCommand):
     def _answer(self, told: dict[str, Any]) -> None:
         report, privilege = _report(told["report"]), told["privilege"]
         if told["entity"]:
-            self.stdout.write("\n".join(extracts.who(report=report, privilege=privilege, entity=told["entity"])))
+            self.stdout.write("\n".join(access_lookup.who(report=report, privilege=privilege, entity=told["entity"])))
         elif told["person"]:
-            self.stdout.write("\n".join(extracts.what(report=report, privilege=privilege, person=told["person"])))
+            self.stdout.write("\n".join(access_lookup.what(report=report, privilege=privilege, person=told["person"])))
         else:
             if not told["facet"]:
                 raise CommandError("--since needs --facet FIELD VALUE, such as --facet TAG urn:li:tag:PII.")
             field, value = told["facet"]
             before = _report(told["since"])
-            found = extracts.changed(before=before, after=report, privilege=privilege, field=field, value=value)
+            found = access_lookup.changed(before=before, after=report, privilege=privilege, field=field, value=value)
             for mark, people in (("+", found.gained), ("-", found.lost)):
                 for person, count in sorted(people.items(), key=lambda one: (-one[1], one[0])):
                     self.stdout.write(f"{mark}{count} {person}")

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from catalog import tasks
 from catalog.models import Report
-from catalog.reporting import making
-from catalog.reporting.registry import KINDS
-from catalog.services import reports
+from catalog.reports import tasks as report_tasks
+from catalog.reports.registry import KINDS
+from catalog.reports.run import runner
+from catalog.reports.services import reports
 from policies.errors import Invalid, PolicyAppError
 from policies.pdp.authorizer import SYSTEM
 
@@ -36,7 +36,7 @@ class Command(BaseCommand):
     def handle(self, *_: Any, kind: str, wait: bool, parameters: str, **__: Any) -> None:
         """Queue the report, or make it."""
         if kind == NIGHTLY:
-            self.stdout.write(f"{tasks.run_nightly_reports()} reports are queued.")
+            self.stdout.write(f"{report_tasks.run_nightly_reports()} reports are queued.")
             return
         try:
             report = reports.request(kind=kind, parameters=_object(parameters), by=SYSTEM, is_queued=not wait)
@@ -49,7 +49,7 @@ class Command(BaseCommand):
         if not wait:
             self.stdout.write(f"{report.pk} is queued.")
             return
-        status = making.make(report.pk)
+        status = runner.make(report.pk)
         report.refresh_from_db()
         if status != Report.Status.READY:
             raise CommandError(f"{report.pk}: {status.label}. {report.problem}")

@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from catalog.models import Report
-from catalog.reporting import runs
-from catalog.web.reports import asking
+from catalog.reports.pages import access_lookup
+from catalog.reports.run import run_state
 from policies.authoring.services import policies
 from policies.identity.services import groups, users
 from policies.models import User
@@ -109,7 +109,7 @@ def test_a_question_that_makes_no_sense_is_said_beside_its_field(boss, asked, se
 
 
 def test_a_long_answer_is_cut_and_says_so(boss, monkeypatch):
-    monkeypatch.setattr(asking, "MOST", 1)
+    monkeypatch.setattr(access_lookup, "MOST", 1)
     groups.add_members(urn=TEAM, members=[ANN], **BY)
     answer = answered(boss, counted(), ask="who", urn=ORDERS)
     assert cells(answer) == [[ANN]]
@@ -125,7 +125,7 @@ def test_nobody_and_nothing_are_said(boss):
 
 def test_a_run_whose_files_are_gone_says_so(boss):
     run = counted()
-    (runs.folder_of(run.pk) / "input").rename(runs.folder_of(run.pk) / "gone")
+    (run_state.folder_of(run.pk) / "input").rename(run_state.folder_of(run.pk) / "gone")
     assert "This run did not keep what it was made from." in answered(boss, run, ask="who", urn=ORDERS).content.decode()
 
 

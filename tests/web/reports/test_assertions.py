@@ -7,9 +7,11 @@ import re
 import pytest
 
 from catalog.models import AssertionText, Report
-from catalog.queries import assertions as queries
-from catalog.reporting.kinds import dataset_access_check, policy_hygiene, policy_impact
-from catalog.services import assertions as service
+from catalog.reports.kinds.dataset_access_check import spec as dataset_access_check_spec
+from catalog.reports.kinds.policy_hygiene import spec as policy_hygiene_spec
+from catalog.reports.kinds.policy_impact import spec as policy_impact_spec
+from catalog.reports.queries import assertions as queries
+from catalog.reports.services import assertions as service
 from policies.authoring.services import policies
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, Stale
@@ -108,7 +110,7 @@ def test_a_file_holds_them(browse, settings, tmp_path):
 @pytest.mark.django_db
 def test_a_check_is_given_what_is_asserted(tmp_path):
     service.save(text=GOOD, seen=0, by=authorizer.SYSTEM)
-    dataset_access_check.prepare(Report(), tmp_path)
+    dataset_access_check_spec.prepare(Report(), tmp_path)
     (said,) = json.loads((tmp_path / "assertions.json").read_text(encoding="utf-8"))["assertions"]
     assert (said["name"], said["kind"], said["privileges"]) == ("Nobody edits", "nobody", ["EDIT_ENTITY"])
     assert said["on"] == [{"field": "TAG", "condition": "EQUALS", "values": ["urn:li:tag:PII"]}]
@@ -120,10 +122,10 @@ def test_a_broken_file_ends_the_run_with_its_problems(settings, tmp_path):
     file.write_text(BAD, encoding="utf-8")
     settings.ASSERTIONS_FILE = str(file)
     with pytest.raises(Invalid, match="line 2"):
-        dataset_access_check.prepare(Report(), tmp_path)
+        dataset_access_check_spec.prepare(Report(), tmp_path)
     file.write_bytes(b"\xff")
     with pytest.raises(OSError, match="utf-8"):
-        dataset_access_check.prepare(Report(), tmp_path)
+        dataset_access_check_spec.prepare(Report(), tmp_path)
 
 
 def test_proposed_policies_are_read_as_a_file_is(world, write, tmp_path):
@@ -132,20 +134,20 @@ def test_proposed_policies_are_read_as_a_file_is(world, write, tmp_path):
         {"urn": stored.urn, "document": document_of(displayName="Other", state="INACTIVE")},
         document_of(displayName="New"),
     ]
-    parameters = policy_impact.KIND.checked({"proposed": entries, "removed": ["urn:li:dataHubPolicy:two"]})
-    policy_impact.prepare(Report(parameters=parameters), tmp_path)
+    parameters = policy_impact_spec.KIND.checked({"proposed": entries, "removed": ["urn:li:dataHubPolicy:two"]})
+    policy_impact_spec.prepare(Report(parameters=parameters), tmp_path)
     said = json.loads((tmp_path / "proposed.json").read_text(encoding="utf-8"))
     assert said["gone"] == ["urn:li:dataHubPolicy:two", stored.urn]
     assert [(one["name"], one["urn"]) for one in said["policies"]] == [("New", "urn:li:dataHubPolicy:proposed-2")]
     broken = {"proposed": [document_of(privileges="x"), {"document": 3}], "removed": ["x"]}
     with pytest.raises(Invalid) as refused:
-        policy_impact.KIND.checked(broken)
+        policy_impact_spec.KIND.checked(broken)
     places = {one.pointer.split("/")[1] for one in refused.value.problems}
     assert places == {"proposed", "removed"}
 
 
 def test_hygiene_is_told_who_there_is(world, tmp_path):
-    policy_hygiene.prepare(Report(), tmp_path)
+    policy_hygiene_spec.prepare(Report(), tmp_path)
     known = json.loads((tmp_path / "known.json").read_text(encoding="utf-8"))["people"]
     assert {"urn:li:corpuser:ada", "urn:li:dataHubRole:Admin"} <= set(known)
 

@@ -5,8 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Report
-from catalog.reporting import runs
-from catalog.services import reports as service
+from catalog.reports.run import run_state
+from catalog.reports.services import reports as service
 from policies.pdp.authorizer import SYSTEM
 from tests import finished
 from tests.finished import KIND, SUMMARY
@@ -92,7 +92,7 @@ def test_the_form_begins_with_what_an_earlier_run_was_asked(browse, world, tmp_p
 def test_how_far_a_run_is_is_asked_for_until_it_has_ended(browse, world):
     admin = browse("admin")
     run = finished.running(KIND)
-    assert runs.tell(run, stage="Counting people", done=1500, total=6000, log="A line <of> the log")
+    assert run_state.tell(run, stage="Counting people", done=1500, total=6000, log="A line <of> the log")
     page = admin.get(page_of(run))
     text = words(page)
     for word in ("Running", "Counting people", "1,500 of 6,000 (25%)", "Cancel report"):
@@ -102,7 +102,7 @@ def test_how_far_a_run_is_is_asked_for_until_it_has_ended(browse, world):
     part = admin.get(page_of(run), headers={"HX-Request": "true"})
     assert "<html" not in part.content.decode()
     assert 'hx-swap-oob="innerHTML"' in part.content.decode()
-    runs.fail(run, problem="The disk is full.")
+    run_state.fail(run, problem="The disk is full.")
     ended = admin.get(page_of(run), headers={"HX-Request": "true"})
     assert (ended.headers["HX-Refresh"], ended.content) == ("true", b"")
     assert "The disk is full." in words(admin.get(page_of(run)))

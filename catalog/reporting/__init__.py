@@ -1,1 +1,0 @@
-"""What reports are made from: the state of the catalog and of the policies, written down as it was at one moment."""

@@ -1,0 +1,1 @@
+"""Reports and findings in the project's own API."""

@@ -1,0 +1,177 @@
+"""The shapes of reports over the API (docs/reports.md)."""
+
+from typing import Any, get_args
+
+from rest_framework import serializers
+
+from catalog.models import Report
+from catalog.reports.queries.report_rows import Difference
+from catalog.reports.registry import KINDS
+from catalog.reports.spec import ColumnKind, Input
+from policies.http.api import strict_fields
+from policies.http.api.views import Paged
+
+
+class ParameterOut(serializers.Serializer[Any]):
+    """One thing that can be asked of a report."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    input = serializers.ChoiceField([one.value for one in Input])
+    help = serializers.CharField(allow_blank=True)
+    default = strict_fields.Json(allow_null=True)
+    is_required = serializers.BooleanField()
+    choices = serializers.DictField(child=serializers.CharField(), help_text="Value and label; empty: no choices.")
+
+
+class ColumnOut(serializers.Serializer[Any]):
+    """A column of a table of results."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    kind = serializers.ChoiceField([one.value for one in ColumnKind])
+
+
+class TableOut(serializers.Serializer[Any]):
+    """A table of results; `key` are the columns that say what a row is about."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    columns = ColumnOut(many=True)
+    key = serializers.ListField(child=serializers.CharField())
+    limit = serializers.IntegerField(allow_null=True, help_text="How many rows of a run are kept; null: all.")
+
+
+class KindOut(serializers.Serializer[Any]):
+    """A kind of report."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    description = serializers.CharField()
+    is_nightly = serializers.BooleanField()
+    parameters = ParameterOut(many=True)
+    tables = TableOut(many=True)
+
+
+class ProgressOut(serializers.Serializer[Any]):
+    """How far a run is; a total of 0 is not known."""
+
+    stage = serializers.CharField(allow_blank=True)
+    done = serializers.IntegerField(min_value=0)
+    total = serializers.IntegerField(min_value=0)
+
+
+class NumberOut(serializers.Serializer[Any]):
+    """A headline number."""
+
+    title = serializers.CharField()
+    value = serializers.FloatField()
+
+
+class BarOut(serializers.Serializer[Any]):
+    """One bar of a chart; null where the caller may not view what it is about, or it is about nothing with a URN."""
+
+    label = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # the base has an attribute of this name
+    urn = serializers.CharField(allow_null=True)
+    value = serializers.FloatField()
+
+
+class ChartOut(serializers.Serializer[Any]):
+    """A chart."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    bars = BarOut(many=True)
+
+
+class SummaryOut(serializers.Serializer[Any]):
+    """The headline numbers and charts of a run."""
+
+    numbers = NumberOut(many=True)
+    charts = ChartOut(many=True)
+
+
+class RunOut(serializers.Serializer[Any]):
+    """A run of a report, as lists show it."""
+
+    id = serializers.UUIDField()
+    kind = serializers.CharField()
+    status = serializers.ChoiceField(Report.Status.choices)
+    progress = ProgressOut()
+    problem = serializers.CharField(allow_blank=True, help_text="Why it failed, in a sentence.")
+    requested_by = serializers.CharField()
+    requested_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    policy_version = serializers.IntegerField(allow_null=True)
+    as_of = serializers.DateTimeField(allow_null=True)
+
+
+class OneRunOut(RunOut):
+    """A run of a report with what it was asked, what it said, and its headline numbers."""
+
+    parameters = serializers.DictField(help_text="Without what the caller may not view.")
+    summary = SummaryOut()
+    log = serializers.CharField(allow_blank=True)
+
+
+class RunIn(strict_fields.Strict):
+    """What to start: a kind, and parameters; those left out are the defaults of the kind."""
+
+    kind = serializers.ChoiceField(list(KINDS))
+    parameters = strict_fields.Json(required=False)
+
+
+class RunFilters(Paged):
+    """Which runs to list."""
+
+    kind = strict_fields.Text(required=False, max_length=64)
+    status = serializers.ChoiceField(Report.Status.choices, required=False)
+
+
+class RowOut(serializers.Serializer[Any]):
+    """A row: its values by the names of the columns; `key` is null where it may not be viewed."""
+
+    key = serializers.CharField(allow_null=True)
+    values = serializers.DictField()
+    is_concealed = serializers.BooleanField(help_text="It names something that the caller may not view.")
+
+
+class DifferenceOut(RowOut):
+    """A row that came, went or changed; `was` are its earlier values where it changed."""
+
+    was = serializers.DictField(allow_null=True)
+
+
+class Searched(strict_fields.Strict):
+    """Which rows of a table."""
+
+    q = strict_fields.Text(required=False, allow_blank=True, max_length=512, help_text="Every word has to be found.")
+    column = strict_fields.Text(required=False, max_length=64, help_text="A column that has to hold `value`.")
+    value = strict_fields.Text(required=False, max_length=1024)
+
+
+class RowFilters(Searched, Paged):
+    """Which rows of a table, in which order."""
+
+    sort = strict_fields.Text(required=False, max_length=64, help_text="A column; a minus before it: descending.")
+
+
+class DifferenceFilters(Paged):
+    """What to compare with, and which differences."""
+
+    other = serializers.UUIDField(
+        help_text="Another run of the same kind; the older one is compared with the newer one."
+    )
+    which = serializers.ChoiceField(get_args(Difference))
+
+
+class TableFileOut(serializers.Serializer[Any]):
+    """A whole table as one object."""
+
+    report = serializers.UUIDField()
+    kind = serializers.CharField()
+    table = serializers.CharField()
+    policy_version = serializers.IntegerField()
+    as_of = serializers.DateTimeField()
+    rows = serializers.ListField(child=serializers.DictField())

@@ -1,0 +1,1 @@
+"""Assertions about access, as people write them."""

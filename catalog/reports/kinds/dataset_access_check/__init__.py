@@ -1,0 +1,1 @@
+"""The report that checks assertions about access to datasets."""

@@ -1,0 +1,1 @@
+"""The report of who may do what, counted over the whole catalog."""

@@ -1,0 +1,1 @@
+"""The report of policies that are broken, useless or too wide."""

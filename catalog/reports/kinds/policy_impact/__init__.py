@@ -1,0 +1,1 @@
+"""The report of what a change of a policy would change."""

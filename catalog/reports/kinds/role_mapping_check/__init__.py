@@ -1,0 +1,1 @@
+"""The report that compares grants of warehouses with the external roles of the catalog."""

@@ -1,0 +1,1 @@
+"""The report of access that nobody uses."""

@@ -1,0 +1,26 @@
+"""Every kind of report, each in a file of its own."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from catalog.reports.kinds.dataset_access_check import spec as dataset_access_check_spec
+from catalog.reports.kinds.effective_access import spec as effective_access_spec
+from catalog.reports.kinds.policy_hygiene import spec as policy_hygiene_spec
+from catalog.reports.kinds.policy_impact import spec as policy_impact_spec
+from catalog.reports.kinds.role_mapping_check import spec as role_mapping_check_spec
+from catalog.reports.kinds.unused_access import spec as unused_access_spec
+from catalog.reports.spec import Kind
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            effective_access_spec.KIND,
+            role_mapping_check_spec.KIND,
+            dataset_access_check_spec.KIND,
+            policy_hygiene_spec.KIND,
+            policy_impact_spec.KIND,
+            unused_access_spec.KIND,
+        )
+    }
+)

@@ -1,0 +1,1 @@
+"""One run of a report: its state, the snapshot it is made from, the job and its results."""

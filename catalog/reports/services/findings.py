@@ -1,0 +1,78 @@
+"""What people do about findings: accept, assign, close, open again. All of it needs MANAGE_POLICIES, as reports do.
+
+Each takes any number of findings at once and returns how many there were; those that are gone are passed over. Every
+decision stays in the trail of its finding. Whom a finding is assigned to may read it, and no other.
+"""
+
+from collections.abc import Collection
+from datetime import date
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from catalog.models import Finding
+from catalog.reports import finding_writer as recording
+from catalog.reports.queries import findings as reading
+from catalog.reports.services.reports import NEEDED
+from policies.engine.errors import Problem
+from policies.engine.model import Actor
+from policies.errors import Invalid
+from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.pdp import authorizer, display_names
+
+
+def read(*, id: int, by: Actor) -> Finding:
+    """Return a finding to somebody who may see reports, or to whom it is assigned, also as a member of a group.
+
+    Raises Forbidden, also to those others for a finding that is not there, and NotFound.
+    """
+    found = Finding.objects.filter(pk=id).values_list("assignee", flat=True).first()
+    if not (found and by.is_active and found in by.holders):
+        authorizer.require(by=by, any_of=[[NEEDED]])
+    return reading.finding(id=id)
+
+
+def accept(*, ids: Collection[int], note: str, by: Actor, until: date | None = None) -> int:
+    """Say that it is meant to be so, and why, through the day `until` (UTC) or for good.
+
+    Raises Forbidden, and Invalid without a reason and for a day that is over.
+    """
+    problems = [] if note.strip() else [Problem("required", "/note", "Say why this is meant to be so.")]
+    if until is not None and until < timezone.now().date():
+        problems.append(Problem("date.past", "/until", "This day is over; give today or a later one."))
+    if problems:
+        raise Invalid(problems)
+    return _decide(ids, by, state=Finding.State.ACCEPTED, assignee="", note=note.strip(), accepted_until=until)
+
+
+def assign(*, ids: Collection[int], assignee: str, by: Actor, note: str | None = None) -> int:
+    """Give it to a user or group to see to; without a note the old one stays. Raises Forbidden, and Invalid."""
+    is_somebody = assignee.startswith((USER_PREFIX, GROUP_PREFIX))
+    if not is_somebody or assignee not in display_names.names(urns=[assignee]):
+        raise Invalid([Problem("unknown", "/assignee", f"There is no user or group {assignee}.")])
+    said = {} if note is None else {"note": note.strip()}
+    return _decide(ids, by, state=Finding.State.ASSIGNED, assignee=assignee, **said)
+
+
+def close(*, ids: Collection[int], by: Actor, note: str | None = None) -> int:
+    """Say that it is done; the next run opens it again when it finds it still. Raises Forbidden."""
+    said = {} if note is None else {"note": note.strip()}
+    return _decide(ids, by, state=Finding.State.CLOSED, assignee="", **said)
+
+
+def reopen(*, ids: Collection[int], by: Actor) -> int:
+    """Take back whatever was decided. Raises Forbidden."""
+    return _decide(ids, by, state=Finding.State.OPEN, assignee="")
+
+
+def _decide(ids: Collection[int], by: Actor, *, state: str, assignee: str, **said: Any) -> int:
+    authorizer.require(by=by, any_of=[[NEEDED]])
+    now = timezone.now()
+    decided = {"state": state, "assignee": assignee, "accepted_until": None, **said}
+    with transaction.atomic():
+        found = Finding.objects.filter(pk__among=ids)
+        known = list(found.values_list("pk", flat=True))
+        found.update(decided_by=by.urn, decided_at=now, **decided)
+        recording.record_events(known, by=by.urn, at=now, **decided)
+    return len(known)

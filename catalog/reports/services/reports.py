@@ -1,0 +1,68 @@
+"""Reports as people ask for them: start one, end one. Reading and starting needs MANAGE_POLICIES, since a report shows
+what everybody may do."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from catalog.errors import placed
+from catalog.models import Report
+from catalog.reports import tasks as report_tasks
+from catalog.reports.registry import KINDS
+from catalog.reports.run import run_state
+from policies.engine.model import Actor
+from policies.errors import Conflict, Invalid, NotFound
+from policies.pdp import authorizer
+from policies.propagation import pubsub
+
+log = logging.getLogger(__name__)
+
+#: What seeing, starting and ending reports needs.
+NEEDED = "MANAGE_POLICIES"
+
+_QUEUE_AWAY = "The queue could not be reached, so no worker knows of this report. Start it again."
+
+
+def request(*, kind: str, parameters: Mapping[str, Any], by: Actor, is_queued: bool = True) -> Report:
+    """Return a new run of a kind of report, for a worker to make; without `is_queued` the caller makes it.
+
+    Raises Forbidden, NotFound for an unknown kind, Invalid with every problem (pointers begin at /parameters), and
+    Conflict while one of the kind is queued or running.
+    """
+    authorizer.require(by=by, any_of=[[NEEDED]])
+    found = KINDS.get(kind)
+    if found is None:
+        raise NotFound(f"There is no kind of report {kind!r}; there are {', '.join(KINDS)}.")
+    try:
+        checked = found.checked(parameters)
+    except Invalid as error:
+        raise Invalid(placed(error.problems, "/parameters")) from None
+    report = run_state.queue(kind=found, parameters=checked, by=by.urn)
+    if report is None:
+        raise Conflict(f"A report of the kind {found.title} is queued or running already; one runs at a time.")
+    if is_queued:
+        transaction.on_commit(lambda: _send(report))
+    return report
+
+
+def cancel(*, report_id: UUID, by: Actor) -> None:
+    """End a run that is queued or running. Raises Forbidden, NotFound, and Conflict when it has ended already."""
+    authorizer.require(by=by, any_of=[[NEEDED]])
+    if not Report.objects.filter(pk=report_id).exists():
+        raise NotFound("There is no such report.")
+    if not run_state.cancel(report_id):
+        raise Conflict("This report has ended already.")
+
+
+def _send(report: Report) -> None:
+    try:
+        pubsub.check_redis()
+        report_tasks.run_report.delay(str(report.pk))
+    except (OperationalError, RedisError, OSError) as error:
+        log.warning("report_not_queued", extra={"report": str(report.pk), "error": str(error)})
+        run_state.fail(report, problem=_QUEUE_AWAY)

@@ -1,1 +1,0 @@
-"""Every write to the catalog: checked, authorized item by item, and in one transaction."""

@@ -10,7 +10,7 @@ from policies.http.guard import public
 urlpatterns: list[URLPattern | URLResolver] = [
     # First what is asked more often than all others together.
     path("api/v1/", include("policies.api_urls")),
-    path("api/v1/", include("catalog.api.urls")),
+    path("api/v1/", include("catalog.api_urls")),
     path("health", health.live),
     path("health/live", health.live, name="health-live"),
     path("health/ready", health.ready, name="health-ready"),
@@ -24,7 +24,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("catalog.doors.graphql.urls")),
     path("", include("policies.identity.scim.urls")),
     path("", include("policies.urls")),
-    path("", include("catalog.web.urls")),
+    path("", include("catalog.urls")),
 ]
 
 # The doors for programs answer in their own form, everything else with a page.

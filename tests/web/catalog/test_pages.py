@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from catalog.web import urls
+from catalog import urls as catalog_urls
 from tests.finished import EARLIER, FAILED, FOUND, KIND, NONE, READY, RUNNING
 from tests.web.catalog.conftest import BOARD, DATABASE, EUROPE, ORDERS, OWNER, PII, READER, REVENUE, SALES, SHOP, store
 from tests.web.test_markup import HOSTILE, check
@@ -162,7 +162,7 @@ def test_everybody_gets_what_the_table_says(shelves, place, name):
 
 
 def test_the_table_names_every_page():
-    assert {pattern.name for pattern in urls.urlpatterns} == TABLE.keys()
+    assert {pattern.name for pattern in catalog_urls.urlpatterns} == TABLE.keys()
 
 
 def test_a_refused_form_names_the_missing_privilege(shelves):

@@ -49,13 +49,13 @@ def build_document(operation: Mapping[str, Any], fragments: Mapping[str, Any]) -
 
 def classify(operation: Mapping[str, Any], fragments: Mapping[str, Any]) -> tuple[str, str]:
     """Return whether an operation works, and what to say of it: why it is refused, or what is missing for it."""
-    from catalog.doors.graphql import assembly, unserved
+    from catalog.protocols.datahub_graphql import refused_operations, schema_builder
 
     document = parse(build_document(operation, fragments))
-    if unserved.find_refusals(document):
-        reasons = [unserved.REASONS[name] for name in _roots(operation) if name in unserved.REASONS]
+    if refused_operations.find_refusals(document):
+        reasons = [refused_operations.REASONS[name] for name in _roots(operation) if name in refused_operations.REASONS]
         return REFUSED, " ".join(dict.fromkeys(reasons))
-    errors = validate(assembly.schema(), document, max_errors=3)
+    errors = validate(schema_builder.schema(), document, max_errors=3)
     # Without the suggestions, which change with everything that is added to the schema.
     return (MISSING, f"`{errors[0].message.partition(' Did you mean')[0]}`") if errors else (WORKS, "")
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from catalog.doors.gms import names
+from catalog.protocols.datahub_rest import pegasus_names
 from tests.clients.installations import PROJECT
 
 GRAPH = """
@@ -34,7 +34,7 @@ print(json.dumps({name: full.replace(".pegasus2avro", "") for name, full in foun
         site=site,
         home=tmp_path,
     )
-    assert {aspect: names.full_name(aspect) for aspect in theirs} == theirs
+    assert {aspect: pegasus_names.full_name(aspect) for aspect in theirs} == theirs
 
 
 def test_aspects_of_every_kind_come_back_typed(program):

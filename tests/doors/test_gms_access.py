@@ -8,8 +8,8 @@ from django.contrib.auth.hashers import make_password
 from django.test import Client
 from django.utils import timezone
 
-from catalog.doors.gms.urls import urlpatterns
 from catalog.models import Aspect, Entity
+from catalog.protocols.datahub_rest.urls import urlpatterns
 from policies.engine.model import SYSTEM_ACTOR
 from policies.http.guard import guard_of, signed_in
 from policies.identity.services import access_tokens, groups, users

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from catalog.doors.gms import listing
+from catalog.protocols.datahub_rest import search
 from policies.identity.services import roles, users
 from policies.pdp import authorizer
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal, written
@@ -309,7 +309,7 @@ def test_secrets_are_read_by_nobody(root):
 
 
 def test_pages_are_cut_at_the_longest(root, monkeypatch):
-    monkeypatch.setattr(listing, "LONGEST_PAGE", 2)
+    monkeypatch.setattr(search, "LONGEST_PAGE", 2)
     root.write(*[proposal(f"urn:li:tag:{n}", "madeUp", {}) for n in range(3)])
     found = root.post("/entities?action=search", {"entity": "tag", "count": 50}).json()["value"]
     assert (found["pageSize"], len(found["entities"]), found["numEntities"]) == (2, 2, 3)

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.doors.gms import writing
 from catalog.models import Entity
+from catalog.protocols.datahub_rest import writes
 from policies.models import PolicyVersion
 from tests.doors.conftest import DATASET, ROOT, proposal, written
 
@@ -210,7 +210,7 @@ def test_unknown_fields_of_owned_aspects_are_kept(root):
     ],
 )
 def test_a_single_proposal_escapes_its_urn_twice(root, wire, meant):
-    assert writing.unescaped(wire) == meant
+    assert writes.unescaped(wire) == meant
     if "corpuser" not in meant:
         assert root.write(proposal(wire, "madeUp", {})).json() == {"value": meant}
         assert root.entity(meant).json()["urn"] == meant
@@ -266,7 +266,7 @@ def test_a_body_far_too_large_is_refused_before_it_is_read(root, settings):
 
 
 def test_too_many_proposals_are_refused(root, monkeypatch):
-    monkeypatch.setattr(writing, "MOST", 3)
+    monkeypatch.setattr(writes, "MOST", 3)
     answer = root.write(*[proposal(f"urn:li:tag:{n}", "madeUp", {}) for n in range(4)])
     assert answer.status_code == 400
     assert "at most 3 proposals" in answer.json()["message"]

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from catalog.doors.gms import names
+from catalog.protocols.datahub_rest import pegasus_names
 from tests.doors.conftest import ROOT
 from tests.doors.test_gms_access import (
     ADMIN,
@@ -109,7 +109,7 @@ def created_if_new(entries: list[dict[str, Any]]) -> Iterator[Call]:
 
 def as_snapshots(entries: list[dict[str, Any]]) -> Iterator[Call]:
     for urn, aspect, document in map(told, entries):
-        snapshot = {"urn": urn, "aspects": [{names.full_name(aspect): document}]}
+        snapshot = {"urn": urn, "aspects": [{pegasus_names.full_name(aspect): document}]}
         value = {"com.linkedin.metadata.snapshot.AnySnapshot": snapshot}
         yield "post", "/entities?action=ingest", {"entity": {"value": value}}
 

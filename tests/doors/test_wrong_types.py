@@ -8,8 +8,8 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog.doors.authzen.views import ENDPOINTS
-from catalog.doors.gms import views as gms
+from catalog.protocols.authzen.views import ENDPOINTS
+from catalog.protocols.datahub_rest import views as gms
 from tests.doors.conftest import DATASET, ROOT
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from authzsite.middleware import find_body_limit
-from catalog.doors.authzen import messages
-from catalog.doors.gms import bodies as gms_bodies
-from catalog.doors.gms import views as gms
+from catalog.protocols.authzen import request_models
+from catalog.protocols.datahub_rest import request_bodies as gms_bodies
+from catalog.protocols.datahub_rest import views as gms
 from policies.identity.scim import member_patches
 from policies.identity.scim import request_bodies as scim_bodies
 from tests.limits.conftest import Objects
@@ -78,11 +78,11 @@ CALLS: dict[str, tuple[str, Schema, int]] = {
     "/openapi/v3/entity/tag/batchGet": ("POST", ENTITIES, gms_bodies.MAX_BATCH_SIGNS),
     "/openapi/v3/entity/scroll": ("POST", SCROLL, gms_bodies.MAX_SIGNS),
     f"/openapi/v1/trace/write/{'0' * 32}": ("POST", ANYTHING, gms_bodies.MAX_SIGNS),
-    "/access/v1/evaluation": ("POST", AUTHZEN, messages.MAX_SIGNS),
-    "/access/v1/evaluations": ("POST", AUTHZEN, messages.MAX_SIGNS),
-    "/access/v1/search/subject": ("POST", AUTHZEN, messages.MAX_SIGNS),
-    "/access/v1/search/resource": ("POST", AUTHZEN, messages.MAX_SIGNS),
-    "/access/v1/search/action": ("POST", AUTHZEN, messages.MAX_SIGNS),
+    "/access/v1/evaluation": ("POST", AUTHZEN, request_models.MAX_SIGNS),
+    "/access/v1/evaluations": ("POST", AUTHZEN, request_models.MAX_SIGNS),
+    "/access/v1/search/subject": ("POST", AUTHZEN, request_models.MAX_SIGNS),
+    "/access/v1/search/resource": ("POST", AUTHZEN, request_models.MAX_SIGNS),
+    "/access/v1/search/action": ("POST", AUTHZEN, request_models.MAX_SIGNS),
     "/scim/v2/Users": ("POST", SCIM, scim_bodies.MAX_SIGNS),
     "/scim/v2/Groups": ("POST", SCIM, scim_bodies.MAX_SIGNS),
     "/scim/v2/Users/.search": ("POST", SCIM, scim_bodies.MAX_SIGNS),

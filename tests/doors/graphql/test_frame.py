@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from graphql import GraphQLError, get_introspection_query
 
-from catalog.doors.graphql import assembly, limits, nodes, refusals
+from catalog.protocols.datahub_graphql import errors, nodes, query_limits, schema_builder
 from policies.models import User
 from tests.doors.conftest import ROOT
 from tests.doors.graphql.conftest import PATH
@@ -208,18 +208,18 @@ def test_a_message_repeats_no_more_than_anybody_reads(root):
 
 def test_what_nobody_anticipated_is_masked(caplog):
     error = GraphQLError("secret", path=["me"], original_error=ValueError("a secret"))
-    shown = refusals.formatted(error, request_id="r-1")
+    shown = errors.formatted(error, request_id="r-1")
     assert shown == {
         "message": "This failed; the log has it under r-1.",
         "path": ["me"],
         "extensions": {"code": 500, "type": "SERVER_ERROR", "classification": "DataFetchingException"},
     }
-    (record,) = [one for one in caplog.records if one.name == "catalog.doors.graphql.refusals"]
+    (record,) = [one for one in caplog.records if one.name == "catalog.protocols.datahub_graphql.errors"]
     assert "r-1" in record.getMessage()
 
 
 def test_an_answer_has_a_bound(root, monkeypatch):
-    monkeypatch.setattr(limits, "ANSWERS", 10)
+    monkeypatch.setattr(query_limits, "ANSWERS", 10)
     answer = root.send("{listRoles(input: {}) {roles {urn type name editable}}}").json()
     assert "data" not in answer
     assert answer["errors"][0]["extensions"]["code"] == 400
@@ -232,7 +232,7 @@ def test_the_names_of_types(root):
     kinds = ["dataset", "corpuser", "corpGroup", "dataHubPolicy", "dataHubRole", "role", "mlModelGroup", "dataFlow"]
     kinds += ["dataHubAccessToken", "dataHubIngestionSource", "dataHubView", "glossaryNode", "ownershipType"]
     for kind in kinds:
-        name = nodes.name_of(kind, assembly.schema())
+        name = nodes.name_of(kind, schema_builder.schema())
         assert name != "OTHER"
         assert nodes.kind_of(name) == kind
-    assert nodes.name_of("namespace", assembly.schema()) == "OTHER"
+    assert nodes.name_of("namespace", schema_builder.schema()) == "OTHER"

@@ -9,7 +9,7 @@ import operations
 import pytest
 from django.db import transaction
 
-from catalog.doors.graphql import assembly, unserved
+from catalog.protocols.datahub_graphql import refused_operations, schema_builder
 from policies.identity.services import groups, users
 from policies.pdp import authorizer
 from tests.doors.conftest import DATASET, DOOR, ROOT, calling, proposal
@@ -294,14 +294,14 @@ def test_what_is_refused_says_why(root):
         for error in answer.json()["errors"]:
             assert error["extensions"] == {"code": 400, "type": "BAD_REQUEST", "classification": "ValidationError"}
             assert "is undefined" in error["message"]
-            assert error["message"].endswith(tuple(set(unserved.REASONS.values())))
+            assert error["message"].endswith(tuple(set(refused_operations.REASONS.values())))
 
 
 def test_nothing_is_both_served_and_refused():
-    served = assembly.schema()
+    served = schema_builder.schema()
     for root in (served.query_type, served.mutation_type):
         assert root is not None
-        assert not root.fields.keys() & unserved.REASONS.keys()
+        assert not root.fields.keys() & refused_operations.REASONS.keys()
 
 
 def test_the_page_says_what_is_served():

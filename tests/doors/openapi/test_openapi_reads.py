@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.doors.openapi import scrolling
-from catalog.doors.openapi.urls import urlpatterns
+from catalog.protocols.datahub_openapi import scroll
+from catalog.protocols.datahub_openapi.urls import urlpatterns
 from policies.http.guard import guard_of, signed_in
 from policies.identity.services import groups
 from policies.identity.services import users as user_services
@@ -240,7 +240,7 @@ def test_the_filter_of_a_scroll(tagged):
 
 
 def test_pages_are_cut_at_the_longest(tagged, monkeypatch):
-    monkeypatch.setattr(scrolling, "LONGEST_PAGE", 2)
+    monkeypatch.setattr(scroll, "LONGEST_PAGE", 2)
     assert scrolled(tagged, f"{V3}/tag?count=5000") == [TAGS[:2], TAGS[2:4], TAGS[4:]]
 
 

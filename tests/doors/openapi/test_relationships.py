@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from catalog.doors.openapi import relationships
+from catalog.protocols.datahub_openapi import relationships
 from policies.identity.services import users
 from policies.pdp import authorizer
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal

@@ -1,0 +1,74 @@
+"""What the words of enforcement points mean here: types of subjects and resources, and names of actions.
+
+AUTHZEN_SUBJECT_TYPES, AUTHZEN_RESOURCE_TYPES and AUTHZEN_ACTIONS are the tables; a word that stands in none of them
+means itself. An id may be a URN; any other becomes one with its type.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+
+from catalog import urns
+from catalog.protocols.authzen.request_models import Action, Malformed, Party
+from policies.models.people import USER_PREFIX
+
+_USER = "corpuser"
+_URN = "urn:li:"
+
+#: Ids of objects of Datazone, which are looked up by type and id.
+_OBJECT_ID = re.compile(r"[0-9a-f]{24}")
+
+
+def actor(subject: Party) -> str | None:
+    """Return the URN of the user a subject is, None for one of a type that cannot act here."""
+    if subject.id.startswith(USER_PREFIX):
+        return subject.id
+    return f"{USER_PREFIX}{subject.id}" if is_person(subject.type) and not subject.id.startswith(_URN) else None
+
+
+def is_person(type_: str) -> bool:
+    """Whether subjects of this type are users."""
+    return settings.AUTHZEN_SUBJECT_TYPES.get(type_, type_) == _USER
+
+
+def privilege(action: Action) -> str:
+    """Return the privilege that an action needs."""
+    found: str = settings.AUTHZEN_ACTIONS.get(action.name, action.name)
+    return found
+
+
+def actions(privileges: Mapping[str, Any]) -> list[str]:
+    """Return what these privileges are called: the actions that need them, or their own names."""
+    named = set(settings.AUTHZEN_ACTIONS.values())
+    aliases = [action for action, wanted in settings.AUTHZEN_ACTIONS.items() if wanted in privileges]
+    return sorted({*aliases, *(one for one in privileges if one not in named)})
+
+
+def type_of(resource: Party) -> str:
+    """Return the type of entity that resources of this type are."""
+    found: str = settings.AUTHZEN_RESOURCE_TYPES.get(resource.type, resource.type)
+    return found
+
+
+def asked(resource: Party) -> dict[str, str]:
+    """Return a resource as questions name it (api.md section 1). Raises Malformed for an id that makes no URN."""
+    kind = type_of(resource)
+    if _OBJECT_ID.fullmatch(resource.id):
+        return {"type": kind, "id": resource.id}
+    urn = resource.id if resource.id.startswith(_URN) else f"{_URN}{kind}:{resource.id}"
+    problem = urns.problem(urn, "")
+    if problem is not None:
+        raise Malformed(f"resource.id: {problem.detail}")
+    return {"urn": urn, "type": kind}
+
+
+def said(resource: Party) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return what is said of a resource as questions carry it."""
+    return tuple(resource.properties.items())
+
+
+def identifier(urn: str, type_: str) -> str:
+    """Return the id of an entity found by a search: what follows its type in the URN."""
+    return urn.removeprefix(f"{_URN}{type_}:")

@@ -1,0 +1,82 @@
+"""The endpoints (clients.md 3.1), and the document that says where they are."""
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+
+from catalog.protocols.authentication import Unauthenticated, caller
+from catalog.protocols.authzen import evaluation as authzen_evaluation
+from catalog.protocols.authzen import request_models, search
+from catalog.protocols.authzen.request_models import Reader
+from policies.engine.model import Actor
+from policies.errors import PolicyAppError
+from policies.http import guard
+from policies.outages import UNAVAILABLE, find_outage
+
+#: What records call this interface.
+CHANNEL = "authzen"
+
+Answer = Callable[[Reader, Actor], dict[str, object]]
+
+#: The members of the metadata and the views they name.
+ENDPOINTS = {
+    "access_evaluation_endpoint": "authzen-evaluation",
+    "access_evaluations_endpoint": "authzen-evaluations",
+    "search_subject_endpoint": "authzen-search-subject",
+    "search_resource_endpoint": "authzen-search-resource",
+    "search_action_endpoint": "authzen-search-action",
+}
+
+
+def _endpoint(answer: Answer) -> Callable[[HttpRequest], HttpResponse]:
+    """Make a view of a function: a caller first, then the body, then the answer, or a refusal as text."""
+
+    @wraps(answer)
+    def view(request: HttpRequest) -> HttpResponse:
+        if request.method != "POST":
+            response = _refusal(405, "This path knows POST only.")
+            response.headers["Allow"] = "POST"
+            return response
+        try:
+            by = caller(request)
+            return JsonResponse(answer(request_models.read(request), by))
+        except PolicyAppError as error:
+            response = _refusal(error.status, error.detail)
+            if isinstance(error, Unauthenticated):
+                response.headers["WWW-Authenticate"] = error.challenge
+            return response
+        except DatabaseError as error:
+            outage = find_outage(error) or UNAVAILABLE
+            return _refusal(outage.status, outage.detail)
+
+    view.guard = guard.signed_in.with_channel(CHANNEL)  # type: ignore[attr-defined]
+    return csrf_exempt(never_cache(view))
+
+
+evaluation = _endpoint(authzen_evaluation.evaluation)
+evaluations = _endpoint(authzen_evaluation.evaluations)
+search_subject = _endpoint(search.subjects)
+search_resource = _endpoint(search.resources)
+search_action = _endpoint(search.actions)
+
+
+@require_safe
+@guard.public.with_channel(CHANNEL)
+def configuration(request: HttpRequest) -> HttpResponse:
+    """Where everything is; below PUBLIC_URL where that is set, since a proxy may hide under which name it is asked."""
+    base = settings.PUBLIC_URL or f"{request.scheme}://{request.get_host()}"
+    served = {member: f"{base}{reverse(name)}" for member, name in ENDPOINTS.items()}
+    return JsonResponse({"policy_decision_point": base, **served})
+
+
+def _refusal(status: int, text: str) -> HttpResponse:
+    # The text may repeat what was sent, half a surrogate pair included.
+    body = text.encode("utf-8", "backslashreplace")
+    return HttpResponse(body, status=status, content_type="text/plain; charset=utf-8")

@@ -1,0 +1,25 @@
+"""Lists that are empty for every dataset, because this site keeps nothing of the kind; clients go through them."""
+
+from typing import Any
+
+from ariadne import ObjectType
+
+from catalog.protocols.datahub_graphql.context import Info
+from catalog.protocols.datahub_graphql.nodes import Node
+
+dataset = ObjectType("Dataset")
+
+
+@dataset.field("operations")
+def list_operations(_node: Node, _info: Info, **_asked: Any) -> list[Any]:
+    """Return no operations: no statistics of usage are kept."""
+    return []
+
+
+@dataset.field("assertions")
+def list_assertions(_node: Node, _info: Info, *, start: int | None = None, **_asked: Any) -> dict[str, Any]:
+    """Return no assertions: the quality of data is not watched."""
+    return {"start": start or 0, "count": 0, "total": 0, "assertions": []}
+
+
+BINDABLES = (dataset,)

@@ -1,0 +1,148 @@
+"""What somebody may do: granted privileges, the caller's own switches, and what there is to grant."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ariadne import ObjectType, QueryType
+from django.conf import settings
+
+from catalog.protocols.datahub_graphql import nodes
+from catalog.protocols.datahub_graphql.context import Info
+from catalog.protocols.datahub_graphql.entities import checked
+from catalog.protocols.datahub_graphql.nodes import Node
+from policies.engine.families import vocabulary
+from policies.engine.families.vocabulary import PrivilegeInfo
+from policies.engine.model import Actor
+from policies.engine.requirements import alternatives
+from policies.errors import Forbidden
+from policies.pdp import actor_resolution, applicability, authorizer, inverse_queries
+from policies.pdp.authorizer import Ask, Asked
+
+query = QueryType()
+authenticated = ObjectType("AuthenticatedUser")
+
+#: Who may ask about others, one of these; what policies say about everybody only the second may know.
+_OTHERS = inverse_queries.ABOUT_OTHERS
+_MANAGE = _OTHERS[1:]
+
+#: Switch of the pages → the platform privilege that opens what it shows.
+_SWITCHES: Mapping[str, str] = {
+    "viewAnalytics": "VIEW_ANALYTICS",
+    "managePolicies": "MANAGE_POLICIES",
+    "manageIdentities": "MANAGE_USERS_AND_GROUPS",
+    "manageUserCredentials": "MANAGE_USER_CREDENTIALS",
+    "manageServiceAccounts": "MANAGE_SERVICE_ACCOUNTS",
+    "generatePersonalAccessTokens": "GENERATE_PERSONAL_ACCESS_TOKENS",
+    "manageTokens": "MANAGE_ACCESS_TOKENS",
+    "createDomains": "CREATE_DOMAINS",
+    "manageDomains": "MANAGE_DOMAINS",
+    "createTags": "CREATE_TAGS",
+    "manageTags": "MANAGE_TAGS",
+    "viewManageTags": "VIEW_MANAGE_TAGS",
+    "manageGlossaries": "MANAGE_GLOSSARIES",
+    "manageIngestion": "MANAGE_INGESTION",
+    "manageSecrets": "MANAGE_SECRETS",
+    "viewTests": "VIEW_TESTS",
+    "manageTests": "MANAGE_TESTS",
+    "manageGlobalViews": "MANAGE_GLOBAL_VIEWS",
+    "manageOwnershipTypes": "MANAGE_GLOBAL_OWNERSHIP_TYPES",
+    "manageGlobalAnnouncements": "MANAGE_GLOBAL_ANNOUNCEMENTS",
+    "createBusinessAttributes": "CREATE_BUSINESS_ATTRIBUTE",
+    "manageBusinessAttributes": "MANAGE_BUSINESS_ATTRIBUTE",
+    "manageStructuredProperties": "MANAGE_STRUCTURED_PROPERTIES",
+    "viewStructuredPropertiesPage": "VIEW_STRUCTURED_PROPERTIES_PAGE",
+    "manageDocumentationForms": "MANAGE_DOCUMENTATION_FORMS",
+    "manageFeatures": "MANAGE_FEATURES",
+    "manageGlobalSettings": "MANAGE_GLOBAL_SETTINGS",
+}
+
+
+@query.field("getGrantedPrivileges")
+def get_granted_privileges(_root: None, info: Info, *, input: dict[str, Any]) -> dict[str, Any]:
+    """Return the privileges somebody has on a resource, or on the platform.
+
+    About somebody else it needs CHECK_ACCESS or MANAGE_POLICIES; which policies do not apply always MANAGE_POLICIES.
+    """
+    urn, by = checked(input["actorUrn"], "corpuser"), info.context.by
+    if urn != by.urn:
+        authorizer.require(by=by, any_of=_OTHERS)
+    with_details = bool(input.get("includeEvaluationDetails"))
+    if with_details:
+        authorizer.require(by=by, any_of=_MANAGE)
+    actor, asked = actor_resolution.actor(urn=urn), _asked(input.get("resourceSpec"))
+    if not actor.is_active:
+        raise Forbidden((), f"{urn} may not act.")
+    granted = inverse_queries.granted(actor=actor, asked=asked)
+    return {
+        "privileges": granted.privileges,
+        "evaluationDetails": _details(actor, asked) if with_details else None,
+    }
+
+
+@authenticated.field("platformPrivileges")
+def platform_privileges(_caller: Node, info: Info) -> dict[str, bool]:
+    """Return the switches of the pages for the caller."""
+    asks = [(info.context.by, Ask(alternatives([[privilege]]))) for privilege in _SWITCHES.values()]
+    decisions = authorizer.answer_many(asks=asks)
+    switches = {name: one.is_allowed for name, one in zip(_SWITCHES, decisions, strict=True)}
+    return {**switches, "viewMetadataProposals": False}
+
+
+@query.field("appConfig")
+def app_config(_root: None, info: Info) -> dict[str, Any]:
+    """Return what the policy editor offers, and which switches are on."""
+    known = vocabulary.datahub()
+    return {
+        "appVersion": "v1.3.0",
+        "authConfig": {"tokenAuthEnabled": settings.METADATA_SERVICE_AUTH_ENABLED},
+        "identityManagementConfig": {"enabled": True},
+        "featureFlags": {
+            "showAccessManagement": settings.SHOW_ACCESS_MANAGEMENT,
+            "readOnlyModeEnabled": False,
+            "showSearchFiltersV2": True,
+            "showBrowseV2": False,
+            "showAcrylInfo": False,
+            "nestedDomainsEnabled": True,
+        },
+        "analyticsConfig": {"enabled": False},
+        "lineageConfig": {"supportsImpactAnalysis": False},
+        "managedIngestionConfig": {"enabled": False},
+        "visualConfig": {},
+        "telemetryConfig": {"enableThirdPartyLogging": False},
+        "testsConfig": {"enabled": False},
+        "viewsConfig": {"enabled": False},
+        "semanticSearchConfig": {"enabled": False, "enabledEntities": []},
+        "policiesConfig": {
+            "enabled": settings.AUTH_POLICIES_ENABLED,
+            "platformPrivileges": _offered(known.platform()),
+            "resourcePrivileges": [
+                {
+                    "resourceType": kind,
+                    "resourceTypeDisplayName": display,
+                    "entityType": nodes.name_of(kind, info.schema),
+                    "privileges": _offered(known.for_types([kind])),
+                }
+                for kind, display in known.resource_types.items()
+            ],
+        },
+    }
+
+
+def _asked(spec: Mapping[str, Any] | None) -> Asked | None:
+    if spec is None:
+        return None
+    urn = checked(spec["resourceUrn"])
+    return Asked(urn, nodes.kind_of(spec["resourceType"], urn))
+
+
+def _details(actor: Actor, asked: Asked | None) -> list[dict[str, str]]:
+    """Return each stored DataHub policy that does not apply, with the reason (rules/datahub.md a.8)."""
+    found = applicability.list_obstacles(actor=actor, asked=asked)
+    return [{"policyName": name, "reason": obstacle.value} for name, obstacle in found.items()]
+
+
+def _offered(privileges: Iterable[PrivilegeInfo]) -> list[dict[str, str]]:
+    return [{"type": one.name, "displayName": one.display, "description": one.description} for one in privileges]
+
+
+BINDABLES = (query, authenticated)

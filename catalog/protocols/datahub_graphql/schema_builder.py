@@ -1,0 +1,71 @@
+"""The schema: the files of `schema/`, one for each room, and what the rooms bind to them."""
+
+from functools import cache
+from pathlib import Path
+
+from ariadne import load_schema_from_path, make_executable_schema
+from graphql import GraphQLSchema
+
+from catalog.protocols.datahub_graphql import (
+    access_tokens,
+    annotations,
+    attachments,
+    contents,
+    dataset_schemas,
+    datasets_and_roles,
+    empty_lists,
+    entities,
+    entity_privileges,
+    external_roles,
+    invitations,
+    lineage,
+    nodes,
+    platforms,
+    policies,
+    policy_types,
+    privileges,
+    relationships,
+    roles,
+    scalars,
+    search,
+    service_accounts,
+    user_group_fields,
+    users_groups,
+    vocabulary,
+)
+
+#: Rooms of the door; each has BINDABLES.
+_ROOMS = (
+    scalars,
+    nodes,
+    entities,
+    user_group_fields,
+    policies,
+    policy_types,
+    privileges,
+    users_groups,
+    invitations,
+    access_tokens,
+    service_accounts,
+    roles,
+    datasets_and_roles,
+    external_roles,
+    platforms,
+    annotations,
+    dataset_schemas,
+    empty_lists,
+    entity_privileges,
+    vocabulary,
+    attachments,
+    contents,
+    search,
+    relationships,
+    lineage,
+)
+
+
+@cache
+def schema() -> GraphQLSchema:
+    """Return the schema, made once."""
+    definitions = load_schema_from_path(Path(__file__).parent / "schema")
+    return make_executable_schema(definitions, *(one for room in _ROOMS for one in room.BINDABLES))

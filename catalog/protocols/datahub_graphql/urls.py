@@ -1,0 +1,16 @@
+"""The paths of DataHub's GraphQL, the older one of the clients' own and that of the pages; all of them are the same."""
+
+from django.urls import path
+from django.views.decorators.csrf import csrf_exempt
+
+from policies.http.guard import signed_in
+from policies.http.lazy_view import late
+
+graphql = csrf_exempt(late("catalog.protocols.datahub_graphql.views.graphql", signed_in.with_channel("graphql")))
+
+urlpatterns = [
+    path("api/graphql", graphql, name="graphql"),
+    path("api/graphql/", graphql),
+    path("api/v2/graphql", graphql, name="graphql-v2"),
+    path("api/v2/graphql/", graphql),
+]

@@ -1,0 +1,91 @@
+"""What the path and query of a call name: an entity type in any letter case, a URN, maybe an aspect, and switches."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from django.http import HttpRequest
+
+from catalog import urns
+from catalog.aspects import register
+from catalog.errors import TYPE_MISMATCH
+from catalog.protocols.datahub_rest import pegasus_names, request_bodies
+from catalog.urns import PEOPLE_TYPES, Urn
+from policies.errors import Invalid
+
+_ASPECT = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_BIGGEST = 2**31 - 1
+
+
+def entity(type_: str, rest: str, *, needs_aspect: bool = False) -> tuple[Urn, str]:
+    """Return the URN and the aspect ('' for none) that the end of a path names. Raises Invalid.
+
+    Keys may hold slashes. After a key in brackets what follows is an aspect; after a plain key only the name of an
+    aspect that is known is one, unless the call makes no sense without an aspect.
+    """
+    head, slash, tail = rest.removesuffix("/").rpartition("/")
+    is_whole = urns.problem(rest, "/urn") is None
+    if (
+        slash
+        and _ASPECT.fullmatch(tail)
+        and urns.problem(head, "/urn") is None
+        and (not is_whole or needs_aspect or _is_aspect(tail))
+    ):
+        return _of_type(type_, request_bodies.checked(head, "/urn")), tail
+    return _of_type(type_, request_bodies.checked(rest, "/urn")), ""
+
+
+def fits(type_: str, urn: str) -> bool:
+    """Whether a type as a client writes it is that of a URN."""
+    return urns.type_of(urn).casefold() == type_.casefold()
+
+
+def mismatch(urn: str) -> str:
+    """Return the sentence about a URN of another type than the path's."""
+    return f"The URN is that of a {urns.type_of(urn)}."
+
+
+def spelled(type_: str) -> str:
+    """Return a type as its URNs spell it; one that nobody has heard of as it came."""
+    return _spellings().get(type_.casefold(), type_)
+
+
+def flag(request: HttpRequest, name: str, *, default: bool) -> bool:
+    """Return a switch of the query. Raises Invalid for what is neither true nor false."""
+    text = request.GET.get(name, "").lower()
+    if text not in ("", "true", "false"):
+        raise Invalid.one(code="type", pointer=f"/{name}", detail="This must be true or false.")
+    return default if text == "" else text == "true"
+
+
+def whole(request: HttpRequest, name: str, default: int) -> int:
+    """Return a whole number from 0 on in the query. Raises Invalid."""
+    text = request.GET.get(name, "")
+    if text == "":
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _BIGGEST):
+        detail = f"This must be a whole number from 0 to {_BIGGEST}."
+        raise Invalid.one(code="type", pointer=f"/{name}", detail=detail)
+    return int(text)
+
+
+def listed(request: HttpRequest, name: str) -> frozenset[str]:
+    """Return the values of a list in the query, written as one value or as several."""
+    return frozenset(one.strip() for text in request.GET.getlist(name) for one in text.split(",")) - {""}
+
+
+def _of_type(type_: str, urn: Urn) -> Urn:
+    if not fits(type_, urn.text):
+        raise Invalid.one(code=TYPE_MISMATCH, pointer="/urn", detail=mismatch(urn.text))
+    return urn
+
+
+def _is_aspect(name: str) -> bool:
+    return name in pegasus_names.table() or name in register.OWNED
+
+
+@cache
+def _spellings() -> Mapping[str, str]:
+    keys = (name.removesuffix("Key") for name in pegasus_names.table() if name.endswith("Key"))
+    known = {*urns.KEY_FIELDS, *PEOPLE_TYPES, "role", "domain", "tag", *keys} - {"corpUser"}
+    return {type_.casefold(): type_ for type_ in known}

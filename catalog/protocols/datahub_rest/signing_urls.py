@@ -1,0 +1,14 @@
+"""The paths of signing in and up, with and without a slash at the end."""
+
+from django.urls import path
+
+from catalog.protocols.datahub_rest import sign_in
+
+urlpatterns = [
+    path("logIn", sign_in.log_in, name="gms-log-in"),
+    path("logIn/", sign_in.log_in),
+    path("signUp", sign_in.sign_up, name="gms-sign-up"),
+    path("signUp/", sign_in.sign_up),
+    path("auth/signUp", sign_in.sign_up, name="gms-auth-sign-up"),
+    path("auth/signUp/", sign_in.sign_up),
+]

@@ -1,0 +1,37 @@
+"""The paths of DataHub's REST protocol; those that take POST work with and without a slash at the end."""
+
+from django.urls import path, register_converter
+
+from catalog.protocols.datahub_rest import server_config
+from catalog.protocols.datahub_rest import views as datahub_rest_views
+
+
+class UrnConverter:
+    """The rest of a path. The server has undone its percent-encoding once; here nothing is decoded again."""
+
+    # A line break is refused as part of a URN, with a reason, and not as an unknown path.
+    regex = "(?s:.+)"
+
+    def to_python(self, value: str) -> str:
+        """Return the URN as it came."""
+        return value
+
+    def to_url(self, value: str) -> str:
+        """Return the URN."""
+        return value
+
+
+register_converter(UrnConverter, "urn")
+
+urlpatterns = [
+    path("config", server_config.config, name="gms-config"),
+    path("aspects", datahub_rest_views.aspects, name="gms-aspects"),
+    path("aspects/", datahub_rest_views.aspects),
+    path("aspects/<urn:urn>", datahub_rest_views.aspect, name="gms-aspect"),
+    path("entities", datahub_rest_views.entities, name="gms-entities"),
+    path("entities/", datahub_rest_views.entities),
+    path("entities/<urn:urn>", datahub_rest_views.entity, name="gms-entity"),
+    path("runs", datahub_rest_views.runs, name="gms-runs"),
+    path("runs/", datahub_rest_views.runs),
+    path("entitiesV2/<urn:urn>", datahub_rest_views.entity_v2, name="gms-entity-v2"),
+]

@@ -328,7 +328,7 @@ if strangers := [
     if name.startswith("urn:") and not name.startswith(("urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:"))
 ]:
     raise ImproperlyConfigured(f"CDAP_INSTANCE_ADMINS names {strangers[0]!r}, which is no user, group or role.")
-# What words of policy enforcement points mean (catalog.doors.authzen).
+# What words of policy enforcement points mean (catalog.protocols.authzen).
 AUTHZEN_SUBJECT_TYPES = env.pairs("AUTHZEN_SUBJECT_TYPES", default={"user": "corpuser", "identity": "corpuser"})
 AUTHZEN_RESOURCE_TYPES = env.pairs("AUTHZEN_RESOURCE_TYPES", default={})
 AUTHZEN_ACTIONS = env.pairs("AUTHZEN_ACTIONS", default={})

@@ -45,7 +45,7 @@ class StoredAspect:
 def documents(*, urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
     """Return the newest documents of each of these that exists, with its key aspect; those unknown are left out.
 
-    Two queries for the catalog, and those of `policies.queries.aspects_of_many` where people or policies are asked for.
+    Two queries for the catalog, and those of `aspect_queries.aspects_of_many` where people or policies are asked for.
     """
     asked = storable(urns)
     found: dict[str, dict[str, StoredAspect]] = {}
@@ -62,7 +62,7 @@ def documents(*, urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
 def texts(*, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return the newest text of each of these documents (URN, aspect name) that there is, without the key aspects.
 
-    One query for the catalog, and those of `policies.queries.aspects_of_many` where people or policies are asked for.
+    One query for the catalog, and those of `aspect_queries.aspects_of_many` where people or policies are asked for.
     """
     urns, names = {urn for urn, _ in keys}, {name for _, name in keys}
     rows = Aspect.objects.filter(entity__urn__among=urns, name__among=names, version=0).order_by()

@@ -185,7 +185,7 @@ def missing_many(*, by: Actor, asks: Sequence[Ask]) -> tuple[Missing, ...]:
 
 
 def visible(*, actor: Actor, privilege: str, at_least: int = 0) -> Coverage:
-    """Return what the actor may use the privilege on, as selectors that `catalog.queries` turns into one WHERE."""
+    """Return what the actor may use the privilege on, as selectors that `coverage_sql` turns into one WHERE."""
     snapshot = snapshot_store.current(at_least=at_least)
     if not settings.AUTH_POLICIES_ENABLED:
         return Coverage(actor=actor, version=snapshot.version, is_everything=True)

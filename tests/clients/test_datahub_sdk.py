@@ -178,11 +178,11 @@ def test_a_refusal_is_told_in_its_own_words(datahub, site, tmp_path):
 
 
 MAKE_STRANGER = """
-from policies import authority
+from policies.identity.services import users
 from policies.models import User
-from policies.services import people
+from policies.pdp import authorizer
 if not User.objects.filter(username="stranger").exists():
-    people.create(username="stranger", by=authority.SYSTEM, door="test")
+    users.create(username="stranger", by=authorizer.SYSTEM, door="test")
 """
 
 

@@ -11,12 +11,13 @@ COMMAND = "import sys; from scim2_cli import cli; sys.argv[0] = 'scim'; cli()"
 
 #: Makes an account that manages users and groups and nothing else, and prints its URN.
 ACCOUNT = """
-from policies import authority
-from policies.services import policies, service_accounts
-account = service_accounts.create(display_name="Provider", by=authority.SYSTEM, door="test")
+from policies.authoring.services import policies
+from policies.identity.services import service_accounts
+from policies.pdp import authorizer
+account = service_accounts.create(display_name="Provider", by=authorizer.SYSTEM, door="test")
 document = {"displayName": "Provisioning", "description": "", "type": "PLATFORM", "state": "ACTIVE",
             "privileges": ["MANAGE_USERS_AND_GROUPS"], "actors": {"users": [account.urn]}}
-policies.create(draft=policies.Draft("datahub", document), by=authority.SYSTEM, door="test")
+policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door="test")
 print(account.urn)
 """
 

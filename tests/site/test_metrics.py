@@ -109,10 +109,14 @@ def test_without_a_token_only_this_machine_may_and_no_proxy_on_it(client, sent):
     assert client.post("/metrics").status_code == 405
 
 
+#: What a process does first that shares its numbers in a folder.
+PREPARE = "import pathlib; from authzsite import metrics_multiprocess as m; m.prepare(pathlib.Path({!r}))"
+
+
 def count(folder, code=COUNTING):
     """Let a process count in the folder as a web process does; it has ended when this returns."""
-    prepare = f"import pathlib; from authzsite import sharing; sharing.prepare(pathlib.Path({str(folder)!r}))"
-    done = subprocess.run([sys.executable, "-c", f"{prepare}; {code}"], capture_output=True, text=True, check=False)
+    program = f"{PREPARE.format(str(folder))}; {code}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -124,8 +128,10 @@ def test_a_first_process_begins_anew_and_the_others_add_to_it(tmp_path):
     count(tmp_path)
     assert len(metrics_multiprocess.ended(tmp_path)) == 1
     # The first of a new start: what an earlier one left is gone. It stays until its input ends.
-    prepare = f"import pathlib, sys; from authzsite import sharing; sharing.prepare(pathlib.Path({str(tmp_path)!r}))"
-    waiting = f"{prepare}; {COUNTING}; print('up', flush=True); sys.stdin.readline(); {reading}"
+    waiting = (
+        f"{PREPARE.format(str(tmp_path))}; {COUNTING}; import sys; "
+        f"print('up', flush=True); sys.stdin.readline(); {reading}"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", waiting], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as first:

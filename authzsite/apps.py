@@ -12,6 +12,6 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks, and bound waits as workers and commands do; the web process bounds them closer."""
-        from authzsite import statement_timeout
+        from authzsite import checks, statement_timeout  # noqa: F401  # importing the checks registers them
 
         statement_timeout.limit_waits(settings.TASK_STATEMENT_SECONDS)

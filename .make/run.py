@@ -22,7 +22,7 @@ import tools
 ROOT = Path(__file__).resolve().parent.parent
 PORT = os.environ.get("PORT", "8000")
 ADDRESS = f"http://127.0.0.1:{PORT}"
-SAMPLE = ROOT / "catalog" / "fixtures" / "sample_catalog.json.gz"
+SAMPLE = ROOT / "catalog" / "sample" / "sample_catalog.json.gz"
 ASSERTIONS = SAMPLE.with_name("sample_assertions.yaml")
 
 # What a trial on one machine differs in; a variable that is set already stays as it is.

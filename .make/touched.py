@@ -15,6 +15,7 @@ ELSEWHERE = {
     ".make/": ("tests/site",),
     "docs/": ("tests/architecture/test_docs.py",),
     "bench/": (),
+    "catalog/sample/": ("tests/catalog/test_sample_company.py",),
 }
 SHARED = ("conftest.py", "runs.py", "workers.py", "__init__.py")
 

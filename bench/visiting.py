@@ -75,7 +75,7 @@ def main() -> None:
     call_command("collectstatic", interactive=False, verbosity=0)
     call_command("bootstrap", "--restricted", verbosity=0, stdout=sys.stderr)
     if world == "sample":
-        call_command("load_catalog", "catalog/fixtures/sample_catalog.json.gz", stdout=sys.stderr)
+        call_command("load_catalog", "catalog/sample/sample_catalog.json.gz", stdout=sys.stderr)
     else:
         policies, users, entities = (int(number) for number in world.split(","))
         fill(Company(policies, users=users, entities=entities))

@@ -14,7 +14,7 @@ from django.test import Client
 from tests.goldens import product
 
 ROOT = Path(__file__).parents[2]
-SAMPLE = ROOT / "catalog" / "fixtures" / "sample_catalog.json.gz"
+SAMPLE = ROOT / "catalog" / "sample" / "sample_catalog.json.gz"
 
 #: Types of entities of which every n-th, in the order of their URNs, is loaded.
 SHARES = {"dataset": 40, "container": 12, "chart": 20, "dashboard": 8, "dataJob": 20, "dataFlow": 5, "query": 20}

@@ -1,0 +1,73 @@
+"""What the warehouses of the sample company really grant: exports of grants, with the drift of `data/grants.yaml`."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+
+from catalog.sample import people, roles
+from catalog.sample.rules import Facts, fill, holds, load_data
+
+DATA = load_data("grants")
+
+
+def render_exports() -> dict[str, str]:
+    """Return the text of every file by its path."""
+    return {
+        "exports.json": json.dumps({"exports": DATA["exports"]}, indent=2) + "\n",
+        "bigquery/iam_policies.jsonl": _render_bindings(DATA["bindings"]),
+        **{path: _render_table(table) for path, table in DATA["tables"].items()},
+    }
+
+
+def _render_table(table: Facts) -> str:
+    rows = [table["head"]]
+    if "grant" in table:
+        rows += [fill(table["grant"], grant) for grant in list_grants(table["platform"])]
+    if "member" in table:
+        is_resolved = table.get("resolve_groups", False)
+        rows += [
+            fill(table["member"], member) for member in list_role_members(table["platform"], is_resolved=is_resolved)
+        ]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    planted: str = table["planted"]
+    return text.getvalue() + planted
+
+
+def _render_bindings(bindings: Facts) -> str:
+    by_resource: dict[str, list[Facts]] = {}
+    for grant in list_grants("bigquery"):
+        by_resource.setdefault(grant["full_name"], []).append(fill(bindings["grant"], grant))
+    by_resource |= bindings["planted"]
+    lines = ""
+    for name in sorted(by_resource, key=lambda name: name.split(".")):
+        levels = zip(("projects", "datasets", "tables"), name.split("."), strict=False)
+        resource = "/".join(["//bigquery.googleapis.com", *(f"{level}/{part}" for level, part in levels)])
+        lines += json.dumps({"resource": resource, "policy": {"bindings": by_resource[name]}}) + "\n"
+    unreadable: str = bindings["unreadable"]
+    return lines + unreadable
+
+
+def list_grants(platform: str) -> Iterator[Facts]:
+    """Yield the facts of a table with role and privilege, for each privilege on each table that a role opens."""
+    for role in roles.list_roles(platform):
+        for table in roles.list_opened(role):
+            facts = table | role
+            drift = (exception["privileges"] for exception in DATA["drift"] if holds(exception["when"], facts))
+            for privilege in next(drift, DATA["privileges"][platform][role["type"]]):
+                yield facts | {"privilege": privilege}
+
+
+def list_role_members(platform: str, *, is_resolved: bool) -> Iterator[Facts]:
+    """Yield role, kind and name of each member; the people of groups in their place where they are resolved."""
+    for role in roles.list_roles(platform):
+        groups, users = role["groups"], role["users"]
+        if is_resolved:
+            resolved = [name for group in groups for name in people.list_members(group)]
+            groups, users = [], dict.fromkeys([*users, *resolved])
+        members = [*(("group", name) for name in groups), *(("user", name) for name in users)]
+        for kind, name in members:
+            facts = role | {"kind": kind, "member": name}
+            if not holds(DATA["lost"], facts):
+                yield facts

@@ -55,7 +55,7 @@ def classify(operation: Mapping[str, Any], fragments: Mapping[str, Any]) -> tupl
     if refused_operations.find_refusals(document):
         reasons = [refused_operations.REASONS[name] for name in _roots(operation) if name in refused_operations.REASONS]
         return REFUSED, " ".join(dict.fromkeys(reasons))
-    errors = validate(schema_builder.schema(), document, max_errors=3)
+    errors = validate(schema_builder.build_schema(), document, max_errors=3)
     # Without the suggestions, which change with everything that is added to the schema.
     return (MISSING, f"`{errors[0].message.partition(' Did you mean')[0]}`") if errors else (WORKS, "")
 

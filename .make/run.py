@@ -89,7 +89,7 @@ def _load_sample() -> None:
     say("Loading the sample catalog")
     call_command("load_catalog", str(SAMPLE))
     if not settings.ASSERTIONS_FILE:
-        assertions.save(text=ASSERTIONS.read_text(encoding="utf-8"), seen=0, by=authorizer.SYSTEM)
+        assertions.save(text=ASSERTIONS.read_text(encoding="utf-8"), expected_version=0, by=authorizer.SYSTEM)
     if tools.has_java():
         call_command("report", "nightly")
 

@@ -17,16 +17,16 @@ from http import HTTPStatus
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
-from authzsite.middleware import Handler, drain
-from authzsite.middleware_responses import refusal
+from authzsite.middleware import GetResponse, drain_body
+from authzsite.middleware_responses import render_refusal
 from policies import deadlines
 from policies.outages import RETRY_SECONDS
 
 #: Answered at once and beside all others.
-HEALTH = ("/health", "/health/live", "/health/ready")
+HEALTH_PATHS = ("/health", "/health/live", "/health/ready")
 
 #: Where decisions are asked for; everything below these paths is one.
-DECISIONS = (
+DECISION_PATHS = (
     "/access/",
     "/api/v1/authorize",
     "/api/v1/granted-privileges",
@@ -35,59 +35,59 @@ DECISIONS = (
 )
 
 #: The part of the places that only decisions take.
-_DECISIONS_SHARE = 4
+_DECISION_SLOTS_DIVISOR = 4
 
-_BUSY = "As many requests as this process serves at once are waiting already; ask again."
+_BUSY_DETAIL = "As many requests as this process serves at once are waiting already; ask again."
 
 
-class NoTurn(Exception):
+class NoFreeSlot(Exception):
     """A request that did not get its turn in time."""
 
 
-class Places:
+class RequestSlots:
     """The places of a process: `at_once` requests work, `waiting` more wait for one of these."""
 
-    def __init__(self, *, at_once: int, waiting: int) -> None:
-        self._all = threading.Semaphore(at_once)
-        self._others = threading.Semaphore(max(at_once - at_once // _DECISIONS_SHARE, 1))
-        self._present = threading.Semaphore(at_once + waiting)
+    def __init__(self, *, max_running: int, max_waiting: int) -> None:
+        self._all_slots = threading.Semaphore(max_running)
+        self._other_slots = threading.Semaphore(max(max_running - max_running // _DECISION_SLOTS_DIVISOR, 1))
+        self._admitted_slots = threading.Semaphore(max_running + max_waiting)
 
     @contextmanager
-    def take(self, *, is_decision: bool) -> Iterator[None]:
+    def acquire(self, *, is_decision: bool) -> Iterator[None]:
         """Hold a place while the block lasts; raises NoTurn where none is free before the budget is spent."""
-        wanted = (self._all,) if is_decision else (self._others, self._all)
+        semaphores = (self._all_slots,) if is_decision else (self._other_slots, self._all_slots)
         with ExitStack() as stack:
-            if not self._present.acquire(blocking=False):
-                raise NoTurn
-            stack.callback(self._present.release)
-            for places in wanted:
-                _acquire(places)
-                stack.callback(places.release)
+            if not self._admitted_slots.acquire(blocking=False):
+                raise NoFreeSlot
+            stack.callback(self._admitted_slots.release)
+            for semaphore in semaphores:
+                _acquire(semaphore)
+                stack.callback(semaphore.release)
             yield
 
 
-def _acquire(places: threading.Semaphore) -> None:
-    if places.acquire(blocking=False):
+def _acquire(semaphore: threading.Semaphore) -> None:
+    if semaphore.acquire(blocking=False):
         return
     with deadlines.spend():
-        is_acquired = places.acquire(timeout=deadlines.find_seconds_left())
+        is_acquired = semaphore.acquire(timeout=deadlines.find_seconds_left())
     if not is_acquired:
-        raise NoTurn
+        raise NoFreeSlot
 
 
-def admit(get_response: Handler) -> Callable[[HttpRequest], HttpResponseBase]:
+def admit(get_response: GetResponse) -> Callable[[HttpRequest], HttpResponseBase]:
     """Middleware: give each request its budget and its turn, and say with every 503 when to ask again."""
-    places = Places(at_once=settings.REQUESTS_AT_ONCE, waiting=settings.REQUESTS_WAITING)
+    slots = RequestSlots(max_running=settings.REQUESTS_AT_ONCE, max_waiting=settings.REQUESTS_WAITING)
 
     def handle(request: HttpRequest) -> HttpResponseBase:
-        if request.path in HEALTH:
+        if request.path in HEALTH_PATHS:
             return get_response(request)
-        is_decision = request.path.startswith(DECISIONS)
-        with deadlines.within(settings.DECISION_SECONDS if is_decision else settings.REQUEST_SECONDS):
+        is_decision = request.path.startswith(DECISION_PATHS)
+        with deadlines.open_budget(settings.DECISION_SECONDS if is_decision else settings.REQUEST_SECONDS):
             try:
-                with places.take(is_decision=is_decision):
+                with slots.acquire(is_decision=is_decision):
                     response = get_response(request)
-            except NoTurn:
+            except NoFreeSlot:
                 response = _refuse(request)
         if response.status_code == HTTPStatus.SERVICE_UNAVAILABLE:
             response.headers.setdefault("Retry-After", str(RETRY_SECONDS))
@@ -97,5 +97,5 @@ def admit(get_response: Handler) -> Callable[[HttpRequest], HttpResponseBase]:
 
 
 def _refuse(request: HttpRequest) -> HttpResponse:
-    drain(request)
-    return refusal(request, HTTPStatus.SERVICE_UNAVAILABLE, _BUSY)
+    drain_body(request)
+    return render_refusal(request, HTTPStatus.SERVICE_UNAVAILABLE, _BUSY_DETAIL)

@@ -18,6 +18,6 @@ app.steps["worker"].add(DjangoStructLogInitStep)
 
 
 @setup_logging.connect
-def use_the_logs_of_the_site(**_: Any) -> None:
+def configure_worker_logging(**_: Any) -> None:
     """Keep Celery from setting up logging of its own."""
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)

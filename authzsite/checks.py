@@ -7,7 +7,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as Caution
 
 # Setting, what its value False means, and the code of the check.
-WEAKENED: tuple[tuple[str, str, str], ...] = (
+SECURITY_SWITCHES: tuple[tuple[str, str, str], ...] = (
     ("AUTH_POLICIES_ENABLED", "everything is allowed to everybody", "authzsite.E010"),
     ("REST_API_AUTHORIZATION", "whoever signed in may read and write entities by REST", "authzsite.E011"),
     ("METADATA_SERVICE_AUTH_ENABLED", "a call without a token acts as the root user", "authzsite.E012"),
@@ -17,31 +17,33 @@ WEAKENED: tuple[tuple[str, str, str], ...] = (
 
 
 @register(Tags.security, deploy=True)
-def trial_settings(**_: Any) -> list[CheckMessage]:
+def check_trial_settings(**_: Any) -> list[CheckMessage]:
     """Settings that are fine on one machine and nowhere else."""
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     if settings.AUTHZ_ROOT_PASSWORD == settings.DEFAULT_ROOT_PASSWORD:
-        found.append(Error("The root user has the default password.", "Set AUTHZ_ROOT_PASSWORD.", id="authzsite.E001"))
+        messages.append(
+            Error("The root user has the default password.", "Set AUTHZ_ROOT_PASSWORD.", id="authzsite.E001")
+        )
     if settings.DEBUG:
-        found.append(Error("DEBUG shows settings and code to visitors.", "Unset DEBUG.", id="authzsite.E002"))
+        messages.append(Error("DEBUG shows settings and code to visitors.", "Unset DEBUG.", id="authzsite.E002"))
     if not settings.SECRET_KEY_IS_GIVEN:
-        found.append(Error("SECRET_KEY was made up for this machine.", "Set SECRET_KEY.", id="authzsite.E003"))
+        messages.append(Error("SECRET_KEY was made up for this machine.", "Set SECRET_KEY.", id="authzsite.E003"))
     if settings.PLAIN_HTTP:
-        found.append(Error("Cookies may travel unencrypted.", "Unset PLAIN_HTTP.", id="authzsite.E004"))
-    return found
+        messages.append(Error("Cookies may travel unencrypted.", "Unset PLAIN_HTTP.", id="authzsite.E004"))
+    return messages
 
 
 @register(Tags.security, deploy=True)
-def weakened_switches(**_: Any) -> list[CheckMessage]:
+def check_security_switches(**_: Any) -> list[CheckMessage]:
     """Switches whose value opens something that is closed by default."""
-    found: list[CheckMessage] = [
+    messages: list[CheckMessage] = [
         Error(f"{name} is false: {meaning}.", f"Set {name} to true.", id=code)
-        for name, meaning, code in WEAKENED
+        for name, meaning, code in SECURITY_SWITCHES
         if not getattr(settings, name)
     ]
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         # False is the default of the source, so it is a matter of taste and fails nothing.
-        found.append(
+        messages.append(
             Caution("Whoever signed in may see every entity.", "Set VIEW_AUTHORIZATION_ENABLED.", id="authzsite.W014")
         )
-    return found
+    return messages

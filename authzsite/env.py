@@ -47,15 +47,15 @@ def flag(name: str, *, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name} is {value!r}, but it has to be true or false.")
 
 
-def agreed_flag(names: Sequence[str], *, default: bool) -> bool:
+def combined_flag(names: Sequence[str], *, default: bool) -> bool:
     """One switch that has several spellings; two that are set have to say the same."""
-    said = {name: flag(name, default=default) for name in names if is_set(name)}
-    if len(set(said.values())) > 1:
-        raise ImproperlyConfigured(f"{' and '.join(said)} are one switch, but they say different things.")
-    return next(iter(said.values()), default)
+    values_by_name = {name: flag(name, default=default) for name in names if is_set(name)}
+    if len(set(values_by_name.values())) > 1:
+        raise ImproperlyConfigured(f"{' and '.join(values_by_name)} are one switch, but they say different things.")
+    return next(iter(values_by_name.values()), default)
 
 
-def whole(name: str, *, default: int, minimum: int = 0) -> int:
+def integer(name: str, *, default: int, minimum: int = 0) -> int:
     """A whole number that is at least the minimum."""
     value = text(name)
     if not value:
@@ -69,7 +69,7 @@ def whole(name: str, *, default: int, minimum: int = 0) -> int:
     return number
 
 
-def share(name: str, *, default: float) -> float:
+def fraction(name: str, *, default: float) -> float:
     """A part of the whole: a number from 0 (none) to 1 (all)."""
     value = text(name)
     if not value:
@@ -84,12 +84,12 @@ def share(name: str, *, default: float) -> float:
     return number
 
 
-def choice(name: str, *, default: str, among: Iterable[str]) -> str:
+def choice(name: str, *, default: str, choices: Iterable[str]) -> str:
     """One word of a closed list."""
-    allowed = tuple(among)
+    allowed_values = tuple(choices)
     value = text(name, default)
-    if value not in allowed:
-        raise ImproperlyConfigured(f"{name} is {value!r}, but it has to be one of {', '.join(allowed)}.")
+    if value not in allowed_values:
+        raise ImproperlyConfigured(f"{name} is {value!r}, but it has to be one of {', '.join(allowed_values)}.")
     return value
 
 
@@ -101,18 +101,18 @@ def names(name: str, *, default: Iterable[str] = ()) -> list[str]:
 
 def pairs(name: str, *, default: Mapping[str, str]) -> dict[str, str]:
     """A table written like ``read=VIEW_ENTITY_PAGE, write=EDIT_ENTITY``."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for part in names(name):
         word, equals, meaning = (piece.strip() for piece in part.partition("="))
         if not (word and equals and meaning):
             raise ImproperlyConfigured(f"{name} has {part!r}, but each part is spelt like word=meaning.")
-        if word in found:
+        if word in meanings:
             raise ImproperlyConfigured(f"{name} says twice what {word!r} means.")
-        found[word] = meaning
-    return found or dict(default)
+        meanings[word] = meaning
+    return meanings or dict(default)
 
 
-def folder(name: str, *, default: Path) -> Path:
+def ensure_folder(name: str, *, default: Path) -> Path:
     """A folder, which is made where it is not there yet."""
     path = Path(text(name, str(default)))
     try:
@@ -124,29 +124,29 @@ def folder(name: str, *, default: Path) -> Path:
 
 def origins(name: str) -> list[str]:
     """A list of where pages may come from, each with its scheme and no path: https://authz.example."""
-    found = names(name)
-    for origin in found:
+    values = names(name)
+    for origin in values:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.path or parts.query or parts.fragment:
             raise ImproperlyConfigured(f"{name} names {origin!r}, but an origin is spelt like https://authz.example.")
-    return found
+    return values
 
 
 def origin(name: str) -> str:
     """One origin, or nothing where it is absent."""
-    found = origins(name)
-    if len(found) > 1:
-        raise ImproperlyConfigured(f"{name} names {len(found)} origins, but it has to be one.")
-    return next(iter(found), "")
+    values = origins(name)
+    if len(values) > 1:
+        raise ImproperlyConfigured(f"{name} names {len(values)} origins, but it has to be one.")
+    return next(iter(values), "")
 
 
 def address(name: str, *, schemes: Sequence[str], default: str = "") -> str:
     """A URL of one of the schemes, or the default where it is absent."""
     value = text(name, default)
     if value and value.partition("://")[0] not in schemes:
-        spelt = " or ".join(f"{scheme}://" for scheme in schemes)
+        expected_prefixes = " or ".join(f"{scheme}://" for scheme in schemes)
         # The value may hold a password, so it is not repeated.
-        raise ImproperlyConfigured(f"{name} has to start with {spelt}.")
+        raise ImproperlyConfigured(f"{name} has to start with {expected_prefixes}.")
     try:
         _ = urlsplit(value).port
     except ValueError as error:

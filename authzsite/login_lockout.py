@@ -12,25 +12,25 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from authzsite.middleware_responses import refusal
+from authzsite.middleware_responses import render_refusal
 
 #: As much of a name as the library's column holds, which is more than any user's.
-_LENGTH = 255
+_MAX_USERNAME_LENGTH = 255
 
 
-def name_tried(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
+def get_attempted_username(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
     """Return the name that somebody tried, as far as a column can hold it."""
     name = str((credentials or request.POST).get("username") or "")
-    return name.encode(errors="replace").decode().replace("\0", "?")[:_LENGTH]
+    return name.encode(errors="replace").decode().replace("\0", "?")[:_MAX_USERNAME_LENGTH]
 
 
-def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
+def respond_locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
     """Answer with 429 and Retry-After: a page where people sign in, else in the form of the door."""
     minutes: int = settings.LOCKOUT_MINUTES
     detail = f"These were too many wrong passwords. Wait {minutes} minutes, or ask who runs this site."
-    wait = str(minutes * 60)
+    wait_seconds = str(minutes * 60)
     if request.path != reverse("sign-in"):
-        return refusal(request, HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": wait})
+        return render_refusal(request, HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": wait_seconds})
     page = render(request, "registration/locked_out.html", {"reason": detail}, status=HTTPStatus.TOO_MANY_REQUESTS)
-    page.headers["Retry-After"] = wait
+    page.headers["Retry-After"] = wait_seconds
     return page

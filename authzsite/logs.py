@@ -15,43 +15,45 @@ SHARED_PROCESSORS: tuple[structlog.typing.Processor, ...] = (
 
 
 # Neither shows the local variables of a traceback: they hold passwords and tokens.
-CONSOLE = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
-TRACEBACKS = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
+CONSOLE_RENDERER = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+TRACEBACK_RENDERER = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+)
 
-_SECRETS = re.compile(r"(invite_token|reset_token|\bcode)(?:=|%3D)[^&\s]*")
+_SECRET_PATTERN = re.compile(r"(invite_token|reset_token|\bcode)(?:=|%3D)[^&\s]*")
 
 #: django_structlog speaks when a request or a task begins and when it ends; the end says all of it.
-BEGINNINGS = frozenset({"request_started", "task_started"})
+START_EVENTS = frozenset({"request_started", "task_started"})
 
 
-def without_beginnings(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def drop_start_events(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Drop the lines that an end will repeat."""
-    if event["event"] in BEGINNINGS:
+    if event["event"] in START_EVENTS:
         raise structlog.DropEvent
     return event
 
 
-def without_secrets(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def redact_secrets(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Cut the secrets of links (invitations, new passwords) and codes of providers out of the address of a request."""
     if "request" in event:
-        event["request"] = _SECRETS.sub(r"\1=…", str(event["request"]))
+        event["request"] = _SECRET_PATTERN.sub(r"\1=…", str(event["request"]))
     return event
 
 
-def configuration(*, level: str, style: str) -> dict[str, Any]:
+def build_configuration(*, level: str, style: str) -> dict[str, Any]:
     """The ``LOGGING`` setting: everything at the level or above goes to standard error, as console lines or JSON."""
-    renderer: structlog.typing.Processor = structlog.processors.JSONRenderer() if style == "json" else CONSOLE
-    formatting: list[structlog.typing.Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    renderer: structlog.typing.Processor = structlog.processors.JSONRenderer() if style == "json" else CONSOLE_RENDERER
+    processors: list[structlog.typing.Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if style == "json":
-        formatting.append(TRACEBACKS)
+        processors.append(TRACEBACK_RENDERER)
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {
             "line": {
                 "()": structlog.stdlib.ProcessorFormatter,
-                "processors": [*formatting, renderer],
-                "foreign_pre_chain": [*SHARED_PROCESSORS, structlog.stdlib.ExtraAdder(), without_secrets],
+                "processors": [*processors, renderer],
+                "foreign_pre_chain": [*SHARED_PROCESSORS, structlog.stdlib.ExtraAdder(), redact_secrets],
             }
         },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
@@ -73,8 +75,8 @@ def configure(settings: dict[str, Any]) -> None:
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
-            without_beginnings,
-            without_secrets,
+            drop_start_events,
+            redact_secrets,
             *SHARED_PROCESSORS,
             structlog.stdlib.PositionalArgumentsFormatter(),
             structlog.processors.StackInfoRenderer(),

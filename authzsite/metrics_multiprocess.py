@@ -8,9 +8,9 @@ import os
 import re
 from pathlib import Path
 
-VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+ENVIRONMENT_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
-_OWNER = re.compile(r"_(\d+)\.db")
+_OWNER_PATTERN = re.compile(r"_(\d+)\.db")
 
 
 def prepare(folder: Path) -> None:
@@ -20,31 +20,35 @@ def prepare(folder: Path) -> None:
     sum that shrinks would look like a restart of all of them.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if not any(_is_running(owner) for owner in _owners(folder)):
-        for path in _files(folder):
+    if not any(_is_running(process_id) for process_id in _list_process_ids(folder)):
+        for path in _list_files(folder):
             path.unlink(missing_ok=True)
-    os.environ[VARIABLE] = str(folder)
+    os.environ[ENVIRONMENT_VARIABLE] = str(folder)
 
 
-def ended(folder: Path) -> tuple[int, ...]:
+def list_ended_processes(folder: Path) -> tuple[int, ...]:
     """Return the numbers of the processes that counted here and are gone."""
-    return tuple(owner for owner in _owners(folder) if owner != os.getpid() and not _is_running(owner))
+    return tuple(
+        process_id
+        for process_id in _list_process_ids(folder)
+        if process_id != os.getpid() and not _is_running(process_id)
+    )
 
 
-def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.glob("*.db") if _OWNER.search(path.name)]
+def _list_files(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*.db") if _OWNER_PATTERN.search(path.name)]
 
 
-def _owners(folder: Path) -> list[int]:
-    return sorted({int(found[1]) for path in _files(folder) if (found := _OWNER.search(path.name))})
+def _list_process_ids(folder: Path) -> list[int]:
+    return sorted({int(match[1]) for path in _list_files(folder) if (match := _OWNER_PATTERN.search(path.name))})
 
 
-def _is_running(number: int) -> bool:
+def _is_running(process_id: int) -> bool:
     """Whether another process of this number is there; in a new container an old number may be one's own."""
-    if number == os.getpid():
+    if process_id == os.getpid():
         return False
     try:
-        os.kill(number, 0)
+        os.kill(process_id, 0)
     except ProcessLookupError:
         return False
     except PermissionError:

@@ -14,88 +14,93 @@ from policies.http.api import problem_details
 from policies.outages import UNAVAILABLE, find_outage
 
 #: Where DataHub's REST clients call.
-GMS = ("/aspects", "/auth/signUp", "/entities", "/logIn", "/openapi/", "/runs", "/signUp")
+GMS_PREFIXES = ("/aspects", "/auth/signUp", "/entities", "/logIn", "/openapi/", "/runs", "/signUp")
 
 #: Where the doors for programs begin; whatever else there is, people look at.
-DOORS = ("/access/", "/api/", "/scim/", *GMS)
+API_PREFIXES = ("/access/", "/api/", "/scim/", *GMS_PREFIXES)
 
 #: What a page says in large letters, in other words than the protocol's.
-TITLES = {
+PAGE_TITLES = {
     HTTPStatus.LENGTH_REQUIRED: "The length is missing",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "This is too large",
     HTTPStatus.TOO_MANY_REQUESTS: "Too many requests",
     HTTPStatus.SERVICE_UNAVAILABLE: UNAVAILABLE.title,
 }
 
-_EXCEPTION = "com.linkedin.restli.server.RestLiServiceException"
+_GMS_EXCEPTION = "com.linkedin.restli.server.RestLiServiceException"
 _SCIM_ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
 
 
-def server_error(request: HttpRequest) -> HttpResponse:
+def handle_server_error(request: HttpRequest) -> HttpResponse:
     """Answer an error that no view handled: an outage as such, in the form of the door, everything else as 500.
 
     Django calls this while it handles the error, whether a view raised it or something around the views.
     """
     error = sys.exc_info()[1]
     outage = None if error is None else find_outage(error)
-    if outage is not None and request.path.startswith(DOORS):
-        return refusal(request, outage.status, outage.detail)
-    if outage is None and _has_own_form(request):
-        return refusal(request, HTTPStatus.INTERNAL_SERVER_ERROR, "This went wrong on our side and is in the log.")
+    if outage is not None and request.path.startswith(API_PREFIXES):
+        return render_refusal(request, outage.status, outage.detail)
+    if outage is None and _has_own_error_format(request):
+        return render_refusal(
+            request, HTTPStatus.INTERNAL_SERVER_ERROR, "This went wrong on our side and is in the log."
+        )
     if outage is None:
-        return problem_details.server_error(request)
+        return problem_details.handle_server_error(request)
     # What is around every other page asks the very facts that are missing.
     return HttpResponse(render_to_string("503.html", {"outage": outage}), status=outage.status)
 
 
-def refusal(
+def render_refusal(
     request: HttpRequest, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
     """Return a refusal as clients of this path read it: a page where a browser looks for one."""
     path = request.path
-    if not path.startswith(DOORS) and "text/html" in request.headers.get("Accept", ""):
-        page = {"code": status.value, "title": TITLES.get(status, status.phrase), "text": detail}
+    if not path.startswith(API_PREFIXES) and "text/html" in request.headers.get("Accept", ""):
+        context = {"code": status.value, "title": PAGE_TITLES.get(status, status.phrase), "text": detail}
         # What is around every other page asks the database.
-        return HttpResponse(render_to_string("refused.html", page), status=status, headers=headers)
+        return HttpResponse(render_to_string("refused.html", context), status=status, headers=headers)
     if path.startswith("/access/"):
         return HttpResponse(detail, status=status, content_type="text/plain; charset=utf-8", headers=headers)
     body: dict[str, Any]
     if path.startswith("/scim/"):
-        kind, body = "application/scim+json", {"schemas": [_SCIM_ERROR], "status": str(int(status)), "detail": detail}
+        content_type, body = (
+            "application/scim+json",
+            {"schemas": [_SCIM_ERROR], "status": str(int(status)), "detail": detail},
+        )
     elif path.startswith(("/api/graphql", "/api/v2/graphql")):
-        refused = {"code": int(status), "type": status.name, "classification": "ExecutionAborted"}
-        kind, body = "application/json", {"errors": [{"message": detail, "extensions": refused}]}
-    elif path.startswith(GMS):
-        kind = "application/json"
-        body = {"status": int(status), "message": detail, "exceptionClass": _EXCEPTION}
+        extensions = {"code": int(status), "type": status.name, "classification": "ExecutionAborted"}
+        content_type, body = "application/json", {"errors": [{"message": detail, "extensions": extensions}]}
+    elif path.startswith(GMS_PREFIXES):
+        content_type = "application/json"
+        body = {"status": int(status), "message": detail, "exceptionClass": _GMS_EXCEPTION}
     else:
-        kind, title = "application/problem+json", status.phrase
+        content_type, title = "application/problem+json", status.phrase
         code = status.name.lower()
         body = {"type": "about:blank", "title": title, "status": int(status), "code": code, "detail": detail}
-    return HttpResponse(json.dumps(body), status=status, content_type=kind, headers=headers)
+    return HttpResponse(json.dumps(body), status=status, content_type=content_type, headers=headers)
 
 
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+def handle_bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a request that Django itself cannot read."""
-    if not _has_own_form(request):
-        return problem_details.bad_request(request, exception)
-    return refusal(request, HTTPStatus.BAD_REQUEST, "The request cannot be read.")
+    if not _has_own_error_format(request):
+        return problem_details.handle_bad_request(request, exception)
+    return render_refusal(request, HTTPStatus.BAD_REQUEST, "The request cannot be read.")
 
 
-def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+def handle_forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a refusal that no view answered."""
-    if not _has_own_form(request):
-        return problem_details.forbidden(request, exception)
-    return refusal(request, HTTPStatus.FORBIDDEN, str(exception)[:MAX_DETAIL] or "This is not allowed.")
+    if not _has_own_error_format(request):
+        return problem_details.handle_forbidden(request, exception)
+    return render_refusal(request, HTTPStatus.FORBIDDEN, str(exception)[:MAX_DETAIL] or "This is not allowed.")
 
 
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+def handle_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a path that nothing is at."""
-    if not _has_own_form(request):
-        return problem_details.not_found(request, exception)
-    return refusal(request, HTTPStatus.NOT_FOUND, "There is nothing at this path.")
+    if not _has_own_error_format(request):
+        return problem_details.handle_not_found(request, exception)
+    return render_refusal(request, HTTPStatus.NOT_FOUND, "There is nothing at this path.")
 
 
-def _has_own_form(request: HttpRequest) -> bool:
+def _has_own_error_format(request: HttpRequest) -> bool:
     """Whether the path is that of a door with another form of refusals than the API and the pages."""
-    return request.path.startswith(DOORS) and not request.path.startswith("/api/v1/")
+    return request.path.startswith(API_PREFIXES) and not request.path.startswith("/api/v1/")

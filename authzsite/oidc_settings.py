@@ -12,8 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 from authzsite import env
 
 #: Hosts that a provider may have without TLS: those of this machine.
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_OTHERS = (
+_LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+_DEPENDENT_VARIABLES = (
     "OIDC_CLIENT_ID",
     "OIDC_CLIENT_SECRET",
     "OIDC_SCOPES",
@@ -31,7 +31,7 @@ _OTHERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class OidcProvider:
     """One provider: where it is, what this site is called there, and what its words mean here.
 
     `roles` is value of the roles claim → id of the role. `platform_groups` are groups that may bring people platform
@@ -55,23 +55,25 @@ class Provider:
     links_accounts: bool = False
 
     @property
-    def is_there(self) -> bool:
+    def is_configured(self) -> bool:
         """Whether anybody can sign in this way."""
         return bool(self.issuer)
 
 
-def configuration() -> Provider:
+def load_provider() -> OidcProvider:
     """Return what the environment says; raises ImproperlyConfigured for nonsense."""
     issuer = env.address("OIDC_ISSUER", schemes=("https", "http"))
     if not issuer:
-        if alone := [name for name in _OTHERS if env.is_set(name)]:
-            raise ImproperlyConfigured(f"{alone[0]} is set, but OIDC_ISSUER does not say which provider it is about.")
-        return Provider()
+        if orphaned_names := [name for name in _DEPENDENT_VARIABLES if env.is_set(name)]:
+            raise ImproperlyConfigured(
+                f"{orphaned_names[0]} is set, but OIDC_ISSUER does not say which provider it is about."
+            )
+        return OidcProvider()
     _check_issuer(issuer)
     for name in ("OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET"):
         if not env.is_set(name):
             raise ImproperlyConfigured(f"OIDC_ISSUER is set, so {name} has to be set as well.")
-    provider = Provider(
+    provider = OidcProvider(
         issuer=issuer,
         client_id=env.text("OIDC_CLIENT_ID"),
         client_secret=env.text("OIDC_CLIENT_SECRET"),
@@ -87,7 +89,7 @@ def configuration() -> Provider:
         is_sign_up_open=env.flag("OIDC_SIGN_UP", default=True),
         links_accounts=env.flag("OIDC_LINK_ACCOUNTS", default=False),
     )
-    _check(provider)
+    _check_provider(provider)
     return provider
 
 
@@ -97,11 +99,11 @@ def _check_issuer(issuer: str) -> None:
         raise ImproperlyConfigured(
             "OIDC_ISSUER is spelt like https://login.example/realm, as the provider names itself."
         )
-    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK_HOSTS:
         raise ImproperlyConfigured("OIDC_ISSUER has to start with https:// unless the provider is on this machine.")
 
 
-def _check(provider: Provider) -> None:
+def _check_provider(provider: OidcProvider) -> None:
     if "openid" not in provider.scopes:
         raise ImproperlyConfigured("OIDC_SCOPES has to name openid among the scopes.")
     if bool(provider.roles_claim) != bool(provider.roles):
@@ -112,7 +114,7 @@ def _check(provider: Provider) -> None:
         raise ImproperlyConfigured("OIDC_ALLOWED_GROUPS needs OIDC_GROUPS_CLAIM, which says where groups are named.")
     if provider.platform_groups and not provider.groups_claim:
         raise ImproperlyConfigured("OIDC_PLATFORM_GROUPS needs OIDC_GROUPS_CLAIM, which says where groups are named.")
-    if strange := sorted(name for name in provider.allowed_domains if "@" in name or "." not in name):
+    if invalid_domains := sorted(name for name in provider.allowed_domains if "@" in name or "." not in name):
         raise ImproperlyConfigured(
-            f"OIDC_ALLOWED_DOMAINS names {strange[0]!r}, but a domain is spelt like example.com."
+            f"OIDC_ALLOWED_DOMAINS names {invalid_domains[0]!r}, but a domain is spelt like example.com."
         )

@@ -34,17 +34,17 @@ def reserve_port(host: str, port: int) -> socket.socket:
     the port finds it taken, also while this one is not listening yet.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    held = socket.socket(family)
+    reserved_socket = socket.socket(family)
     # As the server does: connections that are still fading away after a restart do not make a port taken.
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        held.bind((host, port))
+        reserved_socket.bind((host, port))
     except OSError as error:
-        held.close()
+        reserved_socket.close()
         raise PortTaken(_explain(error, host, port)) from None
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    return held
+    reserved_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+    reserved_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    return reserved_socket
 
 
 def _explain(error: OSError, host: str, port: int) -> str:
@@ -55,11 +55,20 @@ def _explain(error: OSError, host: str, port: int) -> str:
     return f"Nothing can listen on port {port} of {host}: {error.strerror}."
 
 
-def list_arguments(host: str, port: int, more: Sequence[str]) -> list[str]:
+def list_arguments(host: str, port: int, extra_arguments: Sequence[str]) -> list[str]:
     """Return the arguments of granian: ours, then those given, which count where they say something else."""
     threads = settings.REQUESTS_AT_ONCE + settings.REQUESTS_WAITING + SPARE_THREADS
-    ours = ["--interface", "wsgi", "--no-ws", "--no-access-log", "--blocking-threads", str(threads)]
-    return [*ours, "--respawn-failed-workers", "--host", host, "--port", str(port), *more, _APPLICATION]
+    own_arguments = ["--interface", "wsgi", "--no-ws", "--no-access-log", "--blocking-threads", str(threads)]
+    return [
+        *own_arguments,
+        "--respawn-failed-workers",
+        "--host",
+        host,
+        "--port",
+        str(port),
+        *extra_arguments,
+        _APPLICATION,
+    ]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -68,13 +77,13 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m authzsite.serving", allow_abbrev=False, add_help=False)
     try:
         parser.add_argument("--host", default=settings.BIND_ADDRESS)
-        parser.add_argument("--port", type=int, default=env.whole("GRANIAN_PORT", default=8000, minimum=1))
-        named, more = parser.parse_known_args(arguments)
+        parser.add_argument("--port", type=int, default=env.integer("GRANIAN_PORT", default=8000, minimum=1))
+        options, extra_arguments = parser.parse_known_args(arguments)
         # Handed on to what this program becomes, so that the port stays taken for as long as that runs.
-        os.set_inheritable(reserve_port(named.host, named.port).detach(), True)  # noqa: FBT003 - the library's
+        os.set_inheritable(reserve_port(options.host, options.port).detach(), True)  # noqa: FBT003 - the library's
     except (ImproperlyConfigured, PortTaken) as error:
         sys.exit(str(error))
-    command = [sys.executable, "-m", "granian", *list_arguments(named.host, named.port, more)]
+    command = [sys.executable, "-m", "granian", *list_arguments(options.host, options.port, extra_arguments)]
     os.execv(sys.executable, command)  # noqa: S606 - no shell has a part in it
 
 

@@ -14,7 +14,7 @@ from authzsite import env, logs, oidc_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env.read_file(BASE_DIR / ".env")
-VAR_DIR = env.folder("VAR_DIR", default=BASE_DIR / "var")
+VAR_DIR = env.ensure_folder("VAR_DIR", default=BASE_DIR / "var")
 
 
 # Who may reach the site, and how
@@ -28,7 +28,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def kept_secret_key(path: Path) -> str:
+def load_or_create_secret_key(path: Path) -> str:
     """The key of an installation that names none: made once, readable by its owner only."""
     if not path.exists():
         path.touch(mode=0o600)
@@ -38,7 +38,7 @@ def kept_secret_key(path: Path) -> str:
 
 DEBUG = env.flag("DEBUG", default=False)
 SECRET_KEY_IS_GIVEN = env.is_set("SECRET_KEY")
-SECRET_KEY = env.text("SECRET_KEY") or kept_secret_key(VAR_DIR / "secret_key")
+SECRET_KEY = env.text("SECRET_KEY") or load_or_create_secret_key(VAR_DIR / "secret_key")
 SECRET_KEY_FALLBACKS = env.names("SECRET_KEY_FALLBACKS")
 # granian reads the same variable, so this is the address that the web process listens on.
 BIND_ADDRESS = env.text("GRANIAN_HOST", "127.0.0.1")
@@ -48,8 +48,8 @@ CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
 PLAIN_HTTP = env.flag("PLAIN_HTTP", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = not PLAIN_HTTP
 SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_AGE = env.whole("SESSION_HOURS", default=12, minimum=1) * 3600
-SECURE_HSTS_SECONDS = 0 if PLAIN_HTTP else env.whole("HSTS_SECONDS", default=31_536_000)
+SESSION_COOKIE_AGE = env.integer("SESSION_HOURS", default=12, minimum=1) * 3600
+SECURE_HSTS_SECONDS = 0 if PLAIN_HTTP else env.integer("HSTS_SECONDS", default=31_536_000)
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("TRUST_FORWARDED_PROTO", default=False) else None
 )
@@ -99,14 +99,14 @@ BODY_LIMITS: dict[str, int] = {
 }
 # How many calls in a minute one token and one address may make to the doors for programs, and how many attempts to sign
 # in one address may make; 0 sets no limit. authzsite.throttling says how they are counted.
-CALLS_PER_TOKEN = env.whole("CALLS_PER_TOKEN", default=120_000)
-CALLS_PER_ADDRESS = env.whole("CALLS_PER_ADDRESS", default=240_000)
-SIGN_INS_PER_ADDRESS = env.whole("SIGN_INS_PER_ADDRESS", default=60)
+CALLS_PER_TOKEN = env.integer("CALLS_PER_TOKEN", default=120_000)
+CALLS_PER_ADDRESS = env.integer("CALLS_PER_ADDRESS", default=240_000)
+SIGN_INS_PER_ADDRESS = env.integer("SIGN_INS_PER_ADDRESS", default=60)
 # After how many wrong passwords in a row for one name from one address that name waits there, and how long; 0: never.
-LOCKOUT_AFTER = env.whole("LOCKOUT_AFTER", default=10)
-LOCKOUT_MINUTES = env.whole("LOCKOUT_MINUTES", default=15, minimum=1)
+LOCKOUT_AFTER = env.integer("LOCKOUT_AFTER", default=10)
+LOCKOUT_MINUTES = env.integer("LOCKOUT_MINUTES", default=15, minimum=1)
 # How many proxies in front add to X-Forwarded-For who called them.
-PROXIES = env.whole("PROXIES", default=0)
+PROXIES = env.integer("PROXIES", default=0)
 
 
 # What runs
@@ -135,20 +135,20 @@ INSTALLED_APPS = [
     "catalog",
 ]
 MIDDLEWARE = [
-    "authzsite.middleware.counted",
-    "authzsite.middleware.request_id",
+    "authzsite.middleware.count_responses",
+    "authzsite.middleware.set_request_id",
     "django.middleware.security.SecurityMiddleware",
-    "authzsite.middleware.security_headers",
+    "authzsite.middleware.set_security_headers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "authzsite.middleware.body_limit",
-    "authzsite.throttling.limited",
+    "authzsite.middleware.limit_body",
+    "authzsite.throttling.rate_limit_middleware",
     "authzsite.admission.admit",
-    "authzsite.middleware.Logged",
+    "authzsite.middleware.RequestLogMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "policies.http.guard.reading",
+    "policies.http.guard.viewer_context_middleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -169,7 +169,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "policies.http.pages.layout_context.around",
+                "policies.http.pages.layout_context.build_context",
             ],
             "libraries": {"drawings": "policies.http.pages.icons"},
         },
@@ -185,7 +185,7 @@ USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.address("REDIS_URL", schemes=("redis", "rediss"))
 DATABASES = {"default": env.database("DATABASE_URL", default=VAR_DIR / "db.sqlite3")}
-DATABASE_POOL_SIZE = env.whole("DATABASE_POOL_SIZE", default=16, minimum=1)
+DATABASE_POOL_SIZE = env.integer("DATABASE_POOL_SIZE", default=16, minimum=1)
 # Connections that a web process keeps for its own threads and for health checks.
 OWN_CONNECTIONS = 4
 # How long a new connection may take, in seconds.
@@ -219,16 +219,16 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
     # Django's own, with a deadline for every wait.
     DATABASES["default"]["ENGINE"] = "authzsite.postgresql"
 # How long one statement of a web process may take; clients wait for half a minute. 0: as long as it takes.
-STATEMENT_SECONDS = env.whole("STATEMENT_SECONDS", default=30)
+STATEMENT_SECONDS = env.integer("STATEMENT_SECONDS", default=30)
 # How long one statement of a worker or a command may take. 0: as long as it takes.
-TASK_STATEMENT_SECONDS = env.whole("TASK_STATEMENT_SECONDS", default=3600)
+TASK_STATEMENT_SECONDS = env.integer("TASK_STATEMENT_SECONDS", default=3600)
 # How long one request may wait, for its turn, the database and other requests together: where a decision is asked for,
 # and elsewhere.
-DECISION_SECONDS = env.whole("DECISION_SECONDS", default=2, minimum=1)
-REQUEST_SECONDS = env.whole("REQUEST_SECONDS", default=60, minimum=1)
+DECISION_SECONDS = env.integer("DECISION_SECONDS", default=2, minimum=1)
+REQUEST_SECONDS = env.integer("REQUEST_SECONDS", default=60, minimum=1)
 # How many requests a web process works at once, and how many more wait for their turn.
-REQUESTS_AT_ONCE = env.whole("REQUESTS_AT_ONCE", default=max(DATABASE_POOL_SIZE - OWN_CONNECTIONS, 1), minimum=1)
-REQUESTS_WAITING = env.whole("REQUESTS_WAITING", default=200)
+REQUESTS_AT_ONCE = env.integer("REQUESTS_AT_ONCE", default=max(DATABASE_POOL_SIZE - OWN_CONNECTIONS, 1), minimum=1)
+REQUESTS_WAITING = env.integer("REQUESTS_WAITING", default=200)
 # A connection of the pool that the server gave up is replaced before a request meets it.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), **DATABASE_OPTIONS}
@@ -280,9 +280,9 @@ AXES_COOLOFF_TIME = timedelta(minutes=LOCKOUT_MINUTES)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_LOCKOUT_CALLABLE = "authzsite.login_lockout.locked_out"
-AXES_USERNAME_CALLABLE = "authzsite.login_lockout.name_tried"
-AXES_CLIENT_IP_CALLABLE = "authzsite.throttling.address_of"
+AXES_LOCKOUT_CALLABLE = "authzsite.login_lockout.respond_locked_out"
+AXES_USERNAME_CALLABLE = "authzsite.login_lockout.get_attempted_username"
+AXES_CLIENT_IP_CALLABLE = "authzsite.throttling.get_client_address"
 # Who signed in is not kept, and no admin page shows who tried to.
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
@@ -295,8 +295,8 @@ ANONYMOUS_USER_NAME = None
 DEFAULT_ROOT_PASSWORD = "datahub"  # noqa: S105  # the documented one, which check --deploy refuses
 AUTHZ_ROOT_PASSWORD = env.text("AUTHZ_ROOT_PASSWORD", DEFAULT_ROOT_PASSWORD)
 # Signing in through a provider of identities, if the environment names one.
-OIDC = oidc_settings.configuration()
-SOCIALACCOUNT_ADAPTER = "policies.identity.pages.oidc_views.Adapter"
+OIDC = oidc_settings.load_provider()
+SOCIALACCOUNT_ADAPTER = "policies.identity.pages.oidc_views.SocialAccountAdapter"
 
 
 # Access: the switches keep the names of their sources, and the doors pass their values to the engine
@@ -309,7 +309,7 @@ IS_TRIAL = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3" and al
 )
 BOOTSTRAP_RESTRICTED = env.flag("BOOTSTRAP_RESTRICTED", default=not IS_TRIAL)
 BOUNDED_DELEGATION = env.flag("BOUNDED_DELEGATION", default=True)
-REST_API_AUTHORIZATION = env.agreed_flag(("REST_API_AUTHORIZATION", "REST_API_AUTHORIZATION_ENABLED"), default=True)
+REST_API_AUTHORIZATION = env.combined_flag(("REST_API_AUTHORIZATION", "REST_API_AUTHORIZATION_ENABLED"), default=True)
 VIEW_AUTHORIZATION_ENABLED = env.flag("VIEW_AUTHORIZATION_ENABLED", default=False)
 METADATA_SERVICE_AUTH_ENABLED = env.flag("METADATA_SERVICE_AUTH_ENABLED", default=True)
 if not METADATA_SERVICE_AUTH_ENABLED and not is_loopback(BIND_ADDRESS):
@@ -319,15 +319,15 @@ if not METADATA_SERVICE_AUTH_ENABLED and not is_loopback(BIND_ADDRESS):
     )
 MCP_VALIDATION_PRIVILEGE_CONSTRAINTS = env.flag("MCP_VALIDATION_PRIVILEGE_CONSTRAINTS", default=True)
 SHOW_ACCESS_MANAGEMENT = env.flag("SHOW_ACCESS_MANAGEMENT", default=False)
-POLICY_CACHE_REFRESH_INTERVAL_SECONDS = env.whole("POLICY_CACHE_REFRESH_INTERVAL_SECONDS", default=120, minimum=1)
+POLICY_CACHE_REFRESH_INTERVAL_SECONDS = env.integer("POLICY_CACHE_REFRESH_INTERVAL_SECONDS", default=120, minimum=1)
 # User names, or URNs of users, groups and roles; the root user where none is named.
 CDAP_INSTANCE_ADMINS = env.names("CDAP_INSTANCE_ADMINS")
-if strangers := [
+if invalid_admins := [
     name
     for name in CDAP_INSTANCE_ADMINS
     if name.startswith("urn:") and not name.startswith(("urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:"))
 ]:
-    raise ImproperlyConfigured(f"CDAP_INSTANCE_ADMINS names {strangers[0]!r}, which is no user, group or role.")
+    raise ImproperlyConfigured(f"CDAP_INSTANCE_ADMINS names {invalid_admins[0]!r}, which is no user, group or role.")
 # What words of policy enforcement points mean (catalog.protocols.authzen).
 AUTHZEN_SUBJECT_TYPES = env.pairs("AUTHZEN_SUBJECT_TYPES", default={"user": "corpuser", "identity": "corpuser"})
 AUTHZEN_RESOURCE_TYPES = env.pairs("AUTHZEN_RESOURCE_TYPES", default={})
@@ -337,13 +337,13 @@ CUSTOM_PRIVILEGES = env.names("CUSTOM_PRIVILEGES")
 # Under which address clients reach the site; where it is absent, the one they call.
 PUBLIC_URL = env.origin("PUBLIC_URL")
 # Refusals are always logged; of what is allowed, this share.
-DECISION_LOG_SAMPLE = env.share("DECISION_LOG_SAMPLE", default=0.01)
-DECISION_LOG_DAYS = env.whole("DECISION_LOG_DAYS", default=30, minimum=1)
+DECISION_LOG_SAMPLE = env.fraction("DECISION_LOG_SAMPLE", default=0.01)
+DECISION_LOG_DAYS = env.integer("DECISION_LOG_DAYS", default=30, minimum=1)
 # For how many days the record of changes is kept, and the history of policies; 0 keeps everything.
-CHANGE_LOG_DAYS = env.whole("CHANGE_LOG_DAYS", default=0)
-POLICY_HISTORY_DAYS = env.whole("POLICY_HISTORY_DAYS", default=0)
+CHANGE_LOG_DAYS = env.integer("CHANGE_LOG_DAYS", default=0)
+POLICY_HISTORY_DAYS = env.integer("POLICY_HISTORY_DAYS", default=0)
 # How many replaced versions of each aspect are kept beside the one in force; 0 keeps all.
-ASPECT_VERSIONS_KEPT = env.whole("ASPECT_VERSIONS_KEPT", default=0)
+ASPECT_VERSIONS_KEPT = env.integer("ASPECT_VERSIONS_KEPT", default=0)
 INHERIT_PRIVILEGES = env.flag("INHERIT_PRIVILEGES", default=False)
 POLICY_PORTS = {
     "FacetSource": "catalog.access.facet_source.OrmFacetSource",
@@ -352,20 +352,20 @@ POLICY_PORTS = {
 }
 # What else an installation starts with: functions called with `by` at the end of `manage.py bootstrap`.
 BOOTSTRAP_HOOKS: tuple[str, ...] = (
-    "catalog.entities.bootstrap.ownership_types",
-    "catalog.entities.bootstrap.cdap_instance",
+    "catalog.entities.bootstrap.write_ownership_types",
+    "catalog.entities.bootstrap.register_cdap_instance",
 )
-# What else is to be done when a user, group or role cannot act any more: functions called with `urn` and `doing` (the
-# change) that return a context manager, entered before that is written and left before the change is stored.
-DEPARTURE_HOOKS: tuple[str, ...] = ("catalog.cdap.grant_services.handed_over",)
+# What else is to be done when a user, group or role cannot act any more: functions called with `urn` and `uow` (the
+# unit of work) that return a context manager, entered before that is written and left before the change is stored.
+DEPARTURE_HOOKS: tuple[str, ...] = ("catalog.cdap.grant_services.reassign_sole_grants",)
 
 
 # The API
 
 # How much a process keeps of what it looked up, so that it need not ask again until it changes; about a kilobyte each.
-TOKENS_KEPT = env.whole("TOKENS_KEPT", default=10_000, minimum=1)
-ACTORS_KEPT = env.whole("ACTORS_KEPT", default=20_000, minimum=1)
-ENTITIES_KEPT = env.whole("ENTITIES_KEPT", default=50_000, minimum=1)
+TOKENS_KEPT = env.integer("TOKENS_KEPT", default=10_000, minimum=1)
+ACTORS_KEPT = env.integer("ACTORS_KEPT", default=20_000, minimum=1)
+ENTITIES_KEPT = env.integer("ENTITIES_KEPT", default=50_000, minimum=1)
 
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -374,10 +374,10 @@ REST_FRAMEWORK: dict[str, Any] = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["policies.http.guard.IsGuarded"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["policies.http.api.parsers.StrictJson"],
+    "DEFAULT_PARSER_CLASSES": ["policies.http.api.parsers.StrictJsonParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_METADATA_CLASS": None,
-    "EXCEPTION_HANDLER": "policies.http.api.problem_details.exception_handler",
+    "EXCEPTION_HANDLER": "policies.http.api.problem_details.handle_exception",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 SPECTACULAR_SETTINGS = {
@@ -395,15 +395,15 @@ SPECTACULAR_SETTINGS = {
         "PolicyStateChange": "policies.authoring.api.policies.STATES",
         "PolicyType": "policies.models.policy.Policy.Type",
         "UserState": "policies.models.people.User.State",
-        "TokenDuration": "policies.identity.api.access_tokens.CHOICES",
-        "InviteDuration": "policies.identity.api.invitations.CHOICES",
+        "TokenDuration": "policies.identity.api.access_tokens.DURATION_CHOICES",
+        "InviteDuration": "policies.identity.api.invitations.LIFETIME_CHOICES",
         "FindingState": "catalog.models.finding.Finding.State",
         "ReportStatus": "catalog.models.report.Report.Status",
     },
-    "PREPROCESSING_HOOKS": ["policies.http.api.openapi_schema.canonical"],
+    "PREPROCESSING_HOOKS": ["policies.http.api.openapi_schema.filter_endpoints"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "policies.http.api.openapi_schema.finished",
+        "policies.http.api.openapi_schema.set_servers",
     ],
 }
 
@@ -461,14 +461,14 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
 
 # Reports: the folder has to be one that every executor of SPARK_MASTER sees
 REPORTS_DIR = Path(env.text("REPORTS_DIR", str(VAR_DIR / "reports"))).resolve()
-REPORTS_KEPT = env.whole("REPORTS_KEPT", default=60, minimum=1)
+REPORTS_KEPT = env.integer("REPORTS_KEPT", default=60, minimum=1)
 # Each that runs is a Java program that takes every core it finds.
-REPORTS_AT_ONCE = env.whole("REPORTS_AT_ONCE", default=1, minimum=1)
-REPORT_MINUTES = env.whole("REPORT_MINUTES", default=120, minimum=1)
+REPORTS_AT_ONCE = env.integer("REPORTS_AT_ONCE", default=1, minimum=1)
+REPORT_MINUTES = env.integer("REPORT_MINUTES", default=120, minimum=1)
 # How long the worker that makes a report may give no sign of life before another one makes it.
-REPORT_LEASE_SECONDS = env.whole("REPORT_LEASE_SECONDS", default=30, minimum=1)
+REPORT_LEASE_SECONDS = env.integer("REPORT_LEASE_SECONDS", default=30, minimum=1)
 WATCH_REPORTS_EVERY_SECONDS = max(REPORT_LEASE_SECONDS / 3, 1.0)
-REPORTS_NIGHTLY_HOUR = env.whole("REPORTS_NIGHTLY_HOUR", default=2)
+REPORTS_NIGHTLY_HOUR = env.integer("REPORTS_NIGHTLY_HOUR", default=2)
 SPARK_MASTER = env.text("SPARK_MASTER")
 # The program spark-submit, where jobs have to be started by it, and what else it is given.
 SPARK_SUBMIT = env.text("SPARK_SUBMIT")
@@ -497,9 +497,9 @@ CELERY_BEAT_SCHEDULE |= {
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
 # Naming the user in every line would read the session, and with it the database, in requests that need neither.
 DJANGO_STRUCTLOG_USER_ID_FIELD = None
-LOGGING = logs.configuration(
-    level=env.choice("LOG_LEVEL", default="INFO", among=("DEBUG", "INFO", "WARNING", "ERROR")),
-    style=env.choice("LOG_FORMAT", default="console", among=("console", "json")),
+LOGGING = logs.build_configuration(
+    level=env.choice("LOG_LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR")),
+    style=env.choice("LOG_FORMAT", default="console", choices=("console", "json")),
 )
 LOGGING_CONFIG = "authzsite.logs.configure"
 
@@ -507,4 +507,4 @@ LOGGING_CONFIG = "authzsite.logs.configure"
 # Numbers about the work: who may scrape them, and where the web processes of one machine put them together
 
 METRICS_TOKEN = env.text("METRICS_TOKEN")
-METRICS_DIR = env.folder("METRICS_DIR", default=VAR_DIR / "metrics")
+METRICS_DIR = env.ensure_folder("METRICS_DIR", default=VAR_DIR / "metrics")

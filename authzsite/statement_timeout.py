@@ -8,7 +8,7 @@ from policies import deadlines
 MARGIN_SECONDS = 1
 
 
-def limit(database: dict[str, Any], seconds: int) -> None:
+def limit_statements(database: dict[str, Any], seconds: int) -> None:
     """Have PostgreSQL end what takes longer, on connections that are made from now on; 0 sets no limit.
 
     Doors answer 503 then, and the thread serves somebody else. A server that says nothing at all is not waited for much

@@ -22,28 +22,28 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponseBase
 from redis.exceptions import RedisError
 
-from authzsite.middleware import Handler, drain
-from authzsite.middleware_responses import DOORS, refusal
+from authzsite.middleware import GetResponse, drain_body
+from authzsite.middleware_responses import API_PREFIXES, render_refusal
 
 #: Where somebody sends a name and a password, or a secret instead of them.
-SIGN_INS = frozenset(
+SIGN_IN_PATHS = frozenset(
     {"/login", "/logIn", "/logIn/", "/reset", "/signup", "/signUp", "/signUp/", "/auth/signUp", "/auth/signUp/"}
 )
 
-MINUTE = 60
+MINUTE_SECONDS = 60
 
 #: How many callers a process tells apart; where there are more in a minute, it lets the new ones pass.
-MOST = 100_000
+MAX_CALLERS = 100_000
 
-_NOWHERE = "::"
+_NO_ADDRESS = "::"
 
 #: Which part of the limit a process counts before it tells the others.
-_PART = 50
+_SYNC_DIVISOR = 50
 
 log = structlog.get_logger(__name__)
 
 
-class Meter:
+class RateLimiter:
     """Counts the calls of each caller in this minute, up to a limit; 0 counts nothing."""
 
     def __init__(self, name: str, limit: int, clock: Callable[[], float] = time.time) -> None:
@@ -54,93 +54,97 @@ class Meter:
         self._minute = 0
         # Caller → what was counted here since the others were told, and what all had counted by then.
         self._counts: dict[bytes, list[int]] = {}
-        self._alone_in = -1
+        self._degraded_minute = -1
 
-    def wait(self, caller: bytes) -> int:
+    def count_call(self, caller: bytes) -> int:
         """Count a call, and return for how many seconds the caller has to wait: 0 where it may pass."""
         if not self.limit:
             return 0
         now = self.clock()
-        minute = int(now // MINUTE)
+        minute = int(now // MINUTE_SECONDS)
         with self._lock:
             if minute != self._minute:
                 self._minute, self._counts = minute, {}
-            counted = self._counts.get(caller)
-            if counted is None:
-                if len(self._counts) >= MOST:
+            counts = self._counts.get(caller)
+            if counts is None:
+                if len(self._counts) >= MAX_CALLERS:
                     return 0
-                counted = self._counts[caller] = [0, 0]
-            counted[0] += 1
-            told = 0
-            if settings.REDIS_URL and counted[0] >= max(1, self.limit // _PART) and self._alone_in != minute:
-                told, counted[0] = counted[0], 0
-                counted[1] += told
-        if told:
-            self._tell(caller, minute, counted, told)
-        return 0 if counted[0] + counted[1] <= self.limit else max(1, int((minute + 1) * MINUTE - now))
+                counts = self._counts[caller] = [0, 0]
+            counts[0] += 1
+            unsynced_count = 0
+            if (
+                settings.REDIS_URL
+                and counts[0] >= max(1, self.limit // _SYNC_DIVISOR)
+                and self._degraded_minute != minute
+            ):
+                unsynced_count, counts[0] = counts[0], 0
+                counts[1] += unsynced_count
+        if unsynced_count:
+            self._sync_with_redis(caller, minute, counts, unsynced_count)
+        return 0 if counts[0] + counts[1] <= self.limit else max(1, int((minute + 1) * MINUTE_SECONDS - now))
 
-    def _tell(self, caller: bytes, minute: int, counted: list[int], told: int) -> None:
+    def _sync_with_redis(self, caller: bytes, minute: int, counts: list[int], unsynced_count: int) -> None:
         key = f"throttle:{self.name}:{minute}:{caller.hex()}"
         try:
-            cache.add(key, 0, timeout=2 * MINUTE)
-            total = cache.incr(key, told)
+            cache.add(key, 0, timeout=2 * MINUTE_SECONDS)
+            total = cache.incr(key, unsynced_count)
         except (RedisError, ValueError):
-            self._alone_in = minute
+            self._degraded_minute = minute
             log.warning("throttle_alone", meter=self.name)
             return
         with self._lock:
-            counted[1] = max(counted[1], total)
+            counts[1] = max(counts[1], total)
 
 
-def limited(get_response: Handler, clock: Callable[[], float] = time.time) -> Handler:
+def rate_limit_middleware(get_response: GetResponse, clock: Callable[[], float] = time.time) -> GetResponse:
     """Turn away with 429 and Retry-After who calls too often, in the form of the door."""
-    of_token = Meter("token", settings.CALLS_PER_TOKEN, clock)
-    of_address = Meter("address", settings.CALLS_PER_ADDRESS, clock)
-    of_sign_in = Meter("sign-in", settings.SIGN_INS_PER_ADDRESS, clock)
+    token_limiter = RateLimiter("token", settings.CALLS_PER_TOKEN, clock)
+    address_limiter = RateLimiter("address", settings.CALLS_PER_ADDRESS, clock)
+    sign_in_limiter = RateLimiter("sign-in", settings.SIGN_INS_PER_ADDRESS, clock)
 
     def handle(request: HttpRequest) -> HttpResponseBase:
-        wait = 0
-        if request.path.startswith(DOORS):
-            wait = of_address.wait(_network(address_of(request)))
+        wait_seconds = 0
+        if request.path.startswith(API_PREFIXES):
+            wait_seconds = address_limiter.count_call(_network_key(get_client_address(request)))
             header = request.META.get("HTTP_AUTHORIZATION")
-            if header and not wait:
-                wait = of_token.wait(hashlib.blake2b(header.encode(), digest_size=16).digest())
-        if not wait and request.method == "POST" and request.path in SIGN_INS:
-            wait = of_sign_in.wait(_network(address_of(request)))
-        if not wait:
+            if header and not wait_seconds:
+                wait_seconds = token_limiter.count_call(hashlib.blake2b(header.encode(), digest_size=16).digest())
+        if not wait_seconds and request.method == "POST" and request.path in SIGN_IN_PATHS:
+            wait_seconds = sign_in_limiter.count_call(_network_key(get_client_address(request)))
+        if not wait_seconds:
             return get_response(request)
-        drain(request)
-        return refusal(
+        drain_body(request)
+        return render_refusal(
             request,
             HTTPStatus.TOO_MANY_REQUESTS,
-            f"These are too many calls in one minute; call again in {wait} s.",
-            {"Retry-After": str(wait)},
+            f"These are too many calls in one minute; call again in {wait_seconds} s.",
+            {"Retry-After": str(wait_seconds)},
         )
 
     return handle
 
 
-def address_of(request: HttpRequest) -> str:
+def get_client_address(request: HttpRequest) -> str:
     """Return the address of who calls: that of the connection, or what the nearest PROXIES proxies say of it.
 
     Each proxy adds at the end of X-Forwarded-For who called it; what stands before those is anybody's word. What is no
     address is the empty one.
     """
-    connected: str = request.META.get("REMOTE_ADDR") or _NOWHERE
+    peer_address: str = request.META.get("REMOTE_ADDR") or _NO_ADDRESS
     if not settings.PROXIES:
-        return connected
-    named = [one.strip() for one in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")]
-    if len(named) < settings.PROXIES:
-        return connected
+        return peer_address
+    forwarded_addresses = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")]
+    if len(forwarded_addresses) < settings.PROXIES:
+        return peer_address
     try:
-        return str(ip_address(named[-settings.PROXIES]))
+        return str(ip_address(forwarded_addresses[-settings.PROXIES]))
     except ValueError:
-        return _NOWHERE
+        return _NO_ADDRESS
 
 
 @lru_cache(10_000)
-def _network(address: str) -> bytes:
+def _network_key(address: str) -> bytes:
     """Return what tells one caller from another: with the newer addresses a household has a whole network."""
-    found = ip_address(address)
-    is_newer = isinstance(found, IPv6Address) and found.ipv4_mapped is None
-    return ip_network((found, 64), strict=False).network_address.packed if is_newer else found.packed
+    parsed_address = ip_address(address)
+    is_ipv6 = isinstance(parsed_address, IPv6Address) and parsed_address.ipv4_mapped is None
+    return ip_network((parsed_address, 64), strict=False).network_address.packed if is_ipv6 else parsed_address.packed

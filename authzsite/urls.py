@@ -11,10 +11,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     # First what is asked more often than all others together.
     path("api/v1/", include("policies.api_urls")),
     path("api/v1/", include("catalog.api_urls")),
-    path("health", health.live),
-    path("health/live", health.live, name="health-live"),
-    path("health/ready", health.ready, name="health-ready"),
-    path("metrics", metrics_endpoint.metrics, name="metrics"),
+    path("health", health.show_liveness),
+    path("health/live", health.show_liveness, name="health-live"),
+    path("health/ready", health.show_readiness, name="health-ready"),
+    path("metrics", metrics_endpoint.show_metrics, name="metrics"),
     path("admin", public(RedirectView.as_view(pattern_name="admin:index"))),
     path("admin/", admin.site.urls),
     path("", include("catalog.protocols.authzen.urls")),
@@ -28,7 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
 ]
 
 # The doors for programs answer in their own form, everything else with a page.
-handler400 = "authzsite.middleware_responses.bad_request"
-handler403 = "authzsite.middleware_responses.forbidden"
-handler404 = "authzsite.middleware_responses.not_found"
-handler500 = "authzsite.middleware_responses.server_error"
+handler400 = "authzsite.middleware_responses.handle_bad_request"
+handler403 = "authzsite.middleware_responses.handle_forbidden"
+handler404 = "authzsite.middleware_responses.handle_not_found"
+handler500 = "authzsite.middleware_responses.handle_server_error"

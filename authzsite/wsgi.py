@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 
 
-def _application() -> "WSGIHandler":
+def _build_application() -> "WSGIHandler":
     # The library reads where to count when it is imported, which Django's start brings about.
     metrics_multiprocess.prepare(settings.METRICS_DIR)
     handler = get_wsgi_application()
-    statement_timeout.limit(connection.settings_dict, settings.STATEMENT_SECONDS)
+    statement_timeout.limit_statements(connection.settings_dict, settings.STATEMENT_SECONDS)
     # Its models can be imported only once the line above has set Django up.
     from policies.pdp import decision_log, snapshot_listener
 
@@ -28,4 +28,4 @@ def _application() -> "WSGIHandler":
     return handler
 
 
-application = _application()
+application = _build_application()

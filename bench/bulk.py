@@ -24,7 +24,7 @@ def run(*, is_quick: bool) -> list[Table]:
     under = below()
 
     def build() -> Postings:
-        return Postings(urns=urns, types=types, fields=FIELDS, rows=facts, below=under)
+        return Postings(urns=urns, types=types, fields=FIELDS, rows=facts, descendants=under)
 
     title = f"{len(things):,} entities, {len(facts):,} facts, {company.policies:,} policies, one core"
     table = Table(title, ("what", "figure", "unit"))
@@ -33,7 +33,7 @@ def run(*, is_quick: bool) -> list[Table]:
     several = [company, replace(company, is_hot=True)]
     found = {one.resources for some in several for _, statements in some.compiled for one in statements}
     selectors = sorted(found, key=str)[: company.policies]
-    spent, _ = seconds(lambda: [postings.extent(selector) for selector in selectors])
+    spent, _ = seconds(lambda: [postings.find_extent(selector) for selector in selectors])
     table.rows.append((f"extents of {len(selectors):,} different selectors", spent, "s"))
     table.rows += _views(company, postings, build())
     return [table]
@@ -51,15 +51,20 @@ def _views(company: Company, kept: Postings, fresh: Postings) -> list[tuple[str,
 
     def view(postings: Postings) -> float:
         return (
-            median_us(lambda who: reach_index.covered(postings, snapshot.coverage(who, HOT)), range(100), person) / 1000
+            median_us(
+                lambda who: reach_index.compute_extent(postings, snapshot.compute_coverage(who, HOT)),
+                range(100),
+                person,
+            )
+            / 1000
         )
 
     people = [person(number) for number in range(1000)]
     one = median_us(lambda thing: decide(snapshot, Question(people[0], HOT, thing)), range(SAMPLE), entity)
     each = one * company.entities / 1000
     first, again = view(fresh), view(kept)
-    spent, reach = seconds(lambda: reach_index.Reach(kept, snapshot, HOT))
-    counting, _ = seconds(lambda: reach.counts(people))
+    spent, reach = seconds(lambda: reach_index.ReachIndex(kept, snapshot, HOT))
+    counting, _ = seconds(lambda: reach.count_entities(people))
     return [
         ("which one actor may view, extents kept", again, "ms"),
         ("which one actor may view, nothing kept", first, "ms"),

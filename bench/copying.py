@@ -32,8 +32,8 @@ def things(company: Company) -> None:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         # Every facet is of an entity that this wrote, which need not be looked up again.
         cursor.execute(f"ALTER TABLE {facet} DISABLE TRIGGER ALL")
-        bulk_insert.store(Entity, _ENTITY, _entities(company, first))
-        bulk_insert.store(Facet, _FACET, _facets(company, first))
+        bulk_insert.insert_rows(Entity, _ENTITY, _entities(company, first))
+        bulk_insert.insert_rows(Facet, _FACET, _facets(company, first))
         cursor.execute(f"ALTER TABLE {facet} ENABLE TRIGGER ALL")
         cursor.execute(made_by)
         for sequence in connection.ops.sequence_reset_sql(no_style(), [Entity]):

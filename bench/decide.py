@@ -16,7 +16,7 @@ from bench.worlds import Asked, Company, Document
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.families import datahub
-from policies.engine.model import Origin
+from policies.engine.model import StatementOrigin
 from policies.engine.snapshot import Snapshot
 
 SIZES = (10, 100, 1_000, 10_000)
@@ -43,7 +43,7 @@ def run(*, is_quick: bool) -> list[Table]:
 
 def snapshot_of(company: Company) -> Snapshot:
     """Return the snapshot of a world."""
-    return Snapshot.build(1, [*families.implicit(), *company.compiled])
+    return Snapshot.build(1, [*families.implicit_policies(), *company.compiled])
 
 
 def _decisions(name: str, sizes: tuple[int, ...], questions: int) -> Table:
@@ -100,7 +100,7 @@ def _edited(company: Company) -> tuple[int, float, float, float, float]:
 
     def replace(edit: tuple[str, Document]) -> Snapshot:
         urn, document = edit
-        return snapshot.replace(2, {urn: datahub.compile(document, Origin(urn, urn))})
+        return snapshot.replace(2, {urn: datahub.compile(document, StatementOrigin(urn, urn))})
 
     return (
         company.policies,

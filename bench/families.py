@@ -17,7 +17,7 @@ from bench.worlds import ROLES, Asked, Company, Document
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.families import cdap, datahub, datazone
-from policies.engine.model import Actor, Origin, Question, Statement
+from policies.engine.model import Actor, Question, Statement, StatementOrigin
 from policies.engine.selectors import BRANCH, CREATION, ID, MAIN_BRANCH, NO, PROJECT, Resource
 from policies.engine.snapshot import Snapshot
 
@@ -40,9 +40,9 @@ def run(*, is_quick: bool) -> list[Table]:
     """Measure questions about DataHub's privileges in each company, then those of the other families."""
     company = Company(1_000 if is_quick else 10_000)
     asked = company.asked(300 if is_quick else 2_000)
-    empty = Snapshot.build(1, [*families.implicit(), *company.compiled])
+    empty = Snapshot.build(1, [*families.implicit_policies(), *company.compiled])
     worlds = {
-        "DataHub alone": Snapshot.build(1, [*datahub.implicit(), *company.compiled]),
+        "DataHub alone": Snapshot.build(1, [*datahub.implicit_policies(), *company.compiled]),
         "beside two empty families": empty,
         "beside a handful of both": empty.replace(1, _handful()),
     }
@@ -123,7 +123,7 @@ def _handful() -> dict[str, tuple[Statement, ...]]:
     }
     return {
         (urn := f"urn:li:dataHubPolicy:{name}"): datazone.compile(
-            datazone.parse({"name": name, "statements": said, "roles": EVERY_ROLE}), Origin(urn, name)
+            datazone.parse({"name": name, "statements": said, "roles": EVERY_ROLE}), StatementOrigin(urn, name)
         )
         for name, said in statements.items()
     }
@@ -135,7 +135,7 @@ def _said(resource: str, action: str, *, effect: str = "allow", **more: object) 
 
 def _grants() -> tuple[Statement, ...]:
     holders = ("urn:li:corpuser:somebody", "urn:li:corpGroup:g1", *EVERY_ROLE[:3])
-    return tuple(cdap.grant(holder, ["READ", "WRITE"], STREAM, STREAM) for holder in holders)
+    return tuple(cdap.build_grant(holder, ["READ", "WRITE"], STREAM, STREAM) for holder in holders)
 
 
 def _datazone(one: Asked) -> Question:

@@ -17,7 +17,7 @@ from policies.engine.selectors import CONTAINER, DOMAIN, OWNER, TAG
 from policies.identity.services import name_index
 from policies.models import Gate, GroupProfile, Membership, Policy, PolicyFacet, User, open_write
 from policies.models.people import django_group_name
-from policies.models.words import words
+from policies.models.words import split_words
 from policies.pdp import authorizer
 
 _BATCH = 5000
@@ -44,7 +44,7 @@ def _people(company: Company) -> None:
         )
         for group, identifier in zip(groups, identifiers, strict=True)
     )
-    name_index.index(groups=profiles)
+    name_index.rebuild(groups=profiles)
     by_urn = {profile.urn: profile.group for profile in profiles}
     numbers = iter(range(company.users))
     while batch := list(islice(numbers, _BATCH)):
@@ -58,7 +58,7 @@ def _people(company: Company) -> None:
             )
             for number in batch
         )
-        name_index.index(users=users)
+        name_index.rebuild(users=users)
         Membership.objects.bulk_create(
             Membership(user=user, group=by_urn[urn], is_native=True)
             for user, number in zip(users, batch, strict=True)
@@ -105,13 +105,15 @@ def _facts(thing: Thing) -> Iterator[tuple[str, str, str]]:
     yield PLATFORM, thing.urn.split("(")[1].split(",")[0], ""
     yield from ((TAG, tag, "") for tag in thing.tags)
     yield from ((OWNER, holder, type_) for holder, type_ in dict.fromkeys(thing.owners))
-    yield from ((WORD, word, "") for word in words(f"{_name(thing)} {thing.type} {thing.domain.rsplit(':', 1)[1]}"))
+    yield from (
+        (WORD, word, "") for word in split_words(f"{_name(thing)} {thing.type} {thing.domain.rsplit(':', 1)[1]}")
+    )
 
 
 def store_policies(company: Company) -> None:
     """Store every policy, as one new version of them."""
     with open_write(Gate.PEOPLE) as write:
-        write.bump()
+        write.bump_version()
         _store_policies(company)
 
 
@@ -121,7 +123,9 @@ def _store_policies(company: Company) -> None:
     for number, (urn, document) in enumerate(company.documents):
         whole = family.parse({**document, "displayName": f"Policy {number:05}", "description": "Measured"})
         rows.append(
-            Policy(urn=urn, family="datahub", document=whole, created_by=_BY, updated_by=_BY, **family.columns(whole))
+            Policy(
+                urn=urn, family="datahub", document=whole, created_by=_BY, updated_by=_BY, **family.column_values(whole)
+            )
         )
     for policies in _batches(Policy.objects.bulk_create(rows, batch_size=_BATCH)):
         PolicyFacet.objects.bulk_create(

@@ -45,7 +45,9 @@ def run(*, is_quick: bool) -> list[Table]:
         source, target = Path(name) / "in", Path(name) / "out"
         rows = snapshots.write(company, source, {"privileges": [HOT]})
         before, began = _processor_seconds(), time.perf_counter()
-        launcher.run(module=effective_access_spec.KIND.module, source=source, target=target, tell=lambda *_: True)
+        launcher.run(
+            module=effective_access_spec.SPEC.module, source=source, target=target, on_progress=lambda *_: True
+        )
         spent, worked = time.perf_counter() - began, _processor_seconds() - before
         began = time.process_time()
         expected = straight(company)

@@ -93,12 +93,12 @@ def _lists() -> Iterator[Row]:
 
 def _asked() -> Iterator[tuple[int, str, str]]:
     """Give people and privileges with the number of statements that speak to them, whatever they own."""
-    snapshot = snapshot_store.current()
-    names = sorted(info.name for info in vocabulary.datahub().metadata() if info.name != HOT)
+    snapshot = snapshot_store.get_current()
+    names = sorted(info.name for info in vocabulary.load_datahub().metadata_privileges() if info.name != HOT)
     for number in range(PEOPLE):
-        actor = actor_resolution.actor(urn=f"{USER_PREFIX}u{number}")
+        actor = actor_resolution.load_actor(urn=f"{USER_PREFIX}u{number}")
         for name in names:
-            yield len(snapshot.coverage(actor, name).allows), actor.urn, name
+            yield len(snapshot.compute_coverage(actor, name).allows), actor.urn, name
 
 
 def _posted(client: Client, body: dict[str, Any]) -> tuple[float, dict[str, Any]]:
@@ -116,9 +116,9 @@ def _posted(client: Client, body: dict[str, Any]) -> tuple[float, dict[str, Any]
 
 def _report() -> Iterator[Row]:
     asked = {"privileges": [HOT]}
-    report = reports.request(kind="effective_access", parameters=asked, by=authorizer.SYSTEM, is_queued=False)
+    report = reports.request_report(kind="effective_access", parameters=asked, by=authorizer.SYSTEM, is_queued=False)
     began = time.perf_counter()
-    if runner.make(report.pk) != Report.Status.READY:
+    if runner.run_report(report.pk) != Report.Status.READY:
         report.refresh_from_db()
         raise RuntimeError(f"The report ended as {report.status}: {report.problem}\n{report.log}")
     yield "effective access, from the start of its task to its rows", time.perf_counter() - began, "s"

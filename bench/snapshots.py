@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from bench.worlds import DATABASES, DOMAINS, GROUPS, SCHEMAS, Company, Thing, closed, dice_of
 from catalog.aspects.base import ACCESS_ROLE, PLATFORM, SUBJECT
-from catalog.reports.snapshot.schema import SCHEMA, TABLES
+from catalog.reports.snapshot.schema import SCHEMA_VERSION, TABLES
 from policies.engine.selectors import CONTAINER, DOMAIN, GLOSSARY, OWNER, TAG
 
 VERSION = 7
@@ -41,7 +41,13 @@ def write(company: Company, folder: Path, parameters: dict[str, Any]) -> dict[st
         "grants": _table(folder, "grants", ()),
         "patterns": _table(folder, "patterns", ()),
     }
-    manifest = {"schema": SCHEMA, "policy_version": VERSION, "change_seq": VERSION, "as_of": AS_OF, "rows": rows}
+    manifest = {
+        "schema": SCHEMA_VERSION,
+        "policy_version": VERSION,
+        "change_seq": VERSION,
+        "as_of": AS_OF,
+        "rows": rows,
+    }
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     settings = {"administrators": [], "instance": "urn:li:instance:cdap", "is_inherited": False}
     (folder / "grants.json").write_text(json.dumps(settings), encoding="utf-8")

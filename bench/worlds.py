@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from policies.engine.families import datahub, vocabulary
-from policies.engine.model import Actor, Origin, Question, Statement
+from policies.engine.model import Actor, Question, Statement, StatementOrigin
 from policies.engine.selectors import CONTAINER, DOMAIN, OWNER, TAG, Owner, Resource
 
 HOT = "VIEW_ENTITY_PAGE"
@@ -88,7 +88,7 @@ class Company:
     @cached_property
     def compiled(self) -> list[tuple[str, tuple[Statement, ...]]]:
         """Every policy: URN and statements."""
-        return [(urn, datahub.compile(document, Origin(urn, urn))) for urn, document in self.documents]
+        return [(urn, datahub.compile(document, StatementOrigin(urn, urn))) for urn, document in self.documents]
 
     def person(self, number: int) -> Person:
         """Return one user."""
@@ -146,8 +146,8 @@ class Company:
         }
 
     def _privileges(self, dice: Random) -> list[str]:
-        known = vocabulary.datahub()
-        names = sorted(info.name for info in known.metadata() if info.name not in known.given_by)
+        known = vocabulary.load_datahub()
+        names = sorted(info.name for info in known.metadata_privileges() if info.name not in known.reverse_implications)
         some = {names[int(len(names) * dice.random() ** 2)] for _ in range(dice.choice((1, 2, 3, 4)))}
         if self.is_hot or dice.random() < 0.3:
             some.add(HOT)

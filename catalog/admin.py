@@ -3,11 +3,11 @@
 from django.contrib import admin
 
 from catalog.models import Ancestry, Aspect, Entity, EntityGroupGrant, EntityUserGrant, Facet
-from policies.admin import ReadOnly, site
+from policies.admin import ReadOnlyAdmin, site
 
 
 @admin.register(Entity, site=site)
-class EntityAdmin(ReadOnly):
+class EntityAdmin(ReadOnlyAdmin):
     """Entities."""
 
     list_display = ("urn", "type", "name", "parent", "is_removed", "updated_at")
@@ -16,7 +16,7 @@ class EntityAdmin(ReadOnly):
 
 
 @admin.register(Aspect, site=site)
-class AspectAdmin(ReadOnly):
+class AspectAdmin(ReadOnlyAdmin):
     """Documents, byte for byte as they arrived."""
 
     list_display = ("entity", "name", "version", "created_at", "created_by")
@@ -25,7 +25,7 @@ class AspectAdmin(ReadOnly):
 
 
 @admin.register(Facet, site=site)
-class FacetAdmin(ReadOnly):
+class FacetAdmin(ReadOnlyAdmin):
     """The facts that decisions read."""
 
     list_display = ("entity", "field", "value", "type")
@@ -34,7 +34,7 @@ class FacetAdmin(ReadOnly):
 
 
 @admin.register(Ancestry, site=site)
-class AncestryAdmin(ReadOnly):
+class AncestryAdmin(ReadOnlyAdmin):
     """What lies below what."""
 
     list_display = ("node", "ancestor")
@@ -42,7 +42,7 @@ class AncestryAdmin(ReadOnly):
 
 
 @admin.register(EntityUserGrant, site=site)
-class EntityUserGrantAdmin(ReadOnly):
+class EntityUserGrantAdmin(ReadOnlyAdmin):
     """What users were granted on single entities."""
 
     list_display = ("user", "permission", "content_object", "given_by", "given_at")
@@ -51,7 +51,7 @@ class EntityUserGrantAdmin(ReadOnly):
 
 
 @admin.register(EntityGroupGrant, site=site)
-class EntityGroupGrantAdmin(ReadOnly):
+class EntityGroupGrantAdmin(ReadOnlyAdmin):
     """What groups and roles were granted on single entities."""
 
     list_display = ("group", "permission", "content_object", "given_by", "given_at")

@@ -5,35 +5,37 @@ from django.urls import URLPattern
 from catalog.cdap import grant_api, operation_api
 from catalog.entities.api import entities, resources_allowed, sql_render
 from catalog.external_roles import api as external_role_api
-from catalog.external_roles.queries import REACHED_TYPES
+from catalog.external_roles.queries import ACCESS_TYPES
 from catalog.reports.api import findings, reports
-from policies.api_urls import door
+from policies.api_urls import api_paths
 
-ROLE = r"(?P<urn>urn:li:role:.+)"
+ROLE_PATTERN = r"(?P<urn>urn:li:role:.+)"
 #: What can be reached through external roles; of anything else "/access" is the end of its URN.
-REACHED = rf"(?P<urn>urn:li:(?:{'|'.join(REACHED_TYPES)}):.+)"
+ACCESS_ENTITY_PATTERN = rf"(?P<urn>urn:li:(?:{'|'.join(ACCESS_TYPES)}):.+)"
 #: A run of a report, and a table of one.
-RUN = r"(?P<id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
-TABLE = rf"reports/{RUN}/tables/(?P<table>[a-z0-9_]{{1,64}})"
+RUN_PATTERN = r"(?P<id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
+TABLE_PATTERN = rf"reports/{RUN_PATTERN}/tables/(?P<table>[a-z0-9_]{{1,64}})"
 
 urlpatterns: list[URLPattern] = [
-    *door("what", resources_allowed.What, "api-what"),
-    *door("render", sql_render.Render, "api-render"),
-    *door("operations", operation_api.Operations, "api-operations"),
-    *door("grants", grant_api.Grants, "api-grants"),
-    *door("entities/", entities.Entities, "api-entities"),
-    *door(rf"entities/{REACHED}/access/", external_role_api.Access, "api-entity-access"),
-    *door(r"entities/(?P<urn>urn:li:.+)/", entities.OneEntity, "api-entity"),
-    *door("external-roles/", external_role_api.ExternalRoles, "api-external-roles"),
-    *door(rf"external-roles/{ROLE}/", external_role_api.OneExternalRole, "api-external-role"),
-    *door("reports/", reports.Reports, "api-reports"),
-    *door("reports/findings/", findings.Findings, "api-findings"),
-    *door("reports/findings/(?P<number>[0-9]{1,18})/", findings.OneFinding, "api-finding"),
-    *door("reports/kinds/", reports.ReportKinds, "api-report-kinds"),
-    *door(f"reports/{RUN}/", reports.OneReport, "api-report"),
-    *door(f"reports/{RUN}/cancel/", reports.CancelReport, "api-report-cancel"),
-    *door(f"{TABLE}/", reports.ReportTable, "api-report-table"),
-    *door(f"{TABLE}/csv/", reports.ReportCsv, "api-report-csv"),
-    *door(f"{TABLE}/json/", reports.ReportJson, "api-report-json"),
-    *door(f"{TABLE}/differences/", reports.ReportDifferences, "api-report-differences"),
+    *api_paths("what", resources_allowed.ResourcesAllowedView, "api-what"),
+    *api_paths("render", sql_render.RenderView, "api-render"),
+    *api_paths("operations", operation_api.OperationView, "api-operations"),
+    *api_paths("grants", grant_api.GrantListView, "api-grants"),
+    *api_paths("entities/", entities.EntityListView, "api-entities"),
+    *api_paths(
+        rf"entities/{ACCESS_ENTITY_PATTERN}/access/", external_role_api.EntityExternalRoleListView, "api-entity-access"
+    ),
+    *api_paths(r"entities/(?P<urn>urn:li:.+)/", entities.EntityDetailView, "api-entity"),
+    *api_paths("external-roles/", external_role_api.ExternalRoleListView, "api-external-roles"),
+    *api_paths(rf"external-roles/{ROLE_PATTERN}/", external_role_api.ExternalRoleDetailView, "api-external-role"),
+    *api_paths("reports/", reports.ReportListView, "api-reports"),
+    *api_paths("reports/findings/", findings.FindingListView, "api-findings"),
+    *api_paths("reports/findings/(?P<number>[0-9]{1,18})/", findings.FindingDetailView, "api-finding"),
+    *api_paths("reports/kinds/", reports.ReportKindListView, "api-report-kinds"),
+    *api_paths(f"reports/{RUN_PATTERN}/", reports.ReportDetailView, "api-report"),
+    *api_paths(f"reports/{RUN_PATTERN}/cancel/", reports.ReportCancelView, "api-report-cancel"),
+    *api_paths(f"{TABLE_PATTERN}/", reports.ReportTableView, "api-report-table"),
+    *api_paths(f"{TABLE_PATTERN}/csv/", reports.ReportCsvView, "api-report-csv"),
+    *api_paths(f"{TABLE_PATTERN}/json/", reports.ReportJsonView, "api-report-json"),
+    *api_paths(f"{TABLE_PATTERN}/differences/", reports.ReportDifferenceListView, "api-report-differences"),
 ]

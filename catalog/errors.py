@@ -16,14 +16,14 @@ ENTITY_EXISTS = "entity.exists"
 DOCUMENT_JSON = "aspect.json"
 DOCUMENT_TEXT = "aspect.text"
 DOCUMENT_SHAPE = "aspect.shape"
-PATCH = "patch.invalid"
+PATCH_INVALID = "patch.invalid"
 
 
-def pointer(steps: Iterable[str | int]) -> str:
+def json_pointer(steps: Iterable[str | int]) -> str:
     """Return the JSON pointer (RFC 6901) that these keys and indexes make."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-def placed(problems: Iterable[Problem], place: str) -> list[Problem]:
+def add_pointer_prefix(problems: Iterable[Problem], prefix: str) -> list[Problem]:
     """Return the problems of a part of what was sent, with pointers into the whole."""
-    return [Problem(problem.code, place + problem.pointer, problem.detail) for problem in problems]
+    return [Problem(problem.code, prefix + problem.pointer, problem.detail) for problem in problems]

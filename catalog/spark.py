@@ -1,6 +1,6 @@
 """For Spark programs: a decision applied to a table. Needs PySpark, and nothing of Django."""
 
 from catalog.reports.spark.enforcement_map import read_as
-from catalog.reports.spark.session import session
+from catalog.reports.spark.session import open_session
 
-__all__ = ["read_as", "session"]
+__all__ = ["open_session", "read_as"]

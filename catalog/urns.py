@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from catalog.errors import URN_INVALID
 from policies.engine.errors import Problem
-from policies.models.fields import URN_LENGTH, is_storable
+from policies.models.fields import MAX_URN_LENGTH, is_storable
 
 #: Longest URN in bytes of UTF-8, as in DataHub: two of them must fit into one index entry of PostgreSQL.
-LONGEST = URN_LENGTH
+MAX_URN_BYTES = MAX_URN_LENGTH
 
 _PREFIX = "urn:li:"
-_TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+_TYPE_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
 #: Fields of the key aspect of each type whose key is not a lone `id`, in the order of the parts (clients.md 1.10).
 KEY_FIELDS: dict[str, tuple[str, ...]] = {
@@ -52,7 +52,7 @@ PEOPLE_TYPES = frozenset({"corpuser", "corpGroup", "dataHubRole", "dataHubPolicy
 _KEY_ASPECTS = {"corpuser": "corpUserKey"}
 
 #: Types whose first part names the tool they live in, without being a URN itself.
-_TOOLS = frozenset({"chart", "dashboard", "dataFlow", "notebook"})
+_TYPES_WITH_TOOL = frozenset({"chart", "dashboard", "dataFlow", "notebook"})
 
 
 class InvalidUrn(ValueError):
@@ -95,7 +95,7 @@ class Urn:
         """The URN of the data platform that the key names, directly or through what it lies in."""
         first = self.parts[0]
         try:
-            outer = parse(f"{_PREFIX}dataPlatform:{first}" if self.type in _TOOLS else first)
+            outer = parse(f"{_PREFIX}dataPlatform:{first}" if self.type in _TYPES_WITH_TOOL else first)
         except InvalidUrn:
             return None
         if len(self.parts) == 1:
@@ -111,11 +111,11 @@ def parse(text: str) -> Urn:
     """
     _check_text(text)
     type_, _, key = text.removeprefix(_PREFIX).partition(":")
-    if not text.startswith(_PREFIX) or not _TYPE.fullmatch(type_):
+    if not text.startswith(_PREFIX) or not _TYPE_PATTERN.fullmatch(type_):
         raise InvalidUrn("A URN begins with urn:li: and an entity type.")
     if not key:
         raise InvalidUrn("The URN has no key after its type.")
-    return Urn(text, type_, _parts(key) if key.startswith("(") else (key,))
+    return Urn(text, type_, _split_parts(key) if key.startswith("(") else (key,))
 
 
 def make(type_: str, *parts: str) -> str:
@@ -124,63 +124,63 @@ def make(type_: str, *parts: str) -> str:
     return parse(f"{_PREFIX}{type_}:{key}").text
 
 
-def type_of(text: str) -> str:
+def entity_type(text: str) -> str:
     """Return the entity type a URN names, '' when the text is no URN: questions may be about anything."""
     prefix, _, rest = text.partition(_PREFIX)
     type_ = rest.partition(":")[0]
-    return type_ if not prefix and _TYPE.fullmatch(type_) else ""
+    return type_ if not prefix and _TYPE_PATTERN.fullmatch(type_) else ""
 
 
-def dataset_of(text: str) -> tuple[str, ...]:
+def field_dataset_urns(text: str) -> tuple[str, ...]:
     """Return the dataset that a schema field belongs to, nothing for anything else."""
     try:
         field = parse(text)
     except InvalidUrn:
         return ()
-    if field.type != "schemaField" or type_of(field.parts[0]) != "dataset":
+    if field.type != "schemaField" or entity_type(field.parts[0]) != "dataset":
         return ()
     return (field.parts[0],)
 
 
-def problem(text: object, pointer: str, types: tuple[str, ...] = ()) -> Problem | None:
+def find_problem(text: object, pointer: str, types: tuple[str, ...] = ()) -> Problem | None:
     """Return what is wrong with a value that should be a URN (of one of these types), at this pointer, or None."""
     if not isinstance(text, str):
         return Problem(URN_INVALID, pointer, "A URN is text.")
     try:
-        found = parse(text)
+        urn = parse(text)
     except InvalidUrn as error:
         return Problem(URN_INVALID, pointer, str(error))
-    if types and found.type not in types:
-        return Problem(URN_INVALID, pointer, f"This is the URN of a {found.type}, not of a {' or '.join(types)}.")
+    if types and urn.type not in types:
+        return Problem(URN_INVALID, pointer, f"This is the URN of a {urn.type}, not of a {' or '.join(types)}.")
     return None
 
 
 def _check_text(text: str) -> None:
     if not is_storable(text):
         raise InvalidUrn("The URN holds NUL or half of a surrogate pair.")
-    if len(text.encode()) > LONGEST:
-        raise InvalidUrn(f"A URN has at most {LONGEST} bytes; this one has {len(text.encode())}.")
+    if len(text.encode()) > MAX_URN_BYTES:
+        raise InvalidUrn(f"A URN has at most {MAX_URN_BYTES} bytes; this one has {len(text.encode())}.")
     if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in text):
         raise InvalidUrn("The URN holds a control character or a line break.")
     if text != text.strip():
         raise InvalidUrn("The URN begins or ends with a blank.")
 
 
-def _parts(key: str) -> tuple[str, ...]:
+def _split_parts(key: str) -> tuple[str, ...]:
     """Split `(a,b(c,d),e)` at its outer commas."""
     parts: list[str] = []
     depth = start = 0
-    for place, character in enumerate(key):
+    for index, character in enumerate(key):
         if character == "(":
             depth += 1
             start = 1 if depth == 1 else start
         elif character == ")":
             depth -= 1
-        if depth == 0 and place < len(key) - 1:
+        if depth == 0 and index < len(key) - 1:
             break
         if depth == 1 and character == ",":
-            parts.append(key[start:place])
-            start = place + 1
+            parts.append(key[start:index])
+            start = index + 1
     else:
         parts.append(key[start:-1])
         if depth == 0 and all(parts):

@@ -20,7 +20,7 @@ from django.utils.safestring import SafeString
 
 from policies.authoring.services import change_impact, policies
 from policies.errors import Forbidden, PolicyAppError
-from policies.http.guard import actor_of, needs
+from policies.http.guard import get_actor, needs
 from policies.identity.services import access_tokens, users
 from policies.models import (
     AccessToken,
@@ -34,25 +34,25 @@ from policies.models import (
     RoleAssignment,
     User,
 )
-from policies.pdp.reach_comparison import MOST
+from policies.pdp.reach_comparison import MAX_COUNT
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
 else:
     _ModelAdmin = admin.ModelAdmin
 
-DOOR = "admin"
+CHANNEL = "admin"
 
 #: How many policies a question about several tells the impact of.
-_MAX_MEASURED = 10
+_MAX_MEASURED_POLICIES = 10
 
 _GUARD = needs("MANAGE_POLICIES")
 
 #: Addresses of Django's admin that do what our own sign-in and our services have to do.
-_LEFT_OUT = frozenset({"login", "logout", "password_change", "password_change_done"})
+_OMITTED_URL_NAMES = frozenset({"login", "logout", "password_change", "password_change_done"})
 
 
-class BackRoom(admin.AdminSite):
+class GuardedAdminSite(admin.AdminSite):
     """Django's admin behind our own sign-in and our own guard."""
 
     site_title = site_header = "authzsite"
@@ -60,9 +60,11 @@ class BackRoom(admin.AdminSite):
 
     def get_urls(self) -> list[Any]:
         """Return the addresses of the admin, each asking for the privilege first."""
-        found = [one for one in super().get_urls() if getattr(one, "name", None) not in _LEFT_OUT]
-        _guard(found)
-        return found
+        patterns = [
+            pattern for pattern in super().get_urls() if getattr(pattern, "name", None) not in _OMITTED_URL_NAMES
+        ]
+        _guard(patterns)
+        return patterns
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Return True, or raise Forbidden for who may manage policies and has no staff account."""
@@ -79,32 +81,32 @@ def _guard(patterns: Iterable[URLPattern | URLResolver]) -> None:
             pattern.callback = _GUARD(pattern.callback)
 
 
-site = BackRoom(name="admin")
+site = GuardedAdminSite(name="admin")
 
 
-def _always(*_: object, **__: object) -> bool:
+def _allow_all(*_: object, **__: object) -> bool:
     return True
 
 
-def _never(*_: object, **__: object) -> bool:
+def _deny_all(*_: object, **__: object) -> bool:
     return False
 
 
-class ReadOnly(_ModelAdmin):
-    """A table that is looked at: every column read-only, those named in `pretty` as JSON that can be read.
+class ReadOnlyAdmin(_ModelAdmin):
+    """A table that is looked at: every column read-only, those named in `pretty_columns` as JSON that can be read.
 
     Who may not enter the back room never gets this far, so whoever asks here may look.
     """
 
     show_full_result_count = False
-    pretty: tuple[str, ...] = ()
-    has_module_permission = has_view_permission = _always
-    has_add_permission = has_change_permission = has_delete_permission = _never
+    pretty_columns: tuple[str, ...] = ()
+    has_module_permission = has_view_permission = _allow_all
+    has_add_permission = has_change_permission = has_delete_permission = _deny_all
 
     def get_fields(self, *_: object, **__: object) -> list[Any]:
         """Return every column."""
         columns = [field.name for field in self.opts.fields if field.name not in (self.exclude or ())]
-        return [f"pretty_{name}" if name in self.pretty else name for name in columns]
+        return [f"pretty_{name}" if name in self.pretty_columns else name for name in columns]
 
     def get_readonly_fields(self, *_: object, **__: object) -> list[Any]:
         """Return the same columns: all are read-only."""
@@ -112,31 +114,33 @@ class ReadOnly(_ModelAdmin):
 
     def pretty_document(self, row: Any) -> SafeString:
         """Show a document."""
-        return _pretty(row.document)
+        return _render_json(row.document)
 
     def pretty_extra(self, row: Any) -> SafeString:
         """Show the fields that no column holds."""
-        return _pretty(row.extra)
+        return _render_json(row.extra)
 
     def pretty_before(self, row: Any) -> SafeString:
         """Show an object as it was."""
-        return _pretty(row.before)
+        return _render_json(row.before)
 
     def pretty_after(self, row: Any) -> SafeString:
         """Show an object as it became."""
-        return _pretty(row.after)
+        return _render_json(row.after)
 
 
-def _pretty(value: Any) -> SafeString:
+def _render_json(value: Any) -> SafeString:
     return format_html("<pre>{}</pre>", json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def _measure(policy: Policy, state: str) -> dict[str, Any]:
-    found = change_impact.measured(before=change_impact.draft_of(policy), after=policies.put_in_state(policy, state))
-    return {"policy": policy, "impact": found}
+    policy_impact = change_impact.measure_impact(
+        before=change_impact.policy_draft(policy), after=policies.draft_with_state(policy, state)
+    )
+    return {"policy": policy, "impact": policy_impact}
 
 
-def _each(request: HttpRequest, rows: Iterable[Model], write: Callable[[Any], object]) -> None:
+def _write_each(request: HttpRequest, rows: Iterable[Model], write: Callable[[Any], object]) -> None:
     """Call a service for each row, and say which went well and which were refused."""
     for row in rows:
         try:
@@ -148,57 +152,57 @@ def _each(request: HttpRequest, rows: Iterable[Model], write: Callable[[Any], ob
 
 
 @admin.register(Policy, site=site)
-class PolicyAdmin(ReadOnly):
+class PolicyAdmin(ReadOnlyAdmin):
     """Policies, to switch on and off."""
 
     list_display = ("name", "urn", "family", "type", "state", "is_editable", "version")
     list_filter = ("family", "type", "state", "is_editable")
     search_fields = ("name", "=urn")
-    pretty = ("document", "extra")
+    pretty_columns = ("document", "extra")
     actions = ("activate", "deactivate")
 
     @admin.action(description="Activate")
     def activate(self, request: HttpRequest, queryset: QuerySet[Policy]) -> HttpResponse | None:
         """Activate policies after a question."""
-        return self._ask_or_move(request, queryset, Policy.State.ACTIVE)
+        return self._confirm_or_set_states(request, queryset, Policy.State.ACTIVE)
 
     @admin.action(description="Deactivate")
     def deactivate(self, request: HttpRequest, queryset: QuerySet[Policy]) -> HttpResponse | None:
         """Deactivate policies after a question."""
-        return self._ask_or_move(request, queryset, Policy.State.INACTIVE)
+        return self._confirm_or_set_states(request, queryset, Policy.State.INACTIVE)
 
-    def _ask_or_move(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> HttpResponse | None:
+    def _confirm_or_set_states(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> HttpResponse | None:
         """Show what switching these policies means; switch them when that was confirmed."""
         if request.POST.get("is_confirmed"):
-            self._move(request, rows, state)
+            self._set_states(request, rows, state)
             return None
-        listed = [row for row in rows.order_by("name", "pk") if row.is_editable]
+        editable_policies = [row for row in rows.order_by("name", "pk") if row.is_editable]
         verb = "Activate" if state == Policy.State.ACTIVE else "Deactivate"
         context = {
             **self.admin_site.each_context(request),
-            "title": f"{verb} {len(listed):,} {'policy' if len(listed) == 1 else 'policies'}?",
+            "title": f"{verb} {len(editable_policies):,} {'policy' if len(editable_policies) == 1 else 'policies'}?",
             "opts": self.opts,
             "action": request.POST["action"],
             "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
             "checkbox": ACTION_CHECKBOX_NAME,
             "is_across": request.POST.get("select_across", "0"),
-            "rows": [_measure(row, state) for row in listed[:_MAX_MEASURED]],
-            "more": max(len(listed) - _MAX_MEASURED, 0),
-            "most": MOST,
+            "rows": [_measure(row, state) for row in editable_policies[:_MAX_MEASURED_POLICIES]],
+            "more": max(len(editable_policies) - _MAX_MEASURED_POLICIES, 0),
+            "most": MAX_COUNT,
         }
         return TemplateResponse(request, "admin/policy_state_confirmation.html", context)
 
-    def _move(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> None:
+    def _set_states(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> None:
         """Switch all that can be changed in one act, and say which cannot."""
-        listed = list(rows)
-        for row in listed:
+        policy_rows = list(rows)
+        for row in policy_rows:
             if row.is_state_fixed:
                 messages.error(request, f"{row}: {row.name} cannot be changed.")
-        urns = [row.urn for row in listed if not row.is_state_fixed]
+        urns = [row.urn for row in policy_rows if not row.is_state_fixed]
         if not urns:
             return
         try:
-            version = policies.set_states(urns=urns, state=state, by=actor_of(request), door=DOOR)
+            version = policies.set_states(urns=urns, state=state, by=get_actor(request), channel=CHANNEL)
         except PolicyAppError as error:
             messages.error(request, f"None of {len(urns)}: {error.detail}")
         else:
@@ -206,33 +210,33 @@ class PolicyAdmin(ReadOnly):
 
 
 @admin.register(User, site=site)
-class UserAdmin(ReadOnly):
+class UserAdmin(ReadOnlyAdmin):
     """Users, to suspend and to let in again. The password's digest is not shown."""
 
     list_display = ("username", "display_name", "email", "state", "kind", "is_removed", "is_staff")
     list_filter = ("state", "kind", "is_removed", "is_staff")
     search_fields = ("username", "display_name", "email")
     exclude = ("password",)
-    pretty = ("extra",)
+    pretty_columns = ("extra",)
     actions = ("suspend", "reactivate")
 
     @admin.action(description="Suspend")
     def suspend(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Suspend users; their sessions end."""
-        self._move(request, queryset, User.State.SUSPENDED)
+        self._set_states(request, queryset, User.State.SUSPENDED)
 
     @admin.action(description="End the suspension")
     def reactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """Let users act again."""
-        self._move(request, queryset, User.State.ACTIVE)
+        self._set_states(request, queryset, User.State.ACTIVE)
 
-    def _move(self, request: HttpRequest, rows: QuerySet[User], state: str) -> None:
-        by = actor_of(request)
-        _each(request, rows, lambda row: users.update(urn=row.urn, state=state, by=by, door=DOOR))
+    def _set_states(self, request: HttpRequest, rows: QuerySet[User], state: str) -> None:
+        by = get_actor(request)
+        _write_each(request, rows, lambda row: users.update(urn=row.urn, state=state, by=by, channel=CHANNEL))
 
 
 @admin.register(AccessToken, site=site)
-class AccessTokenAdmin(ReadOnly):
+class AccessTokenAdmin(ReadOnlyAdmin):
     """Access tokens, to revoke. Their digests are not shown."""
 
     list_display = ("name", "prefix", "user", "created_at", "expires_at", "last_used", "revoked_at")
@@ -244,22 +248,22 @@ class AccessTokenAdmin(ReadOnly):
     @admin.action(description="Revoke")
     def revoke(self, request: HttpRequest, queryset: QuerySet[AccessToken]) -> None:
         """End tokens at once."""
-        by = actor_of(request)
-        _each(request, queryset, lambda row: access_tokens.revoke(token_id=row.pk, by=by, door=DOOR))
+        by = get_actor(request)
+        _write_each(request, queryset, lambda row: access_tokens.revoke(token_id=row.pk, by=by, channel=CHANNEL))
 
 
 @admin.register(GroupProfile, site=site)
-class GroupAdmin(ReadOnly):
+class GroupAdmin(ReadOnlyAdmin):
     """Groups."""
 
     list_display = ("name", "urn", "origin", "is_removed")
     list_filter = ("origin", "is_removed")
     search_fields = ("name", "=urn")
-    pretty = ("extra",)
+    pretty_columns = ("extra",)
 
 
 @admin.register(Membership, site=site)
-class MembershipAdmin(ReadOnly):
+class MembershipAdmin(ReadOnlyAdmin):
     """Who is in which group."""
 
     list_display = ("user", "group", "is_native", "is_external")
@@ -268,16 +272,16 @@ class MembershipAdmin(ReadOnly):
 
 
 @admin.register(Role, site=site)
-class RoleAdmin(ReadOnly):
+class RoleAdmin(ReadOnlyAdmin):
     """Roles."""
 
     list_display = ("name", "urn", "is_editable")
     search_fields = ("name", "=urn")
-    pretty = ("extra",)
+    pretty_columns = ("extra",)
 
 
 @admin.register(RoleAssignment, site=site)
-class RoleAssignmentAdmin(ReadOnly):
+class RoleAssignmentAdmin(ReadOnlyAdmin):
     """Who holds which role."""
 
     list_display = ("role", "user", "group", "created_by", "created_at")
@@ -286,28 +290,28 @@ class RoleAssignmentAdmin(ReadOnly):
 
 
 @admin.register(PolicyEvent, site=site)
-class PolicyEventAdmin(ReadOnly):
+class PolicyEventAdmin(ReadOnlyAdmin):
     """What happened to policies."""
 
     list_display = ("name", "verb", "by", "at", "door", "version", "policy_version")
     list_filter = ("verb", "door")
     search_fields = ("=policy_urn", "=by")
-    pretty = ("before", "after")
+    pretty_columns = ("before", "after")
 
 
 @admin.register(ChangeEvent, site=site)
-class ChangeEventAdmin(ReadOnly):
+class ChangeEventAdmin(ReadOnlyAdmin):
     """What happened to people, groups, roles and tokens."""
 
     list_display = ("name", "object_urn", "verb", "by", "at", "door", "change_set__change_seq")
     list_select_related = ("change_set",)
     list_filter = ("verb", "door")
     search_fields = ("=object_urn", "=by")
-    pretty = ("before", "after")
+    pretty_columns = ("before", "after")
 
 
 @admin.register(PolicyVersion, site=site)
-class PolicyVersionAdmin(ReadOnly):
+class PolicyVersionAdmin(ReadOnlyAdmin):
     """The counters that order all changes."""
 
     list_display = ("version", "change_seq")

@@ -19,47 +19,53 @@ ROLE = r"(?P<urn>urn:li:dataHubRole:.+)"
 NUMBER = r"(?P<number>[0-9]{1,9})"
 
 
-def door(place: str, view: type[APIView], name: str) -> list[URLPattern]:
+def api_paths(route: str, view: type[APIView], name: str) -> list[URLPattern]:
     """Return the patterns of one path (a regular expression) in the spelling given and, for POST, in the other."""
-    patterns = [re_path(rf"^{place}$", view.as_view(), name=name)]
+    patterns = [re_path(rf"^{route}$", view.as_view(), name=name)]
     if hasattr(view, "post"):
-        other = place.removesuffix("/") if place.endswith("/") else f"{place}/"
-        patterns.append(re_path(rf"^{other}$", view.as_view(is_other_spelling=True), name=f"{name}-other"))
+        other_route = route.removesuffix("/") if route.endswith("/") else f"{route}/"
+        patterns.append(re_path(rf"^{other_route}$", view.as_view(is_other_spelling=True), name=f"{name}-other"))
     return patterns
 
 
 urlpatterns: list[URLPattern] = [
-    *door("authorize", authorize.Authorize, "api-authorize"),
-    *door("authorize/batch", authorize.AuthorizeBatch, "api-authorize-batch"),
-    path("openapi.json", openapi_schema.document, name="api-document"),
-    path("docs", openapi_schema.page, name="api-docs"),
-    *door("granted-privileges", authorize.GrantedPrivileges, "api-granted-privileges"),
-    *door("who", authorize.Who, "api-who"),
-    *door("policies/", policies.Policies, "api-policies"),
-    *door("policies/validate/", policies.Validate, "api-policies-validate"),
-    *door(rf"policies/{POLICY}/versions/{NUMBER}/restore/", policies.Restore, "api-policy-restore"),
-    *door(rf"policies/{POLICY}/versions/{NUMBER}/", policies.OneVersion, "api-policy-version"),
-    *door(rf"policies/{POLICY}/versions/", policies.Versions, "api-policy-versions"),
-    *door(rf"policies/{POLICY}/", policies.OnePolicy, "api-policy"),
-    *door("privileges/", privilege_registry.Privileges, "api-privileges"),
-    *door("users/", users.Users, "api-users"),
-    *door(rf"users/{USER}/", users.OneUser, "api-user"),
-    *door("groups/", groups.Groups, "api-groups"),
-    *door(rf"groups/{GROUP}/members/", groups.Members, "api-group-members"),
-    *door(rf"groups/{GROUP}/", groups.OneGroup, "api-group"),
-    *door("roles/", roles.Roles, "api-roles"),
-    *door("roles/assign/", roles.Assign, "api-roles-assign"),
-    *door(rf"roles/{ROLE}/actors/(?P<actor>urn:li:(?:corpuser|corpGroup):.+)/", roles.OneHolder, "api-role-actor"),
-    *door(rf"roles/{ROLE}/actors/", roles.Holders, "api-role-actors"),
-    *door(rf"roles/{ROLE}/", roles.OneRole, "api-role"),
-    *door("tokens/", access_tokens.Tokens, "api-tokens"),
-    path("tokens/<uuid:token_id>/", access_tokens.OneToken.as_view(), name="api-token"),
-    *door("service-accounts/", service_accounts.ServiceAccounts, "api-service-accounts"),
-    *door(rf"service-accounts/{USER}/tokens/", service_accounts.ServiceTokens, "api-service-account-tokens"),
-    *door(rf"service-accounts/{USER}/", service_accounts.OneServiceAccount, "api-service-account"),
-    *door("invite-tokens/", invitations.Invites, "api-invite-tokens"),
-    *door("invite-tokens/accept/", invitations.Accept, "api-invite-tokens-accept"),
-    path("invite-tokens/<uuid:invite_id>/", invitations.OneInvite.as_view(), name="api-invite-token"),
-    *door("audit/", audit.Audit, "api-audit"),
-    *door("status/", status.Status, "api-status"),
+    *api_paths("authorize", authorize.AuthorizeView, "api-authorize"),
+    *api_paths("authorize/batch", authorize.AuthorizeBatchView, "api-authorize-batch"),
+    path("openapi.json", openapi_schema.serve_document, name="api-document"),
+    path("docs", openapi_schema.show_docs, name="api-docs"),
+    *api_paths("granted-privileges", authorize.AllowedPrivilegesView, "api-granted-privileges"),
+    *api_paths("who", authorize.AllowedActorsView, "api-who"),
+    *api_paths("policies/", policies.PolicyListView, "api-policies"),
+    *api_paths("policies/validate/", policies.PolicyValidateView, "api-policies-validate"),
+    *api_paths(rf"policies/{POLICY}/versions/{NUMBER}/restore/", policies.PolicyRestoreView, "api-policy-restore"),
+    *api_paths(rf"policies/{POLICY}/versions/{NUMBER}/", policies.PolicyVersionDetailView, "api-policy-version"),
+    *api_paths(rf"policies/{POLICY}/versions/", policies.PolicyVersionListView, "api-policy-versions"),
+    *api_paths(rf"policies/{POLICY}/", policies.PolicyDetailView, "api-policy"),
+    *api_paths("privileges/", privilege_registry.PrivilegeListView, "api-privileges"),
+    *api_paths("users/", users.UserListView, "api-users"),
+    *api_paths(rf"users/{USER}/", users.UserDetailView, "api-user"),
+    *api_paths("groups/", groups.GroupListView, "api-groups"),
+    *api_paths(rf"groups/{GROUP}/members/", groups.GroupMemberListView, "api-group-members"),
+    *api_paths(rf"groups/{GROUP}/", groups.GroupDetailView, "api-group"),
+    *api_paths("roles/", roles.RoleListView, "api-roles"),
+    *api_paths("roles/assign/", roles.RoleAssignView, "api-roles-assign"),
+    *api_paths(
+        rf"roles/{ROLE}/actors/(?P<actor>urn:li:(?:corpuser|corpGroup):.+)/",
+        roles.RoleHolderDetailView,
+        "api-role-actor",
+    ),
+    *api_paths(rf"roles/{ROLE}/actors/", roles.RoleHolderListView, "api-role-actors"),
+    *api_paths(rf"roles/{ROLE}/", roles.RoleDetailView, "api-role"),
+    *api_paths("tokens/", access_tokens.TokenListView, "api-tokens"),
+    path("tokens/<uuid:token_id>/", access_tokens.TokenDetailView.as_view(), name="api-token"),
+    *api_paths("service-accounts/", service_accounts.ServiceAccountListView, "api-service-accounts"),
+    *api_paths(
+        rf"service-accounts/{USER}/tokens/", service_accounts.ServiceAccountTokenListView, "api-service-account-tokens"
+    ),
+    *api_paths(rf"service-accounts/{USER}/", service_accounts.ServiceAccountDetailView, "api-service-account"),
+    *api_paths("invite-tokens/", invitations.InviteListView, "api-invite-tokens"),
+    *api_paths("invite-tokens/accept/", invitations.InviteAcceptView, "api-invite-tokens-accept"),
+    path("invite-tokens/<uuid:invite_id>/", invitations.InviteDetailView.as_view(), name="api-invite-token"),
+    *api_paths("audit/", audit.AuditListView, "api-audit"),
+    *api_paths("status/", status.StatusView, "api-status"),
 ]

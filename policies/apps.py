@@ -16,10 +16,10 @@ class PoliciesConfig(AppConfig):
 
     def ready(self) -> None:
         """See to it that the row of the policy version is there, also after `manage.py flush`."""
-        post_migrate.connect(_keep_version_row, sender=self)
+        post_migrate.connect(_ensure_version_row, sender=self)
 
 
-def _keep_version_row(*, using: str, apps: Apps = all_apps, **_: Any) -> None:
+def _ensure_version_row(*, using: str, apps: Apps = all_apps, **_: Any) -> None:
     # After migrations `apps` is what those that ran have made; going back to none of them takes the table away.
     if "policyversion" in apps.all_models["policies"]:
         apps.get_model("policies", "PolicyVersion").objects.using(using).get_or_create(pk=1)

@@ -1,9 +1,9 @@
 """Bounds on waiting: how long the work of this thread may still wait for the database, for a lock or for its turn.
 
-A request, a health check and a background step each have a budget of seconds (`within`). Only waiting is taken from it,
-so a question that computes for long is not refused for that. Every single wait has a limit as well, whether there is a
-budget or not (`set_wait_limit`). PostgreSQL's own limits do not hold while its processes are stopped or its machine is
-gone: the kernel goes on acknowledging what is sent, so the end of a wait has to be decided here.
+A request, a health check and a background step each have a budget of seconds (`open_budget`). Only waiting is taken
+from it, so a question that computes for long is not refused for that. Every single wait has a limit as well, whether
+there is a budget or not (`set_wait_limit`). PostgreSQL's own limits do not hold while its processes are stopped or its
+machine is gone: the kernel goes on acknowledging what is sent, so the end of a wait has to be decided here.
 """
 
 import threading
@@ -24,13 +24,13 @@ Result = TypeVar("Result")
 _POLL_SECONDS = 0.1
 
 
-class Budget:
+class WaitBudget:
     """Seconds that may still be spent on waiting. Of nested waits only the outermost is taken from it."""
 
-    __slots__ = ("_is_waiting", "left")
+    __slots__ = ("_is_waiting", "seconds_left")
 
     def __init__(self, seconds: float) -> None:
-        self.left = seconds
+        self.seconds_left = seconds
         self._is_waiting = False
 
     @contextmanager
@@ -39,58 +39,58 @@ class Budget:
         if self._is_waiting:
             yield
             return
-        self._is_waiting, begin = True, time.monotonic()
+        self._is_waiting, started_at = True, time.monotonic()
         try:
             yield
         finally:
             self._is_waiting = False
-            self.left -= time.monotonic() - begin
+            self.seconds_left -= time.monotonic() - started_at
 
 
 class DeadlineExceeded(psycopg.OperationalError):
     """The database did not answer in time; the connection is closed, since its answer may still come."""
 
 
-_budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
+_budget: ContextVar[WaitBudget | None] = ContextVar("budget", default=None)
 
 
-class _Limits:
+class _WaitLimits:
     """Seconds that one wait may take in this process; None for as long as it takes."""
 
     def __init__(self) -> None:
-        self.wait: float | None = None
+        self.wait_seconds: float | None = None
 
 
-_limits = _Limits()
+_limits = _WaitLimits()
 
 
 def set_wait_limit(seconds: float | None) -> None:
     """Bound every single wait of this process from now on; None sets no bound."""
-    _limits.wait = seconds
+    _limits.wait_seconds = seconds
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[Budget]:
+def open_budget(seconds: float) -> Iterator[WaitBudget]:
     """Give the block a budget of so many seconds, or what is left of the one around it where that is less."""
-    outer = _budget.get()
-    budget = Budget(seconds if outer is None else min(seconds, outer.left))
-    granted = budget.left
+    outer_budget = _budget.get()
+    budget = WaitBudget(seconds if outer_budget is None else min(seconds, outer_budget.seconds_left))
+    initial_seconds = budget.seconds_left
     token = _budget.set(budget)
     try:
         yield budget
     finally:
         _budget.reset(token)
-        if outer is not None:
-            outer.left -= granted - budget.left
+        if outer_budget is not None:
+            outer_budget.seconds_left -= initial_seconds - budget.seconds_left
 
 
 def find_seconds_left() -> float | None:
     """Return how long the next wait may take at most, at least 0; None where nothing bounds it."""
-    budget, limit = _budget.get(), _limits.wait
+    budget, limit = _budget.get(), _limits.wait_seconds
     if budget is None:
         return limit
-    left = max(budget.left, 0.0)
-    return left if limit is None else min(left, limit)
+    budget_left = max(budget.seconds_left, 0.0)
+    return budget_left if limit is None else min(budget_left, limit)
 
 
 @contextmanager
@@ -105,11 +105,11 @@ def spend() -> Iterator[None]:
 
 
 @contextmanager
-def locked(lock: threading.Lock) -> Iterator[None]:
+def hold_lock(lock: threading.Lock) -> Iterator[None]:
     """Hold a lock while the block lasts; raises Unavailable where it is not free in time."""
-    left = find_seconds_left()
+    seconds_left = find_seconds_left()
     with spend():
-        is_acquired = lock.acquire(timeout=-1 if left is None else left)
+        is_acquired = lock.acquire(timeout=-1 if seconds_left is None else seconds_left)
     if not is_acquired:
         raise Unavailable("The facts cannot be had in time; ask again.")
     try:
@@ -129,10 +129,10 @@ class BoundedConnection(psycopg.Connection[Any]):
         """Wait for an answer of the server. With `timeout` the caller handles the end of the time itself."""
         if timeout is not None:
             return super().wait(gen, interval, timeout)
-        left = find_seconds_left()
+        seconds_left = find_seconds_left()
         try:
             with spend():
-                return super().wait(gen, interval, left)
+                return super().wait(gen, interval, seconds_left)
         except psycopg.errors._WaitTimeout:
             self.pgconn.finish()
-            raise DeadlineExceeded(f"PostgreSQL did not answer within {left:.1f} seconds.") from None
+            raise DeadlineExceeded(f"PostgreSQL did not answer within {seconds_left:.1f} seconds.") from None

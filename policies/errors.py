@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from policies.engine.alternatives import join_alternatives, sort_narrowest_first
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
-from policies.engine.model import Missing
+from policies.engine.model import MissingPrivilege
 
 #: How many alternatives the sentence of a refusal names.
-_MAX_NAMED = 3
+_MAX_NAMED_ALTERNATIVES = 3
 
 
 class PolicyAppError(Exception):
@@ -35,7 +35,7 @@ class Invalid(PolicyAppError):
         super().__init__("; ".join(f"{problem.pointer or '/'}: {problem.detail}" for problem in self.problems))
 
     @classmethod
-    def one(cls, *, code: str, pointer: str, detail: str) -> "Invalid":
+    def from_problem(cls, *, code: str, pointer: str, detail: str) -> "Invalid":
         """Return the refusal of a single problem."""
         return cls([Problem(code, pointer, detail)])
 
@@ -50,30 +50,40 @@ class Forbidden(PolicyAppError):
     status = 403
 
     def __init__(
-        self, missing: Sequence[Missing], detail: str = "", *, missing_any: Iterable[Sequence[Missing]] = ()
+        self,
+        missing: Sequence[MissingPrivilege],
+        detail: str = "",
+        *,
+        missing_any: Iterable[Sequence[MissingPrivilege]] = (),
     ) -> None:
         self.missing = tuple(missing)
-        lists = [tuple(one) for one in missing_any] or [self.missing]
-        self.missing_any = sort_narrowest_first(one for one in lists if one)
+        alternatives = [tuple(alternative) for alternative in missing_any] or [self.missing]
+        self.missing_any = sort_narrowest_first(alternative for alternative in alternatives if alternative)
         self.explanation = detail
-        named = ", or ".join(_name_all(one) for one in self.missing_any[:_MAX_NAMED])
-        super().__init__(detail or (f"Missing: {named}." if named else "This is not allowed."))
+        wording = ", or ".join(_name_missing(alternative) for alternative in self.missing_any[:_MAX_NAMED_ALTERNATIVES])
+        super().__init__(detail or (f"Missing: {wording}." if wording else "This is not allowed."))
 
     @classmethod
     def join(cls, refusals: Iterable["Forbidden"]) -> "Forbidden":
         """Return the refusal of several changes that are made together or not at all."""
-        several = list(refusals)
-        missing = dict.fromkeys(lack for one in several for lack in one.missing)
+        refusal_list = list(refusals)
+        missing = dict.fromkeys(missing_privilege for refusal in refusal_list for missing_privilege in refusal.missing)
         # Where one of them says more than what is missing, all of them are said.
-        detail = " ".join(map(str, several)) if any(one.explanation for one in several) else ""
-        lists = join_alternatives([one.missing_any for one in several if one.missing_any])
-        return cls(tuple(missing), detail, missing_any=lists)
+        detail = " ".join(map(str, refusal_list)) if any(refusal.explanation for refusal in refusal_list) else ""
+        alternatives = join_alternatives([refusal.missing_any for refusal in refusal_list if refusal.missing_any])
+        return cls(tuple(missing), detail, missing_any=alternatives)
 
 
-def _name_all(lacking: Sequence[Missing]) -> str:
-    named = lacking[:MAX_PROBLEMS]
-    text = ", ".join(f"{item.privilege} on {item.entity}" if item.entity else item.privilege for item in named)
-    return text if len(lacking) == len(named) else f"{text} and {len(lacking) - len(named)} more"
+def _name_missing(missing_privileges: Sequence[MissingPrivilege]) -> str:
+    named_privileges = missing_privileges[:MAX_PROBLEMS]
+    text = ", ".join(
+        f"{item.privilege} on {item.entity}" if item.entity else item.privilege for item in named_privileges
+    )
+    return (
+        text
+        if len(missing_privileges) == len(named_privileges)
+        else f"{text} and {len(missing_privileges) - len(named_privileges)} more"
+    )
 
 
 class NotFound(PolicyAppError):

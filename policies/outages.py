@@ -48,8 +48,8 @@ STORAGE_FULL = Outage(
 
 def find_outage(error: BaseException) -> Outage | None:
     """Return which failure an error tells of, itself or by its causes; None for an error of another kind."""
-    causes = list(_causes(error))
-    if any(_is_storage_full(one) for one in causes):
+    causes = list(_iterate_causes(error))
+    if any(_is_storage_full(cause) for cause in causes):
         return STORAGE_FULL
     if any(_is_unavailable(cause) for cause in causes):
         return UNAVAILABLE
@@ -67,11 +67,11 @@ def _is_unavailable(error: BaseException) -> bool:
             return False
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    found: BaseException | None = error
-    while found is not None:
-        yield found
-        found = found.__cause__
+def _iterate_causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
 
 
 def _is_storage_full(error: BaseException) -> bool:

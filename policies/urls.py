@@ -5,27 +5,29 @@ from django.urls import path
 from policies.authoring.pages import urls as authoring_urls
 from policies.decisions.pages import audit, explore, status, why
 from policies.http.guard import public
-from policies.http.lazy_view import late
+from policies.http.lazy_view import lazy_view
 from policies.http.pages import refresh
 from policies.identity.pages import sign_in
 from policies.identity.pages import urls as identity_urls
 
 urlpatterns = [
-    path("", sign_in.home, name="home"),
+    path("", sign_in.redirect_to_catalog, name="home"),
     path("login", sign_in.sign_in, name="sign-in"),
-    path("login/oidc", late("policies.identity.pages.oidc_views.begin", public), name="sign-in-oidc"),
-    path("login/oidc/callback", late("policies.identity.pages.oidc_views.back", public), name="sign-in-oidc-back"),
+    path("login/oidc", lazy_view("policies.identity.pages.oidc_views.begin", public), name="sign-in-oidc"),
+    path(
+        "login/oidc/callback", lazy_view("policies.identity.pages.oidc_views.finish", public), name="sign-in-oidc-back"
+    ),
     path("logout", sign_in.sign_out, name="sign-out"),
-    path("why", why.why, name="why"),
-    path("why/can", explore.can, name="why-can"),
-    path("why/who", explore.who, name="why-who"),
-    path("why/what", explore.what, name="why-what"),
+    path("why", why.show_explanation, name="why"),
+    path("why/can", explore.show_privileges, name="why-can"),
+    path("why/who", explore.show_actors, name="why-who"),
+    path("why/what", explore.show_entities, name="why-what"),
     *authoring_urls.urlpatterns,
     *identity_urls.urlpatterns,
-    path("settings/audit", audit.decisions, name="audit"),
-    path("settings/audit/policies", audit.policy_changes, name="audit-policies"),
-    path("settings/audit/people", audit.people_changes, name="audit-people"),
-    path("settings/status", status.status, name="status"),
-    path("settings/status/refresh", refresh.refresh, name="status-refresh"),
-    path("settings/status/workers", status.workers, name="status-workers"),
+    path("settings/audit", audit.list_decisions, name="audit"),
+    path("settings/audit/policies", audit.list_policy_changes, name="audit-policies"),
+    path("settings/audit/people", audit.list_people_changes, name="audit-people"),
+    path("settings/status", status.show_status, name="status"),
+    path("settings/status/refresh", refresh.refresh_policies, name="status-refresh"),
+    path("settings/status/workers", status.show_workers, name="status-workers"),
 ]

@@ -138,9 +138,9 @@ def has_commits(item: pytest.Item) -> bool:
 @pytest.fixture(autouse=True)
 def _nothing_kept() -> None:
     """Let a test begin with an empty memory: the database it had been compared with may have been emptied since."""
-    from policies.propagation.invalidating_cache import memory
+    from policies.propagation.invalidating_cache import process_cache
 
-    memory.reset()
+    process_cache.clear()
 
 
 @pytest.fixture(scope="session")

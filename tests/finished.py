@@ -13,7 +13,7 @@ from django.utils import timezone
 from catalog.models import Finding, Report, ReportRow
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_loader, run_state
-from catalog.reports.spec import Column, ColumnKind, Kind
+from catalog.reports.spec import ColumnKind, ReportColumn, ReportSpec
 from policies.pdp.authorizer import SYSTEM
 
 Rows = Sequence[Mapping[str, Any]]
@@ -34,7 +34,7 @@ VALUES: Mapping[ColumnKind, Any] = {
 
 def running(kind: str, *, by: str = SYSTEM.urn, **parameters: Any) -> Report:
     """Return a run that a worker has just begun."""
-    queued = run_state.queue(kind=KINDS[kind], parameters=KINDS[kind].checked(parameters), by=by)
+    queued = run_state.queue(spec=KINDS[kind], parameters=KINDS[kind].validate(parameters), by=by)
     assert queued is not None
     found = run_state.claim(queued.pk)
     assert found is not None
@@ -62,33 +62,35 @@ def ready(
     found = running(kind, by=by, **parameters)
     target = folder / str(found.pk)
     write(KINDS[kind], tables or {}, target)
-    result_loader.load(found, KINDS[kind], target, tell=lambda _: None)
+    result_loader.load(found, KINDS[kind], target, on_progress=lambda _: None)
     end(found, summary or {})
     return found
 
 
 def end(found: Report, summary: Mapping[str, Any]) -> None:
     """End a run well."""
-    run_state.date(found, policy_version=1, as_of=timezone.now())
-    assert run_state.ready(found, summary=summary, log="Done")
+    run_state.record_snapshot(found, policy_version=1, as_of=timezone.now())
+    assert run_state.mark_ready(found, summary=summary, log="Done")
     found.refresh_from_db()
 
 
-def write(kind: Kind, tables: Mapping[str, Rows], target: Path) -> None:
+def write(kind: ReportSpec, tables: Mapping[str, Rows], target: Path) -> None:
     """Write what a job would."""
     assert tables.keys() <= {table.name for table in kind.tables}
     for table in kind.tables:
         (target / table.name).mkdir(parents=True)
         rows = [
-            {column.name: VALUES[column.kind] for column in table.columns} | dict(row) | {result_loader.POSITION: place}
+            {column.name: VALUES[column.kind] for column in table.columns}
+            | dict(row)
+            | {result_loader.POSITION_COLUMN: place}
             for place, row in enumerate(tables.get(table.name, ()))
         ]
-        columns = [*table.columns, Column(result_loader.POSITION, "", ColumnKind.NUMBER)]
+        columns = [*table.columns, ReportColumn(result_loader.POSITION_COLUMN, "", ColumnKind.NUMBER)]
         schema = pa.schema([(one.name, _type(one)) for one in columns])
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), target / table.name / "part-0.parquet")
 
 
-def _type(column: Column) -> pa.DataType:
+def _type(column: ReportColumn) -> pa.DataType:
     return pa.int64() if column.kind is ColumnKind.NUMBER else pa.string()
 
 

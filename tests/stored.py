@@ -22,7 +22,7 @@ Documents = dict[tuple[str, str], dict]
 def store(world: World) -> None:
     """Write people, entities, hierarchies and policies; what cannot be stored (a deny) raises ValueError."""
     found = [Proposal(urn, aspect, json.dumps(document)) for (urn, aspect), document in documents(world).items()]
-    apply.apply(proposals=found, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=found, by=authorizer.SYSTEM, channel=DOOR)
 
 
 def documents(world: World) -> Documents:

@@ -102,8 +102,8 @@ def matching_all(*criteria: dict, constraints: Iterable[dict] | None = None) -> 
 
 def boot_policies() -> list[tuple[str, dict]]:
     """Return DataHub's default policies as they are shipped; generated ones hold every privilege of their kind."""
-    registry = vocabulary.datahub()
-    generated = {"platform": registry.platform(), "metadata": registry.metadata()}
+    registry = vocabulary.load_datahub()
+    generated = {"platform": registry.platform_privileges(), "metadata": registry.metadata_privileges()}
     found = []
     for entry in json.loads(_BOOT_POLICIES.read_text(encoding="utf-8")):
         if "family" in entry:
@@ -252,7 +252,7 @@ class World:
         key, types_with_itself = _FACETS[facet]
         kind = entity.get("type") or name.split(":")[2] if name else ""
         direct = frozenset({name} if kind in types_with_itself else entity.get(key, ()))
-        return self._closed(direct) if facet in selectors.HIERARCHIES else direct
+        return self._closed(direct) if facet in selectors.HIERARCHICAL_FIELDS else direct
 
     def _closed(self, nodes: frozenset[str]) -> frozenset[str]:
         parents = self.raw["parents"]
@@ -268,7 +268,7 @@ class World:
 
     def snapshot(self, version: int = 1) -> Snapshot:
         """Return a snapshot of all policies and of what holds without being stored."""
-        return Snapshot.build(version, [*self.statements(), *datahub.implicit()])
+        return Snapshot.build(version, [*self.statements(), *datahub.implicit_policies()])
 
     def postings(self) -> Postings:
         """Return the posting of every facet of every entity, hierarchies closed."""
@@ -306,7 +306,7 @@ def compiled(name: str, raw: dict) -> tuple[model.Statement, ...]:
     effect, document = oracle.opened(raw)
     with suppress(InvalidPolicy):
         document = datahub.parse(document)
-    origin = model.Origin(f"{_POLICY}{name}", name)
+    origin = model.StatementOrigin(f"{_POLICY}{name}", name)
     return tuple(replace(statement, effect=model.Effect(effect)) for statement in datahub.compile(document, origin))
 
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from policies.engine import selectors
 from policies.engine.evaluate import decide
-from policies.engine.families import datazone, unversioned
-from policies.engine.model import Actor, Decision, Origin, Question
+from policies.engine.families import datazone, unversioned_types
+from policies.engine.model import Actor, Decision, Question, StatementOrigin
 from policies.engine.postings import Postings
-from policies.engine.requested_columns import narrowed
+from policies.engine.requested_columns import apply_requested_columns
 from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from tests.strategies import Dice, rolled
@@ -62,7 +62,7 @@ class World:
     def snapshot(self) -> Snapshot:
         """Return a snapshot of the policies, each of which `parse` accepts."""
         compiled = [
-            (f"{POLICY}{name}", datazone.compile(datazone.parse(document), Origin(f"{POLICY}{name}", name)))
+            (f"{POLICY}{name}", datazone.compile(datazone.parse(document), StatementOrigin(f"{POLICY}{name}", name)))
             for name, document in self.policies
         ]
         return Snapshot.build(1, compiled)
@@ -75,7 +75,9 @@ class World:
         else:
             named = {"id": urn[-24:] if urn == UNKNOWN else None, "project": None}
             found, kind, creation = self.raw["objects"].get(urn, named), urn.split(":")[2], selectors.NO
-        branch = selectors.MAIN_BRANCH if kind in unversioned() else question.get("branch") or selectors.MAIN_BRANCH
+        branch = (
+            selectors.MAIN_BRANCH if kind in unversioned_types() else question.get("branch") or selectors.MAIN_BRANCH
+        )
         facets = {
             selectors.ID: _set(found["id"]),
             selectors.PROJECT: _set(found["project"]),
@@ -87,7 +89,9 @@ class World:
     def decide(self, snapshot: Snapshot, question: dict[str, Any]) -> Decision:
         """Return the engine's decision."""
         asked = Question(self.actor(question["actor"]), question["action"], self.resource(question))
-        return narrowed(decide(snapshot, asked), columns=question.get("columns"), path=question.get("path"))
+        return apply_requested_columns(
+            decide(snapshot, asked), columns=question.get("columns"), path=question.get("path")
+        )
 
     def postings(self) -> Postings:
         """Return the postings of all stored objects; creation and branch need none."""

@@ -18,9 +18,9 @@ class BoundedPool(ConnectionPool[BoundedConnection]):
 
     def getconn(self, timeout: float | None = None) -> BoundedConnection:
         """Return a connection that answers."""
-        left = deadlines.find_seconds_left()
-        if left is not None:
-            timeout = min(self.timeout if timeout is None else timeout, left)
+        seconds_left = deadlines.find_seconds_left()
+        if seconds_left is not None:
+            timeout = min(self.timeout if timeout is None else timeout, seconds_left)
             # A connection that is checked without time left would count as broken, however well it is.
             if timeout <= 0:
                 raise PoolTimeout("no time is left to get a connection")
@@ -41,7 +41,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.alias == NO_DB_ALIAS or not options:
             return None
         if self.alias not in self._connection_pools:
-            made = BoundedPool(
+            pool = BoundedPool(
                 connection_class=BoundedConnection,
                 # Django sets the mode of transactions itself later on.
                 kwargs={**self.get_connection_params(), "autocommit": True},
@@ -51,9 +51,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 **options,
             )
             # Of several threads that make one at once the first one's counts.
-            self._connection_pools.setdefault(self.alias, made)
+            self._connection_pools.setdefault(self.alias, pool)
         return self._connection_pools[self.alias]
 
     def _configure_in_time(self, connection: BoundedConnection) -> None:
-        with deadlines.within(CONFIGURE_SECONDS):
+        with deadlines.open_budget(CONFIGURE_SECONDS):
             self._configure_connection(connection)  # type: ignore[attr-defined]  # the stubs leave it out

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from catalog import urns as urn_room
+from catalog import urns as catalog_urns
 from catalog.models import Aspect, Entity
 from policies.aspects import queries as aspect_queries
 from policies.engine.model import SYSTEM_ACTOR
-from policies.models.fields import is_storable, storable
+from policies.models.fields import filter_storable, is_storable
 
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
-class Documents(Protocol):
+class DocumentSource(Protocol):
     """What is stored before a change: documents as text."""
 
     def document(self, urn: str, aspect: str) -> str | None:
@@ -42,71 +42,75 @@ class StoredAspect:
         return json.loads(self.document)
 
 
-def documents(*, urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
+def load_documents(*, urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
     """Return the newest documents of each of these that exists, with its key aspect; those unknown are left out.
 
-    Two queries for the catalog, and those of `aspect_queries.aspects_of_many` where people or policies are asked for.
+    Two queries for the catalog, and those of `aspect_queries.load_aspects_many` where people or policies are asked for.
     """
-    asked = storable(urns)
-    found: dict[str, dict[str, StoredAspect]] = {}
-    for urn, created_at in Entity.objects.filter(urn__among=asked).order_by().values_list("urn", "created_at"):
-        found[urn] = _with_key(urn, created_at)
-    rows = Aspect.objects.filter(entity__urn__among=asked, version=0).order_by("name")
+    storable_urns = filter_storable(urns)
+    documents_by_urn: dict[str, dict[str, StoredAspect]] = {}
+    for urn, created_at in Entity.objects.filter(urn__among=storable_urns).order_by().values_list("urn", "created_at"):
+        documents_by_urn[urn] = _key_documents(urn, created_at)
+    rows = Aspect.objects.filter(entity__urn__among=storable_urns, version=0).order_by("name")
     for row in rows.select_related("entity"):
-        found[row.entity.urn][row.name] = _stored(row)
-    for urn, composed in _composed(asked).items():
-        found[urn] = {**found.get(urn, _with_key(urn, _EPOCH)), **composed}
-    return found
+        documents_by_urn[row.entity.urn][row.name] = _to_stored_aspect(row)
+    for urn, composed_documents in _compose_documents(storable_urns).items():
+        documents_by_urn[urn] = {**documents_by_urn.get(urn, _key_documents(urn, _EPOCH)), **composed_documents}
+    return documents_by_urn
 
 
-def texts(*, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def load_texts(*, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return the newest text of each of these documents (URN, aspect name) that there is, without the key aspects.
 
-    One query for the catalog, and those of `aspect_queries.aspects_of_many` where people or policies are asked for.
+    One query for the catalog, and those of `aspect_queries.load_aspects_many` where people or policies are asked for.
     """
     urns, names = {urn for urn, _ in keys}, {name for _, name in keys}
     rows = Aspect.objects.filter(entity__urn__among=urns, name__among=names, version=0).order_by()
-    stored = {(urn, name): text for urn, name, text in rows.values_list("entity__urn", "name", "document")}
-    composed = {(urn, name): one.document for urn, found in _composed(urns).items() for name, one in found.items()}
-    return {key: text for key, text in (stored | composed).items() if key in keys}
+    stored_texts = {(urn, name): text for urn, name, text in rows.values_list("entity__urn", "name", "document")}
+    composed_texts = {
+        (urn, name): composed_aspect.document
+        for urn, documents_by_name in _compose_documents(urns).items()
+        for name, composed_aspect in documents_by_name.items()
+    }
+    return {key: text for key, text in (stored_texts | composed_texts).items() if key in keys}
 
 
-def aspects(*, urn: str) -> dict[str, StoredAspect] | None:
+def load_aspects(*, urn: str) -> dict[str, StoredAspect] | None:
     """Return the newest documents of one entity, None when nothing is known of it."""
-    return documents(urns=[urn]).get(urn)
+    return load_documents(urns=[urn]).get(urn)
 
 
-def aspect(*, urn: str, name: str, version: int = 0) -> StoredAspect | None:
+def load_aspect(*, urn: str, name: str, version: int = 0) -> StoredAspect | None:
     """Return one version of one document, None when it is not there. Version 0 is the newest."""
     if not (is_storable(urn) and is_storable(name)) or not 0 <= version < 2**31:
         return None
     row = Aspect.objects.filter(entity__urn=urn, name=name, version=version).first()
     if row is not None:
-        return _stored(row)
-    return (aspects(urn=urn) or {}).get(name) if version == 0 else None
+        return _to_stored_aspect(row)
+    return (load_aspects(urn=urn) or {}).get(name) if version == 0 else None
 
 
-def deprecated(*, urns: Collection[str]) -> frozenset[str]:
+def list_deprecated(*, urns: Collection[str]) -> frozenset[str]:
     """Return those of these that should no longer be used."""
     rows = Aspect.objects.filter(entity__urn__among=urns, name="deprecation", version=0).order_by()
-    found = rows.values_list("entity__urn", "document")
-    return frozenset(urn for urn, document in found if json.loads(document).get("deprecated"))
+    documents_by_urn = rows.values_list("entity__urn", "document")
+    return frozenset(urn for urn, document in documents_by_urn if json.loads(document).get("deprecated"))
 
 
-def _with_key(urn: str, created_at: datetime) -> dict[str, StoredAspect]:
-    parsed = urn_room.parse(urn)
-    text = json.dumps(parsed.key_document, ensure_ascii=False)
-    return {parsed.key_aspect: StoredAspect(parsed.key_aspect, text, created_at=created_at)}
+def _key_documents(urn: str, created_at: datetime) -> dict[str, StoredAspect]:
+    parsed_urn = catalog_urns.parse(urn)
+    text = json.dumps(parsed_urn.key_document, ensure_ascii=False)
+    return {parsed_urn.key_aspect: StoredAspect(parsed_urn.key_aspect, text, created_at=created_at)}
 
 
-def _stored(row: Aspect) -> StoredAspect:
+def _to_stored_aspect(row: Aspect) -> StoredAspect:
     return StoredAspect(row.name, row.document, row.version, row.system_metadata, row.created_at, row.created_by)
 
 
-def _composed(urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
-    of_people = [urn for urn in urns if urn_room.type_of(urn) in urn_room.PEOPLE_TYPES]
-    found = aspect_queries.aspects_of_many(urns=of_people) if of_people else {}
+def _compose_documents(urns: Collection[str]) -> dict[str, dict[str, StoredAspect]]:
+    people_urns = [urn for urn in urns if catalog_urns.entity_type(urn) in catalog_urns.PEOPLE_TYPES]
+    values_by_urn = aspect_queries.load_aspects_many(urns=people_urns) if people_urns else {}
     return {
         urn: {name: StoredAspect(name, json.dumps(value, ensure_ascii=False)) for name, value in documents.items()}
-        for urn, documents in found.items()
+        for urn, documents in values_by_urn.items()
     }

@@ -14,19 +14,19 @@ from policies.engine.model import Cover
 from policies.engine.selectors import Condition, Criterion
 
 #: The field whose wanted values are united when all else of two covers is the same: the one that names most exactly.
-_EXACT = {selectors.URN: 3, selectors.ID: 2, selectors.PROJECT: 1}
+_FIELD_EXACTNESS = {selectors.URN: 3, selectors.ID: 2, selectors.PROJECT: 1}
 
 #: How many criteria a cover may have that is looked for as the wider one of another; few wider ones have more.
-_FEW = 2
+_MAX_WIDER_CRITERIA = 2
 
 #: Stands for entities of any type.
-_ANY = ""
+_ANY_TYPE = ""
 
 _Criteria = frozenset[Criterion]
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ActorRelation:
     """On which condition about the actor a statement reaches what it covers."""
 
     is_unconditional: bool = False
@@ -35,90 +35,106 @@ class Reach:
     is_self: bool = False
 
     @classmethod
-    def of(cls, cover: Cover) -> "Reach":
+    def from_cover(cls, cover: Cover) -> "ActorRelation":
         """Return the condition of a cover; what is unconditional has no other."""
         if cover.is_unconditional:
-            return ALWAYS
+            return UNCONDITIONAL
         return cls(is_owned=cover.is_owned, owner_types=cover.owner_types, is_self=cover.is_self)
 
 
-ALWAYS = Reach(is_unconditional=True)
+UNCONDITIONAL = ActorRelation(is_unconditional=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Condensed:
+class CoveragePart:
     """Entities of one of these types (none: of any) that meet all criteria of at least one of the alternatives."""
 
     types: frozenset[str]
     alternatives: tuple[tuple[Criterion, ...], ...]
 
 
-def condensed(covers: Iterable[Cover]) -> Mapping[Reach, tuple[Condensed, ...]]:
+def simplify_coverage(covers: Iterable[Cover]) -> Mapping[ActorRelation, tuple[CoveragePart, ...]]:
     """Return what covers reach, by the condition about the actor; an entity is reached when any part reaches it."""
-    by_types: defaultdict[tuple[Reach, frozenset[str]], list[tuple[Criterion, ...]]] = defaultdict(list)
-    for reach, types, criteria in _united(_widest(covers)):
-        by_types[reach, types].append(criteria)
-    found: defaultdict[Reach, list[Condensed]] = defaultdict(list)
-    for (reach, types), alternatives in by_types.items():
-        found[reach].append(Condensed(types, tuple(alternatives)))
-    return {reach: tuple(parts) for reach, parts in found.items()}
+    criteria_by_types: defaultdict[tuple[ActorRelation, frozenset[str]], list[tuple[Criterion, ...]]] = defaultdict(
+        list
+    )
+    for relation, types, criteria in _unite(_drop_narrower(covers)):
+        criteria_by_types[relation, types].append(criteria)
+    parts_by_relation: defaultdict[ActorRelation, list[CoveragePart]] = defaultdict(list)
+    for (relation, types), alternatives in criteria_by_types.items():
+        parts_by_relation[relation].append(CoveragePart(types, tuple(alternatives)))
+    return {relation: tuple(parts) for relation, parts in parts_by_relation.items()}
 
 
-def _widest(covers: Iterable[Cover]) -> list[tuple[Reach, _Criteria]]:
+def _drop_narrower(covers: Iterable[Cover]) -> list[tuple[ActorRelation, _Criteria]]:
     """Leave out what a wider cover reaches anyway: one with some of the criteria alone, for the same people or more."""
-    known = dict.fromkeys((Reach.of(cover), frozenset(cover.selector.criteria)) for cover in covers)
-    return [(reach, criteria) for reach, criteria in known if not _is_within(reach, criteria, known)]
+    pairs = dict.fromkeys((ActorRelation.from_cover(cover), frozenset(cover.selector.criteria)) for cover in covers)
+    return [(relation, criteria) for relation, criteria in pairs if not _is_within(relation, criteria, pairs)]
 
 
-def _is_within(reach: Reach, criteria: _Criteria, known: Mapping[tuple[Reach, _Criteria], None]) -> bool:
-    wider = [one for one in _wider(reach) if one != reach]
-    if any((one, criteria) in known for one in wider):
+def _is_within(
+    relation: ActorRelation, criteria: _Criteria, pairs: Mapping[tuple[ActorRelation, _Criteria], None]
+) -> bool:
+    wider_relations = [other for other in _wider_relations(relation) if other != relation]
+    if any((other, criteria) in pairs for other in wider_relations):
         return True
-    fewer = (frozenset(some) for size in range(min(len(criteria), _FEW + 1)) for some in combinations(criteria, size))
-    return any((one, some) in known for some in fewer for one in (reach, *wider))
+    subsets = (
+        frozenset(subset)
+        for size in range(min(len(criteria), _MAX_WIDER_CRITERIA + 1))
+        for subset in combinations(criteria, size)
+    )
+    return any((other, subset) in pairs for subset in subsets for other in (relation, *wider_relations))
 
 
-def _wider(reach: Reach) -> tuple[Reach, ...]:
-    if reach.is_owned and reach.owner_types is not None:
-        return (ALWAYS, Reach(is_owned=True, is_self=reach.is_self))
-    return (ALWAYS,)
+def _wider_relations(relation: ActorRelation) -> tuple[ActorRelation, ...]:
+    if relation.is_owned and relation.owner_types is not None:
+        return (UNCONDITIONAL, ActorRelation(is_owned=True, is_self=relation.is_self))
+    return (UNCONDITIONAL,)
 
 
-def _united(
-    pairs: Iterable[tuple[Reach, _Criteria]],
-) -> Iterable[tuple[Reach, frozenset[str], tuple[Criterion, ...]]]:
+def _unite(
+    pairs: Iterable[tuple[ActorRelation, _Criteria]],
+) -> Iterable[tuple[ActorRelation, frozenset[str], tuple[Criterion, ...]]]:
     """Unite covers of one type that differ in the wanted values of one criterion, then types with the same criteria:
     thousands of policies that each name one entity become one list of entities.
     """
-    values: defaultdict[tuple[Reach, str, _Criteria, Criterion | None], set[str]] = defaultdict(set)
-    for reach, criteria in pairs:
-        types, rest = _typed(criteria)
-        pivot = max((one for one in rest if one.condition is not Condition.NOT_EQUALS), key=_exactness, default=None)
+    values: defaultdict[tuple[ActorRelation, str, _Criteria, Criterion | None], set[str]] = defaultdict(set)
+    for relation, criteria in pairs:
+        types, rest = _split_types(criteria)
+        pivot = max(
+            (criterion for criterion in rest if criterion.condition is not Condition.NOT_EQUALS),
+            key=_exactness,
+            default=None,
+        )
         for type_ in types:
             if pivot is None:
-                values[reach, type_, rest, None].clear()
+                values[relation, type_, rest, None].clear()
             else:
-                values[reach, type_, rest - {pivot}, replace(pivot, values=frozenset())].update(pivot.values)
-    types_of: defaultdict[tuple[Reach, tuple[Criterion, ...]], set[str]] = defaultdict(set)
-    for (reach, type_, rest, emptied), wanted in values.items():
-        united = () if emptied is None else (replace(emptied, values=frozenset(wanted)),)
-        types_of[reach, (*united, *sorted(rest, key=_in_order))].add(type_)
-    for (reach, alternative), named in types_of.items():
-        yield reach, frozenset() if _ANY in named else frozenset(named), alternative
+                values[relation, type_, rest - {pivot}, replace(pivot, values=frozenset())].update(pivot.values)
+    types_by_alternative: defaultdict[tuple[ActorRelation, tuple[Criterion, ...]], set[str]] = defaultdict(set)
+    for (relation, type_, rest, pivot_template), wanted_values in values.items():
+        united_criteria = () if pivot_template is None else (replace(pivot_template, values=frozenset(wanted_values)),)
+        types_by_alternative[relation, (*united_criteria, *sorted(rest, key=_sort_key))].add(type_)
+    for (relation, alternative), type_names in types_by_alternative.items():
+        yield relation, frozenset() if _ANY_TYPE in type_names else frozenset(type_names), alternative
 
 
-def _typed(criteria: _Criteria) -> tuple[Iterable[str], _Criteria]:
+def _split_types(criteria: _Criteria) -> tuple[Iterable[str], _Criteria]:
     """Return the types that criteria name, and the others; a second list of types is one of the others."""
-    naming = [one for one in criteria if one.field == selectors.TYPE and one.condition is Condition.EQUALS]
-    if len(naming) != 1:
-        return (_ANY,), criteria
-    return naming[0].values - {_ANY}, criteria - {naming[0]}
+    type_criteria = [
+        criterion
+        for criterion in criteria
+        if criterion.field == selectors.TYPE and criterion.condition is Condition.EQUALS
+    ]
+    if len(type_criteria) != 1:
+        return (_ANY_TYPE,), criteria
+    return type_criteria[0].values - {_ANY_TYPE}, criteria - {type_criteria[0]}
 
 
 def _exactness(criterion: Criterion) -> tuple[bool, int, str, list[str]]:
     is_exact = criterion.condition is Condition.EQUALS
-    return is_exact, _EXACT.get(criterion.field, 0), criterion.field, sorted(criterion.values)
+    return is_exact, _FIELD_EXACTNESS.get(criterion.field, 0), criterion.field, sorted(criterion.values)
 
 
-def _in_order(criterion: Criterion) -> tuple[str, str, list[str]]:
+def _sort_key(criterion: Criterion) -> tuple[str, str, list[str]]:
     return criterion.field, criterion.condition, sorted(criterion.values)

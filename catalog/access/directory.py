@@ -8,9 +8,9 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from catalog.access import coverage_sql, entity_lists, reachable_resources, view_permissions
 from catalog.models import Ancestry, Entity, Facet, prefix_range
 from policies.engine.model import Actor, Coverage
-from policies.engine.ports import Branch, Deep, Named, Portion
+from policies.engine.ports import DirectoryEntry, DirectoryPage, LeveledNode, TreeNode
 from policies.engine.selectors import OWNER
-from policies.models.fields import storable
+from policies.models.fields import filter_storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,53 +19,57 @@ class OrmDirectory:
 
     viewer: Actor | None = None
 
-    def names(self, *, urns: Collection[str]) -> Mapping[str, str]:
+    def load_names(self, *, urns: Collection[str]) -> Mapping[str, str]:
         """Return the names of those that are stored, in one query."""
-        rows = self._seen(Entity.objects.filter(urn__among=urns)).order_by()
+        rows = self._limit_to_viewer(Entity.objects.filter(urn__among=urns)).order_by()
         return dict(rows.values_list("urn", "name"))
 
-    def hidden(self, *, urns: Collection[str]) -> frozenset[str]:
+    def find_hidden_urns(self, *, urns: Collection[str]) -> frozenset[str]:
         """Return those that the viewer may not view, by the rule that every page and list follows."""
-        return frozenset() if self.viewer is None else view_permissions.hidden(urns=urns, by=self.viewer)
+        return frozenset() if self.viewer is None else view_permissions.find_hidden(urns=urns, by=self.viewer)
 
-    def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[Named]:
+    def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[DirectoryEntry]:
         """Return entities whose name or URN has words beginning with the words of the text, best first."""
-        rows = self._seen(entity_lists.search(text=text, types=types))[:limit]
-        return [Named(urn, name, type_) for urn, name, type_ in rows.values_list("urn", "name", "type")]
+        rows = self._limit_to_viewer(entity_lists.search(text=text, types=types))[:limit]
+        return [DirectoryEntry(urn, name, type_) for urn, name, type_ in rows.values_list("urn", "name", "type")]
 
-    def children(self, *, parent: str, types: Collection[str], limit: int) -> Sequence[Branch]:
+    def list_children(self, *, parent: str, types: Collection[str], limit: int) -> Sequence[TreeNode]:
         """Return what of these types lies directly in the parent, by name; without one what lies in nothing stored."""
-        kinds = storable(types)
-        below = self._seen(_present().filter(parent=OuterRef("urn"), type__in=kinds))
-        rows = self._seen(_present().filter(type__in=kinds)).annotate(is_parent=Exists(below))
+        type_names = filter_storable(types)
+        child_rows = self._limit_to_viewer(_present_entities().filter(parent=OuterRef("urn"), type__in=type_names))
+        rows = self._limit_to_viewer(_present_entities().filter(type__in=type_names)).annotate(
+            is_parent=Exists(child_rows)
+        )
         if parent:
             rows = rows.filter(parent__in=[parent])
         else:
-            stored = self._seen(_present().filter(urn=OuterRef("parent")))
-            rows = rows.filter(Q(parent__isnull=True) | ~Exists(stored))
+            stored_parents = self._limit_to_viewer(_present_entities().filter(urn=OuterRef("parent")))
+            rows = rows.filter(Q(parent__isnull=True) | ~Exists(stored_parents))
         columns = rows.order_by("name", "urn").values_list("urn", "name", "type", "is_parent")
-        return [Branch(urn, name, type_, is_parent) for urn, name, type_, is_parent in columns[:limit]]
+        return [TreeNode(urn, name, type_, is_parent) for urn, name, type_, is_parent in columns[:limit]]
 
     def count_covered(self, *, coverage: Coverage, limit: int) -> int:
         """Return how many entities that are not removed a coverage reaches, counting no further than the limit."""
-        return self._seen(coverage_sql.covered(coverage, _present()))[:limit].count()
+        return self._limit_to_viewer(coverage_sql.filter_covered(coverage, _present_entities()))[:limit].count()
 
-    def sample_covered(self, *, coverage: Coverage, without: Coverage | None, limit: int) -> Sequence[Named]:
+    def sample_covered(self, *, coverage: Coverage, excluded: Coverage | None, limit: int) -> Sequence[DirectoryEntry]:
         """Return the first few that a coverage reaches, by name, leaving out what another one reaches."""
-        rows = self._seen(coverage_sql.covered(coverage, _present()))
-        if without is not None:
-            rows = rows.exclude(coverage_sql.reached_by_any([without]))
+        rows = self._limit_to_viewer(coverage_sql.filter_covered(coverage, _present_entities()))
+        if excluded is not None:
+            rows = rows.exclude(coverage_sql.build_coverage_condition([excluded]))
         columns = rows.order_by("name", "urn").values_list("urn", "name", "type")
-        return [Named(urn, name, type_) for urn, name, type_ in columns[:limit]]
+        return [DirectoryEntry(urn, name, type_) for urn, name, type_ in columns[:limit]]
 
-    def owners_covered(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
+    def list_covered_owners(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
         """Return who owns something that a coverage reaches, as one of these types (None: any), up to a limit."""
-        rows = Facet.objects.filter(field=OWNER, entity__in=coverage_sql.covered(coverage, _present()).order_by())
+        rows = Facet.objects.filter(
+            field=OWNER, entity__in=coverage_sql.filter_covered(coverage, _present_entities()).order_by()
+        )
         if types is not None:
             rows = rows.filter(type__in=types)
         return frozenset(rows.order_by().values_list("value", flat=True).distinct()[:limit])
 
-    def covered(
+    def list_covered(
         self,
         *,
         coverage: Coverage,
@@ -74,29 +78,35 @@ class OrmDirectory:
         types: Collection[str],
         start: int,
         limit: int,
-        most: int,
-    ) -> Portion:
+        max_count: int,
+    ) -> DirectoryPage:
         """Return a part of what a coverage reaches and the viewer may view, and its length, counted up to a most."""
-        found = reachable_resources.reachable(coverage=coverage, text=text, types=types, viewer=viewer, most=most)
-        rows = [Named(row.urn, row.name, row.type) for row in found[start : start + limit]]
+        resources = reachable_resources.list_reachable(
+            coverage=coverage, text=text, types=types, viewer=viewer, max_count=max_count
+        )
+        rows = [DirectoryEntry(row.urn, row.name, row.type) for row in resources[start : start + limit]]
         if len(rows) < limit and (rows or not start):
-            return Portion(rows, start + len(rows))
-        return Portion(rows, len(found))
+            return DirectoryPage(rows, start + len(rows))
+        return DirectoryPage(rows, len(resources))
 
-    def deepest(self, *, type: str, limit: int) -> Sequence[Deep]:
+    def list_deepest_nodes(self, *, type: str, limit: int) -> Sequence[LeveledNode]:
         """Return the nodes of this type on the lowest levels of its tree, lowest first."""
         prefix = prefix_range("node", [f"urn:li:{type}:"])
         nodes = Ancestry.objects.filter(prefix)
         if self.viewer is not None:
-            nodes = nodes.filter(node__in=self._seen(Entity.objects.filter(type=type)).order_by().values("urn"))
-        counted = nodes.values("node").annotate(above=Count("pk")).order_by("-above", "node")
-        levels = dict(counted.values_list("node", "above")[:limit])
-        names = self.names(urns=levels)
-        return [Deep(urn, names.get(urn, urn), type, above + 1) for urn, above in levels.items()]
+            nodes = nodes.filter(
+                node__in=self._limit_to_viewer(Entity.objects.filter(type=type)).order_by().values("urn")
+            )
+        ancestor_counts = nodes.values("node").annotate(above=Count("pk")).order_by("-above", "node")
+        levels = dict(ancestor_counts.values_list("node", "above")[:limit])
+        names = self.load_names(urns=levels)
+        return [
+            LeveledNode(urn, names.get(urn, urn), type, ancestor_count + 1) for urn, ancestor_count in levels.items()
+        ]
 
-    def _seen(self, rows: QuerySet[Entity]) -> QuerySet[Entity]:
-        return rows if self.viewer is None else view_permissions.viewable(rows, by=self.viewer)
+    def _limit_to_viewer(self, rows: QuerySet[Entity]) -> QuerySet[Entity]:
+        return rows if self.viewer is None else view_permissions.filter_viewable(rows, by=self.viewer)
 
 
-def _present() -> QuerySet[Entity]:
+def _present_entities() -> QuerySet[Entity]:
     return Entity.objects.filter(is_removed=False).order_by()

@@ -8,72 +8,87 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from catalog.access import entity_lists, view_permissions
-from catalog.access.aspect_documents import Documents
-from policies.engine.model import Actor, Missing
+from catalog.access.aspect_documents import DocumentSource
+from policies.engine.model import Actor, MissingPrivilege
 from policies.errors import Forbidden, NotFound
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Ask
+from policies.pdp.authorizer import AccessRequest
 
 #: Relatives that the catalog knows of an entity where the question names none.
-_STORED = ("domains", "subjects", "logical_parent", "parent", "term_group", "term_groups")
+_STORED_RELATIVES = ("domains", "subjects", "logical_parent", "parent", "term_group", "term_groups")
 
 
 #: Relatives that are found by going up from what a question or document names.
-_GROUPS = frozenset({"term_group", "term_groups", "new_term_group", "new_term_groups"})
+_GROUP_RELATIVES = frozenset({"term_group", "term_groups", "new_term_group", "new_term_groups"})
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentsWithout:
+class VisibleDocuments:
     """Documents as if some entities were not stored."""
 
-    documents: Documents
-    unseen: Collection[str]
+    documents: DocumentSource
+    hidden_urns: Collection[str]
 
     def document(self, urn: str, aspect: str) -> str | None:
         """Return the text of a document, None where there is none or its entity is left out."""
-        return None if urn in self.unseen else self.documents.document(urn, aspect)
+        return None if urn in self.hidden_urns else self.documents.document(urn, aspect)
 
 
 def require_visible(*, urn: str, by: Actor) -> None:
     """Raise NotFound for an entity that the caller may not view, as for one that is not stored."""
-    if view_permissions.hidden(urns=[urn], by=by):
+    if view_permissions.find_hidden(urns=[urn], by=by):
         raise NotFound(f"There is no entity {urn}.")
 
 
 def require_stored(*, urn: str, by: Actor) -> None:
     """Raise NotFound for an entity of the catalog that is not stored, or that the caller may not view."""
     require_visible(urn=urn, by=by)
-    if not entity_lists.stored(urns=[urn]):
+    if not entity_lists.list_stored_urns(urns=[urn]):
         raise NotFound(f"There is no entity {urn}.")
 
 
-def find_refusal(*, by: Actor, asks: Sequence[Ask]) -> Forbidden | None:
+def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden | None:
     """Return the refusal of these changes, None when all are allowed.
 
     It names no hidden term group; and of a data product in no domain, which nobody may manage (source 000), it says
     what would help.
     """
-    refusal = authorizer.find_refusal(by=by, asks=asks)
-    if refusal and (lone := _list_lone(asks)):
-        others = find_refusal(by=by, asks=[ask for ask in asks if ask not in lone])
-        return Forbidden.join([_refuse_lone(lone), *([others] if others else [])])
-    about = [ask for ask in asks if not _GROUPS.isdisjoint(ask.requirement.others)] if refusal else []
-    if not about:
+    refusal = authorizer.find_refusal(by=by, requests=requests)
+    if refusal and (domainless_requests := _list_without_domain(requests)):
+        other_refusal = find_refusal(
+            by=by, requests=[request for request in requests if request not in domainless_requests]
+        )
+        return Forbidden.join(
+            [_refuse_without_domain(domainless_requests), *([other_refusal] if other_refusal else [])]
+        )
+    group_requests = (
+        [request for request in requests if not _GROUP_RELATIVES.isdisjoint(request.requirement.other_relatives)]
+        if refusal
+        else []
+    )
+    if not group_requests:
         return refusal
-    urns = {ask.resource.urn for ask in about if ask.resource is not None}
-    stored = authorizer.facets().relatives(urns=urns, names=("term_group", "term_groups"))
-    named = {urn for found in stored.values() for groups in found.values() for urn in groups}
-    named |= {urn for ask in about for name in _GROUPS & ask.relatives.keys() for urn in ask.relatives[name]}
-    unseen = view_permissions.hidden(urns=named, by=by)
+    urns = {request.resource.urn for request in group_requests if request.resource is not None}
+    stored_relatives = authorizer.facet_source().load_relatives(urns=urns, names=("term_group", "term_groups"))
+    group_urns = {urn for relatives in stored_relatives.values() for groups in relatives.values() for urn in groups}
+    group_urns |= {
+        urn
+        for request in group_requests
+        for name in _GROUP_RELATIVES & request.relatives.keys()
+        for urn in request.relatives[name]
+    }
+    hidden_urns = view_permissions.find_hidden(urns=group_urns, by=by)
     return (
-        authorizer.find_refusal(by=by, asks=[_without_groups(ask, unseen, stored) for ask in asks])
-        if unseen
+        authorizer.find_refusal(
+            by=by, requests=[_without_groups(request, hidden_urns, stored_relatives) for request in requests]
+        )
+        if hidden_urns
         else refusal
     )
 
 
-def _refuse_lone(lone: Sequence[Ask]) -> Forbidden:
-    urn = next(ask.resource.urn for ask in lone if ask.resource is not None)
+def _refuse_without_domain(domainless_requests: Sequence[AccessRequest]) -> Forbidden:
+    urn = next(request.resource.urn for request in domainless_requests if request.resource is not None)
     detail = (
         f"{urn} is in no domain, so nobody manages it. Put it into a domain first, which needs EDIT_DOMAINS_PRIVILEGE "
         "or EDIT_ENTITY on it; then MANAGE_DATA_PRODUCTS on that domain is enough."
@@ -81,36 +96,46 @@ def _refuse_lone(lone: Sequence[Ask]) -> Forbidden:
     return Forbidden((), detail)
 
 
-def _list_lone(asks: Sequence[Ask]) -> list[Ask]:
+def _list_without_domain(requests: Sequence[AccessRequest]) -> list[AccessRequest]:
     """Return those of the questions that only a domain of their entity could answer, and which has none."""
-    about = [ask for ask in asks if ask.requirement.relatives == {"domains"} and ask.resource is not None]
-    urns = {ask.resource.urn for ask in about if ask.resource is not None}
-    stored = authorizer.facets().relatives(urns=urns, names=("domains",)) if urns else {}
+    domain_requests = [
+        request for request in requests if request.requirement.relatives == {"domains"} and request.resource is not None
+    ]
+    urns = {request.resource.urn for request in domain_requests if request.resource is not None}
+    stored_relatives = authorizer.facet_source().load_relatives(urns=urns, names=("domains",)) if urns else {}
     return [
-        ask
-        for ask in about
-        if ask.resource is not None and not ask.relatives.get("domains", stored[ask.resource.urn]["domains"])
+        request
+        for request in domain_requests
+        if request.resource is not None
+        and not request.relatives.get("domains", stored_relatives[request.resource.urn]["domains"])
     ]
 
 
-def _without_groups(ask: Ask, unseen: Collection[str], stored: Mapping[str, Mapping[str, tuple[str, ...]]]) -> Ask:
-    mine = stored.get(ask.resource.urn, {}) if ask.resource is not None else {}
-    groups = {name: ask.relatives.get(name, mine.get(name, ())) for name in _GROUPS & ask.requirement.others}
-    seen = {name: tuple(urn for urn in found if urn not in unseen) for name, found in groups.items()}
-    return replace(ask, relatives={**ask.relatives, **seen})
+def _without_groups(
+    request: AccessRequest, hidden_urns: Collection[str], stored_relatives: Mapping[str, Mapping[str, tuple[str, ...]]]
+) -> AccessRequest:
+    own_relatives = stored_relatives.get(request.resource.urn, {}) if request.resource is not None else {}
+    groups = {
+        name: request.relatives.get(name, own_relatives.get(name, ()))
+        for name in _GROUP_RELATIVES & request.requirement.other_relatives
+    }
+    visible_groups = {
+        name: tuple(urn for urn in group_urns if urn not in hidden_urns) for name, group_urns in groups.items()
+    }
+    return replace(request, relatives={**request.relatives, **visible_groups})
 
 
-def find_refusal_as_absent(*, by: Actor, asks: Sequence[Ask], unseen: Collection[str]) -> Forbidden:
-    """Return what refuses these changes where the unseen entities are not stored; `asks` are those of that case.
+def find_refusal_as_absent(*, by: Actor, requests: Sequence[AccessRequest], hidden_urns: Collection[str]) -> Forbidden:
+    """Return what refuses these changes where the unseen entities are not stored; `requests` are those of that case.
 
     Where nothing would (the caller may make such entities), EDIT_ENTITY is what is missing.
     """
-    found = find_refusal(by=by, asks=[_without_stored(ask, unseen) for ask in asks])
-    return found or Forbidden([Missing(urn, "EDIT_ENTITY") for urn in sorted(unseen)])
+    refusal = find_refusal(by=by, requests=[_without_stored(request, hidden_urns) for request in requests])
+    return refusal or Forbidden([MissingPrivilege(urn, "EDIT_ENTITY") for urn in sorted(hidden_urns)])
 
 
-def _without_stored(ask: Ask, unseen: Collection[str]) -> Ask:
-    if ask.resource is None or ask.resource.urn not in unseen:
-        return ask
-    empty = {name: () for name in _STORED if name in ask.requirement.others}
-    return replace(ask, relatives={**empty, **ask.relatives})
+def _without_stored(request: AccessRequest, hidden_urns: Collection[str]) -> AccessRequest:
+    if request.resource is None or request.resource.urn not in hidden_urns:
+        return request
+    empty_relatives = {name: () for name in _STORED_RELATIVES if name in request.requirement.other_relatives}
+    return replace(request, relatives={**empty_relatives, **request.relatives})

@@ -13,33 +13,35 @@ from catalog.access.aspect_documents import StoredAspect
 from catalog.models import Entity
 from policies.engine.model import Actor
 from policies.errors import NotFound
-from policies.http.guard import actor_of
+from policies.http.guard import get_actor
 from policies.pdp import authorizer
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """An entity with its documents: `stored` as they are, `said` without what its reader may not view."""
+class EntityContext:
+    """An entity with its documents: `visible_documents` lack what its reader may not view."""
 
     entity: Entity
     by: Actor
-    stored: Mapping[str, StoredAspect]
-    said: Mapping[str, Any]
+    documents: Mapping[str, StoredAspect]
+    visible_documents: Mapping[str, Any]
 
     @classmethod
-    def of(cls, request: HttpRequest, urn: str) -> "Subject":
+    def load(cls, request: HttpRequest, urn: str) -> "EntityContext":
         """Return the entity with this URN. Raises NotFound, also for one that may not be viewed."""
-        by = actor_of(request)
+        by = get_actor(request)
         entity = entity_lists.get(urn=urn)
         if not view_permissions.may_view(entity, by=by):
             raise NotFound(f"There is no entity {urn}.")
-        stored = people_records.aspects_for(urn=urn, by=by) or {}
-        said = view_permissions.redacted({name: aspect.value for name, aspect in stored.items()}, by=by)
-        return cls(entity, by, stored, said)
+        documents = people_records.load_visible_aspects(urn=urn, by=by) or {}
+        visible_documents = view_permissions.redact_documents(
+            {name: aspect.value for name, aspect in documents.items()}, by=by
+        )
+        return cls(entity, by, documents, visible_documents)
 
     def document(self, aspect: str) -> Mapping[str, Any]:
         """Return what a document says, nothing when there is none."""
-        return self.said.get(aspect) or {}
+        return self.visible_documents.get(aspect) or {}
 
     @property
     def url(self) -> str:
@@ -57,17 +59,19 @@ class Reference:
     url: str
 
 
-def references(named: Collection[str], *, known: Mapping[str, str] | None = None) -> dict[str, Reference]:
-    """Return how to name and link each of these, those of people included; `known` are names that were read already."""
-    names = {**authorizer.names(urns=set(named) - (known or {}).keys()), **(known or {})}
-    return {urn: reference(urn, names.get(urn, "")) for urn in named}
+def load_references(
+    entity_urns: Collection[str], *, known_names: Mapping[str, str] | None = None
+) -> dict[str, Reference]:
+    """Return how to name and link each of these, people included; `known_names` were read already."""
+    names = {**authorizer.load_names(urns=set(entity_urns) - (known_names or {}).keys()), **(known_names or {})}
+    return {urn: build_reference(urn, names.get(urn, "")) for urn in entity_urns}
 
 
-def reference(urn: str, name: str) -> Reference:
+def build_reference(urn: str, name: str) -> Reference:
     """Return how to name and link one URN; without a name it is called by what its URN says."""
-    type_ = urns.type_of(urn)
-    is_here = bool(type_) and type_ not in urns.PEOPLE_TYPES
-    return Reference(urn, name or _identifier(urn), type_, reverse("entity", args=[urn]) if is_here else "")
+    type_ = urns.entity_type(urn)
+    has_page = bool(type_) and type_ not in urns.PEOPLE_TYPES
+    return Reference(urn, name or _identifier(urn), type_, reverse("entity", args=[urn]) if has_page else "")
 
 
 def _identifier(urn: str) -> str:

@@ -11,16 +11,16 @@ from catalog.aspects.base import LOGICAL_PARENT, SUBJECT
 from catalog.models import Entity, Facet, list_parameter
 from policies.engine import selectors
 from policies.engine.selectors import Owner, Resource
-from policies.identity.queries.object_ids import object_ids
-from policies.identity.queries.object_ids import object_urns as objects_of_people
-from policies.models.fields import storable
+from policies.identity.queries.object_ids import load_object_ids
+from policies.identity.queries.object_ids import load_object_urns as objects_of_people
+from policies.models.fields import filter_storable
 from policies.pdp import actor_resolution
 
-_USER = "corpuser"
+_USER_TYPE = "corpuser"
 
 # The three parameters of each are the URNs, the fields, and the hierarchical ones among the fields. The second half
 # walks no tree: Ancestry holds every ancestor of every node, stored or not.
-_LOAD = {
+_LOAD_FACETS_SQL = {
     "postgresql": """
         WITH wanted AS (
             SELECT entity.urn AS urn, facet.field AS field, facet.value AS value, facet.type AS type
@@ -54,37 +54,41 @@ class OrmFacetSource:
         One query; two more when GROUP_MEMBERSHIP is asked of users, whose groups live with the policies, and up to four
         more for ID and PROJECT, which are columns. CREATION and BRANCH have the value they have for all that exists.
         """
-        wanted = set(fields) - {selectors.TYPE, selectors.URN}
-        found: dict[str, dict[str, set[str]]] = {urn: {field: set() for field in wanted} for urn in urns}
+        facet_fields = set(fields) - {selectors.TYPE, selectors.URN}
+        values_by_urn: dict[str, dict[str, set[str]]] = {urn: {field: set() for field in facet_fields} for urn in urns}
         owners: dict[str, set[Owner]] = {urn: set() for urn in urns}
-        _add_themselves(found)
-        for urn, field, value, type_ in _rows(urns, wanted - _ELSEWHERE):
-            found[urn][field].add(value)
+        _add_own_values(values_by_urn)
+        for urn, field, value, type_ in _load_rows(urns, facet_fields - _FIELDS_OUTSIDE_FACETS):
+            values_by_urn[urn][field].add(value)
             if field == selectors.OWNER:
                 owners[urn].add(Owner(value, type_))
-        if selectors.GROUP_MEMBERSHIP in wanted:
-            _add_groups(found)
-        if not wanted.isdisjoint(_OBJECTS):
-            _add_objects(found, wanted & _OBJECTS)
-        for field in wanted & selectors.CONSTANTS.keys():
-            for sets in found.values():
-                sets[field].add(selectors.CONSTANTS[field])
-        return {urn: _resource(urn, sets, owners[urn]) for urn, sets in found.items()}
+        if selectors.GROUP_MEMBERSHIP in facet_fields:
+            _add_groups(values_by_urn)
+        if not facet_fields.isdisjoint(_OBJECT_FIELDS):
+            _add_object_fields(values_by_urn, facet_fields & _OBJECT_FIELDS)
+        for field in facet_fields & selectors.CONSTANT_FACETS.keys():
+            for values_by_field in values_by_urn.values():
+                values_by_field[field].add(selectors.CONSTANT_FACETS[field])
+        return {
+            urn: _build_resource(urn, values_by_field, owners[urn]) for urn, values_by_field in values_by_urn.items()
+        }
 
-    def relatives(
+    def load_relatives(
         self, *, urns: Collection[str], names: Collection[str]
     ) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
         """Return, for each URN, the URNs of each of the named relatives, in at most three queries.
 
         Beside those of the port it knows `logical_parent`. Raises KeyError for others.
         """
-        fields = {_DIRECT[name] for name in names if name in _DIRECT}
-        direct = _direct(urns, fields) if fields else {}
-        parents = dict(entity_lists.parents(urns=urns)) if not _PARENTHOOD.isdisjoint(names) else {}
-        above = entity_lists.ancestors(nodes=_in_glossary(urns)) if "term_groups" in names else {}
-        return {urn: {name: _relative(name, urn, direct, parents, above) for name in names} for urn in urns}
+        fields = {_RELATIVE_FIELDS[name] for name in names if name in _RELATIVE_FIELDS}
+        direct_values = _load_direct_values(urns, fields) if fields else {}
+        parents = dict(entity_lists.load_parents(urns=urns)) if not _PARENT_RELATIVES.isdisjoint(names) else {}
+        ancestors = entity_lists.load_ancestors(nodes=_glossary_urns(urns)) if "term_groups" in names else {}
+        return {
+            urn: {name: _relative_urns(name, urn, direct_values, parents, ancestors) for name in names} for urn in urns
+        }
 
-    def known(self, *, urns: Collection[str]) -> Mapping[str, str]:
+    def load_types(self, *, urns: Collection[str]) -> Mapping[str, str]:
         """Return URN → entity type of those that are stored."""
         rows = Entity.objects.filter(urn__among=urns).order_by()
         return dict(rows.values_list("urn", "type"))
@@ -94,110 +98,120 @@ class OrmFacetSource:
 
         One query; one more for users, and one for roles, that are among them.
         """
-        wanted = storable(object_id.lower() for _, object_id in objects)
-        rows = Entity.objects.filter(object_id__among=wanted).order_by().values_list("type", "object_id", "urn")
-        known = {(type_, object_id): urn for type_, object_id, urn in rows} | objects_of_people(objects=objects)
-        asked = ((pair, known.get((pair[0], pair[1].lower()))) for pair in objects)
-        return {pair: urn for pair, urn in asked if urn is not None}
+        object_ids_to_find = filter_storable(object_id.lower() for _, object_id in objects)
+        rows = (
+            Entity.objects.filter(object_id__among=object_ids_to_find)
+            .order_by()
+            .values_list("type", "object_id", "urn")
+        )
+        urns_by_object = {(type_, object_id): urn for type_, object_id, urn in rows} | objects_of_people(
+            objects=objects
+        )
+        lookups = ((pair, urns_by_object.get((pair[0], pair[1].lower()))) for pair in objects)
+        return {pair: urn for pair, urn in lookups if urn is not None}
 
 
-_OBJECTS = frozenset({selectors.ID, selectors.PROJECT})
+_OBJECT_FIELDS = frozenset({selectors.ID, selectors.PROJECT})
 #: Fields whose values are not rows of the facet table.
-_ELSEWHERE = _OBJECTS | {selectors.GROUP_MEMBERSHIP} | selectors.CONSTANTS.keys()
+_FIELDS_OUTSIDE_FACETS = _OBJECT_FIELDS | {selectors.GROUP_MEMBERSHIP} | selectors.CONSTANT_FACETS.keys()
 
 #: What an object that has no other URN is called (api.md).
-_NAMED_BY_ID = re.compile(r"urn:li:([a-z_]+):([0-9a-f]{24})")
+_OBJECT_ID_URN = re.compile(r"urn:li:([a-z_]+):([0-9a-f]{24})")
 
 #: Relatives that follow from what an entity is directly in.
-_PARENTHOOD = frozenset({"parent", "term_group"})
+_PARENT_RELATIVES = frozenset({"parent", "term_group"})
 
-_DIRECT = {"domains": selectors.DOMAIN, "subjects": SUBJECT, "logical_parent": LOGICAL_PARENT}
+_RELATIVE_FIELDS = {"domains": selectors.DOMAIN, "subjects": SUBJECT, "logical_parent": LOGICAL_PARENT}
 
 
-def _rows(urns: Iterable[str], fields: Collection[str]) -> Iterable[tuple[str, str, str, str]]:
+def _load_rows(urns: Iterable[str], fields: Collection[str]) -> Iterable[tuple[str, str, str, str]]:
     if not fields:
         return []
-    lists = [storable(urns), sorted(fields), sorted(selectors.HIERARCHIES & set(fields))]
-    parameters = [list_parameter(one, connection) for one in lists]
+    lists = [filter_storable(urns), sorted(fields), sorted(selectors.HIERARCHICAL_FIELDS & set(fields))]
+    parameters = [list_parameter(values, connection) for values in lists]
     with connection.cursor() as cursor:
-        cursor.execute(_LOAD[connection.vendor], parameters)
+        cursor.execute(_LOAD_FACETS_SQL[connection.vendor], parameters)
         rows: list[tuple[str, str, str, str]] = cursor.fetchall()
     return rows
 
 
-def _add_themselves(found: Mapping[str, dict[str, set[str]]]) -> None:
+def _add_own_values(values_by_urn: Mapping[str, dict[str, set[str]]]) -> None:
     """Add nodes and instances as values of themselves: for those that are not stored no row says so (a.4)."""
-    for urn, sets in found.items():
-        own = selectors.OWN_FIELDS.get(urns.type_of(urn))
-        if own in sets:
-            sets[own].add(urn)
+    for urn, values_by_field in values_by_urn.items():
+        own_field = selectors.OWN_FIELDS.get(urns.entity_type(urn))
+        if own_field in values_by_field:
+            values_by_field[own_field].add(urn)
 
 
-def _add_groups(found: Mapping[str, dict[str, set[str]]]) -> None:
-    users = [urn for urn in found if urns.type_of(urn) == _USER]
-    for urn, actor in actor_resolution.actors(urns=users).items() if users else ():
-        found[urn][selectors.GROUP_MEMBERSHIP].update(actor.groups)
+def _add_groups(values_by_urn: Mapping[str, dict[str, set[str]]]) -> None:
+    users = [urn for urn in values_by_urn if urns.entity_type(urn) == _USER_TYPE]
+    for urn, actor in actor_resolution.load_actors(urns=users).items() if users else ():
+        values_by_urn[urn][selectors.GROUP_MEMBERSHIP].update(actor.groups)
 
 
-def _add_objects(found: Mapping[str, dict[str, set[str]]], fields: Collection[str]) -> None:
+def _add_object_fields(values_by_urn: Mapping[str, dict[str, set[str]]], fields: Collection[str]) -> None:
     """Add object ids and projects: those of the rows; one that is not stored has the id that its URN is made of.
 
     Not so when an object with this id is stored under another URN: then this URN names nothing, and an answer about it
     must not get round the project of the other.
     """
-    rows = Entity.objects.filter(urn__among=found).order_by()
-    stored = {urn: (object_id, project) for urn, object_id, project in rows.values_list("urn", "object_id", "project")}
-    ids = {urn: found_id for urn, (found_id, _) in stored.items()}
+    rows = Entity.objects.filter(urn__among=values_by_urn).order_by()
+    stored_objects = {
+        urn: (object_id, project) for urn, object_id, project in rows.values_list("urn", "object_id", "project")
+    }
+    ids = {urn: stored_id for urn, (stored_id, _) in stored_objects.items()}
     if selectors.ID in fields:
-        ids |= _by_name([urn for urn in found if urn not in stored]) | object_ids(urns=list(found))
-    for urn, sets in found.items():
+        ids |= _find_ids_in_urns([urn for urn in values_by_urn if urn not in stored_objects]) | load_object_ids(
+            urns=list(values_by_urn)
+        )
+    for urn, values_by_field in values_by_urn.items():
         if selectors.ID in fields and (object_id := ids.get(urn)):
-            sets[selectors.ID].add(object_id)
-        if selectors.PROJECT in fields and (project := stored.get(urn, (None, None))[1]):
-            sets[selectors.PROJECT].add(project)
+            values_by_field[selectors.ID].add(object_id)
+        if selectors.PROJECT in fields and (project := stored_objects.get(urn, (None, None))[1]):
+            values_by_field[selectors.PROJECT].add(project)
 
 
-def _by_name(unknown: Iterable[str]) -> dict[str, str | None]:
-    named = {urn: match.groups() for urn in unknown if (match := _NAMED_BY_ID.fullmatch(urn))}
-    if not named:
+def _find_ids_in_urns(unknown_urns: Iterable[str]) -> dict[str, str | None]:
+    objects_by_urn = {urn: match.groups() for urn in unknown_urns if (match := _OBJECT_ID_URN.fullmatch(urn))}
+    if not objects_by_urn:
         return {}
-    rows = Entity.objects.filter(object_id__among=[object_id for _, object_id in named.values()]).order_by()
-    taken = set(rows.values_list("type", "object_id"))
-    return {urn: pair[1] for urn, pair in named.items() if pair not in taken}
+    rows = Entity.objects.filter(object_id__among=[object_id for _, object_id in objects_by_urn.values()]).order_by()
+    taken_objects = set(rows.values_list("type", "object_id"))
+    return {urn: pair[1] for urn, pair in objects_by_urn.items() if pair not in taken_objects}
 
 
-def _resource(urn: str, sets: Mapping[str, set[str]], owners: Iterable[Owner]) -> Resource:
-    facets = {field: frozenset(values) for field, values in sets.items()}
-    return Resource(urn, urns.type_of(urn), facets, frozenset(owners))
+def _build_resource(urn: str, values_by_field: Mapping[str, set[str]], owners: Iterable[Owner]) -> Resource:
+    facets = {field: frozenset(values) for field, values in values_by_field.items()}
+    return Resource(urn, urns.entity_type(urn), facets, frozenset(owners))
 
 
-def _in_glossary(found: Iterable[str]) -> list[str]:
-    return [urn for urn in found if urns.type_of(urn) in ("glossaryNode", "glossaryTerm")]
+def _glossary_urns(entity_urns: Iterable[str]) -> list[str]:
+    return [urn for urn in entity_urns if urns.entity_type(urn) in ("glossaryNode", "glossaryTerm")]
 
 
-def _direct(found: Iterable[str], fields: Iterable[str]) -> dict[tuple[str, str], list[str]]:
-    rows = Facet.objects.filter(entity__urn__among=found, field__among=list(fields)).order_by("value")
-    direct: dict[tuple[str, str], list[str]] = {}
+def _load_direct_values(entity_urns: Iterable[str], fields: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+    rows = Facet.objects.filter(entity__urn__among=entity_urns, field__among=list(fields)).order_by("value")
+    direct_values: dict[tuple[str, str], list[str]] = {}
     for urn, field, value in rows.values_list("entity__urn", "field", "value"):
-        direct.setdefault((urn, field), []).append(value)
-    return direct
+        direct_values.setdefault((urn, field), []).append(value)
+    return direct_values
 
 
-def _relative(
+def _relative_urns(
     name: str,
     urn: str,
-    direct: Mapping[tuple[str, str], list[str]],
+    direct_values: Mapping[tuple[str, str], list[str]],
     parents: Mapping[str, str],
-    above: Mapping[str, tuple[str, ...]],
+    ancestors: Mapping[str, tuple[str, ...]],
 ) -> tuple[str, ...]:
-    if name in _PARENTHOOD:
-        is_meant = urn in parents and (name == "parent" or bool(_in_glossary([urn])))
-        return (parents[urn],) if is_meant else ()
+    if name in _PARENT_RELATIVES:
+        has_parent = urn in parents and (name == "parent" or bool(_glossary_urns([urn])))
+        return (parents[urn],) if has_parent else ()
     if name == "term_groups":
-        return above.get(urn, ())
+        return ancestors.get(urn, ())
     if name == "dataset":
-        return urns.dataset_of(urn)
-    values = direct.get((urn, _DIRECT[name]), [])
+        return urns.field_dataset_urns(urn)
+    values = direct_values.get((urn, _RELATIVE_FIELDS[name]), [])
     if name == "subjects":
-        values = [dataset for value in values for dataset in urns.dataset_of(value) or (value,)]
+        values = [dataset for value in values for dataset in urns.field_dataset_urns(value) or (value,)]
     return tuple(dict.fromkeys(values))

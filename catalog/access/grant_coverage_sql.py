@@ -14,14 +14,14 @@ from catalog.aspects.base import VERSION_OF, WITHIN
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, Facet, WildcardGrant, prefix_range
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor, Coverage
-from policies.models.fields import storable
+from policies.models.fields import filter_storable
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 
 
 def instance_administrators() -> frozenset[str]:
     """Return the URNs of who administers the instance: those the settings name, else the root user."""
-    named = settings.CDAP_INSTANCE_ADMINS or [ROOT_USERNAME]
-    return frozenset(one if one.startswith("urn:li:") else f"{USER_PREFIX}{one}" for one in named)
+    admin_names = settings.CDAP_INSTANCE_ADMINS or [ROOT_USERNAME]
+    return frozenset(name if name.startswith("urn:li:") else f"{USER_PREFIX}{name}" for name in admin_names)
 
 
 def is_instance_administrator(actor: Actor) -> bool:
@@ -29,64 +29,76 @@ def is_instance_administrator(actor: Actor) -> bool:
     return actor.is_active and not instance_administrators().isdisjoint(actor.tokens)
 
 
-def reached(coverage: Coverage) -> list[Q]:
+def build_grant_conditions(coverage: Coverage) -> list[Q]:
     """Return the conditions, any of which suffices, that an entity is reached by a grant of the coverage's privilege.
 
     Costs one query for the patterns that the actor holds; the rest is part of the statement it becomes a part of.
     """
-    if not coverage.granted:
+    if not coverage.granted_privilege:
         return []
-    actor, privilege = coverage.actor, coverage.granted
-    own = EntityUserGrant.objects.filter(user__urn=actor.urn, permission__codename=privilege)
-    through = EntityGroupGrant.objects.filter(of_groups(actor.groups | actor.roles), permission__codename=privilege)
-    holders = Q(user__urn=actor.urn) | of_groups(actor.groups | actor.roles)
+    actor, privilege = coverage.actor, coverage.granted_privilege
+    user_grants = EntityUserGrant.objects.filter(user__urn=actor.urn, permission__codename=privilege)
+    group_grants = EntityGroupGrant.objects.filter(
+        group_condition(actor.groups | actor.roles), permission__codename=privilege
+    )
+    holders = Q(user__urn=actor.urn) | group_condition(actor.groups | actor.roles)
     prefixes = list(WildcardGrant.objects.filter(holders, privilege=privilege).values_list("prefix", flat=True))
-    direct = [rows.values("content_object__urn") for rows in (own, through)]
-    found = [Q(pk__in=own.values("content_object")), Q(pk__in=through.values("content_object"))]
-    found += [Q(pk__in=Facet.objects.filter(field=VERSION_OF, value__in=urns).values("entity")) for urns in direct]
-    found += [prefix_range("urn", prefixes)] if prefixes else []
-    found += [Q(urn=INSTANCE_URN)] if is_instance_administrator(actor) else []
-    return [*found, *_below(found, prefixes)] if settings.INHERIT_PRIVILEGES else found
+    entity_urns = [rows.values("content_object__urn") for rows in (user_grants, group_grants)]
+    conditions = [Q(pk__in=user_grants.values("content_object")), Q(pk__in=group_grants.values("content_object"))]
+    conditions += [
+        Q(pk__in=Facet.objects.filter(field=VERSION_OF, value__in=urns).values("entity")) for urns in entity_urns
+    ]
+    conditions += [prefix_range("urn", prefixes)] if prefixes else []
+    conditions += [Q(urn=INSTANCE_URN)] if is_instance_administrator(actor) else []
+    return [*conditions, *_inherited_conditions(conditions, prefixes)] if settings.INHERIT_PRIVILEGES else conditions
 
 
-def holding(actor: Actor, privileges: Collection[str]) -> Q:
+def build_held_grant_condition(actor: Actor, privileges: Collection[str]) -> Q:
     """Return the condition that the actor holds some of these privileges on an entity, without a query of its own.
 
     For rows that are few, or filtered beforehand: patterns are compared row by row.
     """
     if not actor.is_active:
         return Q(pk__in=[])
-    holders = of_groups(actor.groups | actor.roles)
-    own = EntityUserGrant.objects.filter(user__urn=actor.urn, permission__codename__in=privileges)
-    through = EntityGroupGrant.objects.filter(holders, permission__codename__in=privileges)
-    wide = WildcardGrant.objects.filter(Q(user__urn=actor.urn) | holders, privilege__in=privileges)
-    direct = [rows.values("content_object__urn") for rows in (own, through)]
-    named = Facet.objects.filter(field=VERSION_OF).filter(Q(value__in=direct[0]) | Q(value__in=direct[1]))
-    found = Q(pk__in=own.values("content_object")) | Q(pk__in=through.values("content_object"))
-    found |= Q(pk__in=named.values("entity")) | Q(Exists(wide.filter(prefix=_beginning("urn"))))
+    holders = group_condition(actor.groups | actor.roles)
+    user_grants = EntityUserGrant.objects.filter(user__urn=actor.urn, permission__codename__in=privileges)
+    group_grants = EntityGroupGrant.objects.filter(holders, permission__codename__in=privileges)
+    pattern_grants = WildcardGrant.objects.filter(Q(user__urn=actor.urn) | holders, privilege__in=privileges)
+    entity_urns = [rows.values("content_object__urn") for rows in (user_grants, group_grants)]
+    version_facets = Facet.objects.filter(field=VERSION_OF).filter(
+        Q(value__in=entity_urns[0]) | Q(value__in=entity_urns[1])
+    )
+    condition = Q(pk__in=user_grants.values("content_object")) | Q(pk__in=group_grants.values("content_object"))
+    condition |= Q(pk__in=version_facets.values("entity")) | Q(
+        Exists(pattern_grants.filter(prefix=_column_prefix("urn")))
+    )
     if settings.INHERIT_PRIVILEGES:
-        place = Q(value__in=direct[0]) | Q(value__in=direct[1]) | Q(Exists(wide.filter(prefix=_beginning("value"))))
-        found |= Q(pk__in=Facet.objects.filter(place, field=WITHIN).values("entity"))
-    return found
+        ancestor_condition = (
+            Q(value__in=entity_urns[0])
+            | Q(value__in=entity_urns[1])
+            | Q(Exists(pattern_grants.filter(prefix=_column_prefix("value"))))
+        )
+        condition |= Q(pk__in=Facet.objects.filter(ancestor_condition, field=WITHIN).values("entity"))
+    return condition
 
 
-def _beginning(column: str) -> Substr:
+def _column_prefix(column: str) -> Substr:
     """Return as much of a column of the outer statement as the prefix of a pattern is long."""
     return Substr(OuterRef(column), 1, Length("prefix"))
 
 
-def of_groups(urns: frozenset[str]) -> Q:
+def group_condition(urns: frozenset[str]) -> Q:
     """Return the condition that a row is about one of these groups or roles; removed groups are none."""
-    wanted = storable(sorted(urns))
-    in_force = Q(group__profile__urn__in=wanted, group__profile__is_removed=False)
-    return in_force | Q(group__role__urn__in=wanted)
+    storable_urns = filter_storable(sorted(urns))
+    active_groups = Q(group__profile__urn__in=storable_urns, group__profile__is_removed=False)
+    return active_groups | Q(group__role__urn__in=storable_urns)
 
 
-def _below(found: list[Q], prefixes: list[str]) -> list[Q]:
+def _inherited_conditions(conditions: list[Q], prefixes: list[str]) -> list[Q]:
     """Return the conditions that something an entity lies in is reached, whether or not that is stored."""
-    stored = Entity.objects.filter(pk__in=[])
-    for condition in found:
-        stored = stored | Entity.objects.filter(condition)
-    named = Q(value__in=stored.order_by().values("urn"))
-    named |= prefix_range("value", prefixes) if prefixes else Q(pk__in=[])
-    return [Q(pk__in=Facet.objects.filter(named, field=WITHIN).values("entity"))]
+    stored_entities = Entity.objects.filter(pk__in=[])
+    for condition in conditions:
+        stored_entities = stored_entities | Entity.objects.filter(condition)
+    ancestor_condition = Q(value__in=stored_entities.order_by().values("urn"))
+    ancestor_condition |= prefix_range("value", prefixes) if prefixes else Q(pk__in=[])
+    return [Q(pk__in=Facet.objects.filter(ancestor_condition, field=WITHIN).values("entity"))]

@@ -18,10 +18,10 @@ from django.db.models.functions import Coalesce
 from catalog.access.grant_coverage_sql import instance_administrators
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant, prefix_range
 from policies.engine.families import cdap, cdap_entity_ids
-from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
-from policies.engine.ports import Grants
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapPattern
+from policies.engine.ports import GrantsByEntity
 from policies.models import GroupProfile, Role, User
-from policies.models.fields import storable
+from policies.models.fields import filter_storable
 
 if TYPE_CHECKING:
     from policies.engine.model import Statement
@@ -37,7 +37,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ReachingGrant:
     """A privilege that reaches an entity: granted to `holder` on `source`, which is a URN or a pattern."""
 
     urn: str
@@ -49,143 +49,155 @@ class _Found:
 class OrmGrantSource:
     """`policies.engine.ports.GrantSource` over the rows of django-guardian and the patterns."""
 
-    def statements(self, *, holders: Collection[str] | None, urns: Collection[str]) -> Grants:
+    def load_statements(self, *, holders: Collection[str] | None, urns: Collection[str]) -> GrantsByEntity:
         """Return the grants of these holders (None: of everybody) that reach these entities, in one query."""
         privileges: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-        for found in _reaching(urns=urns, holders=holders):
-            privileges[found.urn, found.holder, found.source].add(found.privilege)
+        for grant in _find_reaching_grants(urns=urns, holders=holders):
+            privileges[grant.urn, grant.holder, grant.source].add(grant.privilege)
         grants: dict[str, dict[str, tuple[Statement, ...]]] = defaultdict(dict)
-        for (urn, holder, source), granted in sorted(privileges.items()):
-            statement = cdap.grant(holder, granted, urn, source)
+        for (urn, holder, source), source_privileges in sorted(privileges.items()):
+            statement = cdap.build_grant(holder, source_privileges, urn, source)
             grants[urn][holder] = (*grants[urn].get(holder, ()), statement)
         return grants
 
-    def grantors(self, *, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    def load_grantors(self, *, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """Return who holds ADMIN on each of these and may act, then who administers the instance (CD-18)."""
-        holders = _holding_admin(urns)
-        anywhere = instance_administrators()
-        everybody = anywhere.union(*holders.values())
-        able = principals(urns=everybody).keys() - _resting(everybody)
-        return {urn: (*sorted(own & able), *sorted((anywhere & able) - own)) for urn, own in holders.items()}
+        holders = _load_admins(urns)
+        instance_admins = instance_administrators()
+        candidates = instance_admins.union(*holders.values())
+        active_principals = load_principal_columns(urns=candidates).keys() - _list_inactive_users(candidates)
+        return {
+            urn: (
+                *sorted(entity_admins & active_principals),
+                *sorted((instance_admins & active_principals) - entity_admins),
+            )
+            for urn, entity_admins in holders.items()
+        }
 
-    def kept_alone(self, *, holder: str, limit: int) -> Sequence[str]:
+    def list_sole_administered(self, *, holder: str, limit: int) -> Sequence[str]:
         """Return the entities on which nobody else who may act holds ADMIN, of so many that the holder was given."""
-        urns = administered(holder=holder, limit=limit)[:limit]
-        return sorted(without_administrator(urns=urns, leaving=[holder]))
+        urns = list_administered(holder=holder, limit=limit)[:limit]
+        return sorted(list_unadministered(urns=urns, excluded_holders=[holder]))
 
 
-def give(*, grants: Iterable[Grant], by: str, at: datetime) -> None:
+def insert_grants(*, grants: Iterable[Grant], by: str, at: datetime) -> None:
     """Add to what principals hold, inside the transaction of a write that was authorized.
 
     Principals and entities exist. What is held already keeps its giver and its time.
     """
-    listed = list(grants)
-    holders = principals(urns=[one.principal for one in listed])
-    numbers = dict(Entity.objects.filter(urn__among=[one.entity for one in listed]).order_by().values_list("urn", "pk"))
-    permissions = _permissions()
-    given: dict[str, Any] = {"given_by": by, "given_at": at}
+    grant_list = list(grants)
+    holders = load_principal_columns(urns=[grant.principal for grant in grant_list])
+    entity_ids = dict(
+        Entity.objects.filter(urn__among=[grant.entity for grant in grant_list]).order_by().values_list("urn", "pk")
+    )
+    permission_ids = _load_permission_ids()
+    provenance: dict[str, Any] = {"given_by": by, "given_at": at}
     users, groups, patterns = [], [], []
-    for one in listed:
-        holder, pattern = holders[one.principal], cdap_entity_ids.pattern(one.entity)
-        for privilege in one.privileges:
+    for grant in grant_list:
+        holder, pattern = holders[grant.principal], cdap_entity_ids.parse_pattern(grant.entity)
+        for privilege in grant.privileges:
             if pattern is not None:
-                patterns.append(WildcardGrant(**holder, **_columns(pattern), privilege=privilege, **given))
+                patterns.append(WildcardGrant(**holder, **_pattern_columns(pattern), privilege=privilege, **provenance))
                 continue
-            row = {**holder, "content_object_id": numbers[one.entity], "permission_id": permissions[privilege]}
+            row = {**holder, "content_object_id": entity_ids[grant.entity], "permission_id": permission_ids[privilege]}
             if "user_id" in holder:
-                users.append(EntityUserGrant(**row, **given))
+                users.append(EntityUserGrant(**row, **provenance))
             else:
-                groups.append(EntityGroupGrant(**row, **given))
+                groups.append(EntityGroupGrant(**row, **provenance))
     EntityUserGrant.objects.bulk_create(users, ignore_conflicts=True)
     EntityGroupGrant.objects.bulk_create(groups, ignore_conflicts=True)
     WildcardGrant.objects.bulk_create(patterns, ignore_conflicts=True)
 
 
-def take(*, grants: Iterable[Grant]) -> None:
+def delete_grants(*, grants: Iterable[Grant]) -> None:
     """Take privileges away, inside the transaction of a write that was authorized; what is not held is no problem."""
-    alike: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
-    for one in grants:
-        alike[one.principal, one.privileges].append(one.entity)
-    holders = principals(urns=[principal for principal, _ in alike])
-    for (principal, privileges), entities in alike.items():
+    entities_by_holding: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for grant in grants:
+        entities_by_holding[grant.principal, grant.privileges].append(grant.entity)
+    holders = load_principal_columns(urns=[principal for principal, _ in entities_by_holding])
+    for (principal, privileges), entities in entities_by_holding.items():
         holder = Q(**holders[principal])
-        rows = EntityUserGrant if "user_id" in holders[principal] else EntityGroupGrant
-        single = rows.objects.filter(holder, content_object__urn__among=entities)
-        single.filter(permission__codename__in=privileges).delete()
+        grant_model = EntityUserGrant if "user_id" in holders[principal] else EntityGroupGrant
+        entity_grants = grant_model.objects.filter(holder, content_object__urn__among=entities)
+        entity_grants.filter(permission__codename__in=privileges).delete()
         WildcardGrant.objects.filter(holder, pattern__among=entities, privilege__in=privileges).delete()
 
 
-def end_within(*, urns: Collection[str]) -> None:
+def delete_patterns_within(*, urns: Collection[str]) -> None:
     """End the grants on patterns all of whose entities lie in one of these, which are about to go (CD-17)."""
     WildcardGrant.objects.filter(within__among=urns).delete()
 
 
-def principals(*, urns: Iterable[str]) -> dict[str, dict[str, int]]:
+def load_principal_columns(*, urns: Iterable[str]) -> dict[str, dict[str, int]]:
     """Return the columns that name each principal in a row of a grant; one that is not known is left out."""
-    wanted = storable(urns)
-    users = User.objects.filter(urn__in=wanted, is_removed=False).order_by().values_list("urn", "pk")
-    groups = GroupProfile.objects.filter(urn__in=wanted, is_removed=False).order_by().values_list("urn", "group_id")
-    roles = Role.objects.filter(urn__in=wanted).order_by().values_list("urn", "group_id")
-    found = {urn: {"user_id": number} for urn, number in users}
-    return found | {urn: {"group_id": number} for rows in (groups, roles) for urn, number in rows}
+    storable_urns = filter_storable(urns)
+    users = User.objects.filter(urn__in=storable_urns, is_removed=False).order_by().values_list("urn", "pk")
+    groups = (
+        GroupProfile.objects.filter(urn__in=storable_urns, is_removed=False).order_by().values_list("urn", "group_id")
+    )
+    roles = Role.objects.filter(urn__in=storable_urns).order_by().values_list("urn", "group_id")
+    columns_by_urn = {urn: {"user_id": pk} for urn, pk in users}
+    return columns_by_urn | {urn: {"group_id": pk} for rows in (groups, roles) for urn, pk in rows}
 
 
-def held(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, ...]]:
+def load_privileges(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return what each principal was granted on exactly this entity or pattern, in the order of privileges.
 
     `pairs` are (principal, entity).
     """
-    rows = _rows(entities={entity for _, entity in pairs}, holders={principal for principal, _ in pairs})
-    granted: dict[tuple[str, str], set[str]] = defaultdict(set)
+    rows = _load_rows(entities={entity for _, entity in pairs}, holders={principal for principal, _ in pairs})
+    privileges_by_pair: dict[tuple[str, str], set[str]] = defaultdict(set)
     for source, privilege, holder in rows:
-        granted[holder, source].add(privilege)
-    return {pair: cdap.expand(granted.get(pair, ())) for pair in pairs}
+        privileges_by_pair[holder, source].add(privilege)
+    return {pair: cdap.expand(privileges_by_pair.get(pair, ())) for pair in pairs}
 
 
-def administered(*, holder: str, limit: int | None = None) -> list[str]:
+def list_administered(*, holder: str, limit: int | None = None) -> list[str]:
     """Return the entities on which this user, group or role was itself given ADMIN, one by one or by pattern, in order.
 
     Not more than the limit of either kind.
     """
-    found: set[str] = set()
-    for rows, named in (
+    administered_urns: set[str] = set()
+    for rows, urn_column in (
         (EntityUserGrant.objects.filter(user__urn=holder), "content_object__urn"),
-        (EntityGroupGrant.objects.filter(_of_group([holder])), "content_object__urn"),
+        (EntityGroupGrant.objects.filter(_group_condition([holder])), "content_object__urn"),
     ):
-        urns = rows.filter(permission__codename=cdap.ADMIN).order_by(named).values_list(named, flat=True)
-        found.update(urns[:limit])
-    wide = WildcardGrant.objects.filter(Q(user__urn=holder) | _of_group([holder]), privilege=cdap.ADMIN)
-    if prefixes := sorted(set(wide.values_list("prefix", flat=True))):
-        rows_of = Entity.objects.filter(prefix_range("urn", prefixes)).order_by("urn")
-        found.update(rows_of.values_list("urn", flat=True)[:limit])
-    return sorted(found)
+        urns = rows.filter(permission__codename=cdap.ADMIN).order_by(urn_column).values_list(urn_column, flat=True)
+        administered_urns.update(urns[:limit])
+    pattern_grants = WildcardGrant.objects.filter(
+        Q(user__urn=holder) | _group_condition([holder]), privilege=cdap.ADMIN
+    )
+    if prefixes := sorted(set(pattern_grants.values_list("prefix", flat=True))):
+        matching_entities = Entity.objects.filter(prefix_range("urn", prefixes)).order_by("urn")
+        administered_urns.update(matching_entities.values_list("urn", flat=True)[:limit])
+    return sorted(administered_urns)
 
 
-def without_administrator(*, urns: Collection[str], leaving: Collection[str] = ()) -> frozenset[str]:
-    """Return those of the entities on which nobody who may act holds ADMIN (CD-19), not counting who is `leaving`.
+def list_unadministered(*, urns: Collection[str], excluded_holders: Collection[str] = ()) -> frozenset[str]:
+    """Return those of the entities on which nobody who may act holds ADMIN (CD-19), but for `excluded_holders`.
 
     A group or a role counts whoever is in it; a suspended user does not.
     """
-    holders = _holding_admin(urns)
-    resting = _resting(frozenset[str]().union(*holders.values())) | frozenset(leaving)
-    return frozenset(urn for urn, own in holders.items() if not own - resting)
+    holders = _load_admins(urns)
+    inactive_holders = _list_inactive_users(frozenset[str]().union(*holders.values())) | frozenset(excluded_holders)
+    return frozenset(urn for urn, admins in holders.items() if not admins - inactive_holders)
 
 
-def covered_by(*, pattern: Pattern) -> list[str]:
+def list_matching_entities(*, pattern: CdapPattern) -> list[str]:
     """Return the entities that a pattern stands for, in order."""
     return list(
         Entity.objects.filter(prefix_range("urn", [pattern.prefix])).order_by("urn").values_list("urn", flat=True)
     )
 
 
-def patterns(*, entity: str = "", principal: str = "") -> list[str]:
+def list_patterns(*, entity: str = "", principal: str = "") -> list[str]:
     """Return the patterns on which something is granted (to this principal), each once."""
     rows = WildcardGrant.objects.filter(Q(pattern=entity) if entity else Q())
-    rows = rows.filter(Q(user__urn=principal) | _of_group([principal])) if principal else rows
+    rows = rows.filter(Q(user__urn=principal) | _group_condition([principal])) if principal else rows
     return sorted(set(rows.values_list("pattern", flat=True)))
 
 
-class Listed(Sequence[Grant]):
+class GrantList(Sequence[Grant]):
     """Grants by entity and principal, of the entities and patterns given, counted and cut into pages by the database.
 
     What the settings give to instance administrators comes first: it is held without a row.
@@ -195,110 +207,128 @@ class Listed(Sequence[Grant]):
         self, *, entities: QuerySet[Entity] | None, patterns: Collection[str], principal: str, with_instance: bool
     ) -> None:
         admins = instance_administrators()
-        kept = sorted(one for one in admins if principal in ("", one)) if with_instance else []
-        self._first = [Grant(one, INSTANCE_URN, cdap.PRIVILEGES) for one in kept]
-        by_setting = Q(content_object__urn=INSTANCE_URN)
-        within = Q() if entities is None else Q(content_object__in=entities.order_by().values("pk"))
-        users = EntityUserGrant.objects.filter(within).exclude(by_setting, user__urn__in=admins)
-        groups = _in_force(EntityGroupGrant.objects.filter(within)).exclude(
-            by_setting & (Q(group__profile__urn__in=admins) | Q(group__role__urn__in=admins))
+        instance_admins = sorted(admin for admin in admins if principal in ("", admin)) if with_instance else []
+        self._instance_grants = [Grant(admin, INSTANCE_URN, cdap.PRIVILEGES) for admin in instance_admins]
+        on_instance = Q(content_object__urn=INSTANCE_URN)
+        entity_condition = Q() if entities is None else Q(content_object__in=entities.order_by().values("pk"))
+        user_grants = EntityUserGrant.objects.filter(entity_condition).exclude(on_instance, user__urn__in=admins)
+        group_grants = _exclude_removed_groups(EntityGroupGrant.objects.filter(entity_condition)).exclude(
+            on_instance & (Q(group__profile__urn__in=admins) | Q(group__role__urn__in=admins))
         )
-        wide = WildcardGrant.objects.filter(pattern__among=sorted(patterns))
+        pattern_grants = WildcardGrant.objects.filter(pattern__among=sorted(patterns))
         if principal:
-            users, groups = users.filter(user__urn=principal), groups.filter(_of_group([principal]))
-            wide = wide.filter(Q(user__urn=principal) | _of_group([principal]))
+            user_grants, group_grants = (
+                user_grants.filter(user__urn=principal),
+                group_grants.filter(_group_condition([principal])),
+            )
+            pattern_grants = pattern_grants.filter(Q(user__urn=principal) | _group_condition([principal]))
         self._pairs = (
-            users.annotate(on=F("content_object__urn"), holder=F("user__urn"))
+            user_grants.annotate(on=F("content_object__urn"), holder=F("user__urn"))
             .values_list("on", "holder")
             .union(
-                groups.annotate(on=F("content_object__urn"), holder=_GROUP).values_list("on", "holder"),
-                wide.annotate(on=F("pattern"), holder=_HOLDER).values_list("on", "holder"),
+                group_grants.annotate(on=F("content_object__urn"), holder=_GROUP_URN).values_list("on", "holder"),
+                pattern_grants.annotate(on=F("pattern"), holder=_HOLDER_URN).values_list("on", "holder"),
             )
             .order_by("on", "holder")
         )
 
     def __len__(self) -> int:
-        return len(self._first) + int(self._pairs.count())
+        return len(self._instance_grants) + int(self._pairs.count())
 
     @overload
-    def __getitem__(self, wanted: int) -> Grant: ...
+    def __getitem__(self, index: int) -> Grant: ...
     @overload
-    def __getitem__(self, wanted: slice) -> Sequence[Grant]: ...
-    def __getitem__(self, wanted: int | slice) -> Grant | Sequence[Grant]:
-        if isinstance(wanted, int):
-            return self[wanted : wanted + 1][0]
-        start, stop, first = wanted.start or 0, wanted.stop, len(self._first)
-        pairs = [(holder, on) for on, holder in self._pairs[max(0, start - first) : max(0, stop - first)]]
-        return [*self._first[wanted], *(Grant(*pair, privileges) for pair, privileges in held(pairs=pairs).items())]
+    def __getitem__(self, index: slice) -> Sequence[Grant]: ...
+    def __getitem__(self, index: int | slice) -> Grant | Sequence[Grant]:
+        if isinstance(index, int):
+            return self[index : index + 1][0]
+        start, stop, instance_grant_count = index.start or 0, index.stop, len(self._instance_grants)
+        pairs = [
+            (holder, entity)
+            for entity, holder in self._pairs[
+                max(0, start - instance_grant_count) : max(0, stop - instance_grant_count)
+            ]
+        ]
+        return [
+            *self._instance_grants[index],
+            *(Grant(*pair, privileges) for pair, privileges in load_privileges(pairs=pairs).items()),
+        ]
 
 
 #: The group or role that a row of a group is about.
-_GROUP = Coalesce(F("group__profile__urn"), F("group__role__urn"))
+_GROUP_URN = Coalesce(F("group__profile__urn"), F("group__role__urn"))
 #: Who a row of a pattern is for.
-_HOLDER = Coalesce(F("user__urn"), F("group__profile__urn"), F("group__role__urn"))
+_HOLDER_URN = Coalesce(F("user__urn"), F("group__profile__urn"), F("group__role__urn"))
 
 
-def _reaching(*, urns: Collection[str], holders: Collection[str] | None) -> Iterator[_Found]:
+def _find_reaching_grants(*, urns: Collection[str], holders: Collection[str] | None) -> Iterator[_ReachingGrant]:
     """Return each privilege that reaches one of the entities: granted on it, by a pattern, or by the settings.
 
     With INHERIT_PRIVILEGES also what was granted on something that it lies in.
     """
-    sources = {urn: (_named(urn), *(_above(urn) if settings.INHERIT_PRIVILEGES else ())) for urn in urns}
-    named = {source for some in sources.values() for source in some}
-    rows = [*_rows(entities=named, holders=holders), *_by_setting(named, holders)]
-    direct: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    wide: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    sources = {
+        urn: (_strip_version(urn), *(_ancestor_urns(urn) if settings.INHERIT_PRIVILEGES else ())) for urn in urns
+    }
+    all_sources = {source for urn_sources in sources.values() for source in urn_sources}
+    rows = [*_load_rows(entities=all_sources, holders=holders), *_setting_rows(all_sources, holders)]
+    direct_grants: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    pattern_grants: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for source, privilege, holder in rows:
-        if (pattern := cdap_entity_ids.pattern(source)) is not None:
-            wide[pattern.kind].append((pattern.prefix, privilege, holder))
+        if (pattern := cdap_entity_ids.parse_pattern(source)) is not None:
+            pattern_grants[pattern.kind].append((pattern.prefix, privilege, holder))
         else:
-            direct[source].append((privilege, holder))
-    for urn, some in sources.items():
-        for source in some:
-            for privilege, holder in direct.get(source, ()):
-                yield _Found(urn, source, holder, privilege)
-            for prefix, privilege, holder in wide.get(_kind(source), ()):
+            direct_grants[source].append((privilege, holder))
+    for urn, urn_sources in sources.items():
+        for source in urn_sources:
+            for privilege, holder in direct_grants.get(source, ()):
+                yield _ReachingGrant(urn, source, holder, privilege)
+            for prefix, privilege, holder in pattern_grants.get(_urn_kind(source), ()):
                 if source.startswith(prefix):
-                    yield _Found(urn, f"{prefix}{cdap_entity_ids.WILDCARD}", holder, privilege)
+                    yield _ReachingGrant(urn, f"{prefix}{cdap_entity_ids.WILDCARD}", holder, privilege)
 
 
-def _holding_admin(urns: Collection[str]) -> dict[str, frozenset[str]]:
+def _load_admins(urns: Collection[str]) -> dict[str, frozenset[str]]:
     """Return who was granted ADMIN on each of these, whoever may act."""
     holders: dict[str, set[str]] = {urn: set() for urn in urns}
-    for found in _reaching(urns=urns, holders=None):
-        if found.privilege == cdap.ADMIN:
-            holders[found.urn].add(found.holder)
-    return {urn: frozenset(some) for urn, some in holders.items()}
+    for grant in _find_reaching_grants(urns=urns, holders=None):
+        if grant.privilege == cdap.ADMIN:
+            holders[grant.urn].add(grant.holder)
+    return {urn: frozenset(admins) for urn, admins in holders.items()}
 
 
-def _resting(holders: Collection[str]) -> frozenset[str]:
+def _list_inactive_users(holders: Collection[str]) -> frozenset[str]:
     """Return those of the holders that are users who may not act."""
-    named = User.objects.filter(urn__among=storable(sorted(holders)))
-    idle = named.exclude(state=User.State.ACTIVE, is_removed=False)
-    return frozenset(idle.order_by().values_list("urn", flat=True))
+    users = User.objects.filter(urn__among=filter_storable(sorted(holders)))
+    inactive_users = users.exclude(state=User.State.ACTIVE, is_removed=False)
+    return frozenset(inactive_users.order_by().values_list("urn", flat=True))
 
 
-def _rows(*, entities: Collection[str], holders: Collection[str] | None) -> list[tuple[str, str, str]]:
+def _load_rows(*, entities: Collection[str], holders: Collection[str] | None) -> list[tuple[str, str, str]]:
     """Return (URN or pattern, privilege, holder) of the grants on these entities and on patterns of their kinds."""
-    asked = storable(sorted(entities))
-    if not asked:
+    entity_urns = filter_storable(sorted(entities))
+    if not entity_urns:
         return []
-    users = EntityUserGrant.objects.filter(content_object__urn__among=asked)
-    groups = _in_force(EntityGroupGrant.objects.filter(content_object__urn__among=asked))
-    wide = _in_force(WildcardGrant.objects.filter(kind__in=sorted({_kind(urn) for urn in asked})))
+    user_grants = EntityUserGrant.objects.filter(content_object__urn__among=entity_urns)
+    group_grants = _exclude_removed_groups(EntityGroupGrant.objects.filter(content_object__urn__among=entity_urns))
+    pattern_grants = _exclude_removed_groups(
+        WildcardGrant.objects.filter(kind__in=sorted({_urn_kind(urn) for urn in entity_urns}))
+    )
     if holders is not None:
-        wanted = storable(sorted(holders))
-        users, groups = users.filter(user__urn__among=wanted), groups.filter(_of_group(wanted))
-        wide = wide.filter(Q(user__urn__among=wanted) | _of_group(wanted))
-    found = users.values_list("content_object__urn", "permission__codename", "user__urn").union(
-        groups.values_list("content_object__urn", "permission__codename", _GROUP),
-        wide.values_list("pattern", "privilege", _HOLDER),
+        holder_urns = filter_storable(sorted(holders))
+        user_grants, group_grants = (
+            user_grants.filter(user__urn__among=holder_urns),
+            group_grants.filter(_group_condition(holder_urns)),
+        )
+        pattern_grants = pattern_grants.filter(Q(user__urn__among=holder_urns) | _group_condition(holder_urns))
+    grant_rows = user_grants.values_list("content_object__urn", "permission__codename", "user__urn").union(
+        group_grants.values_list("content_object__urn", "permission__codename", _GROUP_URN),
+        pattern_grants.values_list("pattern", "privilege", _HOLDER_URN),
         all=True,
     )
-    return list(found)
+    return list(grant_rows)
 
 
-def _by_setting(entities: Collection[str], holders: Collection[str] | None) -> list[tuple[str, str, str]]:
+def _setting_rows(entities: Collection[str], holders: Collection[str] | None) -> list[tuple[str, str, str]]:
     """Return what instance administrators hold: everything on the instance (CD-18)."""
     if INSTANCE_URN not in entities:
         return []
@@ -306,37 +336,37 @@ def _by_setting(entities: Collection[str], holders: Collection[str] | None) -> l
     return [(INSTANCE_URN, privilege, admin) for admin in sorted(admins) for privilege in cdap.PRIVILEGES]
 
 
-def _in_force(rows: QuerySet[Any]) -> QuerySet[Any]:
+def _exclude_removed_groups(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Leave out what is held by groups that were removed."""
     return rows.exclude(group__profile__is_removed=True)
 
 
-def _of_group(urns: Collection[str]) -> Q:
+def _group_condition(urns: Collection[str]) -> Q:
     return Q(group__profile__urn__among=list(urns)) | Q(group__role__urn__among=list(urns))
 
 
-def _named(urn: str) -> str:
+def _strip_version(urn: str) -> str:
     """Return an entity without the version that its URN may be spelled with (CD-20)."""
-    name = cdap_entity_ids.read(urn)
+    name = cdap_entity_ids.parse(urn)
     return urn if name is None else name.urn
 
 
-def _above(urn: str) -> tuple[str, ...]:
+def _ancestor_urns(urn: str) -> tuple[str, ...]:
     """Return what an entity, or everything that a pattern stands for, lies in."""
-    if (pattern := cdap_entity_ids.pattern(urn)) is not None:
-        return (pattern.within, *_above(pattern.within))
-    name = cdap_entity_ids.read(urn)
-    return name.above if name is not None else ()
+    if (pattern := cdap_entity_ids.parse_pattern(urn)) is not None:
+        return (pattern.container, *_ancestor_urns(pattern.container))
+    name = cdap_entity_ids.parse(urn)
+    return name.ancestors if name is not None else ()
 
 
-def _permissions() -> dict[str, int]:
+def _load_permission_ids() -> dict[str, int]:
     rows = Permission.objects.filter(content_type__app_label="catalog", content_type__model="entity")
     return dict(rows.filter(codename__in=cdap.PRIVILEGES).values_list("codename", "pk"))
 
 
-def _columns(pattern: Pattern) -> dict[str, str]:
-    return {"pattern": pattern.urn, "kind": pattern.kind, "prefix": pattern.prefix, "within": pattern.within}
+def _pattern_columns(pattern: CdapPattern) -> dict[str, str]:
+    return {"pattern": pattern.urn, "kind": pattern.kind, "prefix": pattern.prefix, "within": pattern.container}
 
 
-def _kind(urn: str) -> str:
+def _urn_kind(urn: str) -> str:
     return urn.split(":", 3)[2] if urn.count(":") > 2 else ""

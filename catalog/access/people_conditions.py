@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from catalog.access.coverage_sql import EVERYTHING, NOTHING, Conditions
+from catalog.access.coverage_sql import ALL_ROWS, NO_ROWS, CoverageConditions
 from catalog.models import Entity, Facet
 from policies.engine import selectors
 from policies.engine.model import Coverage
@@ -14,7 +14,7 @@ from policies.models import Role, User
 
 
 @dataclass(frozen=True)
-class PeopleConditions(Conditions):
+class PeopleConditions(CoverageConditions):
     """Conditions on the rows of one table of people or policies; facts that the catalog stores of them count too."""
 
     type: str
@@ -24,20 +24,20 @@ class PeopleConditions(Conditions):
         """Return every row of the table."""
         return self.table
 
-    def granted(self, coverage: Coverage) -> list[Q]:  # noqa: ARG002 - grants are on entities of the catalog
+    def build_grant_conditions(self, coverage: Coverage) -> list[Q]:  # noqa: ARG002 - grants are on entities of the catalog
         """Return no condition: nobody is granted anything on people."""
         return []
 
-    def having(self, field: str, values: Q) -> Q:
+    def facet_condition(self, field: str, values: Q) -> Q:
         """Return the condition that the catalog stores such a value of a row's URN."""
         return Q(urn__in=Facet.objects.filter(values, field=field).values("entity__urn"))
 
-    def of_type(self, criterion: Criterion) -> Q:
+    def type_condition(self, criterion: Criterion) -> Q:
         """Return whether the one type of the table passes a criterion, as a condition."""
-        return EVERYTHING if criterion.holds(frozenset({self.type})) else NOTHING
+        return ALL_ROWS if criterion.holds(frozenset({self.type})) else NO_ROWS
 
-    def of_object(self, field: str, found: Q) -> Q:
+    def object_condition(self, field: str, condition: Q) -> Q:
         """Return the condition on an object id, which users and roles have, or on the project stored of the URN."""
-        stored = Q(urn__in=Entity.objects.filter(found).values("urn"))
+        stored_condition = Q(urn__in=Entity.objects.filter(condition).values("urn"))
         has_id = field == selectors.ID and self.table.model in (User, Role)
-        return stored | found if has_id else stored
+        return stored_condition | condition if has_id else stored_condition

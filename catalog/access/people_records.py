@@ -13,8 +13,8 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Model, Q
 
-from catalog import urns as urn_room
-from catalog.access.aspect_documents import StoredAspect, aspect, documents
+from catalog import urns as catalog_urns
+from catalog.access.aspect_documents import StoredAspect, load_aspect, load_documents
 from catalog.access.people_conditions import PeopleConditions
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
@@ -22,8 +22,8 @@ from policies.identity.services import people_records
 from policies.models import GroupProfile, Membership, RoleAssignment, User
 from policies.models.documents import GROUP_INFO, STATUS, SUB_TYPES, USER_EDITABLE, USER_INFO
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Ask, Asked
-from policies.pdp.per_snapshot import kept
+from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.per_snapshot import memoize
 from policies.writes import required_privileges
 
 USER, GROUP = "corpuser", "corpGroup"
@@ -36,114 +36,142 @@ PUBLIC_FIELDS: Mapping[str, frozenset[str]] = {
     SUB_TYPES: frozenset({"typeNames"}),
 }
 #: Fields in which the identity source of a group lists people.
-LISTING_PEOPLE = ("admins", "members")
+PEOPLE_LIST_FIELDS = ("admins", "members")
 
-Documents = dict[str, StoredAspect]
-
-
-def documents_for(*, urns: Collection[str], by: Actor) -> dict[str, Documents]:
-    """Return what `documents` does, without what the caller may not see of users and of the members of groups."""
-    found = documents(urns=urns)
-    users = {urn for urn in found if urn_room.type_of(urn) == USER}
-    groups = {urn for urn, one in found.items() if urn_room.type_of(urn) == GROUP and GROUP_INFO in one}
-    public = users - people_records.list_visible(urns=sorted(users), by=by) if users else users
-    closed = groups - list_groups_with_visible_members(urns=sorted(groups), by=by) if groups else groups
-    return found | {urn: _without_record(urn, found[urn]) for urn in public} | _without_members(found, closed, by)
+DocumentsByAspect = dict[str, StoredAspect]
 
 
-def aspects_for(*, urn: str, by: Actor) -> Documents | None:
+def load_visible_documents(*, urns: Collection[str], by: Actor) -> dict[str, DocumentsByAspect]:
+    """Return what `load_documents` does, without what the caller may not see of users and of the members of groups."""
+    documents_by_urn = load_documents(urns=urns)
+    users = {urn for urn in documents_by_urn if catalog_urns.entity_type(urn) == USER}
+    groups = {
+        urn
+        for urn, documents_by_aspect in documents_by_urn.items()
+        if catalog_urns.entity_type(urn) == GROUP and GROUP_INFO in documents_by_aspect
+    }
+    public_users = users - people_records.list_visible(urns=sorted(users), by=by) if users else users
+    closed_groups = groups - list_groups_with_visible_members(urns=sorted(groups), by=by) if groups else groups
+    return (
+        documents_by_urn
+        | {urn: _without_record(urn, documents_by_urn[urn]) for urn in public_users}
+        | _without_members(documents_by_urn, closed_groups, by)
+    )
+
+
+def load_visible_aspects(*, urn: str, by: Actor) -> DocumentsByAspect | None:
     """Return what `aspects` does of what the caller may see, None when nothing is known of the entity."""
-    return documents_for(urns=[urn], by=by).get(urn)
+    return load_visible_documents(urns=[urn], by=by).get(urn)
 
 
-def aspect_for(*, urn: str, name: str, by: Actor, version: int = 0) -> StoredAspect | None:
+def load_visible_aspect(*, urn: str, name: str, by: Actor, version: int = 0) -> StoredAspect | None:
     """Return one version of one document, None when it is not there or the caller may not see it."""
-    found = aspect(urn=urn, name=name, version=version)
-    if found is None or urn_room.type_of(urn) not in (USER, GROUP):
-        return found
+    stored_aspect = load_aspect(urn=urn, name=name, version=version)
+    if stored_aspect is None or catalog_urns.entity_type(urn) not in (USER, GROUP):
+        return stored_aspect
     if version == 0:
-        return (aspects_for(urn=urn, by=by) or {}).get(name)
-    is_seen = urn_room.type_of(urn) == GROUP or urn in people_records.list_visible(urns=[urn], by=by)
-    return found if is_seen else None
+        return (load_visible_aspects(urn=urn, by=by) or {}).get(name)
+    is_visible = catalog_urns.entity_type(urn) == GROUP or urn in people_records.list_visible(urns=[urn], by=by)
+    return stored_aspect if is_visible else None
 
 
 def list_groups_with_visible_members(*, urns: Collection[str], by: Actor) -> frozenset[str]:
     """Return those of these groups whose members the caller may change, and so see."""
-    wanted = list(dict.fromkeys(urns))
-    if not wanted:
+    group_urns = list(dict.fromkeys(urns))
+    if not group_urns:
         return frozenset()
     decisions = authorizer.answer_many(
-        asks=[(by, Ask(required_privileges.group_members(), Asked(urn, GROUP))) for urn in wanted]
+        requests=[
+            (by, AccessRequest(required_privileges.group_members(), ResourceRef(urn, GROUP))) for urn in group_urns
+        ]
     )
-    return frozenset(urn for urn, decision in zip(wanted, decisions, strict=True) if decision.is_allowed)
+    return frozenset(urn for urn, decision in zip(group_urns, decisions, strict=True) if decision.is_allowed)
 
 
-def build_visible_users(*, by: Actor) -> Q:
+def build_user_condition(*, by: Actor) -> Q:
     """Return the condition on users that the caller may see their records; empty where it may see all."""
-    return kept((__name__, "users", by, settings.AUTH_POLICIES_ENABLED), lambda: _build_users(by))
+    return memoize((__name__, "users", by, settings.AUTH_POLICIES_ENABLED), lambda: _build_user_condition(by))
 
 
-def build_visible_ties(*, model: type[Model], by: Actor) -> Q:
+def build_tie_condition(*, model: type[Model], by: Actor) -> Q:
     """Return the condition on memberships or on holders of roles that the caller may see; empty for other models."""
-    users = build_visible_users(by=by)
+    users = build_user_condition(by=by)
     if not users or model not in (Membership, RoleAssignment):
         return Q()
-    seen = Q(user__in=User.objects.filter(users).order_by().values("pk"))
+    visible_condition = Q(user__in=User.objects.filter(users).order_by().values("pk"))
     if model is RoleAssignment:
-        return Q() if _is_allowed(required_privileges.MANAGE_POLICIES, by) else Q(user__isnull=True) | seen
-    groups = kept((__name__, "groups", by, settings.AUTH_POLICIES_ENABLED), lambda: _build_groups(by))
+        return Q() if _is_allowed(required_privileges.MANAGE_POLICIES, by) else Q(user__isnull=True) | visible_condition
+    groups = memoize((__name__, "groups", by, settings.AUTH_POLICIES_ENABLED), lambda: _build_group_condition(by))
     if not groups:
         return Q()
-    return seen | Q(group__in=GroupProfile.objects.filter(groups).order_by().values("group"))
+    return visible_condition | Q(group__in=GroupProfile.objects.filter(groups).order_by().values("group"))
 
 
-def _build_users(by: Actor) -> Q:
-    found = people_records.build_condition(by=by)
-    return found | _covered(USER, User, "EDIT_ENTITY", by) if found else found
+def _build_user_condition(by: Actor) -> Q:
+    condition = people_records.build_condition(by=by)
+    return condition | _build_coverage_condition(USER, User, "EDIT_ENTITY", by) if condition else condition
 
 
-def _build_groups(by: Actor) -> Q:
-    if _is_allowed(required_privileges.group_of("group.update"), by):
+def _build_group_condition(by: Actor) -> Q:
+    if _is_allowed(required_privileges.privilege_group("group.update"), by):
         return Q()
-    return _covered(GROUP, GroupProfile, "EDIT_GROUP_MEMBERS", by) | _covered(GROUP, GroupProfile, "EDIT_ENTITY", by)
+    return _build_coverage_condition(GROUP, GroupProfile, "EDIT_GROUP_MEMBERS", by) | _build_coverage_condition(
+        GROUP, GroupProfile, "EDIT_ENTITY", by
+    )
 
 
-def _covered(kind: str, model: type[Any], privilege: str, by: Actor) -> Q:
-    return PeopleConditions(kind, model.objects.all()).reached(authorizer.visible(actor=by, privilege=privilege))
+def _build_coverage_condition(kind: str, model: type[Any], privilege: str, by: Actor) -> Q:
+    return PeopleConditions(kind, model.objects.all()).build_coverage_condition(
+        authorizer.compute_coverage(actor=by, privilege=privilege)
+    )
 
 
 def _is_allowed(requirement: Requirement, by: Actor) -> bool:
-    return authorizer.answer(actor=by, ask=Ask(requirement)).is_allowed
+    return authorizer.answer(actor=by, request=AccessRequest(requirement)).is_allowed
 
 
-def _without_record(urn: str, found: Documents) -> Documents:
+def _without_record(urn: str, documents_by_aspect: DocumentsByAspect) -> DocumentsByAspect:
     """Return the key of a user and the public fields of its aspects; an aspect without any is left out."""
-    key = urn_room.parse(urn).key_aspect
-    public = {name: one for name, one in found.items() if name == key}
+    key = catalog_urns.parse(urn).key_aspect
+    public_documents = {name: stored_aspect for name, stored_aspect in documents_by_aspect.items() if name == key}
     for name, fields in PUBLIC_FIELDS.items():
-        value = found[name].value if name in found else {}
-        shown = {field: value[field] for field in value if field in fields}
-        if shown:
-            public[name] = _rewritten(found[name], shown)
-    return public
+        value = documents_by_aspect[name].value if name in documents_by_aspect else {}
+        public_value = {field: value[field] for field in value if field in fields}
+        if public_value:
+            public_documents[name] = _with_value(documents_by_aspect[name], public_value)
+    return public_documents
 
 
-def _without_members(found: Mapping[str, Documents], groups: Collection[str], by: Actor) -> dict[str, Documents]:
+def _without_members(
+    documents_by_urn: Mapping[str, DocumentsByAspect], groups: Collection[str], by: Actor
+) -> dict[str, DocumentsByAspect]:
     """Return the documents of these groups, which list those people only whose records the caller may see."""
-    values = {urn: found[urn][GROUP_INFO].value for urn in groups}
-    named = {one for value in values.values() for field in LISTING_PEOPLE for one in _texts(value.get(field))}
-    seen = people_records.list_visible(urns=sorted(named), by=by) if named else frozenset()
-    shown = {
+    values = {urn: documents_by_urn[urn][GROUP_INFO].value for urn in groups}
+    people_urns = {
+        person_urn
+        for value in values.values()
+        for field in PEOPLE_LIST_FIELDS
+        for person_urn in _text_entries(value.get(field))
+    }
+    visible_urns = people_records.list_visible(urns=sorted(people_urns), by=by) if people_urns else frozenset()
+    visible_values = {
         urn: value
-        | {field: [one for one in _texts(value[field]) if one in seen] for field in LISTING_PEOPLE if field in value}
+        | {
+            field: [person_urn for person_urn in _text_entries(value[field]) if person_urn in visible_urns]
+            for field in PEOPLE_LIST_FIELDS
+            if field in value
+        }
         for urn, value in values.items()
     }
-    return {urn: found[urn] | {GROUP_INFO: _rewritten(found[urn][GROUP_INFO], value)} for urn, value in shown.items()}
+    return {
+        urn: documents_by_urn[urn] | {GROUP_INFO: _with_value(documents_by_urn[urn][GROUP_INFO], value)}
+        for urn, value in visible_values.items()
+    }
 
 
-def _rewritten(one: StoredAspect, value: Mapping[str, Any]) -> StoredAspect:
-    return replace(one, document=json.dumps(value, ensure_ascii=False))
+def _with_value(stored_aspect: StoredAspect, value: Mapping[str, Any]) -> StoredAspect:
+    return replace(stored_aspect, document=json.dumps(value, ensure_ascii=False))
 
 
-def _texts(listed: Any) -> list[str]:
-    return [one for one in listed or () if isinstance(one, str)]
+def _text_entries(entries: Any) -> list[str]:
+    return [entry for entry in entries or () if isinstance(entry, str)]

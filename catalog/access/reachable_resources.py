@@ -12,11 +12,11 @@ from typing import Any, overload
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from catalog.access.entity_lists import entities
-from catalog.access.naming_permissions import Nameable
+from catalog.access.entity_lists import list_entities
+from catalog.access.naming_permissions import NamingPermissions
 from catalog.access.people_conditions import PeopleConditions
-from catalog.access.people_records import build_visible_users
-from catalog.access.view_permissions import viewable
+from catalog.access.people_records import build_user_condition
+from catalog.access.view_permissions import filter_viewable
 from catalog.models import prefix_range
 from catalog.urns import PEOPLE_TYPES
 from policies.authoring.queries import policies
@@ -26,11 +26,11 @@ from policies.identity.queries import users_groups_roles
 from policies.models import GroupProfile, Policy, Role, User
 from policies.models.fields import is_storable
 
-_ANYTHING = frozenset({"", "*"})
+_MATCH_ALL_TEXTS = frozenset({"", "*"})
 _URN_PREFIX = "urn:li:"
 
 #: Each kind of people and policies with its table, and as what Datazone's patterns speak of it.
-_KINDS: tuple[tuple[str, type[Any], str], ...] = (
+_PEOPLE_TABLES: tuple[tuple[str, type[Any], str], ...] = (
     ("corpuser", User, "user"),
     ("corpGroup", GroupProfile, ""),
     ("dataHubRole", Role, "role"),
@@ -39,7 +39,7 @@ _KINDS: tuple[tuple[str, type[Any], str], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class ReachedRow:
+class ReachableRow:
     """An entity, user, group, role or policy as lists of what can be reached show it."""
 
     urn: str
@@ -51,134 +51,138 @@ class ReachedRow:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ReachablePart:
     """One list: its rows in order, and the type they are shown with ('' for the one each has)."""
 
     rows: QuerySet[Any]
     type: str = ""
 
-    def shown(self, start: int, stop: int) -> list[ReachedRow]:
-        return [self._row(row) for row in self.rows[start:stop]]
+    def read_rows(self, start: int, stop: int) -> list[ReachableRow]:
+        return [self._to_row(row) for row in self.rows[start:stop]]
 
-    def _row(self, row: Any) -> ReachedRow:
+    def _to_row(self, row: Any) -> ReachableRow:
         if not self.type:
-            return ReachedRow(row.urn, row.type, row.name, row.object_id, row.project, row.parent)
-        return ReachedRow(row.urn, self.type, row.name, getattr(row, "object_id", None))
+            return ReachableRow(row.urn, row.type, row.name, row.object_id, row.project, row.parent)
+        return ReachableRow(row.urn, self.type, row.name, getattr(row, "object_id", None))
 
 
-class Reachable(Sequence[ReachedRow]):
+class ReachableList(Sequence[ReachableRow]):
     """Everything that can be reached: entities by name, then users, groups, roles and policies, each by URN.
 
     Its length is exact up to `most`; one more stands for all numbers above. Parts are read by slicing.
     """
 
-    def __init__(self, parts: Sequence[_Part], most: int) -> None:
+    def __init__(self, parts: Sequence[_ReachablePart], max_count: int) -> None:
         self._parts = parts
-        self._most = most
+        self._max_count = max_count
 
     def __len__(self) -> int:
-        found = 0
+        count = 0
         for part in self._parts:
-            if found <= self._most:
-                found += part.rows.order_by()[: self._most + 1 - found].count()
-        return found
+            if count <= self._max_count:
+                count += part.rows.order_by()[: self._max_count + 1 - count].count()
+        return count
 
     @overload
-    def __getitem__(self, index: int) -> ReachedRow: ...
+    def __getitem__(self, index: int) -> ReachableRow: ...
 
     @overload
-    def __getitem__(self, index: slice) -> list[ReachedRow]: ...
+    def __getitem__(self, index: slice) -> list[ReachableRow]: ...
 
-    def __getitem__(self, index: int | slice) -> ReachedRow | list[ReachedRow]:
+    def __getitem__(self, index: int | slice) -> ReachableRow | list[ReachableRow]:
         if isinstance(index, int):
-            return self._between(index, index + 1)[0]
-        return self._between(index.start or 0, index.stop)
+            return self._read_rows(index, index + 1)[0]
+        return self._read_rows(index.start or 0, index.stop)
 
-    def total(self) -> int:
+    def count_all(self) -> int:
         """Return how many there are, exactly."""
         return sum(part.rows.order_by().count() for part in self._parts)
 
-    def urns_after(self, urn: str, count: int) -> list[str]:
+    def list_urns_after(self, urn: str, count: int) -> list[str]:
         """Return the first URNs behind this one, in their order."""
-        lists = (
+        urn_lists = (
             part.rows.order_by("urn").filter(urn__gt=urn).values_list("urn", flat=True)[:count] for part in self._parts
         )
-        return list(islice(merge(*lists), count))
+        return list(islice(merge(*urn_lists), count))
 
-    def _between(self, start: int, stop: int) -> list[ReachedRow]:
+    def _read_rows(self, start: int, stop: int) -> list[ReachableRow]:
         """Read across the parts; how long a part is, is asked only where all of it lies before the start."""
-        found: list[ReachedRow] = []
-        offset, missing = start, stop - start
+        rows: list[ReachableRow] = []
+        offset, missing_count = start, stop - start
         for part in self._parts:
-            if missing <= 0:
+            if missing_count <= 0:
                 break
-            some = part.shown(offset, offset + missing)
-            found += some
-            missing -= len(some)
-            offset = 0 if some or not offset else max(0, offset - part.rows.order_by().count())
-        return found
+            part_rows = part.read_rows(offset, offset + missing_count)
+            rows += part_rows
+            missing_count -= len(part_rows)
+            offset = 0 if part_rows or not offset else max(0, offset - part.rows.order_by().count())
+        return rows
 
 
-def reachable(
-    *, coverage: Coverage, text: str = "", types: Collection[str] = (), viewer: Actor | None = None, most: int
-) -> Reachable:
+def list_reachable(
+    *, coverage: Coverage, text: str = "", types: Collection[str] = (), viewer: Actor | None = None, max_count: int
+) -> ReachableList:
     """Return everything that is there and that a coverage reaches, narrowed by words of the name and by types.
 
     With a `viewer` it is of that what the viewer may view, and of people and policies those of types that it may read.
     """
-    rows = entities(coverage=coverage, text=text, types=types).filter(_is_elsewhere(types))
-    parts = [_Part(rows if viewer is None else viewable(rows, by=viewer))]
-    may_name = None if viewer is None else Nameable.to(viewer)
-    for part in _people(coverage, text, types, viewer):
-        rows = part.rows if may_name is None else part.rows.filter(may_name.person("urn"))
-        parts.append(_Part(rows, part.type))
-    return Reachable(parts, most)
+    rows = list_entities(coverage=coverage, text=text, types=types).filter(_catalog_only_condition(types))
+    parts = [_ReachablePart(rows if viewer is None else filter_viewable(rows, by=viewer))]
+    nameable = None if viewer is None else NamingPermissions.load(viewer)
+    for part in _list_people_parts(coverage, text, types, viewer):
+        rows = part.rows if nameable is None else part.rows.filter(nameable.person_condition("urn"))
+        parts.append(_ReachablePart(rows, part.type))
+    return ReachableList(parts, max_count)
 
 
-def _is_elsewhere(types: Collection[str]) -> Q:
+def _catalog_only_condition(types: Collection[str]) -> Q:
     """Return the condition that an entity of the catalog is not one of the people and policies listed apart."""
     if types and not PEOPLE_TYPES & set(types):
         return Q()
-    apart = Q(pk__in=[])
-    for type_, model, _ in _KINDS:
-        apart |= Q(type=type_) & Q(Exists(model.objects.order_by().filter(urn=OuterRef("urn"))))
-    return ~apart
+    people_condition = Q(pk__in=[])
+    for type_, model, _ in _PEOPLE_TABLES:
+        people_condition |= Q(type=type_) & Q(Exists(model.objects.order_by().filter(urn=OuterRef("urn"))))
+    return ~people_condition
 
 
-def _people(coverage: Coverage, text: str, types: Collection[str], viewer: Actor | None) -> Iterator[_Part]:
+def _list_people_parts(
+    coverage: Coverage, text: str, types: Collection[str], viewer: Actor | None
+) -> Iterator[_ReachablePart]:
     """Yield the lists of people and policies; whom only statements about Datazone's type reach is of that type."""
-    for type_, model, other in _KINDS:
-        sought = [one for one in (type_, other) if one and (not types or one in types)]
-        found = _sought(type_, text, viewer) if sought else model.objects.none()
-        for one in sought:
-            meant = coverage if one == type_ else _naming(coverage, one)
-            condition = PeopleConditions(one, model.objects.all()).reached(meant)
-            yield _Part(found.filter(condition), one)
-            found = found.exclude(pk__in=model.objects.filter(condition).order_by().values("pk"))
+    for type_, model, pattern_type in _PEOPLE_TABLES:
+        type_names = [
+            type_name for type_name in (type_, pattern_type) if type_name and (not types or type_name in types)
+        ]
+        rows = _search_people(type_, text, viewer) if type_names else model.objects.none()
+        for type_name in type_names:
+            type_coverage = coverage if type_name == type_ else _restrict_to_type(coverage, type_name)
+            condition = PeopleConditions(type_name, model.objects.all()).build_coverage_condition(type_coverage)
+            yield _ReachablePart(rows.filter(condition), type_name)
+            rows = rows.exclude(pk__in=model.objects.filter(condition).order_by().values("pk"))
 
 
-def _naming(coverage: Coverage, type_: str) -> Coverage:
+def _restrict_to_type(coverage: Coverage, type_: str) -> Coverage:
     """Return a coverage with those of its allows that name a type."""
-    named = (
+    covers = (
         cover
         for cover in coverage.allows
-        if any(one.field == selectors.TYPE and type_ in one.values for one in cover.selector.criteria)
+        if any(criterion.field == selectors.TYPE and type_ in criterion.values for criterion in cover.selector.criteria)
     )
-    return replace(coverage, allows=tuple(named), is_everything=False)
+    return replace(coverage, allows=tuple(covers), is_everything=False)
 
 
-def _sought(type_: str, text: str, viewer: Actor | None) -> QuerySet[Any]:
+def _search_people(type_: str, text: str, viewer: Actor | None) -> QuerySet[Any]:
     """Return the rows that a text finds; addresses of users are searched as far as the viewer sees their records."""
-    wanted = text.strip()
-    words = "" if wanted in _ANYTHING or wanted.startswith(_URN_PREFIX) else wanted
-    seen = None if viewer is None or not words else build_visible_users(by=viewer)
-    lists: dict[str, QuerySet[Any]] = {
-        "corpuser": users_groups_roles.users(q=words, seen=seen).prefetch_related(None),
-        "corpGroup": users_groups_roles.groups(q=words).prefetch_related(None),
-        "dataHubRole": users_groups_roles.roles(q=words).prefetch_related(None),
-        "dataHubPolicy": policies.policies(q=words).defer("document", "extra"),
+    query = text.strip()
+    words = "" if query in _MATCH_ALL_TEXTS or query.startswith(_URN_PREFIX) else query
+    visible_users = None if viewer is None or not words else build_user_condition(by=viewer)
+    rows_by_type: dict[str, QuerySet[Any]] = {
+        "corpuser": users_groups_roles.list_users(q=words, address_condition=visible_users).prefetch_related(None),
+        "corpGroup": users_groups_roles.list_groups(q=words).prefetch_related(None),
+        "dataHubRole": users_groups_roles.list_roles(q=words).prefetch_related(None),
+        "dataHubPolicy": policies.list_policies(q=words).defer("document", "extra"),
     }
-    if not is_storable(wanted):
-        return lists[type_].none()
-    rows = lists[type_].order_by("urn")
-    return rows.filter(prefix_range("urn", [wanted])) if wanted.startswith(_URN_PREFIX) else rows
+    if not is_storable(query):
+        return rows_by_type[type_].none()
+    rows = rows_by_type[type_].order_by("urn")
+    return rows.filter(prefix_range("urn", [query])) if query.startswith(_URN_PREFIX) else rows

@@ -6,31 +6,33 @@ from collections.abc import Collection
 from django.db.models import Count, F, TextField, Value, Window
 from django.db.models.functions import Concat, DenseRank
 
-from catalog.access.naming_permissions import Nameable
-from catalog.access.relationships import Page, Related, bonds
+from catalog.access.naming_permissions import NamingPermissions
+from catalog.access.relationships import RelatedEntity, RelationshipPage, list_relationship_rows
 from policies.engine.model import Actor
-from policies.models.fields import storable
+from policies.models.fields import filter_storable
 
 
-def related_many(
+def list_related_many(
     *, urns: Collection[str], is_incoming: bool, names: Collection[str], start: int, count: int, by: Actor
-) -> dict[str, Page]:
+) -> dict[str, RelationshipPage]:
     """Return a page of what each of these entities is related to, as `related` does for one.
 
     Two queries for each kind of relationship that is asked for, and those of what the caller may view.
     """
     totals: defaultdict[str, int] = defaultdict(int)
-    found: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
-    may_name = Nameable.to(by)
-    for bond in bonds(urns=storable(urns), is_incoming=is_incoming, names=names):
-        plain, near, far = bond.named(may_name), bond.near, bond.far
+    pairs_by_urn: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+    nameable = NamingPermissions.load(by)
+    for source in list_relationship_rows(urns=filter_storable(urns), is_incoming=is_incoming, names=names):
+        rows, near_path, far_path = source.filter_nameable(nameable), source.near_path, source.far_path
         # No name holds a blank, so that each of these texts is one relationship.
-        each = Concat("relationship", Value(" "), far, output_field=TextField())
-        for urn, number in plain.values_list(near).annotate(number=Count(each, distinct=True)):
+        relationship_key = Concat("relationship", Value(" "), far_path, output_field=TextField())
+        for urn, number in rows.values_list(near_path).annotate(number=Count(relationship_key, distinct=True)):
             totals[urn] += number
-        order = [F("relationship").asc(), F(far).asc()]
-        ranked = plain.annotate(rank=Window(DenseRank(), partition_by=F(near), order_by=order))
-        for urn, name, other in ranked.filter(rank__lte=start + count).values_list(near, "relationship", far):
-            found[urn].add((name, other))
-    pages = {urn: [Related(*one) for one in sorted(found[urn])[start : start + count]] for urn in urns}
-    return {urn: Page(totals[urn], tuple(page)) for urn, page in pages.items()}
+        order = [F("relationship").asc(), F(far_path).asc()]
+        ranked_rows = rows.annotate(rank=Window(DenseRank(), partition_by=F(near_path), order_by=order))
+        for urn, name, other_urn in ranked_rows.filter(rank__lte=start + count).values_list(
+            near_path, "relationship", far_path
+        ):
+            pairs_by_urn[urn].add((name, other_urn))
+    pages = {urn: [RelatedEntity(*pair) for pair in sorted(pairs_by_urn[urn])[start : start + count]] for urn in urns}
+    return {urn: RelationshipPage(totals[urn], tuple(page)) for urn, page in pages.items()}

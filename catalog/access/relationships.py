@@ -7,12 +7,11 @@ from typing import Any
 from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 
-from catalog.access.naming_permissions import Nameable
-from catalog.access.people_records import build_visible_ties
+from catalog.access.naming_permissions import NamingPermissions
+from catalog.access.people_records import build_tie_condition
 from catalog.aspects.base import (
     ACCESS_ROLE,
     ASSET,
-    BESIDE,
     ROLE_GROUP,
     ROLE_USER,
     SUBJECT,
@@ -20,6 +19,7 @@ from catalog.aspects.base import (
     TERM_IS,
     TERM_RELATED,
     TERM_VALUE,
+    UNTESTED_FIELDS,
 )
 from catalog.models import Entity, Facet
 from policies.engine import selectors
@@ -28,7 +28,7 @@ from policies.identity.queries import relationships
 from policies.models.fields import is_storable
 
 #: Field of a fact → what the relationship is called that it makes.
-NAMES: Mapping[str, str] = {
+RELATIONSHIP_NAMES: Mapping[str, str] = {
     ACCESS_ROLE: "AssociatedWith",
     ASSET: "DataProductContains",
     selectors.CONTAINER: "IsPartOf",
@@ -44,18 +44,18 @@ NAMES: Mapping[str, str] = {
     TERM_IS: "IsA",
     TERM_RELATED: "IsRelatedTo",
     TERM_VALUE: "HasValue",
-    BESIDE[selectors.DATA_PLATFORM_INSTANCE]: "IsPartOf",
-    BESIDE[selectors.DOMAIN]: "AssociatedWith",
-    BESIDE[selectors.GLOSSARY]: "TermedWith",
+    UNTESTED_FIELDS[selectors.DATA_PLATFORM_INSTANCE]: "IsPartOf",
+    UNTESTED_FIELDS[selectors.DOMAIN]: "AssociatedWith",
+    UNTESTED_FIELDS[selectors.GLOSSARY]: "TermedWith",
 }
 
-_PART = "IsPartOf"
+_PART_RELATIONSHIP = "IsPartOf"
 #: Whether a fact says as well what an entity lies in, so that the relationship is there already.
-_SAID = Q(
+_HAS_PARENT_FACET = Q(
     Exists(
         Facet.objects.filter(
             entity=OuterRef("pk"),
-            field__in=[field for field, name in NAMES.items() if name == _PART],
+            field__in=[field for field, name in RELATIONSHIP_NAMES.items() if name == _PART_RELATIONSHIP],
             value=OuterRef("parent"),
         )
     )
@@ -63,7 +63,7 @@ _SAID = Q(
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelatedEntity:
     """The other side of a relationship."""
 
     name: str
@@ -71,15 +71,15 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RelationshipPage:
     """Part of a list of relationships, by name and URN; `total` is how long the list is."""
 
     total: int
-    shown: tuple[Related, ...]
+    related: tuple[RelatedEntity, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Bond:
+class RelationshipRows:
     """Rows that each say a relationship: its name, and the paths to the URNs of this side and of the other one.
 
     `is_of_people`: on the other side are users, groups, roles and policies only.
@@ -87,19 +87,21 @@ class Bond:
 
     name: Combinable
     rows: QuerySet[Any]
-    near: str
-    far: str
+    near_path: str
+    far_path: str
     is_of_people: bool = False
 
-    def named(self, may_name: Nameable) -> QuerySet[Any]:
+    def filter_nameable(self, nameable: NamingPermissions) -> QuerySet[Any]:
         """Return the rows, without an order, whose other side may be named; each with its `relationship`."""
-        condition = may_name.person(self.far) if self.is_of_people else may_name.condition(self.far)
-        condition &= build_visible_ties(model=self.rows.model, by=may_name.by)
-        found: QuerySet[Any] = self.rows.order_by().filter(condition).annotate(relationship=self.name)
-        return found
+        condition = nameable.person_condition(self.far_path) if self.is_of_people else nameable.condition(self.far_path)
+        condition &= build_tie_condition(model=self.rows.model, by=nameable.by)
+        rows: QuerySet[Any] = self.rows.order_by().filter(condition).annotate(relationship=self.name)
+        return rows
 
 
-def related(*, urn: str, is_incoming: bool, names: Collection[str], start: int, count: int, by: Actor) -> Page:
+def list_related(
+    *, urn: str, is_incoming: bool, names: Collection[str], start: int, count: int, by: Actor
+) -> RelationshipPage:
     """Return a page of what an entity is related to; `names` empty means every relationship.
 
     Two queries, and those of what the caller may view. Entities that the caller may not view, users, groups, roles and
@@ -107,38 +109,57 @@ def related(*, urn: str, is_incoming: bool, names: Collection[str], start: int, 
     counted.
     """
     if not is_storable(urn):
-        return Page(0, ())
-    may_name = Nameable.to(by)
+        return RelationshipPage(0, ())
+    nameable = NamingPermissions.load(by)
     # Alike for all, and without an order of their own: else they could not be put together.
     parts = [
-        bond.named(may_name).annotate(other=F(bond.far)).values_list("relationship", "other")
-        for bond in bonds(urns=[urn], is_incoming=is_incoming, names=names)
+        source.filter_nameable(nameable).annotate(other=F(source.far_path)).values_list("relationship", "other")
+        for source in list_relationship_rows(urns=[urn], is_incoming=is_incoming, names=names)
     ]
     if not parts:
-        return Page(0, ())
-    whole = parts[0].union(*parts[1:]) if len(parts) > 1 else parts[0].distinct()
-    page = tuple(Related(*row) for row in whole.order_by("relationship", "other")[start : start + count])
-    return Page(whole.count(), page)
+        return RelationshipPage(0, ())
+    union = parts[0].union(*parts[1:]) if len(parts) > 1 else parts[0].distinct()
+    page = tuple(RelatedEntity(*row) for row in union.order_by("relationship", "other")[start : start + count])
+    return RelationshipPage(union.count(), page)
 
 
-def bonds(*, urns: Collection[str], is_incoming: bool, names: Collection[str]) -> Iterator[Bond]:
+def list_relationship_rows(
+    *, urns: Collection[str], is_incoming: bool, names: Collection[str]
+) -> Iterator[RelationshipRows]:
     """Yield the relationships of these entities that have one of these names; no names mean every relationship."""
-    fields = [field for field, name in NAMES.items() if not names or name in names]
-    facets, near, far = Facet.objects.filter(field__in=fields).exclude(value=F("entity__urn")), "entity__urn", "value"
-    parts, here, there = Entity.objects.filter(~_SAID, parent__isnull=False), "urn", "parent"
+    fields = [field for field, name in RELATIONSHIP_NAMES.items() if not names or name in names]
+    facets, near_path, far_path = (
+        Facet.objects.filter(field__in=fields).exclude(value=F("entity__urn")),
+        "entity__urn",
+        "value",
+    )
+    part_rows, part_near_path, part_far_path = (
+        Entity.objects.filter(~_HAS_PARENT_FACET, parent__isnull=False),
+        "urn",
+        "parent",
+    )
     if is_incoming:
-        near, far, here, there = far, near, there, here
+        near_path, far_path, part_near_path, part_far_path = far_path, near_path, part_far_path, part_near_path
     if fields:
-        cases = [When(field=field, then=Value(NAMES[field])) for field in fields]
-        named = Case(*cases, output_field=CharField())
-        yield Bond(named, facets.filter(**{f"{near}__among": urns}), near, far)
-    if not names or _PART in names:
-        yield Bond(_called(_PART), parts.filter(**{f"{here}__among": urns}), here, there)
-    ties = relationships.incoming_of(urns=urns) if is_incoming else relationships.outgoing_of(urns=urns)
-    for name, rows, mine, other in ties:
+        cases = [When(field=field, then=Value(RELATIONSHIP_NAMES[field])) for field in fields]
+        name_expression = Case(*cases, output_field=CharField())
+        yield RelationshipRows(name_expression, facets.filter(**{f"{near_path}__among": urns}), near_path, far_path)
+    if not names or _PART_RELATIONSHIP in names:
+        yield RelationshipRows(
+            _name_expression(_PART_RELATIONSHIP),
+            part_rows.filter(**{f"{part_near_path}__among": urns}),
+            part_near_path,
+            part_far_path,
+        )
+    ties = (
+        relationships.list_incoming_of_many(urns=urns)
+        if is_incoming
+        else relationships.list_outgoing_of_many(urns=urns)
+    )
+    for name, rows, tie_near_path, tie_far_path in ties:
         if not names or name in names:
-            yield Bond(_called(name), rows, mine, other, is_of_people=True)
+            yield RelationshipRows(_name_expression(name), rows, tie_near_path, tie_far_path, is_of_people=True)
 
 
-def _called(name: str) -> Value:
+def _name_expression(name: str) -> Value:
     return Value(name, output_field=CharField())

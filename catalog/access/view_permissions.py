@@ -10,9 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
-from catalog import urns as urn_room
-from catalog.access.coverage_sql import reached_by_any
-from catalog.access.grant_coverage_sql import holding, is_instance_administrator
+from catalog import urns as catalog_urns
+from catalog.access.coverage_sql import build_coverage_condition
+from catalog.access.grant_coverage_sql import build_held_grant_condition, is_instance_administrator
 from catalog.aspects.base import WITHIN
 from catalog.models import Entity, Facet
 from policies.engine.families import cdap, cdap_entity_ids, datahub
@@ -20,11 +20,11 @@ from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 from policies.engine.model import Actor, Coverage
 from policies.engine.requirements import Requirement
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Ask, Asked
-from policies.pdp.per_snapshot import kept
+from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.per_snapshot import memoize
 
 #: Types of which VIEW_AUTHORIZATION_ENABLED hides what may not be viewed; the others stay open (rules/datahub.md a.10).
-RESTRICTED = frozenset(
+RESTRICTED_TYPES = frozenset(
     {
         "chart",
         "dashboard",
@@ -47,98 +47,116 @@ RESTRICTED = frozenset(
 )
 
 #: CDAP's kinds that are not viewed by who could list them.
-_LISTED_OTHERWISE = frozenset({cdap_entity_ids.INSTANCE, cdap_entity_ids.NAMESPACE, cdap_entity_ids.DATASET})
+_KINDS_WITHOUT_LIST_RULE = frozenset({cdap_entity_ids.INSTANCE, cdap_entity_ids.NAMESPACE, cdap_entity_ids.DATASET})
 
 
-def viewable(rows: QuerySet[Entity], *, by: Actor) -> QuerySet[Entity]:
+def filter_viewable(rows: QuerySet[Entity], *, by: Actor) -> QuerySet[Entity]:
     """Keep what the caller may view, in the same statement that finds it."""
-    for condition in limits(by=by):
+    for condition in build_view_conditions(by=by):
         rows = rows.filter(condition)
     return rows
 
 
-def limits(*, by: Actor) -> list[Q]:
+def build_view_conditions(*, by: Actor) -> list[Q]:
     """Return the conditions, all of which an entity has to meet to be viewed by the caller; none: everything is."""
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return []
-    found = _listable(by)
-    readable = kept((__name__, by, settings.AUTH_POLICIES_ENABLED), lambda: _readable(by))
-    return found if readable is None else [*found, readable]
+    conditions = _build_list_conditions(by)
+    read_condition = memoize((__name__, by, settings.AUTH_POLICIES_ENABLED), lambda: _build_read_condition(by))
+    return conditions if read_condition is None else [*conditions, read_condition]
 
 
 def is_concealed_type(type_: str) -> bool:
     """Whether an entity of this type that a caller may not view is answered about as one that is not stored."""
-    return settings.VIEW_AUTHORIZATION_ENABLED and type_ in RESTRICTED
+    return settings.VIEW_AUTHORIZATION_ENABLED and type_ in RESTRICTED_TYPES
 
 
 def may_view(entity: Entity, *, by: Actor) -> bool:
     """Whether the caller may view one entity."""
-    return not hidden(urns=[entity.urn], by=by)
+    return not find_hidden(urns=[entity.urn], by=by)
 
 
-def hidden(*, urns: Collection[str], by: Actor) -> frozenset[str]:
+def find_hidden(*, urns: Collection[str], by: Actor) -> frozenset[str]:
     """Return those that the caller may not view, stored or not, in a number of queries that does not grow.
 
     A column is as visible as its dataset. What is no URN hides nothing.
     """
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return frozenset()
-    standing = {urn: _standing(urn) for urn in urns}
-    needed = {one: requirement for one in sorted(set(standing.values())) if (requirement := _needed(one, by))}
-    asks = [(by, Ask(requirement, Asked(one))) for one, requirement in needed.items()]
-    decisions = authorizer.answer_many(asks=asks) if asks else []
-    refused = {one for one, decision in zip(needed, decisions, strict=True) if not decision.is_allowed}
-    return frozenset(urn for urn, one in standing.items() if one in refused)
+    governing_urns = {urn: _governing_urn(urn) for urn in urns}
+    requirements = {
+        governing_urn: requirement
+        for governing_urn in sorted(set(governing_urns.values()))
+        if (requirement := _view_requirement(governing_urn, by))
+    }
+    requests = [
+        (by, AccessRequest(requirement, ResourceRef(governing_urn)))
+        for governing_urn, requirement in requirements.items()
+    ]
+    decisions = authorizer.answer_many(requests=requests) if requests else []
+    refused_urns = {
+        governing_urn
+        for governing_urn, decision in zip(requirements, decisions, strict=True)
+        if not decision.is_allowed
+    }
+    return frozenset(urn for urn, governing_urn in governing_urns.items() if governing_urn in refused_urns)
 
 
-def redacted(documents: Mapping[str, Any], *, by: Actor) -> dict[str, Any]:
+def redact_documents(documents: Mapping[str, Any], *, by: Actor) -> dict[str, Any]:
     """Return parsed documents without what names an entity that the caller may not view."""
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         return dict(documents)
-    concealed = hidden(urns=set(_named(documents)), by=by)
-    return {name: _without(document, concealed) for name, document in documents.items()}
+    hidden_urns = find_hidden(urns=set(_walk_texts(documents)), by=by)
+    return {name: _remove_urns(document, hidden_urns) for name, document in documents.items()}
 
 
-def listed_types(*, by: Actor) -> frozenset[str]:
+def list_limited_types(*, by: Actor) -> frozenset[str]:
     """Return CDAP's types of which the caller views only what it could list; none where it may list everything."""
     return (
         frozenset()
-        if not _listable(by)
-        else (cdap_entity_ids.OWN_KINDS | {cdap_entity_ids.APPLICATION}) - _LISTED_OTHERWISE
+        if not _build_list_conditions(by)
+        else (cdap_entity_ids.OWN_KINDS | {cdap_entity_ids.APPLICATION}) - _KINDS_WITHOUT_LIST_RULE
     )
 
 
-def _readable(by: Actor) -> Q | None:
+def _build_read_condition(by: Actor) -> Q | None:
     """Return the condition that an entity is of an open type or may be read; None: all of them may.
 
     Grants have no say about reading, so that it follows from the policies and the actor alone.
     """
-    coverages = [authorizer.visible(actor=by, privilege=privilege) for privilege in sorted(_reading().privileges)]
+    coverages = [
+        authorizer.compute_coverage(actor=by, privilege=privilege)
+        for privilege in sorted(_read_requirement().privileges)
+    ]
     if any(_is_boundless(coverage) for coverage in coverages):
         return None
-    return ~Q(type__among=RESTRICTED) | reached_by_any(coverages)
+    return ~Q(type__among=RESTRICTED_TYPES) | build_coverage_condition(coverages)
 
 
-def _listable(by: Actor) -> list[Q]:
+def _build_list_conditions(by: Actor) -> list[Q]:
     """Leave out the CDAP entities that the caller could not list."""
     if by.urn == authorizer.SYSTEM.urn or is_instance_administrator(by) or not settings.AUTH_POLICIES_ENABLED:
         return []
-    lying = Facet.objects.filter(field=WITHIN, value=INSTANCE_URN).values("entity")
-    return [~Q(pk__in=lying) | Q(type__among=_LISTED_OTHERWISE) | holding(by, cdap.LISTING)]
+    instance_entities = Facet.objects.filter(field=WITHIN, value=INSTANCE_URN).values("entity")
+    return [
+        ~Q(pk__in=instance_entities)
+        | Q(type__among=_KINDS_WITHOUT_LIST_RULE)
+        | build_held_grant_condition(by, cdap.LISTING_PRIVILEGES)
+    ]
 
 
-def _needed(urn: str, by: Actor) -> Requirement | None:
+def _view_requirement(urn: str, by: Actor) -> Requirement | None:
     """Return what viewing an entity needs, None where it needs nothing."""
-    if urn_room.type_of(urn) in RESTRICTED:
-        return _reading()
-    name = cdap_entity_ids.read(urn)
-    if name is None or name.kind in _LISTED_OTHERWISE or is_instance_administrator(by):
+    if catalog_urns.entity_type(urn) in RESTRICTED_TYPES:
+        return _read_requirement()
+    name = cdap_entity_ids.parse(urn)
+    if name is None or name.kind in _KINDS_WITHOUT_LIST_RULE or is_instance_administrator(by):
         return None
-    return cdap.requirement(f"{name.kind}.{cdap.Applied.LIST.value}")
+    return cdap.get_requirement(f"{name.kind}.{cdap.OperationEffect.LIST.value}")
 
 
-def _reading() -> Requirement:
-    return datahub.groups()["entity.read"]
+def _read_requirement() -> Requirement:
+    return datahub.load_operation_groups()["entity.read"]
 
 
 def _is_boundless(coverage: Coverage) -> bool:
@@ -147,37 +165,45 @@ def _is_boundless(coverage: Coverage) -> bool:
     return coverage.is_everything or (is_free and not coverage.denies)
 
 
-def _standing(urn: str) -> str:
-    return next(iter(urn_room.dataset_of(urn)), urn)
+def _governing_urn(urn: str) -> str:
+    return next(iter(catalog_urns.field_dataset_urns(urn)), urn)
 
 
-def _named(value: Any) -> Iterable[str]:
+def _walk_texts(value: Any) -> Iterable[str]:
     """Walk every text and key of a parsed document."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for key, one in value.items():
+        for key, member in value.items():
             yield key
-            yield from _named(one)
+            yield from _walk_texts(member)
     elif isinstance(value, list):
-        for one in value:
-            yield from _named(one)
+        for member in value:
+            yield from _walk_texts(member)
 
 
-def _without(value: Any, concealed: Collection[str]) -> Any:
+def _remove_urns(value: Any, hidden_urns: Collection[str]) -> Any:
     """Leave out keys that hold a concealed URN or are one, and entries of lists that are or name one."""
     if isinstance(value, Mapping):
-        kept = ((key, one) for key, one in value.items() if key not in concealed and not _is_concealed(one, concealed))
-        return {key: _without(one, concealed) for key, one in kept}
+        visible_items = (
+            (key, member)
+            for key, member in value.items()
+            if key not in hidden_urns and not _is_concealed(member, hidden_urns)
+        )
+        return {key: _remove_urns(member, hidden_urns) for key, member in visible_items}
     if isinstance(value, list):
-        kept_entries = (one for one in value if not _is_concealed(one, concealed) and not _names(one, concealed))
-        return [_without(one, concealed) for one in kept_entries]
+        visible_entries = (
+            member
+            for member in value
+            if not _is_concealed(member, hidden_urns) and not _has_concealed_value(member, hidden_urns)
+        )
+        return [_remove_urns(member, hidden_urns) for member in visible_entries]
     return value
 
 
-def _is_concealed(value: Any, concealed: Collection[str]) -> bool:
-    return isinstance(value, str) and value in concealed
+def _is_concealed(value: Any, hidden_urns: Collection[str]) -> bool:
+    return isinstance(value, str) and value in hidden_urns
 
 
-def _names(entry: Any, concealed: Collection[str]) -> bool:
-    return isinstance(entry, Mapping) and any(_is_concealed(one, concealed) for one in entry.values())
+def _has_concealed_value(entry: Any, hidden_urns: Collection[str]) -> bool:
+    return isinstance(entry, Mapping) and any(_is_concealed(member, hidden_urns) for member in entry.values())

@@ -7,23 +7,23 @@ from catalog.aspects.base import (
     ROLE_GROUP,
     ROLE_TYPE,
     ROLE_USER,
-    Aspect,
-    Facts,
+    AspectFacts,
+    DocumentPart,
     GroupUrn,
     Name,
+    OwnedAspect,
     RoleUrn,
-    Shape,
     UserUrn,
-    values,
+    facet_values,
 )
 from catalog.urns import Urn
 from policies.models.fields import is_storable
 
 #: Longest type that lists are filtered by, in characters.
-_TYPE_LENGTH = 64
+_MAX_ROLE_TYPE_LENGTH = 64
 
 
-class RoleProperties(Aspect):
+class RoleProperties(OwnedAspect):
     """What an external role is called, what it is for and where to ask for it."""
 
     name: Name
@@ -32,53 +32,53 @@ class RoleProperties(Aspect):
     requestUrl: str | None = None  # noqa: N815 - DataHub's key
     created: dict[str, Any] | None = None
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the name, and the type as it is filtered by: in capitals, as the sources write READ and WRITE."""
-        type_ = (self.type or "").strip().upper()[:_TYPE_LENGTH]
-        return Facts(values(ROLE_TYPE, [type_] if is_storable(type_) and type_ else []), name=self.name)
+        type_ = (self.type or "").strip().upper()[:_MAX_ROLE_TYPE_LENGTH]
+        return AspectFacts(facet_values(ROLE_TYPE, [type_] if is_storable(type_) and type_ else []), name=self.name)
 
 
-class RoleUser(Shape):
+class RoleUser(DocumentPart):
     """A user who holds the role."""
 
     is_closed = True
     user: UserUrn
 
 
-class RoleGroup(Shape):
+class RoleGroup(DocumentPart):
     """A group whose members hold the role."""
 
     is_closed = True
     group: GroupUrn
 
 
-class Actors(Aspect):
+class ActorsAspect(OwnedAspect):
     """Who holds an external role."""
 
     is_closed = True
     users: list[RoleUser] | None = None
     groups: list[RoleGroup] | None = None
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return users and groups."""
-        users = values(ROLE_USER, (entry.user for entry in self.users or ()))
-        groups = values(ROLE_GROUP, (entry.group for entry in self.groups or ()))
-        return Facts(users + groups)
+        users = facet_values(ROLE_USER, (entry.user for entry in self.users or ()))
+        groups = facet_values(ROLE_GROUP, (entry.group for entry in self.groups or ()))
+        return AspectFacts(users + groups)
 
 
-class RoleEntry(Shape):
+class RoleEntry(DocumentPart):
     """One external role."""
 
     is_closed = True
     urn: RoleUrn
 
 
-class Access(Aspect):
+class AccessAspect(OwnedAspect):
     """The external roles through which a dataset can be reached."""
 
     is_closed = True
     roles: list[RoleEntry] | None = None
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the roles."""
-        return Facts(values(ACCESS_ROLE, (entry.urn for entry in self.roles or ())))
+        return AspectFacts(facet_values(ACCESS_ROLE, (entry.urn for entry in self.roles or ())))

@@ -4,30 +4,30 @@ from typing import Any
 
 from catalog.aspects.base import (
     AnyUrn,
-    Aspect,
+    AspectFacts,
+    DocumentPart,
     DomainUrn,
     FacetValue,
-    Facts,
     Name,
+    OwnedAspect,
     OwnershipTypeUrn,
     OwnerUrn,
     PropertyUrn,
-    Shape,
     TagUrn,
     TermUrn,
-    described,
-    values,
+    facet_values,
+    property_facets,
 )
 from catalog.urns import Urn
 from policies.engine import selectors
 
 #: How the URNs of the ownership types begin that every installation has.
-SYSTEM_OWNERSHIP = "urn:li:ownershipType:__system__"
+SYSTEM_OWNERSHIP_TYPE_PREFIX = "urn:li:ownershipType:__system__"
 
-_PROPERTY = "urn:li:structuredProperty:"
+_PROPERTY_URN_PREFIX = "urn:li:structuredProperty:"
 
 
-class OwnerEntry(Shape):
+class OwnerEntry(DocumentPart):
     """One owner; where the word comes from (`source`, `attribution`) decides nothing."""
 
     is_closed = True
@@ -47,7 +47,7 @@ class OwnerEntry(Shape):
         return str(self.typeUrn or "")
 
 
-class Ownership(Aspect):
+class Ownership(OwnedAspect):
     """Who owns the entity, and as what; `ownerTypes` repeats `owners` and is not read."""
 
     is_closed = True
@@ -55,78 +55,80 @@ class Ownership(Aspect):
     ownerTypes: Any = None  # noqa: N815 - DataHub's key
     lastModified: Any = None  # noqa: N815 - DataHub's key
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the owners with their types."""
         entries = [FacetValue(selectors.OWNER, entry.owner, entry.ownership_type) for entry in self.owners]
-        return Facts(tuple(dict.fromkeys(entries)))
+        return AspectFacts(tuple(dict.fromkeys(entries)))
 
 
-class TagEntry(Shape):
+class TagEntry(DocumentPart):
     """One tag."""
 
     tag: TagUrn
 
 
-class GlobalTags(Aspect):
+class GlobalTags(OwnedAspect):
     """Tags of the entity itself."""
 
     tags: list[TagEntry]
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the tags."""
-        return Facts(values(selectors.TAG, (entry.tag for entry in self.tags)))
+        return AspectFacts(facet_values(selectors.TAG, (entry.tag for entry in self.tags)))
 
 
-class TermEntry(Shape):
+class TermEntry(DocumentPart):
     """One glossary term."""
 
     urn: TermUrn
 
 
-class GlossaryTerms(Aspect):
+class GlossaryTerms(OwnedAspect):
     """Glossary terms applied to the entity."""
 
     terms: list[TermEntry]
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the terms."""
-        return Facts(values(selectors.GLOSSARY, (entry.urn for entry in self.terms)))
+        return AspectFacts(facet_values(selectors.GLOSSARY, (entry.urn for entry in self.terms)))
 
 
-class DomainAssociation(Shape):
+class DomainAssociation(DocumentPart):
     """One domain, in the newer list that can say more about each."""
 
     domain: DomainUrn
 
 
-class Domains(Aspect):
+class Domains(OwnedAspect):
     """The domains the entity is in; newer clients write associations beside or instead of the list."""
 
     domains: list[DomainUrn] = []
     domainAssociations: list[DomainAssociation] | None = None  # noqa: N815 - DataHub's key
 
-    def facts(self, urn: Urn, /) -> Facts:
+    def facts(self, urn: Urn, /) -> AspectFacts:
         """Return the domains, each once.
 
         For a data product the associations come first and the list counts only without them (source 000, derived
         rules); for everything else the list comes first.
         """
-        associated = [entry.domain for entry in self.domainAssociations or ()]
-        found = (associated or self.domains) if urn.type == "dataProduct" else (self.domains or associated)
-        return Facts(values(selectors.DOMAIN, found))
+        associated_domains = [entry.domain for entry in self.domainAssociations or ()]
+        domains = (
+            (associated_domains or self.domains) if urn.type == "dataProduct" else (self.domains or associated_domains)
+        )
+        return AspectFacts(facet_values(selectors.DOMAIN, domains))
 
 
-class Status(Aspect):
+class StatusAspect(OwnedAspect):
     """Whether the entity was deleted softly."""
 
     removed: bool = False
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the state."""
-        return Facts(is_removed=self.removed)
+        return AspectFacts(is_removed=self.removed)
 
 
-class Deprecation(Aspect):
+class Deprecation(OwnedAspect):
     """Whether the entity should no longer be used, and why."""
 
     deprecated: bool
@@ -135,78 +137,80 @@ class Deprecation(Aspect):
     actor: AnyUrn | None = None
 
 
-class Link(Shape):
+class InstitutionalMemoryLink(DocumentPart):
     """A link to a page about the entity."""
 
     url: str
     description: str | None = None
 
 
-class InstitutionalMemory(Aspect):
+class InstitutionalMemory(OwnedAspect):
     """Links to pages about the entity."""
 
-    elements: list[Link]
+    elements: list[InstitutionalMemoryLink]
 
 
-class SubTypes(Aspect):
+class SubTypes(OwnedAspect):
     """What kinds of its type the entity is."""
 
     typeNames: list[str]  # noqa: N815 - DataHub's key
 
 
-class OwnershipTypeInfo(Aspect):
+class OwnershipTypeInfo(OwnedAspect):
     """What a type of ownership is called."""
 
     name: Name
     description: str | None = None
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the name."""
-        return Facts(name=self.name)
+        return AspectFacts(name=self.name)
 
 
-class Registration(Aspect):
+class Registration(OwnedAspect):
     """An aspect of our own: what an entity was called when it was registered by our API."""
 
     name: Name
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the name."""
-        return Facts(name=self.name)
+        return AspectFacts(name=self.name)
 
 
-def tags_of(document: Any) -> set[tuple[str, str]]:
+def column_tags(document: Any) -> set[tuple[str, str]]:
     """Return the (column, tag) pairs of a tag or schema document, the column '' for tags of the entity itself.
 
     Anything that is not shaped like one yields nothing; shapes are checked before.
     """
     if not isinstance(document, dict):
         return set()
-    found = {("", entry["tag"]) for entry in document.get("tags") or ()}
+    column_tag_pairs = {("", entry["tag"]) for entry in document.get("tags") or ()}
     for field in [*(document.get("fields") or ()), *(document.get("editableSchemaFieldInfo") or ())]:
         for entry in (field.get("globalTags") or {}).get("tags") or ():
-            found.add((field["fieldPath"], entry["tag"]))
-    return found
+            column_tag_pairs.add((field["fieldPath"], entry["tag"]))
+    return column_tag_pairs
 
 
-class Assignment(Shape):
+class PropertyAssignment(DocumentPart):
     """The values of one structured property; each stands in an object that says its type, `{"string": "gold"}`."""
 
     propertyUrn: PropertyUrn  # noqa: N815 - DataHub's key
     values: list[Any] = []
 
 
-class StructuredProperties(Aspect):
+class StructuredProperties(OwnedAspect):
     """Properties whose kinds are entities themselves; they are called by the ids of these."""
 
-    properties: list[Assignment]
+    properties: list[PropertyAssignment]
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the properties."""
-        said = {
-            one.propertyUrn.removeprefix(_PROPERTY): [
-                found for value in one.values for found in (value.values() if isinstance(value, dict) else (value,))
+        values_by_property = {
+            assignment.propertyUrn.removeprefix(_PROPERTY_URN_PREFIX): [
+                scalar
+                for value in assignment.values
+                for scalar in (value.values() if isinstance(value, dict) else (value,))
             ]
-            for one in self.properties
+            for assignment in self.properties
         }
-        return Facts(described(said))
+        return AspectFacts(property_facets(values_by_property))

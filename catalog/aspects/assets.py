@@ -3,56 +3,66 @@
 from typing import Any
 
 from catalog.aspects.annotations import GlobalTags, GlossaryTerms
-from catalog.aspects.base import ASSET, LOGICAL_PARENT, SUBJECT, AnyUrn, Aspect, Facts, Name, Shape, values
-from catalog.aspects.lineage import upstreams_of
+from catalog.aspects.base import (
+    ASSET,
+    LOGICAL_PARENT,
+    SUBJECT,
+    AnyUrn,
+    AspectFacts,
+    DocumentPart,
+    Name,
+    OwnedAspect,
+    facet_values,
+)
+from catalog.aspects.lineage import upstream_facets
 from catalog.urns import Urn
 
 
-class _Named(Aspect):
+class _NamedAspect(OwnedAspect):
     """Properties that give the entity its name."""
 
     name: Name | None = None
     description: str | None = None
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the name."""
-        return Facts(name=self.name)
+        return AspectFacts(name=self.name)
 
 
-class DatasetProperties(_Named):
+class DatasetProperties(_NamedAspect):
     """What the source says about a dataset."""
 
     qualifiedName: str | None = None  # noqa: N815 - DataHub's key
 
 
-class EditableDatasetProperties(_Named):
+class EditableDatasetProperties(_NamedAspect):
     """What people say about a dataset; their name for it wins over the source's."""
 
 
-class DataFlowInfo(_Named):
+class DataFlowInfo(_NamedAspect):
     """What a pipeline is called."""
 
 
-class DataJobInfo(_Named):
+class DataJobInfo(_NamedAspect):
     """What a task of a pipeline is called."""
 
 
-class ApplicationProperties(_Named):
+class ApplicationProperties(_NamedAspect):
     """What an application is called."""
 
 
-class _Titled(Aspect):
+class _TitledAspect(OwnedAspect):
     """Properties of what has a title."""
 
     title: Name
     description: str | None = None
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the title as the name."""
-        return Facts(name=self.title)
+        return AspectFacts(name=self.title)
 
 
-class DashboardInfo(_Titled):
+class DashboardInfo(_TitledAspect):
     """What a dashboard shows."""
 
     charts: Any = None
@@ -61,24 +71,24 @@ class DashboardInfo(_Titled):
     datasetEdges: Any = None  # noqa: N815 - DataHub's key
     dashboards: Any = None
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the title as the name, and what is shown as upstream."""
-        found = upstreams_of(self.charts, self.chartEdges, self.datasets, self.datasetEdges, self.dashboards)
-        return Facts(found, name=self.title)
+        upstreams = upstream_facets(self.charts, self.chartEdges, self.datasets, self.datasetEdges, self.dashboards)
+        return AspectFacts(upstreams, name=self.title)
 
 
-class ChartInfo(_Titled):
+class ChartInfo(_TitledAspect):
     """What a chart shows."""
 
     inputs: Any = None
     inputEdges: Any = None  # noqa: N815 - DataHub's key
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the title as the name, and what is shown as upstream."""
-        return Facts(upstreams_of(self.inputs, self.inputEdges), name=self.title)
+        return AspectFacts(upstream_facets(self.inputs, self.inputEdges), name=self.title)
 
 
-class Column(Shape):
+class SchemaField(DocumentPart):
     """A column and what is attached to it."""
 
     fieldPath: str  # noqa: N815 - DataHub's key
@@ -87,60 +97,60 @@ class Column(Shape):
     glossaryTerms: GlossaryTerms | None = None  # noqa: N815 - DataHub's key
 
 
-class SchemaMetadata(Aspect):
+class SchemaMetadata(OwnedAspect):
     """The columns of a dataset as the source has them. Their tags are no tags of the dataset (rules/datahub.md a.4)."""
 
     schemaName: str | None = None  # noqa: N815 - DataHub's key
-    fields: list[Column]
+    fields: list[SchemaField]
 
 
-class EditableSchemaMetadata(Aspect):
+class EditableSchemaMetadata(OwnedAspect):
     """What people added to the columns of a dataset."""
 
-    editableSchemaFieldInfo: list[Column]  # noqa: N815 - DataHub's key
+    editableSchemaFieldInfo: list[SchemaField]  # noqa: N815 - DataHub's key
 
 
-class Edge(Shape):
+class Edge(DocumentPart):
     """A link to another entity."""
 
     destinationUrn: AnyUrn  # noqa: N815 - DataHub's key
 
 
-class DataProductProperties(_Named):
+class DataProductProperties(_NamedAspect):
     """What a data product is called, and the assets in it."""
 
     assets: list[Edge] | None = None
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the name and the assets."""
-        return Facts(values(ASSET, (edge.destinationUrn for edge in self.assets or ())), name=self.name)
+        return AspectFacts(facet_values(ASSET, (edge.destinationUrn for edge in self.assets or ())), name=self.name)
 
 
-class QueryProperties(_Named):
+class QueryProperties(_NamedAspect):
     """What a query says and is called."""
 
 
-class Subject(Shape):
+class QuerySubject(DocumentPart):
     """One thing that a query reads."""
 
     entity: AnyUrn
 
 
-class QuerySubjects(Aspect):
+class QuerySubjects(OwnedAspect):
     """What a query reads."""
 
-    subjects: list[Subject]
+    subjects: list[QuerySubject]
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the subjects as they were written."""
-        return Facts(values(SUBJECT, (subject.entity for subject in self.subjects)))
+        return AspectFacts(facet_values(SUBJECT, (subject.entity for subject in self.subjects)))
 
 
-class LogicalParent(Aspect):
+class LogicalParent(OwnedAspect):
     """The logical dataset or field that a physical one implements; without one the link is cleared."""
 
     parent: Edge | None = None
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the logical parent, which is not a parent in any hierarchy."""
-        return Facts(values(LOGICAL_PARENT, [self.parent.destinationUrn] if self.parent else []))
+        return AspectFacts(facet_values(LOGICAL_PARENT, [self.parent.destinationUrn] if self.parent else []))

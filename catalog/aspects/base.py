@@ -43,14 +43,14 @@ VERSION_OF = "VERSION_OF"
 
 #: Where stands what a domain, term, term group or platform instance says of its own field beside being a value of it,
 #: such as a domain with the aspect `domains`. Policies do not test it; relationships and deletions name it.
-BESIDE = {
+UNTESTED_FIELDS = {
     selectors.DATA_PLATFORM_INSTANCE: "NODE_INSTANCE",
     selectors.DOMAIN: "NODE_DOMAIN",
     selectors.GLOSSARY: "NODE_GLOSSARY",
 }
 
 #: Longest name that is projected, in characters; a longer one is cut, its aspect keeps it whole.
-NAME_LENGTH = 255
+MAX_NAME_LENGTH = 255
 
 
 class FacetValue(NamedTuple):
@@ -62,7 +62,7 @@ class FacetValue(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class AspectFacts:
     """What one document says: facets, and the columns of its entity (None where it says nothing about one)."""
 
     facets: tuple[FacetValue, ...] = ()
@@ -71,10 +71,10 @@ class Facts:
     is_removed: bool | None = None
 
 
-NOTHING = Facts()
+NO_FACTS = AspectFacts()
 
 
-class Shape(BaseModel):
+class DocumentPart(BaseModel):
     """A document, or a part of one, that is checked; types are not converted into one another.
 
     A closed one may arrive with its own fields only. What is stored already may have others.
@@ -90,25 +90,25 @@ class Shape(BaseModel):
         for name in type(self).model_fields:
             value = getattr(self, name)
             for index, part in enumerate(value if isinstance(value, list) else ()):
-                if isinstance(part, Shape):
+                if isinstance(part, DocumentPart):
                     yield from ((name, index, *rest) for rest in part.unknown_fields())
 
 
-class Aspect(Shape):
+class OwnedAspect(DocumentPart):
     """A whole document."""
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return what the document says about the entity with this URN."""
-        return NOTHING
+        return NO_FACTS
 
 
-def reference(*types: str) -> Any:
+def urn_type(*types: str) -> Any:
     """Return the type of a field that holds a URN, of one of these entity types when any are named."""
 
     def check(text: str) -> str:
-        found = urns.problem(text, "", types)
-        if found is not None:
-            raise PydanticCustomError("urn", "{detail}", {"detail": found.detail})
+        problem = urns.find_problem(text, "", types)
+        if problem is not None:
+            raise PydanticCustomError("urn", "{detail}", {"detail": problem.detail})
         return text
 
     return Annotated[str, AfterValidator(check)]
@@ -120,28 +120,28 @@ def _check_name(text: str) -> str:
     return text
 
 
-AnyUrn = reference()
-DomainUrn = reference("domain")
-ContainerUrn = reference("container")
-TagUrn = reference("tag")
-TermUrn = reference("glossaryTerm")
-NodeUrn = reference("glossaryNode")
-OwnerUrn = reference("corpuser", "corpGroup")
-OwnershipTypeUrn = reference("ownershipType")
-PropertyUrn = reference("structuredProperty")
-RoleUrn = reference("role")
-UserUrn = reference("corpuser")
-GroupUrn = reference("corpGroup")
-PlatformUrn = reference("dataPlatform")
+AnyUrn = urn_type()
+DomainUrn = urn_type("domain")
+ContainerUrn = urn_type("container")
+TagUrn = urn_type("tag")
+TermUrn = urn_type("glossaryTerm")
+NodeUrn = urn_type("glossaryNode")
+OwnerUrn = urn_type("corpuser", "corpGroup")
+OwnershipTypeUrn = urn_type("ownershipType")
+PropertyUrn = urn_type("structuredProperty")
+RoleUrn = urn_type("role")
+UserUrn = urn_type("corpuser")
+GroupUrn = urn_type("corpGroup")
+PlatformUrn = urn_type("dataPlatform")
 Name = Annotated[str, AfterValidator(_check_name)]
 
 
-def values(field: str, found: Iterable[str]) -> tuple[FacetValue, ...]:
+def facet_values(field: str, texts: Iterable[str]) -> tuple[FacetValue, ...]:
     """Return a facet value for each text, each once, in order."""
-    return tuple(FacetValue(field, value) for value in dict.fromkeys(found))
+    return tuple(FacetValue(field, value) for value in dict.fromkeys(texts))
 
 
-def described(found: Mapping[str, Any]) -> tuple[FacetValue, ...]:
+def property_facets(values_by_property: Mapping[str, Any]) -> tuple[FacetValue, ...]:
     """Return a facet value for each value of each property, by the names of these."""
-    facts = property_conditions.facts(found, property_conditions.RESOURCE)
-    return tuple(FacetValue(field, text) for field, texts in facts.items() for text in sorted(texts))
+    texts_by_field = property_conditions.to_facets(values_by_property, property_conditions.RESOURCE)
+    return tuple(FacetValue(field, text) for field, texts in texts_by_field.items() for text in sorted(texts))

@@ -5,26 +5,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from catalog.aspects.base import (
-    BESIDE,
     ID,
-    NAME_LENGTH,
+    MAX_NAME_LENGTH,
     PLATFORM,
     PROJECT,
+    UNTESTED_FIELDS,
     VERSION_OF,
     WITHIN,
     WORD,
+    AspectFacts,
     FacetValue,
-    Facts,
-    described,
+    property_facets,
 )
-from catalog.aspects.register import OWNED, PROJECTING, REGISTRATION
+from catalog.aspects.register import OWNED_ASPECTS, PROJECTED_ASPECTS, REGISTRATION
 from catalog.urns import Urn
 from policies.engine import selectors
 from policies.engine.families import cdap_entity_ids
-from policies.models.words import words
+from policies.models.words import split_words
 
 #: Aspects whose name wins over that of the others: what was said here, then what people edited.
-_NAMES_FIRST = (REGISTRATION, "editableDatasetProperties")
+_NAME_PRECEDENCE = (REGISTRATION, "editableDatasetProperties")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,53 +45,66 @@ def project(
     Depends on nothing else and not on the order in which the documents came. Raises pydantic's ValidationError for a
     document that does not have its shape: none is stored.
     """
-    said = [facts(name, documents[name], urn) for name in sorted(documents.keys() & PROJECTING, key=_rank)]
-    name = next((one.name for one in said if one.name), urn.identifier)[:NAME_LENGTH]
-    found = {_untested(facet, urn) for one in said for facet in one.facets}
-    found |= _of_urn(urn)
-    found |= {FacetValue(WORD, word) for word in words(name)}
-    found |= {FacetValue(ID, object_id)} if object_id else set()
-    found |= {FacetValue(PROJECT, project)} if project else set()
-    cdap = cdap_entity_ids.read(urn.text)
-    if cdap is not None:
-        found |= {FacetValue(WITHIN, above) for above in cdap.above}
-        found |= {FacetValue(VERSION_OF, cdap.urn)} if cdap.urn != urn.text else set()
-    parents = [cdap.parent if cdap is not None else None, *(one.parent for one in said)]
+    facts_of_documents = [
+        read_facts(name, documents[name], urn) for name in sorted(documents.keys() & PROJECTED_ASPECTS, key=_rank)
+    ]
+    name = next((document_facts.name for document_facts in facts_of_documents if document_facts.name), urn.identifier)[
+        :MAX_NAME_LENGTH
+    ]
+    facets = {
+        _to_untested_field(facet, urn) for document_facts in facts_of_documents for facet in document_facts.facets
+    }
+    facets |= _urn_facets(urn)
+    facets |= {FacetValue(WORD, word) for word in split_words(name)}
+    facets |= {FacetValue(ID, object_id)} if object_id else set()
+    facets |= {FacetValue(PROJECT, project)} if project else set()
+    cdap_name = cdap_entity_ids.parse(urn.text)
+    if cdap_name is not None:
+        facets |= {FacetValue(WITHIN, ancestor) for ancestor in cdap_name.ancestors}
+        facets |= {FacetValue(VERSION_OF, cdap_name.urn)} if cdap_name.urn != urn.text else set()
+    parents = [
+        cdap_name.parent if cdap_name is not None else None,
+        *(document_facts.parent for document_facts in facts_of_documents),
+    ]
     return Projection(
         name=name,
         parent=next((parent for parent in parents if parent is not None), None),
-        is_removed=any(one.is_removed for one in said),
-        facets=frozenset(found),
+        is_removed=any(document_facts.is_removed for document_facts in facts_of_documents),
+        facets=frozenset(facets),
     )
 
 
-def facts(name: str, text: str, urn: Urn) -> Facts:
+def read_facts(name: str, text: str, urn: Urn) -> AspectFacts:
     """Return what one document of an aspect we own says about the entity."""
     # Read by the parser that the door used: of a key that comes twice both must take the same one.
     document = json.loads(text)
-    found = OWNED[name].model_validate(document).facts(urn)
-    custom = document.get("customProperties")
-    return replace(found, facets=(*found.facets, *described(custom))) if isinstance(custom, dict) and custom else found
+    document_facts = OWNED_ASPECTS[name].model_validate(document).facts(urn)
+    custom_properties = document.get("customProperties")
+    return (
+        replace(document_facts, facets=(*document_facts.facets, *property_facets(custom_properties)))
+        if isinstance(custom_properties, dict) and custom_properties
+        else document_facts
+    )
 
 
-def _untested(facet: FacetValue, urn: Urn) -> FacetValue:
+def _to_untested_field(facet: FacetValue, urn: Urn) -> FacetValue:
     """Return a facet under a field that no policy tests where the entity has only itself and its ancestors (a.4).
 
     A container's own document names its parent, which is an ancestor.
     """
     if urn.type == "container" or selectors.OWN_FIELDS.get(urn.type) != facet.field:
         return facet
-    return facet._replace(field=BESIDE[facet.field])
+    return facet._replace(field=UNTESTED_FIELDS[facet.field])
 
 
-def _of_urn(urn: Urn) -> set[FacetValue]:
-    found = {FacetValue(WORD, word) for word in words(urn.identifier)}
+def _urn_facets(urn: Urn) -> set[FacetValue]:
+    facets = {FacetValue(WORD, word) for word in split_words(urn.identifier)}
     if urn.type in selectors.OWN_FIELDS:
-        found.add(FacetValue(selectors.OWN_FIELDS[urn.type], urn.text))
+        facets.add(FacetValue(selectors.OWN_FIELDS[urn.type], urn.text))
     if urn.platform is not None:
-        found.add(FacetValue(PLATFORM, urn.platform))
-    return found
+        facets.add(FacetValue(PLATFORM, urn.platform))
+    return facets
 
 
 def _rank(name: str) -> tuple[int, str]:
-    return (_NAMES_FIRST.index(name) if name in _NAMES_FIRST else len(_NAMES_FIRST), name)
+    return (_NAME_PRECEDENCE.index(name) if name in _NAME_PRECEDENCE else len(_NAME_PRECEDENCE), name)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from catalog import errors
 from catalog.aspects import access, annotations, assets, lineage, structure
-from catalog.aspects.base import Aspect
+from catalog.aspects.base import OwnedAspect
 from policies.engine.errors import MAX_PROBLEMS, MORE_PROBLEMS, Problem, quote
 from policies.models.fields import is_storable
 from policies.writes import strict_json
@@ -19,10 +19,10 @@ from policies.writes import strict_json
 #: The name under which `/api/v1/entities` keeps the name it was given; no client of DataHub writes it.
 REGISTRATION = "registration"
 
-OWNED: Mapping[str, type[Aspect]] = MappingProxyType(
+OWNED_ASPECTS: Mapping[str, type[OwnedAspect]] = MappingProxyType(
     {
-        "access": access.Access,
-        "actors": access.Actors,
+        "access": access.AccessAspect,
+        "actors": access.ActorsAspect,
         "applicationProperties": assets.ApplicationProperties,
         "chartInfo": assets.ChartInfo,
         "container": structure.Container,
@@ -55,7 +55,7 @@ OWNED: Mapping[str, type[Aspect]] = MappingProxyType(
         REGISTRATION: annotations.Registration,
         "roleProperties": access.RoleProperties,
         "schemaMetadata": assets.SchemaMetadata,
-        "status": annotations.Status,
+        "status": annotations.StatusAspect,
         "structuredProperties": annotations.StructuredProperties,
         "subTypes": annotations.SubTypes,
         "tagProperties": structure.TagProperties,
@@ -65,20 +65,22 @@ OWNED: Mapping[str, type[Aspect]] = MappingProxyType(
 
 #: Aspects that only these types may have. DataHub keeps external roles for datasets (source 003); dashboards and
 #: containers, whose pages have an Access tab as well, are our extension.
-BEARERS: Mapping[str, tuple[str, ...]] = MappingProxyType({"access": ("container", "dashboard", "dataset")})
+ENTITY_TYPES_BY_ASPECT: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"access": ("container", "dashboard", "dataset")}
+)
 
 #: Deepest nesting of a document.
-_DEEPEST = 100
+_MAX_DEPTH = 100
 
 #: Most members of one list of a document that we own; no schema has more columns, no product more assets.
 MAX_MEMBERS = 50_000
 #: Most commas and opening brackets of a document that we own: checking it takes as long as these are many.
-MAX_SIGNS = 300_000
+MAX_DELIMITERS = 300_000
 #: Most problems of a document that are told apart.
 _MAX_ERRORS = 1_000
 
 #: The owned aspects that say something about facets, name, parent or state.
-PROJECTING = frozenset(name for name, shape in OWNED.items() if shape.facts is not Aspect.facts)
+PROJECTED_ASPECTS = frozenset(name for name, shape in OWNED_ASPECTS.items() if shape.facts is not OwnedAspect.facts)
 
 
 def read(name: str, text: object, *, keeps_unknown: bool = False) -> tuple[dict[str, Any] | None, list[Problem]]:
@@ -95,7 +97,7 @@ def read(name: str, text: object, *, keeps_unknown: bool = False) -> tuple[dict[
     problems = (
         _check_size(name, text, document)
         or check(name, document)
-        or ([] if keeps_unknown else list_unknown(name, document))
+        or ([] if keeps_unknown else list_unknown_fields(name, document))
     )
     return (None, problems) if problems else (document, [])
 
@@ -107,16 +109,16 @@ def parse(text: object) -> tuple[Any, list[Problem]]:
     if not is_storable(text):
         return None, [Problem(errors.DOCUMENT_TEXT, "", "The text holds NUL or half of a surrogate pair.")]
     try:
-        document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        document = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite_number)
         # What reads it later walks it recursively, on stacks deeper than this one.
-        is_deep = strict_json.is_deeper(document, _DEEPEST - 1)
+        is_deep = strict_json.is_deeper(document, _MAX_DEPTH - 1)
         is_clean = is_deep or "\\u" not in text or _is_storable_within(document)
     except RecursionError:
         is_deep, is_clean, document = True, True, None
     except ValueError as error:
         return None, [Problem(errors.DOCUMENT_JSON, "", f"This is not JSON: {error}")]
     if is_deep:
-        return None, [Problem(errors.DOCUMENT_JSON, "", f"The document is nested more than {_DEEPEST} levels deep.")]
+        return None, [Problem(errors.DOCUMENT_JSON, "", f"The document is nested more than {_MAX_DEPTH} levels deep.")]
     if not is_clean:
         return None, [
             Problem(errors.DOCUMENT_TEXT, "", "A text in the document holds NUL or half of a surrogate pair.")
@@ -126,7 +128,7 @@ def parse(text: object) -> tuple[Any, list[Problem]]:
 
 def check(name: str, document: Mapping[str, Any]) -> list[Problem]:
     """Return everything wrong with a parsed document of an aspect we own; aspects of others are never wrong."""
-    shape = OWNED.get(name)
+    shape = OWNED_ASPECTS.get(name)
     if shape is None:
         return []
     try:
@@ -136,29 +138,34 @@ def check(name: str, document: Mapping[str, Any]) -> list[Problem]:
             detail = f"The document has {error.error_count()} problems, too many to name."
             return [Problem(MORE_PROBLEMS, "", detail)]
         return [
-            Problem(f"aspect.{found['type']}", errors.pointer(found["loc"]), found["msg"])
-            for found in error.errors(include_url=False, include_context=False, include_input=False)
+            Problem(
+                f"aspect.{validation_error['type']}",
+                errors.json_pointer(validation_error["loc"]),
+                validation_error["msg"],
+            )
+            for validation_error in error.errors(include_url=False, include_context=False, include_input=False)
         ]
     return []
 
 
-def list_unknown(name: str, document: Mapping[str, Any]) -> list[Problem]:
+def list_unknown_fields(name: str, document: Mapping[str, Any]) -> list[Problem]:
     """Return a problem for each field of a document without problems that might limit what it gives to people."""
-    shape = OWNED.get(name)
+    shape = OWNED_ASPECTS.get(name)
     if shape is None:
         return []
-    found = islice(shape.model_validate(document).unknown_fields(), MAX_PROBLEMS + 1)
+    paths = islice(shape.model_validate(document).unknown_fields(), MAX_PROBLEMS + 1)
     return [
-        Problem("field.unknown", errors.pointer(path), f"There is no field {quote(path[-1])} here.") for path in found
+        Problem("field.unknown", errors.json_pointer(path), f"There is no field {quote(path[-1])} here.")
+        for path in paths
     ]
 
 
 def _check_size(name: str, text: object, document: Mapping[str, Any]) -> list[Problem]:
     """Return what is wrong with the size of a document of an aspect we own, before anything in it is looked at."""
-    if name not in OWNED or not isinstance(text, str) or len(text) <= MAX_MEMBERS:
+    if name not in OWNED_ASPECTS or not isinstance(text, str) or len(text) <= MAX_MEMBERS:
         return []
-    if text.count(",") + text.count("[") + text.count("{") > MAX_SIGNS:
-        return [Problem("aspect.too_long", "", f"The document has more than {MAX_SIGNS} commas and brackets.")]
+    if text.count(",") + text.count("[") + text.count("{") > MAX_DELIMITERS:
+        return [Problem("aspect.too_long", "", f"The document has more than {MAX_DELIMITERS} commas and brackets.")]
     if strict_json.has_longer_list(document, MAX_MEMBERS):
         return [Problem("list.too_long", "", f"A list in the document has more than {MAX_MEMBERS} members.")]
     return []
@@ -172,12 +179,12 @@ def _is_storable_within(value: Any) -> bool:
         case list():
             return all(map(_is_storable_within, value))
         case dict():
-            return all(is_storable(key) and _is_storable_within(one) for key, one in value.items())
+            return all(is_storable(key) and _is_storable_within(member) for key, member in value.items())
         case _:
             return True
 
 
-def _finite(digits: str) -> float:
+def _parse_finite_number(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
         raise ValueError(f"{digits} is too large a number.")

@@ -10,68 +10,68 @@ from catalog.aspects.base import (
     TERM_RELATED,
     TERM_VALUE,
     AnyUrn,
-    Aspect,
+    AspectFacts,
     ContainerUrn,
     DomainUrn,
     FacetValue,
-    Facts,
     Name,
     NodeUrn,
+    OwnedAspect,
     PlatformUrn,
-    values,
+    facet_values,
 )
 from catalog.urns import Urn
 from policies.engine import selectors
 
 #: Types whose parent is named by their own properties, not by the `container` aspect.
-_PARENT_ELSEWHERE = frozenset({"domain", "glossaryNode", "glossaryTerm"})
+_TYPES_WITH_OWN_PARENT = frozenset({"domain", "glossaryNode", "glossaryTerm"})
 
 
-class Container(Aspect):
+class Container(OwnedAspect):
     """The container the entity lies in."""
 
     container: ContainerUrn
 
-    def facts(self, urn: Urn, /) -> Facts:
+    def facts(self, urn: Urn, /) -> AspectFacts:
         """Return the container, which is also the parent of whatever has no other."""
-        parent = None if urn.type in _PARENT_ELSEWHERE else self.container
-        return Facts(values(selectors.CONTAINER, [self.container]), parent=parent)
+        parent = None if urn.type in _TYPES_WITH_OWN_PARENT else self.container
+        return AspectFacts(facet_values(selectors.CONTAINER, [self.container]), parent=parent)
 
 
-class ContainerProperties(Aspect):
+class ContainerProperties(OwnedAspect):
     """What a container is called."""
 
     name: Name
     description: str | None = None
     qualifiedName: str | None = None  # noqa: N815 - DataHub's key
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the name."""
-        return Facts(name=self.name)
+        return AspectFacts(name=self.name)
 
 
-class DomainProperties(Aspect):
+class DomainProperties(OwnedAspect):
     """What a domain is called, and the domain it lies in."""
 
     name: Name
     description: str | None = None
     parentDomain: DomainUrn | None = None  # noqa: N815 - DataHub's key
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the name and the domain above."""
-        return Facts(name=self.name, parent=self.parentDomain)
+        return AspectFacts(name=self.name, parent=self.parentDomain)
 
 
-class GlossaryNodeInfo(Aspect):
+class GlossaryNodeInfo(OwnedAspect):
     """What a term group is, and the group it lies in."""
 
     definition: str | None = None
     name: Name | None = None
     parentNode: NodeUrn | None = None  # noqa: N815 - DataHub's key
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the name and the group above."""
-        return Facts(name=self.name, parent=self.parentNode)
+        return AspectFacts(name=self.name, parent=self.parentNode)
 
 
 class GlossaryTermInfo(GlossaryNodeInfo):
@@ -80,7 +80,7 @@ class GlossaryTermInfo(GlossaryNodeInfo):
     termSource: str | None = None  # noqa: N815 - DataHub's key
 
 
-class GlossaryRelatedTerms(Aspect):
+class GlossaryRelatedTerms(OwnedAspect):
     """What a term is a kind of, what it has, its values and what else it is related to.
 
     It may not be refused for its shape, since documents of any shape are stored already: what is no URN is left out.
@@ -91,64 +91,68 @@ class GlossaryRelatedTerms(Aspect):
     values: Any = None
     relatedTerms: Any = None  # noqa: N815 - DataHub's key
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the terms of each of the four lists."""
-        found = {
+        terms_by_field = {
             TERM_IS: self.isRelatedTerms,
             TERM_HAS: self.hasRelatedTerms,
             TERM_VALUE: self.values,
             TERM_RELATED: self.relatedTerms,
         }
-        return Facts(tuple(one for field, listed in found.items() for one in values(field, _list_terms(listed))))
+        return AspectFacts(
+            tuple(facet for field, terms in terms_by_field.items() for facet in facet_values(field, _list_terms(terms)))
+        )
 
 
-class DataPlatformInstance(Aspect):
+class DataPlatformInstance(OwnedAspect):
     """The platform of the entity and, where there are several, which of its installations."""
 
     platform: PlatformUrn
     instance: AnyUrn | None = None
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return platform and instance."""
         platform = (FacetValue(PLATFORM, self.platform),)
-        instances = values(selectors.DATA_PLATFORM_INSTANCE, [self.instance] if self.instance else [])
-        return Facts(platform + instances)
+        instances = facet_values(selectors.DATA_PLATFORM_INSTANCE, [self.instance] if self.instance else [])
+        return AspectFacts(platform + instances)
 
 
-class DataPlatformInfo(Aspect):
+class DataPlatformInfo(OwnedAspect):
     """What a data platform is called."""
 
     name: Name
     displayName: Name | None = None  # noqa: N815 - DataHub's key
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the name people see."""
-        return Facts(name=self.displayName or self.name)
+        return AspectFacts(name=self.displayName or self.name)
 
 
-class DataPlatformInstanceProperties(Aspect):
+class DataPlatformInstanceProperties(OwnedAspect):
     """What an installation of a platform is called."""
 
     name: Name | None = None
     description: str | None = None
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the name."""
-        return Facts(name=self.name)
+        return AspectFacts(name=self.name)
 
 
-class TagProperties(Aspect):
+class TagProperties(OwnedAspect):
     """What a tag is called."""
 
     name: Name
     description: str | None = None
     colorHex: str | None = None  # noqa: N815 - DataHub's key
 
-    def facts(self, _urn: Urn, /) -> Facts:
+    def facts(self, _urn: Urn, /) -> AspectFacts:
         """Return the name."""
-        return Facts(name=self.name)
+        return AspectFacts(name=self.name)
 
 
-def _list_terms(listed: Any) -> list[str]:
-    named = listed if isinstance(listed, list) else []
-    return [one for one in named if isinstance(one, str) and urns.problem(one, "", ("glossaryTerm",)) is None]
+def _list_terms(terms: Any) -> list[str]:
+    entries = terms if isinstance(terms, list) else []
+    return [
+        entry for entry in entries if isinstance(entry, str) and urns.find_problem(entry, "", ("glossaryTerm",)) is None
+    ]

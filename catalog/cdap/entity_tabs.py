@@ -2,7 +2,7 @@
 
 from django.urls import reverse
 
-from catalog.access.entity_context import Subject
+from catalog.access.entity_context import EntityContext
 from catalog.cdap import grant_services
 from policies.engine.families import cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import CdapName
@@ -13,37 +13,37 @@ TREE, OPERATIONS, GRANTS = "tree", "operations", "grants"
 _LABELS = {TREE: "Contents", OPERATIONS: "Operations", GRANTS: "Grants"}
 
 
-def tabs(subject: Subject) -> dict[str, tuple[str, str]]:
+def build_tabs(entity_context: EntityContext) -> dict[str, tuple[str, str]]:
     """Return key → (label, address) of what the reader may open; nothing for entities of other platforms."""
-    name = cdap_entity_ids.read(subject.entity.urn)
+    name = cdap_entity_ids.parse(entity_context.entity.urn)
     if name is None:
         return {}
-    keys = [TREE] if name.kind in cdap_entity_ids.PLACES else []
-    keys += [OPERATIONS, GRANTS] if _may_grant(name, subject) else [OPERATIONS]
-    return {key: (_LABELS[key], address(key, subject)) for key in keys}
+    keys = [TREE] if name.kind in cdap_entity_ids.CONTAINER_KINDS else []
+    keys += [OPERATIONS, GRANTS] if _may_grant(name, entity_context) else [OPERATIONS]
+    return {key: (_LABELS[key], tab_url(key, entity_context)) for key in keys}
 
 
-def address(key: str, subject: Subject) -> str:
+def tab_url(key: str, entity_context: EntityContext) -> str:
     """Return the address of one of these parts."""
-    return reverse(f"entity-{key}", args=[subject.entity.urn])
+    return reverse(f"entity-{key}", args=[entity_context.entity.urn])
 
 
-def pattern_address(subject: Subject) -> str:
+def pattern_url(entity_context: EntityContext) -> str:
     """Return where privileges are given on a pattern; it is a part of the grants."""
-    return reverse("entity-patterns", args=[subject.entity.urn])
+    return reverse("entity-patterns", args=[entity_context.entity.urn])
 
 
-def name_of(subject: Subject) -> CdapName:
+def require_cdap_name(entity_context: EntityContext) -> CdapName:
     """Return what the entity is to CDAP. Raises NotFound for an entity of another platform."""
-    name = cdap_entity_ids.read(subject.entity.urn)
+    name = cdap_entity_ids.parse(entity_context.entity.urn)
     if name is None:
         raise NotFound("Grants and operations are for CDAP's entities; this is not one.")
     return name
 
 
-def _may_grant(name: CdapName, subject: Subject) -> bool:
+def _may_grant(name: CdapName, entity_context: EntityContext) -> bool:
     try:
-        grant_services.listed(entity=name.urn, principal="", by=subject.by)
+        grant_services.list_grants(entity=name.urn, principal="", by=entity_context.by)
     except Forbidden:
         return False
     return True

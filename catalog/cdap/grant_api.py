@@ -10,55 +10,55 @@ from rest_framework.response import Response
 
 from catalog.access.grant_source import Grant
 from catalog.cdap import grant_services
-from catalog.cdap.grant_services import Sent
+from catalog.cdap.grant_services import GrantRequest
 from policies.engine.errors import Problem
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.errors import Invalid
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
 from policies.http.guard import signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 
 TAG = "grants"
 
-_PREFIXES = (USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX)
+_PRINCIPAL_PREFIXES = (USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX)
 
 
-class EntityField(strict_fields.Urn):
+class EntityField(strict_fields.StrictUrn):
     """An entity, or a pattern: a URN with `*` at the end of its name, also spelled short (`dataset:ns1.*`)."""
 
     def to_internal_value(self, data: Any) -> str:
         """Return the text; a short pattern is taken for what it stands for further in."""
-        if isinstance(data, str) and cdap_entity_ids.pattern(data) is not None:
+        if isinstance(data, str) and cdap_entity_ids.parse_pattern(data) is not None:
             return data
         return super().to_internal_value(data)
 
 
-class TakenIn(strict_fields.Strict):
+class RevocationIn(strict_fields.StrictSerializer):
     """What is to be taken away; everything that is held when `privileges` is left out."""
 
-    principal = strict_fields.Urn(prefixes=_PREFIXES, help_text="A user, a group or a role.")
+    principal = strict_fields.StrictUrn(prefixes=_PRINCIPAL_PREFIXES, help_text="A user, a group or a role.")
     entity = EntityField()
-    privileges = strict_fields.List(
+    privileges = strict_fields.StrictList(
         child=serializers.ChoiceField([*cdap.PRIVILEGES, cdap.ALL]),
         required=False,
         allow_empty=False,
         max_length=100,
         help_text="ALL stands for the four.",
     )
-    confirm = strict_fields.Flag(
+    confirm = strict_fields.StrictBoolean(
         required=False, default=False, help_text="Let the last ADMIN fall to the administrators of the instance."
     )
 
 
-class GrantIn(strict_fields.Strict):
+class GrantIn(strict_fields.StrictSerializer):
     """What is to be given, beside what is held already."""
 
-    principal = strict_fields.Urn(prefixes=_PREFIXES, help_text="A user, a group or a role.")
+    principal = strict_fields.StrictUrn(prefixes=_PRINCIPAL_PREFIXES, help_text="A user, a group or a role.")
     entity = EntityField()
-    privileges = strict_fields.List(
+    privileges = strict_fields.StrictList(
         child=serializers.ChoiceField([*cdap.PRIVILEGES, cdap.ALL]),
         allow_empty=False,
         max_length=100,
@@ -74,76 +74,91 @@ class GrantOut(serializers.Serializer[Any]):
     privileges = serializers.ListField(child=serializers.ChoiceField(list(cdap.PRIVILEGES)))
 
 
-class GrantFilters(Paged):
+class GrantListFilters(PageParameters):
     """Which grants to list."""
 
-    principal = strict_fields.Urn(required=False, prefixes=_PREFIXES)
+    principal = strict_fields.StrictUrn(required=False, prefixes=_PRINCIPAL_PREFIXES)
     entity = EntityField(required=False)
 
 
-def _one_or_many(name: str, shape: type[serializers.Serializer[Any]]) -> PolymorphicProxySerializer:
+def _build_one_or_many(name: str, serializer_class: type[serializers.Serializer[Any]]) -> PolymorphicProxySerializer:
     return PolymorphicProxySerializer(
-        component_name=name, serializers=[shape, shape(many=True)], resource_type_field_name=None, many=False
+        component_name=name,
+        serializers=[serializer_class, serializer_class(many=True)],
+        resource_type_field_name=None,
+        many=False,
     )
 
 
-GrantsIn, GrantsOut = _one_or_many("GrantsIn", GrantIn), _one_or_many("GrantsOut", GrantOut)
-TakenGrantsIn = _one_or_many("TakenGrantsIn", TakenIn)
+GrantsIn, GrantsOut = _build_one_or_many("GrantsIn", GrantIn), _build_one_or_many("GrantsOut", GrantOut)
+RevocationsIn = _build_one_or_many("TakenGrantsIn", RevocationIn)
 
 
 @signed_in
-class Grants(Door):
+class GrantListView(ApiView):
     """Who holds what."""
 
-    @described("grants_list", "List grants", query=GrantFilters, answer=page_of(GrantOut, "Grant"), tag=TAG)
+    @openapi_operation(
+        "grants_list", "List grants", query=GrantListFilters, answer=build_page_serializer(GrantOut, "Grant"), tag=TAG
+    )
     def get(self, _request: Request) -> Response:
         """Return a page of grants on entities that the caller holds ADMIN on, by entity and principal."""
-        asked = self.asked(GrantFilters)
-        rows = grant_services.listed(
-            entity=asked.get("entity", ""), principal=asked.get("principal", ""), by=self.actor
+        query = self.parse_query(GrantListFilters)
+        grant_list = grant_services.list_grants(
+            entity=query.get("entity", ""), principal=query.get("principal", ""), by=self.actor
         )
-        return self.page(rows, shown, asked)
+        return self.paginate(grant_list, serialize_grants, query)
 
-    @described("grants_give", "Grant privileges", body=GrantsIn, answer=GrantsOut, status=201, tag=TAG)
+    @openapi_operation("grants_give", "Grant privileges", body=GrantsIn, answer=GrantsOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
         """Add to what principals hold: one grant, or a list of up to 1,000, all or nothing."""
-        given = self._each(request.data, GrantIn, grant_services.give)
-        return Response(given if isinstance(request.data, list) else given[0], status=201)
+        bodies = self._write_each(request.data, GrantIn, grant_services.grant)
+        return Response(bodies if isinstance(request.data, list) else bodies[0], status=201)
 
-    @described("grants_take", "Revoke privileges", body=TakenGrantsIn, status=204, statuses=(409,), tag=TAG)
+    @openapi_operation("grants_take", "Revoke privileges", body=RevocationsIn, status=204, statuses=(409,), tag=TAG)
     def delete(self, request: Request) -> Response:
         """Take away the privileges named, or all: of one grant, or of a list, all or nothing."""
-        self._each(request.data, TakenIn, grant_services.take)
+        self._write_each(request.data, RevocationIn, grant_services.revoke)
         return Response(status=204)
 
-    def _each(
-        self, data: Any, shape: type[serializers.Serializer[Any]], write: Callable[..., list[Grant] | None]
+    def _write_each(
+        self,
+        payload: Any,
+        serializer_class: type[serializers.Serializer[Any]],
+        write: Callable[..., list[Grant] | None],
     ) -> list[dict[str, Any]]:
         """Check what was sent and hand it on; problems of the only grant stand where it does."""
-        if isinstance(data, list):
-            if len(data) > grant_services.MOST:
-                detail = f"At most {grant_services.MOST} grants may be sent at once."
-                raise Invalid.one(code="list.too_long", pointer="", detail=detail)
-            checked = strict_fields.check_each(strict_fields.checker(shape, is_partial=False), data)
-            return shown(write(sent=[_sent(one) for one in checked], by=self.actor, door=DOOR) or ())
-        sent = _sent(strict_fields.checked(shape, data))
+        if isinstance(payload, list):
+            if len(payload) > grant_services.MAX_GRANTS:
+                detail = f"At most {grant_services.MAX_GRANTS} grants may be sent at once."
+                raise Invalid.from_problem(code="list.too_long", pointer="", detail=detail)
+            items = strict_fields.validate_each(
+                strict_fields.get_shared_serializer(serializer_class, is_partial=False), payload
+            )
+            return serialize_grants(
+                write(requests=[_build_request(item) for item in items], by=self.actor, channel=CHANNEL) or ()
+            )
+        grant_request = _build_request(strict_fields.validate(serializer_class, payload))
         try:
-            return shown(write(sent=[sent], by=self.actor, door=DOOR) or ())
+            return serialize_grants(write(requests=[grant_request], by=self.actor, channel=CHANNEL) or ())
         except Invalid as error:
-            unlisted = [Problem(one.code, one.pointer.removeprefix("/0"), one.detail) for one in error.problems]
-            raise Invalid(unlisted) from None
+            problems = [Problem(item.code, item.pointer.removeprefix("/0"), item.detail) for item in error.problems]
+            raise Invalid(problems) from None
 
 
-def _sent(checked: Mapping[str, Any]) -> Sent:
-    privileges = checked.get("privileges")
-    return Sent(
-        principal=checked["principal"],
-        entity=checked["entity"],
+def _build_request(item: Mapping[str, Any]) -> GrantRequest:
+    privileges = item.get("privileges")
+    return GrantRequest(
+        principal=item["principal"],
+        entity=item["entity"],
         privileges=None if privileges is None else tuple(privileges),
-        is_confirmed=checked.get("confirm", False),
+        is_confirmed=item.get("confirm", False),
     )
 
 
-def shown(rows: Sequence[Grant]) -> list[dict[str, Any]]:
+def serialize_grants(page_grants: Sequence[Grant]) -> list[dict[str, Any]]:
     """Return grants as they are sent."""
-    return [{"principal": one.principal, "entity": one.entity, "privileges": list(one.privileges)} for one in rows]
+    return [
+        {"principal": grant.principal, "entity": grant.entity, "privileges": list(grant.privileges)}
+        for grant in page_grants
+    ]

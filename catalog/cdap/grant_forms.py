@@ -13,7 +13,7 @@ class GrantForm(forms.Form):
 
     privileges = forms.MultipleChoiceField(
         label="Privileges",
-        choices=[*((one, one) for one in cdap.PRIVILEGES), (cdap.ALL, "ALL: the four of them")],
+        choices=[*((privilege, privilege) for privilege in cdap.PRIVILEGES), (cdap.ALL, "ALL: the four of them")],
         help_text="Each stands alone: ADMIN gives neither READ nor WRITE.",
         error_messages={"required": "Choose at least one."},
         widget=forms.CheckboxSelectMultiple,

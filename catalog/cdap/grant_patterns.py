@@ -9,20 +9,20 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from catalog.access.entity_context import Subject
+from catalog.access.entity_context import EntityContext
 from catalog.cdap import entity_tabs, grant_services
 from catalog.cdap.grant_forms import PatternForm
-from catalog.cdap.grant_services import Sent
+from catalog.cdap.grant_services import GrantRequest
 from catalog.entities.pages import entity, pickers, type_labels
-from catalog.entities.pages.pickers import Picker
+from catalog.entities.pages.pickers import EntityPicker
 from policies.engine.families import cdap, cdap_entity_ids
-from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName, Pattern
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapName, CdapPattern
 from policies.errors import Forbidden, Invalid
 from policies.http.guard import signed_in
 
-DOOR = "pages"
+CHANNEL = "pages"
 
-_NO_START = (
+_INVALID_START_MESSAGE = (
     "This cannot be the beginning of such a name: names contain no blank, bracket, comma, colon, * or further dot."
 )
 
@@ -30,108 +30,120 @@ _NO_START = (
 @require_http_methods(["GET", "POST"])
 @never_cache
 @signed_in
-def give(request: HttpRequest, urn: str) -> HttpResponse:
+def grant_on_pattern(request: HttpRequest, urn: str) -> HttpResponse:
     """The form, what a pattern stands for now, and the giving; needs ADMIN through a pattern at least as wide.
 
     Whoever may see the grants of the entity gets the form (CD-18); its answer is 403 for a pattern that reaches further
     than they may grant.
     """
-    subject = Subject.of(request, urn)
-    name = entity_tabs.name_of(subject)
-    grant_services.listed(entity=name.urn, principal="", by=subject.by)
-    place, kinds = _place(name), _kinds(name)
-    picker = Picker(pickers.PRINCIPALS, subject.by)
+    entity_context = EntityContext.load(request, urn)
+    name = entity_tabs.require_cdap_name(entity_context)
+    grant_services.list_grants(entity=name.urn, principal="", by=entity_context.by)
+    container, kinds = _pattern_container(name), _kind_choices(name)
+    picker = EntityPicker(pickers.PRINCIPALS, entity_context.by)
     if request.method != "POST":
-        started = "" if name.kind in cdap_entity_ids.PLACES else _own_name(name)
-        return _page(request, subject, PatternForm(kinds, initial={"kind": kinds[0][0], "start": started}), picker)
+        initial_start = "" if name.kind in cdap_entity_ids.CONTAINER_KINDS else _short_name(name)
+        return _render_page(
+            request, entity_context, PatternForm(kinds, initial={"kind": kinds[0][0], "start": initial_start}), picker
+        )
     form = PatternForm(kinds, request.POST)
     is_preview = "preview" in request.POST
     picker.read(request.POST)
     if is_preview:
         form.fields["privileges"].required = False
-    elif not picker.chosen and not picker.errors:
+    elif not picker.chosen_urns and not picker.errors:
         picker.errors.append("Choose who gets it.")
-    pattern = _pattern(form, place)
+    pattern = _parse_pattern(form, container)
     if pattern is None or not form.is_valid() or (picker.errors and not is_preview):
-        return _page(request, subject, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _render_page(request, entity_context, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     privileges = tuple(form.cleaned_data["privileges"])
     form.fields["privileges"].required = True
     try:
         if is_preview:
-            return _page(request, subject, form, picker, reach=grant_services.reach(pattern=pattern, by=subject.by))
-        grant_services.give(
-            sent=[Sent(one, pattern.urn, privileges) for one in picker.chosen], by=subject.by, door=DOOR
+            return _render_page(
+                request,
+                entity_context,
+                form,
+                picker,
+                extent=grant_services.measure_extent(pattern=pattern, by=entity_context.by),
+            )
+        grant_services.grant(
+            requests=[GrantRequest(principal_urn, pattern.urn, privileges) for principal_urn in picker.chosen_urns],
+            by=entity_context.by,
+            channel=CHANNEL,
         )
     except Forbidden:
         form.add_error(None, f"You need ADMIN through a pattern at least as wide as {pattern.urn}.")
-        return _page(request, subject, form, picker, status=HTTPStatus.FORBIDDEN)
+        return _render_page(request, entity_context, form, picker, status=HTTPStatus.FORBIDDEN)
     except Invalid as error:
         picker.errors += dict.fromkeys(problem.detail for problem in error.problems)
-        return _page(request, subject, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _render_page(request, entity_context, form, picker, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     messages.success(request, f"{', '.join(cdap.expand(privileges))} granted on all of {pattern.urn}.")
-    return redirect(entity_tabs.address(entity_tabs.GRANTS, subject))
+    return redirect(entity_tabs.tab_url(entity_tabs.GRANTS, entity_context))
 
 
-def _page(
+def _render_page(
     request: HttpRequest,
-    subject: Subject,
+    entity_context: EntityContext,
     form: PatternForm,
-    picker: Picker,
+    picker: EntityPicker,
     *,
-    reach: grant_services.Reach | None = None,
+    extent: grant_services.PatternExtent | None = None,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    place = _place(entity_tabs.name_of(subject))
-    return entity.draw(
+    container = _pattern_container(entity_tabs.require_cdap_name(entity_context))
+    return entity.render_page(
         request,
-        subject,
+        entity_context,
         tab=entity_tabs.GRANTS,
         template="catalog/grants/pattern.html",
         status=status,
         form=form,
-        picker=picker.context(),
-        reach=reach,
-        lead=_lead(place),
-        action=entity_tabs.pattern_address(subject),
-        back=entity_tabs.address(entity_tabs.GRANTS, subject),
+        picker=picker.build_context(),
+        reach=extent,
+        lead=_name_prefix(container),
+        action=entity_tabs.pattern_url(entity_context),
+        back=entity_tabs.tab_url(entity_tabs.GRANTS, entity_context),
     )
 
 
-def _pattern(form: PatternForm, place: CdapName) -> Pattern | None:
+def _parse_pattern(form: PatternForm, container: CdapName) -> CdapPattern | None:
     """Return the pattern that was asked for, with an error beside the field when there is none."""
     form.is_valid()
     if "kind" not in form.cleaned_data or "start" not in form.cleaned_data:
         return None
-    found = cdap_entity_ids.pattern(f"{form.cleaned_data['kind']}:{_lead(place)}{form.cleaned_data['start']}*")
-    if found is None:
-        form.add_error("start", _NO_START)
-    return found
+    pattern = cdap_entity_ids.parse_pattern(
+        f"{form.cleaned_data['kind']}:{_name_prefix(container)}{form.cleaned_data['start']}*"
+    )
+    if pattern is None:
+        form.add_error("start", _INVALID_START_MESSAGE)
+    return pattern
 
 
-def _place(name: CdapName) -> CdapName:
+def _pattern_container(name: CdapName) -> CdapName:
     """Return what the pattern is about the content of: the entity itself, or what it lies in."""
-    if name.kind in cdap_entity_ids.PLACES:
+    if name.kind in cdap_entity_ids.CONTAINER_KINDS:
         return name
-    return cdap_entity_ids.read(name.above[0]) or name
+    return cdap_entity_ids.parse(name.ancestors[0]) or name
 
 
-def _lead(place: CdapName) -> str:
+def _name_prefix(container: CdapName) -> str:
     """Return how the names of all that lies in a place begin; of all namespaces' content nothing is alike."""
-    return "" if place.urn == INSTANCE_URN else f"{place.urn.split(':', 3)[3]}."
+    return "" if container.urn == INSTANCE_URN else f"{container.urn.split(':', 3)[3]}."
 
 
-def _own_name(name: CdapName) -> str:
+def _short_name(name: CdapName) -> str:
     return name.urn.split(":", 3)[3].removeprefix("(urn:li:dataPlatform:cdap,").split(",")[0].rpartition(".")[2]
 
 
-def _kinds(name: CdapName) -> Sequence[tuple[str, str]]:
+def _kind_choices(name: CdapName) -> Sequence[tuple[str, str]]:
     """Return the kinds a pattern may be of: the entity's own, or every listed kind that lies in it."""
     if name.kind == cdap_entity_ids.APPLICATION:
-        found: Sequence[str] = (cdap_entity_ids.PROGRAM,)
+        kinds: Sequence[str] = (cdap_entity_ids.PROGRAM,)
     elif name.kind == cdap_entity_ids.INSTANCE:
-        found = cdap.listed_kinds()
+        kinds = cdap.list_kinds()
     elif name.kind == cdap_entity_ids.NAMESPACE:
-        found = [kind for kind in cdap.listed_kinds() if kind != cdap_entity_ids.NAMESPACE]
+        kinds = [kind for kind in cdap.list_kinds() if kind != cdap_entity_ids.NAMESPACE]
     else:
-        found = (name.kind,)
-    return [(kind, type_labels.many(kind)) for kind in found]
+        kinds = (name.kind,)
+    return [(kind, type_labels.plural_label(kind)) for kind in kinds]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from catalog import urns as urn_room
+from catalog import urns as catalog_urns
 from catalog.access import coverage_sql, grant_source
 from catalog.access.grant_coverage_sql import instance_administrators, is_instance_administrator
 from catalog.access.grant_source import Grant
@@ -14,28 +14,28 @@ from catalog.cdap import grant_queries
 from catalog.models import Entity
 from policies.engine.errors import Problem
 from policies.engine.families import cdap, cdap_entity_ids
-from policies.engine.families.cdap_entity_ids import INSTANCE_URN, Pattern
-from policies.engine.model import Actor, Missing
-from policies.engine.requirements import one
+from policies.engine.families.cdap_entity_ids import INSTANCE_URN, CdapPattern
+from policies.engine.model import Actor, MissingPrivilege
+from policies.engine.requirements import privilege_requirement
 from policies.errors import Conflict, Forbidden, Invalid
 from policies.models import Verb
-from policies.models.people import NAME_LENGTH
+from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Ask, Asked
-from policies.writes.unit_of_work import Change, change
+from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 
 #: Longest list that one call may give or take.
-MOST = 1000
+MAX_GRANTS = 1000
 
 #: How far what a pattern stands for is counted, and how much of it is named.
-_COUNTED = 1000
-_SAMPLE = 5
+_MAX_COUNT = 1000
+_SAMPLE_SIZE = 5
 
-_UNKNOWN = "entity.unknown"
+_UNKNOWN_CODE = "entity.unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class GrantRequest:
     """A grant to give or to take, as it was sent: `privileges` may say ALL, None is every one that is held.
 
     `is_confirmed` lets the last ADMIN of an entity fall to the instance administrators.
@@ -48,7 +48,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class PatternExtent:
     """What a pattern stands for now: how many entities (`is_more`: and further ones), and what the first are called."""
 
     pattern: str
@@ -57,106 +57,121 @@ class Reach:
     names: tuple[str, ...]
 
 
-def give(*, sent: Sequence[Sent], by: Actor, door: str) -> list[Grant]:
+def grant(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> list[Grant]:
     """Add to what principals hold, all or nothing; return what was given, in order.
 
     Needs ADMIN on each entity, or to administer the instance. Raises Forbidden with everything that is missing, and
     Invalid for principals and entities that are not there (places are `/<index>/<field>`).
     """
-    with change(by=by, door=door) as doing:
-        listed = _checked(sent, by=by)
-        _give(listed, by=by, doing=doing)
-    return listed
+    with open_unit_of_work(by=by, channel=channel) as uow:
+        new_grants = _resolve_requests(requests, by=by)
+        _write_grants(new_grants, by=by, uow=uow)
+    return new_grants
 
 
-def take(*, sent: Sequence[Sent], by: Actor, door: str) -> None:
-    """Take privileges away, all or nothing; what is not held is no problem. Needs and raises what `give` does.
+def revoke(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> None:
+    """Take privileges away, all or nothing; what is not held is no problem. Needs and raises what `grant` does.
 
     An entity must not be left without anybody who holds ADMIN: raises Conflict unless that is confirmed, and then its
     ADMIN falls to the instance administrators (CD-19). What the settings give cannot be taken away (CD-18).
     """
-    with change(by=by, door=door) as doing:
-        listed = _checked(sent, by=by)
-        _refuse_settings(listed)
-        before = grant_source.held(pairs=_pairs(listed))
-        losing = _losing(listed, before)
-        grant_source.take(grants=listed)
-        orphans = grant_source.without_administrator(urns=losing)
-        unconfirmed = sorted(orphans & _losing(listed, before, [one.is_confirmed for one in sent]))
-        if unconfirmed:
-            raise Conflict(_last(unconfirmed))
-        _record(before, doing=doing)
-        _hand_over(sorted(orphans), by=by, doing=doing)
+    with open_unit_of_work(by=by, channel=channel) as uow:
+        revoked_grants = _resolve_requests(requests, by=by)
+        _refuse_setting_grants(revoked_grants)
+        previous = grant_source.load_privileges(pairs=_grant_pairs(revoked_grants))
+        affected_urns = _find_admin_losses(revoked_grants, previous)
+        grant_source.delete_grants(grants=revoked_grants)
+        unadministered_urns = grant_source.list_unadministered(urns=affected_urns)
+        unconfirmed_urns = sorted(
+            unadministered_urns
+            & _find_admin_losses(revoked_grants, previous, [request.is_confirmed for request in requests])
+        )
+        if unconfirmed_urns:
+            raise Conflict(_last_admin_message(unconfirmed_urns))
+        _audit_changes(previous, uow=uow)
+        _hand_over(sorted(unadministered_urns), by=by, uow=uow)
 
 
-def listed(*, entity: str, principal: str, by: Actor) -> grant_source.Listed:
+def list_grants(*, entity: str, principal: str, by: Actor) -> grant_source.GrantList:
     """Return the grants that an actor may see: those on entities it holds ADMIN on, all for who administers the
     instance. Raises Forbidden when the actor may not see those of the entity that is named.
     """
-    name = _spelled(entity) if entity else ""
+    name = _normalize_entity(entity) if entity else ""
     if is_all := _may_grant_anywhere(by):
         rows = Entity.objects.all()
     else:
-        rows = coverage_sql.covered(authorizer.visible(actor=by, privilege=cdap.ADMIN))
-    patterns = grant_source.patterns(entity=name, principal=principal)
+        rows = coverage_sql.filter_covered(authorizer.compute_coverage(actor=by, privilege=cdap.ADMIN))
+    patterns = grant_source.list_patterns(entity=name, principal=principal)
     if not is_all:
-        lacking = {one.entity for one in _missing([name, *patterns] if name else patterns, by=by)}
-        if name in lacking and name:
-            raise Forbidden((Missing(name, cdap.ADMIN),))
-        patterns = [urn for urn in patterns if urn not in lacking]
+        missing_urns = {
+            missing_privilege.entity
+            for missing_privilege in _find_missing([name, *patterns] if name else patterns, by=by)
+        }
+        if name in missing_urns and name:
+            raise Forbidden((MissingPrivilege(name, cdap.ADMIN),))
+        patterns = [urn for urn in patterns if urn not in missing_urns]
     if name:
         rows = rows.filter(urn__among=[name])
-    shows_instance = name in ("", INSTANCE_URN) and (is_all or not _missing([INSTANCE_URN], by=by))
+    shows_instance = name in ("", INSTANCE_URN) and (is_all or not _find_missing([INSTANCE_URN], by=by))
     is_limited = bool(name) or not is_all
-    return grant_source.Listed(
+    return grant_source.GrantList(
         entities=rows if is_limited else None, patterns=patterns, principal=principal, with_instance=shows_instance
     )
 
 
-def reach(*, pattern: Pattern, by: Actor) -> Reach:
+def measure_extent(*, pattern: CdapPattern, by: Actor) -> PatternExtent:
     """Return what a pattern stands for now. Raises Forbidden unless the actor may give privileges on it."""
-    if not _may_grant_anywhere(by) and (missing := _missing([pattern.urn], by=by)):
-        raise Forbidden(missing)
-    count, names = grant_queries.stands_for(pattern=pattern, sample=_SAMPLE, limit=_COUNTED + 1)
-    return Reach(pattern.urn, min(count, _COUNTED), count > _COUNTED, tuple(names))
+    if not _may_grant_anywhere(by) and (missing_privileges := _find_missing([pattern.urn], by=by)):
+        raise Forbidden(missing_privileges)
+    count, names = grant_queries.sample_matching_entities(
+        pattern=pattern, sample_size=_SAMPLE_SIZE, limit=_MAX_COUNT + 1
+    )
+    return PatternExtent(pattern.urn, min(count, _MAX_COUNT), count > _MAX_COUNT, tuple(names))
 
 
-def grantable(*, urns: Collection[str], by: Actor) -> frozenset[str]:
+def filter_grantable(*, urns: Collection[str], by: Actor) -> frozenset[str]:
     """Return those of the entities and patterns on which the actor may give and take privileges."""
     if _may_grant_anywhere(by):
         return frozenset(urns)
-    return frozenset(urns) - {one.entity for one in _missing(sorted(urns), by=by)}
+    return frozenset(urns) - {missing_privilege.entity for missing_privilege in _find_missing(sorted(urns), by=by)}
 
 
 @contextmanager
-def handed_over(*, urn: str, doing: Change) -> Iterator[None]:
+def reassign_sole_grants(*, urn: str, uow: UnitOfWork) -> Iterator[None]:
     """Let the ADMIN of a user, group or role that cannot act any more fall to the instance administrators (CD-19).
 
     A hook of every change that ends somebody (settings.DEPARTURE_HOOKS): what nobody else administers is handed over as
     by a revoke that was confirmed.
     """
-    losing = grant_source.administered(holder=urn)
+    affected_urns = grant_source.list_administered(holder=urn)
     yield
-    _hand_over(sorted(grant_source.without_administrator(urns=losing)), by=doing.by, doing=doing)
+    _hand_over(sorted(grant_source.list_unadministered(urns=affected_urns)), by=uow.by, uow=uow)
 
 
-def _checked(sent: Sequence[Sent], *, by: Actor) -> list[Grant]:
+def _resolve_requests(requests: Sequence[GrantRequest], *, by: Actor) -> list[Grant]:
     """Return what was sent as it is stored. Who may not grant learns nothing about what there is."""
-    if len(sent) > MOST:
-        raise Invalid.one(code="list.too_long", pointer="", detail=f"At most {MOST} grants may be sent at once.")
-    found = [Grant(one.principal, _spelled(one.entity), cdap.expand(one.privileges or (cdap.ALL,))) for one in sent]
-    if not _may_grant_anywhere(by) and (missing := _missing([one.entity for one in found], by=by)):
-        raise Forbidden(missing)
-    if problems := _problems(found):
+    if len(requests) > MAX_GRANTS:
+        raise Invalid.from_problem(
+            code="list.too_long", pointer="", detail=f"At most {MAX_GRANTS} grants may be sent at once."
+        )
+    resolved_grants = [
+        Grant(grant.principal, _normalize_entity(grant.entity), cdap.expand(grant.privileges or (cdap.ALL,)))
+        for grant in requests
+    ]
+    if not _may_grant_anywhere(by) and (
+        missing_privileges := _find_missing([grant.entity for grant in resolved_grants], by=by)
+    ):
+        raise Forbidden(missing_privileges)
+    if problems := _find_problems(resolved_grants):
         raise Invalid(problems)
-    return found
+    return resolved_grants
 
 
-def _spelled(entity: str) -> str:
+def _normalize_entity(entity: str) -> str:
     """Return an entity without a version (CD-20), and a pattern as its URN."""
-    if (pattern := cdap_entity_ids.pattern(entity)) is not None:
+    if (pattern := cdap_entity_ids.parse_pattern(entity)) is not None:
         return pattern.urn
-    name = cdap_entity_ids.read(entity)
+    name = cdap_entity_ids.parse(entity)
     return entity if name is None else name.urn
 
 
@@ -164,83 +179,100 @@ def _may_grant_anywhere(by: Actor) -> bool:
     return by.urn == authorizer.SYSTEM.urn or is_instance_administrator(by)
 
 
-def _missing(urns: Sequence[str], *, by: Actor) -> tuple[Missing, ...]:
-    asks = [Ask(one(cdap.ADMIN), Asked(urn, urn_room.type_of(urn))) for urn in dict.fromkeys(urns)]
-    return authorizer.missing_many(by=by, asks=asks) if asks else ()
+def _find_missing(urns: Sequence[str], *, by: Actor) -> tuple[MissingPrivilege, ...]:
+    access_requests = [
+        AccessRequest(privilege_requirement(cdap.ADMIN), ResourceRef(urn, catalog_urns.entity_type(urn)))
+        for urn in dict.fromkeys(urns)
+    ]
+    return authorizer.find_missing_privileges(by=by, requests=access_requests) if access_requests else ()
 
 
-def _problems(found: Sequence[Grant]) -> list[Problem]:
-    principals = grant_source.principals(urns=[one.principal for one in found])
-    patterns = {one.entity: cdap_entity_ids.pattern(one.entity) for one in found}
-    places = {pattern.within if pattern is not None else urn for urn, pattern in patterns.items()}
-    known = set(Entity.objects.filter(urn__among=places).order_by().values_list("urn", flat=True))
-    known -= {urn for urn in known if urn_room.type_of(urn) in urn_room.PEOPLE_TYPES}
+def _find_problems(resolved_grants: Sequence[Grant]) -> list[Problem]:
+    principals = grant_source.load_principal_columns(urns=[grant.principal for grant in resolved_grants])
+    patterns = {grant.entity: cdap_entity_ids.parse_pattern(grant.entity) for grant in resolved_grants}
+    target_urns = {pattern.container if pattern is not None else urn for urn, pattern in patterns.items()}
+    existing_urns = set(Entity.objects.filter(urn__among=target_urns).order_by().values_list("urn", flat=True))
+    existing_urns -= {urn for urn in existing_urns if catalog_urns.entity_type(urn) in catalog_urns.PEOPLE_TYPES}
     problems: list[Problem] = []
-    for index, grant in enumerate(found):
+    for index, grant in enumerate(resolved_grants):
         if grant.principal not in principals:
             detail = f"There is no user, group or role {grant.principal}."
-            problems.append(Problem(_UNKNOWN, f"/{index}/principal", detail))
+            problems.append(Problem(_UNKNOWN_CODE, f"/{index}/principal", detail))
         pattern = patterns[grant.entity]
-        place = grant.entity if pattern is None else pattern.within
-        if place not in known and not (pattern is not None and place == INSTANCE_URN):
-            problems.append(Problem(_UNKNOWN, f"/{index}/entity", f"There is no entity {place}."))
+        target_urn = grant.entity if pattern is None else pattern.container
+        if target_urn not in existing_urns and not (pattern is not None and target_urn == INSTANCE_URN):
+            problems.append(Problem(_UNKNOWN_CODE, f"/{index}/entity", f"There is no entity {target_urn}."))
     return problems
 
 
-def _refuse_settings(found: Sequence[Grant]) -> None:
-    admins = instance_administrators()
-    if named := [one.principal for one in found if one.entity == INSTANCE_URN and one.principal in admins]:
-        raise Conflict(f"The settings make {named[0]} an administrator of the instance; it cannot be taken away here.")
+def _refuse_setting_grants(revoked_grants: Sequence[Grant]) -> None:
+    administrators = instance_administrators()
+    if setting_administrators := [
+        grant.principal
+        for grant in revoked_grants
+        if grant.entity == INSTANCE_URN and grant.principal in administrators
+    ]:
+        raise Conflict(
+            f"The settings make {setting_administrators[0]} an administrator of the instance; "
+            "it cannot be taken away here."
+        )
 
 
-def _losing(
-    found: Sequence[Grant], before: dict[tuple[str, str], tuple[str, ...]], is_left_out: Sequence[bool] = ()
+def _find_admin_losses(
+    revoked_grants: Sequence[Grant], previous: dict[tuple[str, str], tuple[str, ...]], exclusions: Sequence[bool] = ()
 ) -> frozenset[str]:
     """Return the entities on which somebody is about to lose ADMIN, those a pattern stands for among them.
 
-    Entities that a grant of `is_left_out` names are left out.
+    Entities that a grant of `exclusions` names are left out.
     """
-    flags = is_left_out or [False] * len(found)
-    losing: set[str] = set()
-    confirmed: set[str] = set()
-    for grant, is_out in zip(found, flags, strict=True):
-        if cdap.ADMIN not in grant.privileges or cdap.ADMIN not in before[grant.principal, grant.entity]:
+    flags = exclusions or [False] * len(revoked_grants)
+    affected_urns: set[str] = set()
+    excluded_urns: set[str] = set()
+    for grant, is_excluded in zip(revoked_grants, flags, strict=True):
+        if cdap.ADMIN not in grant.privileges or cdap.ADMIN not in previous[grant.principal, grant.entity]:
             continue
-        pattern = cdap_entity_ids.pattern(grant.entity)
-        urns = [grant.entity] if pattern is None else grant_source.covered_by(pattern=pattern)
-        (confirmed if is_out else losing).update(urns)
-    return frozenset(losing - confirmed)
+        pattern = cdap_entity_ids.parse_pattern(grant.entity)
+        urns = [grant.entity] if pattern is None else grant_source.list_matching_entities(pattern=pattern)
+        (excluded_urns if is_excluded else affected_urns).update(urns)
+    return frozenset(affected_urns - excluded_urns)
 
 
-def _last(urns: Sequence[str]) -> str:
-    more = f" and {len(urns) - 1} more" if len(urns) > 1 else ""
+def _last_admin_message(urns: Sequence[str]) -> str:
+    suffix = f" and {len(urns) - 1} more" if len(urns) > 1 else ""
     return (
-        f"Nobody would hold ADMIN on {urns[0]}{more}. "
+        f"Nobody would hold ADMIN on {urns[0]}{suffix}. "
         'With "confirm": true it falls to the administrators of the instance.'
     )
 
 
-def _hand_over(orphans: Sequence[str], *, by: Actor, doing: Change) -> None:
+def _hand_over(unadministered_urns: Sequence[str], *, by: Actor, uow: UnitOfWork) -> None:
     """Give ADMIN on these to those instance administrators that have an account, a group or a role here."""
-    heirs = sorted(grant_source.principals(urns=instance_administrators()))
-    _give([Grant(heir, urn, (cdap.ADMIN,)) for urn in orphans for heir in heirs], by=by, doing=doing)
+    administrators = sorted(grant_source.load_principal_columns(urns=instance_administrators()))
+    _write_grants(
+        [Grant(administrator, urn, (cdap.ADMIN,)) for urn in unadministered_urns for administrator in administrators],
+        by=by,
+        uow=uow,
+    )
 
 
-def _give(found: Sequence[Grant], *, by: Actor, doing: Change) -> None:
-    before = grant_source.held(pairs=_pairs(found))
-    grant_source.give(grants=found, by=by.urn, at=timezone.now())
-    _record(before, doing=doing)
+def _write_grants(new_grants: Sequence[Grant], *, by: Actor, uow: UnitOfWork) -> None:
+    previous = grant_source.load_privileges(pairs=_grant_pairs(new_grants))
+    grant_source.insert_grants(grants=new_grants, by=by.urn, at=timezone.now())
+    _audit_changes(previous, uow=uow)
 
 
-def _record(before: Mapping[tuple[str, str], tuple[str, ...]], *, doing: Change) -> None:
+def _audit_changes(previous: Mapping[tuple[str, str], tuple[str, ...]], *, uow: UnitOfWork) -> None:
     """Note for each principal and entity what was held and what is held now, where that differs."""
-    after = grant_source.held(pairs=before.keys())
-    for (principal, entity), held in before.items():
-        if after[principal, entity] != held:
-            said = [{"principal": principal, "privileges": list(one)} for one in (held, after[principal, entity])]
-            name = entity[:NAME_LENGTH]
-            doing.record(urn=entity, name=name, verb=Verb.UPDATED, before=said[0], after=said[1])
+    current = grant_source.load_privileges(pairs=previous.keys())
+    for (principal, entity), old_privileges in previous.items():
+        if current[principal, entity] != old_privileges:
+            states = [
+                {"principal": principal, "privileges": list(privileges)}
+                for privileges in (old_privileges, current[principal, entity])
+            ]
+            name = entity[:MAX_NAME_LENGTH]
+            uow.audit(urn=entity, name=name, verb=Verb.UPDATED, before=states[0], after=states[1])
 
 
-def _pairs(found: Iterable[Grant]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((one.principal, one.entity) for one in found))
+def _grant_pairs(some_grants: Iterable[Grant]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((grant.principal, grant.entity) for grant in some_grants))

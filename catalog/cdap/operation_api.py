@@ -2,129 +2,148 @@
 
 from typing import Any
 
-from drf_spectacular.utils import PolymorphicProxySerializer
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.cdap import operation_services
-from catalog.cdap.operation_services import Done, Emptied, Found
+from catalog.cdap.operation_services import DeleteAllResult, OperationDone, OperationListing
 from policies.decisions.api import decision_serializers
-from policies.decisions.api.decision_serializers import MissingOut, ResultantOut
-from policies.decisions.api.request_serializers import LISTED
-from policies.engine.families.cdap_requests import Said
+from policies.decisions.api.decision_serializers import MissingPrivilegeOut, ResultingGrantOut
+from policies.decisions.api.request_serializers import MAX_LIST_URNS
+from policies.engine.families.cdap_requests import OperationRequest
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.views import DOOR, Door
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.views import CHANNEL, ApiView
 from policies.http.guard import signed_in
 from policies.pdp import snapshot_store
 
 TAG = "operations"
 
 
-class DeployedIn(strict_fields.Strict):
+@extend_schema_serializer(component_name="DeployedIn")
+class DeploymentIn(strict_fields.StrictSerializer):
     """What a deployment looks at beside the application."""
 
-    artifact = strict_fields.Urn(required=False, allow_null=True, help_text="What it is deployed from.")
-    programs = strict_fields.List(
-        child=strict_fields.Urn(), required=False, max_length=LISTED, help_text="The programs that it brings."
+    artifact = strict_fields.StrictUrn(required=False, allow_null=True, help_text="What it is deployed from.")
+    programs = strict_fields.StrictList(
+        child=strict_fields.StrictUrn(),
+        required=False,
+        max_length=MAX_LIST_URNS,
+        help_text="The programs that it brings.",
     )
 
 
-class OperationIn(strict_fields.Strict):
+class OperationIn(strict_fields.StrictSerializer):
     """An operation that is to be done. Lists and delete_all take what the entities lie in, null for everywhere."""
 
-    actor = strict_fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
-    operation = strict_fields.Text(max_length=255, help_text="`dataset.create`, `program.start` …")
-    entity = strict_fields.Urn(required=False, allow_null=True)
-    parent = strict_fields.Urn(  # type: ignore[assignment]  # the base has one
+    actor = strict_fields.StrictActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
+    operation = strict_fields.StrictString(max_length=255, help_text="`dataset.create`, `program.start` …")
+    entity = strict_fields.StrictUrn(required=False, allow_null=True)
+    parent = strict_fields.StrictUrn(  # type: ignore[assignment]  # the base has one
         required=False, allow_null=True, help_text="The entity that contains it, as its name says."
     )
-    related = DeployedIn(required=False, allow_null=True)
+    related = DeploymentIn(required=False, allow_null=True)
 
 
-class DoneOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="DoneOut")
+class OperationDoneOut(serializers.Serializer[Any]):
     """The operation was allowed and is done; `resultant` are the grants that it gave."""
 
     decision = serializers.ChoiceField(["ALLOW"])
-    missing = MissingOut(many=True)
+    missing = MissingPrivilegeOut(many=True)
     policy_version = serializers.IntegerField(min_value=0)
-    resultant = ResultantOut(many=True)
+    resultant = ResultingGrantOut(many=True)
 
 
-class FoundOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="FoundOut")
+class OperationListingOut(serializers.Serializer[Any]):
     """The entities of a list; of namespaces all, and those on which the actor holds something."""
 
     returned = serializers.ListField(child=serializers.CharField())
     accessible = serializers.ListField(child=serializers.CharField(), required=False)
 
 
-class RefusedOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="RefusedOut")
+class RefusedEntityOut(serializers.Serializer[Any]):
     """An entity that was not deleted."""
 
     entity = serializers.CharField()
-    missing = MissingOut(many=True)
+    missing = MissingPrivilegeOut(many=True)
 
 
-class EmptiedOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="EmptiedOut")
+class DeleteAllResultOut(serializers.Serializer[Any]):
     """What was deleted and what was not; `hidden` counts entities that the actor may not see."""
 
     deleted = serializers.ListField(child=serializers.CharField())
-    errors = RefusedOut(many=True)  # type: ignore[assignment]  # the base has a property of this name
+    errors = RefusedEntityOut(many=True)  # type: ignore[assignment]  # the base has a property of this name
     hidden = serializers.IntegerField(min_value=0)
 
 
-Outcome = PolymorphicProxySerializer(
-    component_name="Outcome", serializers=[DoneOut, FoundOut, EmptiedOut], resource_type_field_name=None, many=False
+OperationOutcomeOut = PolymorphicProxySerializer(
+    component_name="Outcome",
+    serializers=[OperationDoneOut, OperationListingOut, DeleteAllResultOut],
+    resource_type_field_name=None,
+    many=False,
 )
 
 
 @signed_in
-class Operations(Door):
+class OperationView(ApiView):
     """Doing things to CDAP entities."""
 
-    @described(
+    @openapi_operation(
         "operations_perform",
         "Check an operation and apply it",
         body=OperationIn,
-        answer=Outcome,
+        answer=OperationOutcomeOut,
         statuses=(409, 503),
         tag=TAG,
     )
     def post(self, request: Request) -> Response:
         """Register what a create makes, remove what a delete takes, list what may be seen; a refusal says why."""
-        sent = strict_fields.checked(OperationIn, request.data)
-        related = sent.get("related") or {}
-        said = Said(
-            operation=sent["operation"],
-            entity=sent.get("entity"),
-            parent=sent.get("parent"),
+        payload = strict_fields.validate(OperationIn, request.data)
+        related = payload.get("related") or {}
+        operation_request = OperationRequest(
+            operation=payload["operation"],
+            entity=payload.get("entity"),
+            parent=payload.get("parent"),
             artifact=related.get("artifact"),
             programs=tuple(related.get("programs") or ()),
         )
         return Response(
-            _shown(operation_services.perform(said=said, actor=sent.get("actor"), by=self.actor, door=DOOR))
+            _serialize_outcome(
+                operation_services.perform(
+                    operation_request=operation_request, actor=payload.get("actor"), by=self.actor, channel=CHANNEL
+                )
+            )
         )
 
 
-def _shown(found: Done | Found | Emptied) -> dict[str, Any]:
-    match found:
-        case Done():
+def _serialize_outcome(outcome: OperationDone | OperationListing | DeleteAllResult) -> dict[str, Any]:
+    match outcome:
+        case OperationDone():
             return {
                 "decision": "ALLOW",
                 "missing": [],
-                "policy_version": found.decision.version or snapshot_store.current().version,
-                "resultant": decision_serializers.granted(found.resultant),
+                "policy_version": outcome.decision.version or snapshot_store.get_current().version,
+                "resultant": decision_serializers.serialize_grants(outcome.resulting_grants),
             }
-        case Found(accessible=None):
-            return {"returned": found.returned}
-        case Found():
-            return {"returned": found.returned, "accessible": found.accessible}
-        case Emptied():
+        case OperationListing(accessible_urns=None):
+            return {"returned": outcome.urns}
+        case OperationListing():
+            return {"returned": outcome.urns, "accessible": outcome.accessible_urns}
+        case DeleteAllResult():
             return {
-                "deleted": found.deleted,
+                "deleted": outcome.deleted_urns,
                 "errors": [
-                    {"entity": one.entity, "missing": decision_serializers.lacking(one.missing)} for one in found.errors
+                    {
+                        "entity": refused_entity.entity,
+                        "missing": decision_serializers.serialize_missing(refused_entity.missing),
+                    }
+                    for refused_entity in outcome.errors
                 ],
-                "hidden": found.hidden,
+                "hidden": outcome.hidden_count,
             }

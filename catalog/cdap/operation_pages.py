@@ -8,27 +8,27 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from catalog.access.entity_context import Reference, Subject, references
+from catalog.access.entity_context import EntityContext, Reference, load_references
 from catalog.cdap import entity_tabs
 from catalog.entities.pages import entity, type_labels
 from policies.engine.families import cdap, cdap_entity_ids, cdap_requests
-from policies.engine.families.cdap import Applied, Operation
+from policies.engine.families.cdap import CdapOperation, OperationEffect
 from policies.engine.families.cdap_entity_ids import CdapName
-from policies.engine.families.cdap_requests import Read, Said
+from policies.engine.families.cdap_requests import OperationRequest, ResolvedOperation
 from policies.engine.model import Decision
-from policies.engine.requirements import SELF, one
+from policies.engine.requirements import SELF, privilege_requirement
 from policies.http.guard import signed_in
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 _COLUMNS = ({"label": "Operation"}, {"label": "Needs"}, {"label": "Answer"}, {"label": "Missing"})
 
 #: How the needs of an operation call what they are judged on, beside the relatives' own names.
-_WHERE = {SELF: "it", cdap.ARTIFACT: "the artifact"}
+_RELATIVE_LABELS = {SELF: "it", cdap.ARTIFACT: "the artifact"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OperationRow:
     """One operation: what it needs in words, whether it is allowed, and each (privilege, entity) that is missing."""
 
     name: str
@@ -41,122 +41,185 @@ class Row:
 @require_GET
 @never_cache
 @signed_in
-def matrix(request: HttpRequest, urn: str) -> HttpResponse:
+def show_operations(request: HttpRequest, urn: str) -> HttpResponse:
     """Every operation of the entity's kind, and of what can be made in it."""
-    subject = Subject.of(request, urn)
-    name = entity_tabs.name_of(subject)
-    own = [found for found in cdap.operations_on(name.kind) if found.applied is not Applied.CREATE]
-    makes = [found for kind in _made_in(name) for found in cdap.operations_on(kind) if found.applied is Applied.CREATE]
-    asks = [_about(found, name) for found in own] + [_making(found, name) for found in makes]
-    asks += [Ask(one(privilege), Asked(name.urn, name.kind)) for privilege in cdap.PRIVILEGES]
-    decisions = authorizer.answer_many(asks=[(subject.by, ask) for ask in asks])
-    at, end = len(own), len(own) + len(makes)
-    held = [
-        privilege for privilege, decision in zip(cdap.PRIVILEGES, decisions[end:], strict=True) if decision.is_allowed
+    entity_context = EntityContext.load(request, urn)
+    name = entity_tabs.require_cdap_name(entity_context)
+    own_operations = [
+        operation for operation in cdap.list_operations(name.kind) if operation.effect is not OperationEffect.CREATE
     ]
-    named = references({lack.entity for decision in decisions[:end] for lack in decision.missing if lack.entity})
+    create_operations = [
+        operation
+        for kind in _creatable_kinds(name)
+        for operation in cdap.list_operations(kind)
+        if operation.effect is OperationEffect.CREATE
+    ]
+    access_requests = [_build_request(operation, name) for operation in own_operations] + [
+        _build_create_request(operation, name) for operation in create_operations
+    ]
+    access_requests += [
+        AccessRequest(privilege_requirement(privilege), ResourceRef(name.urn, name.kind))
+        for privilege in cdap.PRIVILEGES
+    ]
+    decisions = authorizer.answer_many(
+        requests=[(entity_context.by, access_request) for access_request in access_requests]
+    )
+    own_end, create_end = len(own_operations), len(own_operations) + len(create_operations)
+    held_privileges = [
+        privilege
+        for privilege, decision in zip(cdap.PRIVILEGES, decisions[create_end:], strict=True)
+        if decision.is_allowed
+    ]
+    references = load_references(
+        {
+            missing_privilege.entity
+            for decision in decisions[:create_end]
+            for missing_privilege in decision.missing
+            if missing_privilege.entity
+        }
+    )
     context: dict[str, Any] = {
         "columns": _COLUMNS,
-        "held": held,
-        "rows": _rows(own, decisions[:at], named),
-        "making": _rows(makes, decisions[at:end], named),
+        "held": held_privileges,
+        "rows": _build_rows(own_operations, decisions[:own_end], references),
+        "making": _build_rows(create_operations, decisions[own_end:create_end], references),
         "hints": [
-            *_owned_but_out_of_reach(name, own, decisions[:at], named),
-            *_made_but_out_of_reach(name, makes, decisions[at:end], held),
+            *_explain_missing_elsewhere(name, own_operations, decisions[:own_end], references),
+            *_explain_missing_on_container(name, create_operations, decisions[own_end:create_end], held_privileges),
         ],
     }
-    return entity.draw(
-        request, subject, tab=entity_tabs.OPERATIONS, template="catalog/grants/operations.html", **context
+    return entity.render_page(
+        request, entity_context, tab=entity_tabs.OPERATIONS, template="catalog/grants/operations.html", **context
     )
 
 
-def _about(operation: Operation, name: CdapName) -> Ask:
-    return _ask(cdap_requests.read(Said(operation.name, name.urn)), Asked(name.urn, name.kind))
+def _build_request(operation: CdapOperation, name: CdapName) -> AccessRequest:
+    return _to_access_request(
+        cdap_requests.resolve(OperationRequest(operation.name, name.urn)), ResourceRef(name.urn, name.kind)
+    )
 
 
-def _making(operation: Operation, name: CdapName) -> Ask:
-    return _ask(cdap_requests.read(Said(operation.name, kind=operation.kind, parent=name.urn)), None)
+def _build_create_request(operation: CdapOperation, name: CdapName) -> AccessRequest:
+    return _to_access_request(
+        cdap_requests.resolve(OperationRequest(operation.name, kind=operation.kind, parent=name.urn)), None
+    )
 
 
-def _ask(read: Read, asked: Asked | None) -> Ask:
-    return Ask(read.requirement, asked, relatives=read.relatives)
+def _to_access_request(operation: ResolvedOperation, resource: ResourceRef | None) -> AccessRequest:
+    return AccessRequest(operation.requirement, resource, relatives=operation.relatives)
 
 
-def _made_in(name: CdapName) -> Sequence[str]:
+def _creatable_kinds(name: CdapName) -> Sequence[str]:
     """Return the kinds that can be made directly in an entity."""
     if name.kind == cdap_entity_ids.INSTANCE:
         return (cdap_entity_ids.NAMESPACE,)
-    outside = (cdap_entity_ids.NAMESPACE, cdap_entity_ids.PROGRAM)
+    excluded_kinds = (cdap_entity_ids.NAMESPACE, cdap_entity_ids.PROGRAM)
     return (
-        [kind for kind in cdap.listed_kinds() if kind not in outside] if name.kind == cdap_entity_ids.NAMESPACE else ()
+        [kind for kind in cdap.list_kinds() if kind not in excluded_kinds]
+        if name.kind == cdap_entity_ids.NAMESPACE
+        else ()
     )
 
 
-def _rows(operations: Sequence[Operation], decisions: Sequence[Decision], named: dict[str, Reference]) -> list[Row]:
+def _build_rows(
+    operations: Sequence[CdapOperation], decisions: Sequence[Decision], references: dict[str, Reference]
+) -> list[OperationRow]:
     return [
-        Row(
+        OperationRow(
             name=operation.name,
             rule=operation.rule,
-            needs=tuple(_said(operation)),
+            needs=tuple(_word_needs(operation)),
             is_allowed=decision.is_allowed,
-            missing=tuple((lack.privilege, named[lack.entity]) for lack in decision.missing if lack.entity),
+            missing=tuple(
+                (missing_privilege.privilege, references[missing_privilege.entity])
+                for missing_privilege in decision.missing
+                if missing_privilege.entity
+            ),
         )
         for operation, decision in zip(operations, decisions, strict=True)
     ]
 
 
-def _said(operation: Operation) -> list[str]:
+def _word_needs(operation: CdapOperation) -> list[str]:
     return [
-        f"{' or '.join(need.privileges)} on {_WHERE.get(need.on, f'the {need.on}')}"
-        + (", if it comes from one" if need.on in operation.optional else "")
+        f"{' or '.join(need.privileges)} on {_RELATIVE_LABELS.get(need.relative, f'the {need.relative}')}"
+        + (", if it comes from one" if need.relative in operation.optional else "")
         for need in operation.needs
     ]
 
 
-def _owned_but_out_of_reach(
-    name: CdapName, operations: Sequence[Operation], decisions: Sequence[Decision], named: dict[str, Reference]
+def _explain_missing_elsewhere(
+    name: CdapName, operations: Sequence[CdapOperation], decisions: Sequence[Decision], references: dict[str, Reference]
 ) -> list[str]:
     """Say what somebody who holds everything an operation needs of the entity itself lacks elsewhere."""
-    refused = [
+    refused_operations = [
         (operation, decision)
         for operation, decision in zip(operations, decisions, strict=True)
-        if not decision.is_allowed and decision.missing and all(lack.entity != name.urn for lack in decision.missing)
+        if not decision.is_allowed
+        and decision.missing
+        and all(missing_privilege.entity != name.urn for missing_privilege in decision.missing)
     ]
-    apart = [(found, decision) for found, decision in refused if any(need.on == SELF for need in found.needs)]
-    if not apart:
+    owned_operations = [
+        (operation, decision)
+        for operation, decision in refused_operations
+        if any(need.relative == SELF for need in operation.needs)
+    ]
+    if not owned_operations:
         return []
-    lacks = {(lack.privilege, lack.entity) for _, decision in apart for lack in decision.missing if lack.entity}
-    lacking = " and ".join(f"{privilege} on {named[urn].name}" for privilege, urn in sorted(lacks))
+    missing_pairs = {
+        (missing_privilege.privilege, missing_privilege.entity)
+        for _, decision in owned_operations
+        for missing_privilege in decision.missing
+        if missing_privilege.entity
+    }
+    missing_text = " and ".join(f"{privilege} on {references[urn].name}" for privilege, urn in sorted(missing_pairs))
     return [
-        f"You hold on this {type_labels.one(name.kind).lower()} what these operations need of it, yet may not do them: "
-        f"{_verbs(found for found, _ in apart)}. Missing: {lacking}. A privilege on one entity gives none on another."
+        f"You hold on this {type_labels.singular_label(name.kind).lower()} what these operations need of it, "
+        f"yet may not do them: {_join_verbs(operation for operation, _ in owned_operations)}. "
+        f"Missing: {missing_text}. A privilege on one entity gives none on another."
     ]
 
 
-def _made_but_out_of_reach(
-    name: CdapName, makes: Sequence[Operation], decisions: Sequence[Decision], held: Collection[str]
+def _explain_missing_on_container(
+    name: CdapName,
+    create_operations: Sequence[CdapOperation],
+    decisions: Sequence[Decision],
+    held_privileges: Collection[str],
 ) -> list[str]:
     """Say what the creator of something in a place could not do with it, although a create gives ALL on it."""
-    found: list[str] = []
-    for operation, decision in zip(makes, decisions, strict=True):
-        others = [other for other in cdap.operations_on(operation.kind) if other.applied is not Applied.CREATE]
-        closed = [other for other in others if _lacks_of_place(other, name.kind, held)]
-        if decision.is_allowed and closed:
-            lacking = {privilege for other in closed for privilege in _lacks_of_place(other, name.kind, held)}
-            found.append(
+    hints: list[str] = []
+    for operation, decision in zip(create_operations, decisions, strict=True):
+        other_operations = [
+            other_operation
+            for other_operation in cdap.list_operations(operation.kind)
+            if other_operation.effect is not OperationEffect.CREATE
+        ]
+        blocked_operations = [
+            other_operation
+            for other_operation in other_operations
+            if _missing_container_needs(other_operation, name.kind, held_privileges)
+        ]
+        if decision.is_allowed and blocked_operations:
+            missing_needs = {
+                privilege
+                for other_operation in blocked_operations
+                for privilege in _missing_container_needs(other_operation, name.kind, held_privileges)
+            }
+            hints.append(
                 f"Who makes a {operation.kind} here holds everything on it and may delete it, yet you could not do "
-                f"these with it: {_verbs(closed)}. Missing: {', '.join(sorted(lacking))} on the {name.kind}."
+                f"these with it: {_join_verbs(blocked_operations)}. "
+                f"Missing: {', '.join(sorted(missing_needs))} on the {name.kind}."
             )
-    return found
+    return hints
 
 
-def _lacks_of_place(operation: Operation, kind: str, held: Collection[str]) -> list[str]:
+def _missing_container_needs(operation: CdapOperation, kind: str, held_privileges: Collection[str]) -> list[str]:
     return [
         " or ".join(need.privileges)
         for need in operation.needs
-        if need.on in (kind, cdap.PARENT) and not set(need.privileges) & set(held)
+        if need.relative in (kind, cdap.PARENT) and not set(need.privileges) & set(held_privileges)
     ]
 
 
-def _verbs(operations: Iterable[Operation]) -> str:
+def _join_verbs(operations: Iterable[CdapOperation]) -> str:
     return ", ".join(operation.name.partition(".")[2].replace("_", " ") for operation in operations)

@@ -15,119 +15,135 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from catalog.access import view_permissions
-from catalog.access.entity_context import Reference, Subject, references
+from catalog.access.entity_context import EntityContext, Reference, load_references
 from catalog.cdap import entity_tabs, operation_services
-from catalog.cdap.operation_services import Found
+from catalog.cdap.operation_services import OperationListing
 from catalog.entities.pages import entity, type_labels
 from catalog.models import Entity
 from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import CdapName
-from policies.engine.families.cdap_requests import Said
+from policies.engine.families.cdap_requests import OperationRequest
 from policies.errors import NotFound
 from policies.http.guard import signed_in
 
-DOOR = "pages"
-PAGE_SIZE = 25
+CHANNEL = "pages"
+TREE_PAGE_SIZE = 25
 
 #: How many programs are shown under their application; its own page has all of them.
-_SHOWN = 10
+_MAX_PROGRAMS = 10
 
 
 @require_GET
 @never_cache
 @signed_in
-def tree(request: HttpRequest, urn: str) -> HttpResponse:
+def show_tree(request: HttpRequest, urn: str) -> HttpResponse:
     """One kind of what lies there, with the counts of all; applications with their programs."""
-    subject = Subject.of(request, urn)
-    place = entity_tabs.name_of(subject)
-    if place.kind not in cdap_entity_ids.PLACES:
+    entity_context = EntityContext.load(request, urn)
+    container = entity_tabs.require_cdap_name(entity_context)
+    if container.kind not in cdap_entity_ids.CONTAINER_KINDS:
         raise NotFound("This type of entity contains nothing.")
-    found = _viewed({kind: _listed(kind, place, subject) for kind in _kinds(place)}, subject)
+    listings = _filter_viewable(
+        {kind: _list_kind(kind, container, entity_context) for kind in _tree_kinds(container)}, entity_context
+    )
     kind = request.GET.get("kind", "")
-    kind = kind if kind in found else next((one for one in found if found[one].returned), next(iter(found)))
-    page = Paginator(found[kind].returned, PAGE_SIZE).get_page(request.GET.get("page"))
-    below = _programs(found) if kind == cdap_entity_ids.APPLICATION else {}
-    shown = [*page, *(program for root in page for program in below.get(root, ())[:_SHOWN])]
-    named = references(set(shown))
-    accessible = found[kind].accessible
-    address = entity_tabs.address(entity_tabs.TREE, subject)
+    kind = (
+        kind
+        if kind in listings
+        else next((listed_kind for listed_kind in listings if listings[listed_kind].urns), next(iter(listings)))
+    )
+    page = Paginator(listings[kind].urns, TREE_PAGE_SIZE).get_page(request.GET.get("page"))
+    programs_by_application = _group_programs(listings) if kind == cdap_entity_ids.APPLICATION else {}
+    row_urns = [
+        *page,
+        *(program for row_urn in page for program in programs_by_application.get(row_urn, ())[:_MAX_PROGRAMS]),
+    ]
+    references = load_references(set(row_urns))
+    accessible_urns = listings[kind].accessible_urns
+    tree_url = entity_tabs.tab_url(entity_tabs.TREE, entity_context)
     rows: list[dict[str, Any]] = [
         {
-            **_shown(root, named),
-            "is_accessible": accessible is None or root in accessible,
-            "count": len(below.get(root, ())),
-            "programs": [_shown(program, named) for program in below.get(root, ())[:_SHOWN]],
+            **_build_item(row_urn, references),
+            "is_accessible": accessible_urns is None or row_urn in accessible_urns,
+            "count": len(programs_by_application.get(row_urn, ())),
+            "programs": [
+                _build_item(program, references) for program in programs_by_application.get(row_urn, ())[:_MAX_PROGRAMS]
+            ],
         }
-        for root in page
+        for row_urn in page
     ]
-    return entity.draw(
+    return entity.render_page(
         request,
-        subject,
+        entity_context,
         tab=entity_tabs.TREE,
         template="catalog/grants/tree.html",
         kinds_there=[
             {
-                "label": f"{type_labels.many(one)} ({len(listed.returned)})",
-                "url": f"{address}?{urlencode({'kind': one})}",
-                "is_current": one == kind,
+                "label": f"{type_labels.plural_label(listed_kind)} ({len(listing.urns)})",
+                "url": f"{tree_url}?{urlencode({'kind': listed_kind})}",
+                "is_current": listed_kind == kind,
             }
-            for one, listed in found.items()
+            for listed_kind, listing in listings.items()
         ],
         kind=kind,
-        label=type_labels.many(kind),
+        label=type_labels.plural_label(kind),
         page=page,
         rows=rows,
-        columns=_columns(kind),
+        columns=_table_columns(kind),
     )
 
 
-def _kinds(place: CdapName) -> Sequence[str]:
+def _tree_kinds(container: CdapName) -> Sequence[str]:
     """Return the kinds of the tree below a place, programs shown with their applications."""
-    if place.kind == cdap_entity_ids.INSTANCE:
+    if container.kind == cdap_entity_ids.INSTANCE:
         return (cdap_entity_ids.NAMESPACE,)
-    if place.kind == cdap_entity_ids.APPLICATION:
+    if container.kind == cdap_entity_ids.APPLICATION:
         return (cdap_entity_ids.PROGRAM,)
-    found = [kind for kind in cdap.listed_kinds() if kind != cdap_entity_ids.NAMESPACE]
-    return sorted(found, key=lambda kind: kind != cdap_entity_ids.APPLICATION)
+    kinds = [kind for kind in cdap.list_kinds() if kind != cdap_entity_ids.NAMESPACE]
+    return sorted(kinds, key=lambda kind: kind != cdap_entity_ids.APPLICATION)
 
 
-def _listed(kind: str, place: CdapName, subject: Subject) -> Found:
-    said = Said(f"{kind}.list", place.urn)
-    found = operation_services.perform(said=said, actor=None, by=subject.by, door=DOOR)
-    return found if isinstance(found, Found) else Found(())
+def _list_kind(kind: str, container: CdapName, entity_context: EntityContext) -> OperationListing:
+    operation_request = OperationRequest(f"{kind}.list", container.urn)
+    listing = operation_services.perform(
+        operation_request=operation_request, actor=None, by=entity_context.by, channel=CHANNEL
+    )
+    return listing if isinstance(listing, OperationListing) else OperationListing(())
 
 
-def _viewed(found: Mapping[str, Found], subject: Subject) -> dict[str, Found]:
+def _filter_viewable(
+    listings: Mapping[str, OperationListing], entity_context: EntityContext
+) -> dict[str, OperationListing]:
     """Leave out what the reader may not view, for all kinds in one query."""
     if not settings.VIEW_AUTHORIZATION_ENABLED:
-        return dict(found)
-    listed = [urn for one in found.values() for urn in one.returned]
-    rows = view_permissions.viewable(Entity.objects.filter(urn__among=listed), by=subject.by)
-    seen = set(rows.order_by().values_list("urn", flat=True))
+        return dict(listings)
+    listed_urns = [urn for listing in listings.values() for urn in listing.urns]
+    rows = view_permissions.filter_viewable(Entity.objects.filter(urn__among=listed_urns), by=entity_context.by)
+    viewable_urns = set(rows.order_by().values_list("urn", flat=True))
     return {
-        kind: replace(one, returned=tuple(urn for urn in one.returned if urn in seen)) for kind, one in found.items()
+        kind: replace(listing, urns=tuple(urn for urn in listing.urns if urn in viewable_urns))
+        for kind, listing in listings.items()
     }
 
 
-def _programs(found: Mapping[str, Found]) -> Mapping[str, Sequence[str]]:
-    below: dict[str, list[str]] = {}
-    for urn in found[cdap_entity_ids.PROGRAM].returned:
-        name = cdap_entity_ids.read(urn)
+def _group_programs(listings: Mapping[str, OperationListing]) -> Mapping[str, Sequence[str]]:
+    programs_by_application: dict[str, list[str]] = {}
+    for urn in listings[cdap_entity_ids.PROGRAM].urns:
+        name = cdap_entity_ids.parse(urn)
         if name is not None and name.parent is not None:
-            below.setdefault(name.parent, []).append(urn)
-    return below
+            programs_by_application.setdefault(name.parent, []).append(urn)
+    return programs_by_application
 
 
-def _shown(urn: str, named: Mapping[str, Reference]) -> dict[str, Any]:
-    one = named[urn]
-    return {"urn": urn, "name": one.name, "type": one.type, "url": one.url}
+def _build_item(urn: str, references: Mapping[str, Reference]) -> dict[str, Any]:
+    reference = references[urn]
+    return {"urn": urn, "name": reference.name, "type": reference.type, "url": reference.url}
 
 
-def _columns(kind: str) -> Sequence[Mapping[str, Any]]:
+def _table_columns(kind: str) -> Sequence[Mapping[str, Any]]:
     if kind == cdap_entity_ids.APPLICATION:
         return ({"label": "Application"}, {"label": "Programs", "is_number": True})
     return (
-        ({"label": type_labels.one(kind)}, {"label": "Access"})
+        ({"label": type_labels.singular_label(kind)}, {"label": "Access"})
         if kind == cdap_entity_ids.NAMESPACE
-        else ({"label": type_labels.one(kind)},)
+        else ({"label": type_labels.singular_label(kind)},)
     )

@@ -1,9 +1,9 @@
 """What people say about an entity on its page: tags, terms, owners, domains, description, links, deprecation, roles.
 
 Every edit names what goes and what comes, so that entries the editor may not see, and fields nobody here knows, stay
-as they are. `seen` is the mark (`mark_of`) of the document that the editor had before their eyes: when it has moved on,
-nothing is written. Programs have seen nothing (None): what they name goes and comes whatever else is there. Everything
-goes through `proposals`, like the writes of every other door.
+as they are. `seen` is the mark (`compute_fingerprint`) of the document that the editor had before their eyes: when it
+has moved on, nothing is written. Programs have seen nothing (None): what they name goes and comes whatever else is
+there. Everything goes through `proposals`, like the writes of every other door.
 """
 
 import hashlib
@@ -15,10 +15,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from catalog import urns as urns_room
+from catalog import urns as catalog_urns
 from catalog.access import aspect_documents, entity_lists, view_permissions
 from catalog.access.aspect_documents import StoredAspect
-from catalog.aspects.annotations import SYSTEM_OWNERSHIP, OwnerEntry
+from catalog.aspects.annotations import SYSTEM_OWNERSHIP_TYPE_PREFIX, OwnerEntry
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from catalog.ingest.audit_stamps import stamp
@@ -43,202 +43,260 @@ DESCRIPTIONS: Mapping[str, tuple[str, str]] = {
 }
 
 #: Aspects that DataHub stamps with who changed them last, and the key of the stamp.
-_STAMPED = {"glossaryTerms": "auditStamp", "ownership": "lastModified"}
+_STAMP_KEYS = {"glossaryTerms": "auditStamp", "ownership": "lastModified"}
 
 #: Ownership types that the older `type` of an owner entry can say; every other is CUSTOM.
 _LEGACY_TYPES = {
-    f"{SYSTEM_OWNERSHIP}{name.lower()}": name for name in ("TECHNICAL_OWNER", "BUSINESS_OWNER", "DATA_STEWARD", "NONE")
+    f"{SYSTEM_OWNERSHIP_TYPE_PREFIX}{name.lower()}": name
+    for name in ("TECHNICAL_OWNER", "BUSINESS_OWNER", "DATA_STEWARD", "NONE")
 }
 
-Document = dict[str, Any]
-Owner = tuple[str, str]
+AspectDocument = dict[str, Any]
+OwnerPair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class EntityLink:
     """A link as it is to be."""
 
     url: str
     label: str = ""
 
 
-def mark_of(aspect: StoredAspect | None) -> str:
+def compute_fingerprint(aspect: StoredAspect | None) -> str:
     """Return a mark that changes whenever the document does, '' for one that is not there."""
-    return _mark(None if aspect is None else aspect.document)
+    return _hash_text(None if aspect is None else aspect.document)
 
 
 def edit_tags(
-    *, urns: Sequence[str], add: Sequence[str], remove: Collection[str], seen: str | None, by: Actor, door: str
+    *,
+    urns: Sequence[str],
+    add: Sequence[str],
+    remove: Collection[str],
+    expected_fingerprint: str | None,
+    by: Actor,
+    channel: str,
 ) -> None:
     """Add and remove tags. Raises NotFound, Stale, Invalid and Forbidden, as do all edits here."""
-    _edit_list(urns, "globalTags", ("tags", "tag"), add, remove, seen=seen, by=by, door=door)
+    _edit_list(
+        urns,
+        "globalTags",
+        ("tags", "tag"),
+        add,
+        remove,
+        expected_fingerprint=expected_fingerprint,
+        by=by,
+        channel=channel,
+    )
 
 
 def edit_terms(
-    *, urns: Sequence[str], add: Sequence[str], remove: Collection[str], seen: str | None, by: Actor, door: str
+    *,
+    urns: Sequence[str],
+    add: Sequence[str],
+    remove: Collection[str],
+    expected_fingerprint: str | None,
+    by: Actor,
+    channel: str,
 ) -> None:
     """Apply and take back glossary terms."""
-    _edit_list(urns, "glossaryTerms", ("terms", "urn"), add, remove, seen=seen, by=by, door=door)
+    _edit_list(
+        urns,
+        "glossaryTerms",
+        ("terms", "urn"),
+        add,
+        remove,
+        expected_fingerprint=expected_fingerprint,
+        by=by,
+        channel=channel,
+    )
 
 
 def edit_roles(
-    *, urns: Sequence[str], add: Sequence[str], remove: Collection[str], seen: str | None, by: Actor, door: str
+    *,
+    urns: Sequence[str],
+    add: Sequence[str],
+    remove: Collection[str],
+    expected_fingerprint: str | None,
+    by: Actor,
+    channel: str,
 ) -> None:
     """Name external roles through which the entity can be reached, and take them off."""
-    _edit_list(urns, "access", ("roles", "urn"), add, remove, seen=seen, by=by, door=door)
+    _edit_list(
+        urns, "access", ("roles", "urn"), add, remove, expected_fingerprint=expected_fingerprint, by=by, channel=channel
+    )
 
 
 def edit_domains(
-    *, urns: Sequence[str], add: Sequence[str], remove: Collection[str], seen: str | None, by: Actor, door: str
+    *,
+    urns: Sequence[str],
+    add: Sequence[str],
+    remove: Collection[str],
+    expected_fingerprint: str | None,
+    by: Actor,
+    channel: str,
 ) -> None:
     """Put the entities into domains and take them out of them."""
 
-    def change(document: Document, _now: Document) -> None:
+    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         associations = document.get("domainAssociations")
-        listed = document.get("domains") or [entry["domain"] for entry in associations or ()]
-        document["domains"] = _changed(listed, lambda one: one, lambda one: one, add, remove)
+        domain_urns = document.get("domains") or [entry["domain"] for entry in associations or ()]
+        document["domains"] = _edit_entries(domain_urns, lambda urn: urn, lambda urn: urn, add, remove)
         if associations is not None:
-            document["domainAssociations"] = _changed(
-                associations, lambda entry: entry["domain"], lambda one: {"domain": one}, add, remove
+            document["domainAssociations"] = _edit_entries(
+                associations, lambda entry: entry["domain"], lambda urn: {"domain": urn}, add, remove
             )
 
-    _edit(urns, "domains", change, seen=seen, by=by, door=door)
+    _edit(urns, "domains", change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
 
 
-def set_domain(*, urns: Sequence[str], domain: str | None, by: Actor, door: str) -> None:
+def set_domain(*, urns: Sequence[str], domain: str | None, by: Actor, channel: str) -> None:
     """Put the entities into one domain and out of every other; None takes them out of all."""
 
-    def change(document: Document, _now: Document) -> None:
+    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         document["domains"] = [] if domain is None else [domain]
         if "domainAssociations" in document:
-            kept = [entry for entry in document["domainAssociations"] or () if entry["domain"] == domain]
-            document["domainAssociations"] = kept or [{"domain": one} for one in document["domains"]]
+            retained = [entry for entry in document["domainAssociations"] or () if entry["domain"] == domain]
+            document["domainAssociations"] = retained or [{"domain": urn} for urn in document["domains"]]
 
-    _edit(urns, "domains", change, seen=None, by=by, door=door)
+    _edit(urns, "domains", change, expected_fingerprint=None, by=by, channel=channel)
 
 
 def edit_owners(
-    *, urns: Sequence[str], add: Sequence[Owner], remove: Collection[Owner], seen: str | None, by: Actor, door: str
+    *,
+    urns: Sequence[str],
+    add: Sequence[OwnerPair],
+    remove: Collection[OwnerPair],
+    expected_fingerprint: str | None,
+    by: Actor,
+    channel: str,
 ) -> None:
     """Add and remove owners, each with the URN of its ownership type ('' for none)."""
 
-    def change(document: Document, _now: Document) -> None:
-        document["owners"] = _changed(document.get("owners") or [], owner_of, _owner_entry, add, remove)
+    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
+        document["owners"] = _edit_entries(document.get("owners") or [], parse_owner, _owner_entry, add, remove)
 
-    _edit(urns, "ownership", change, seen=seen, by=by, door=door)
+    _edit(urns, "ownership", change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
 
 
-def set_owners(*, urn: str, owners: Sequence[Owner], by: Actor, door: str) -> None:
+def set_owners(*, urn: str, owners: Sequence[OwnerPair], by: Actor, channel: str) -> None:
     """Make these the owners of an entity; of those that stay, nothing that is said of them is lost."""
 
-    def change(document: Document, _now: Document) -> None:
+    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         entries = document.get("owners") or []
-        gone = [owner_of(entry) for entry in entries if owner_of(entry) not in owners]
-        document["owners"] = _changed(entries, owner_of, _owner_entry, owners, gone)
+        removed_owners = [parse_owner(entry) for entry in entries if parse_owner(entry) not in owners]
+        document["owners"] = _edit_entries(entries, parse_owner, _owner_entry, owners, removed_owners)
 
-    _edit([urn], "ownership", change, seen=None, by=by, door=door)
+    _edit([urn], "ownership", change, expected_fingerprint=None, by=by, channel=channel)
 
 
-def remove_owners(*, urns: Sequence[str], owners: Collection[str], by: Actor, door: str) -> None:
+def remove_owners(*, urns: Sequence[str], owners: Collection[str], by: Actor, channel: str) -> None:
     """Take owners off, whatever they own the entities as."""
 
-    def change(document: Document, _now: Document) -> None:
+    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         document["owners"] = [entry for entry in document.get("owners") or () if entry["owner"] not in owners]
 
-    _edit(urns, "ownership", change, seen=None, by=by, door=door)
+    _edit(urns, "ownership", change, expected_fingerprint=None, by=by, channel=channel)
 
 
-def owner_of(entry: Mapping[str, Any]) -> Owner:
+def parse_owner(entry: Mapping[str, Any]) -> OwnerPair:
     """Return an entry of an ownership document as (owner, ownership type), as rules about owners read it."""
-    parsed = OwnerEntry.model_validate(entry)
-    return str(parsed.owner), parsed.ownership_type
+    owner_entry = OwnerEntry.model_validate(entry)
+    return str(owner_entry.owner), owner_entry.ownership_type
 
 
-def describe(*, urn: str, text: str, seen: str | None, by: Actor, door: str) -> None:
+def set_description(*, urn: str, text: str, expected_fingerprint: str | None, by: Actor, channel: str) -> None:
     """Set the description of an entity whose type keeps one (`DESCRIPTIONS`)."""
-    type_ = urns_room.type_of(urn)
+    type_ = catalog_urns.entity_type(urn)
     if type_ not in DESCRIPTIONS:
         raise NotFound(f"A {type_} keeps no description of its own.")
     aspect, field = DESCRIPTIONS[type_]
 
-    def change(document: Document, now: Document) -> None:
+    def change(document: AspectDocument, audit_stamp: AspectDocument) -> None:
         document[field] = text
         if aspect.startswith("editable"):
-            document.setdefault("created", now)
-            document["lastModified"] = now
+            document.setdefault("created", audit_stamp)
+            document["lastModified"] = audit_stamp
 
-    _edit([urn], aspect, change, seen=seen, by=by, door=door)
+    _edit([urn], aspect, change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
 
 
-def link(*, urn: str, links: Sequence[Link], seen: str, by: Actor, door: str) -> None:
+def set_links(*, urn: str, links: Sequence[EntityLink], expected_fingerprint: str, by: Actor, channel: str) -> None:
     """Set the links to pages about the entity; one whose address is known keeps what else was said about it."""
 
-    def change(document: Document, now: Document) -> None:
-        known = {entry["url"]: entry for entry in document.get("elements") or ()}
+    def change(document: AspectDocument, audit_stamp: AspectDocument) -> None:
+        entries_by_url = {entry["url"]: entry for entry in document.get("elements") or ()}
         document["elements"] = [
-            {"createStamp": now, **known.get(one.url, {}), "url": one.url, "description": one.label} for one in links
+            {"createStamp": audit_stamp, **entries_by_url.get(link.url, {}), "url": link.url, "description": link.label}
+            for link in links
         ]
 
-    _edit([urn], "institutionalMemory", change, seen=seen, by=by, door=door)
+    _edit([urn], "institutionalMemory", change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
 
 
 def edit_link(
-    *, urn: str, known: str | None, link: Link | None, label: str | None = None, by: Actor, door: str
+    *, urn: str, current_url: str | None, link: EntityLink | None, label: str | None = None, by: Actor, channel: str
 ) -> None:
-    """Add a link (`known` None), or change or remove (`link` None) the one with a known address and label, if given.
+    """Add a link (`current_url` None), or change or remove (`link` None) the one with an address and label, if given.
 
     Raises NotFound where there is no such link.
     """
 
-    def change(document: Document, now: Document) -> None:
+    def change(document: AspectDocument, audit_stamp: AspectDocument) -> None:
         entries = document.get("elements") or []
-        meant = [one for one in entries if one["url"] == known and label in (None, one.get("description") or "")]
-        if known is not None and not meant:
+        matches = [
+            entry
+            for entry in entries
+            if entry["url"] == current_url and label in (None, entry.get("description") or "")
+        ]
+        if current_url is not None and not matches:
             raise NotFound(f"{urn} has no such link.")
-        made = [] if link is None else [{"url": link.url, "description": link.label}]
-        changed = [{"createStamp": now, **(meant[0] if meant else {}), **one} for one in made]
-        document["elements"] = [one for one in entries if one not in meant] + changed
+        new_entries = [] if link is None else [{"url": link.url, "description": link.label}]
+        changed_entries = [
+            {"createStamp": audit_stamp, **(matches[0] if matches else {}), **entry} for entry in new_entries
+        ]
+        document["elements"] = [entry for entry in entries if entry not in matches] + changed_entries
 
-    _edit([urn], "institutionalMemory", change, seen=None, by=by, door=door)
+    _edit([urn], "institutionalMemory", change, expected_fingerprint=None, by=by, channel=channel)
 
 
-def deprecate(
+def set_deprecation(
     *,
     urns: Sequence[str],
     is_deprecated: bool,
     note: str,
-    leaves_at: datetime | None,
-    seen: str | None,
+    decommission_time: datetime | None,
+    expected_fingerprint: str | None,
     by: Actor,
-    door: str,
+    channel: str,
 ) -> None:
     """Say whether the entities should still be used, why not, and when they will be gone."""
 
-    def change(document: Document, now: Document) -> None:
-        document.update(deprecated=is_deprecated, note=note, actor=now["actor"])
+    def change(document: AspectDocument, audit_stamp: AspectDocument) -> None:
+        document.update(deprecated=is_deprecated, note=note, actor=audit_stamp["actor"])
         document.pop("decommissionTime", None)
-        if leaves_at is not None:
-            document["decommissionTime"] = int(leaves_at.timestamp() * 1000)
+        if decommission_time is not None:
+            document["decommissionTime"] = int(decommission_time.timestamp() * 1000)
 
-    _edit(urns, "deprecation", change, seen=seen, by=by, door=door)
+    _edit(urns, "deprecation", change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
 
 
-def set_removed(*, urns: Sequence[str], is_removed: bool, by: Actor, door: str) -> None:
+def set_removed(*, urns: Sequence[str], is_removed: bool, by: Actor, channel: str) -> None:
     """Delete the entities softly, or take that back."""
 
-    def change(document: Document, _now: Document) -> None:
+    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         document["removed"] = is_removed
 
-    _edit(urns, "status", change, seen=None, by=by, door=door)
+    _edit(urns, "status", change, expected_fingerprint=None, by=by, channel=channel)
 
 
-def relate_terms(*, urn: str, kind: str, add: Sequence[str], remove: Collection[str], by: Actor, door: str) -> None:
+def relate_terms(*, urn: str, kind: str, add: Sequence[str], remove: Collection[str], by: Actor, channel: str) -> None:
     """Relate a glossary term to others, and end that; `kind` is the list of `glossaryRelatedTerms` that names them."""
 
-    def change(document: Document, _now: Document) -> None:
-        document[kind] = _changed(document.get(kind) or [], lambda one: one, lambda one: one, add, remove)
+    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
+        document[kind] = _edit_entries(document.get(kind) or [], lambda urn: urn, lambda urn: urn, add, remove)
 
-    _edit([urn], "glossaryRelatedTerms", change, seen=None, by=by, door=door)
+    _edit([urn], "glossaryRelatedTerms", change, expected_fingerprint=None, by=by, channel=channel)
 
 
 def _edit_list(
@@ -248,75 +306,77 @@ def _edit_list(
     add: Sequence[str],
     remove: Collection[str],
     *,
-    seen: str | None,
+    expected_fingerprint: str | None,
     by: Actor,
-    door: str,
+    channel: str,
 ) -> None:
     """Change a list of entries that each name one URN; `keys` are the key of the list and of the URN in an entry."""
     outer, inner = keys
 
-    def change(document: Document, _now: Document) -> None:
+    def change(document: AspectDocument, _audit_stamp: AspectDocument) -> None:
         entries = document.get(outer) or []
-        document[outer] = _changed(entries, lambda entry: entry[inner], lambda one: {inner: one}, add, remove)
+        document[outer] = _edit_entries(entries, lambda entry: entry[inner], lambda urn: {inner: urn}, add, remove)
 
-    _edit(urns, aspect, change, seen=seen, by=by, door=door)
+    _edit(urns, aspect, change, expected_fingerprint=expected_fingerprint, by=by, channel=channel)
 
 
-def _changed(
+def _edit_entries(
     entries: Sequence[Any],
     name_of: Callable[[Any], Any],
     make: Callable[[Any], Any],
     add: Sequence[Any],
     remove: Collection[Any],
 ) -> list[Any]:
-    kept = [entry for entry in entries if name_of(entry) not in remove]
-    known = {name_of(entry) for entry in kept}
-    return kept + [make(one) for one in dict.fromkeys(add) if one not in known]
+    retained = [entry for entry in entries if name_of(entry) not in remove]
+    retained_names = {name_of(entry) for entry in retained}
+    return retained + [make(item) for item in dict.fromkeys(add) if item not in retained_names]
 
 
-def _owner_entry(owner: Owner) -> Document:
-    who, type_ = owner
-    return {"owner": who, "type": _LEGACY_TYPES.get(type_, "CUSTOM"), **({"typeUrn": type_} if type_ else {})}
+def _owner_entry(owner: OwnerPair) -> AspectDocument:
+    owner_urn, type_ = owner
+    return {"owner": owner_urn, "type": _LEGACY_TYPES.get(type_, "CUSTOM"), **({"typeUrn": type_} if type_ else {})}
 
 
 def _edit(
     urns: Sequence[str],
     aspect: str,
-    change: Callable[[Document, Document], None],
+    change: Callable[[AspectDocument, AspectDocument], None],
     *,
-    seen: str | None,
+    expected_fingerprint: str | None,
     by: Actor,
-    door: str,
+    channel: str,
 ) -> None:
-    wanted = list(dict.fromkeys(urns))
+    edited_urns = list(dict.fromkeys(urns))
     # Two editors queue at the gate, and the second sees what the first wrote.
     with open_write(Gate.CATALOG):
-        _require_stored(wanted, by=by)
-        stored = aspect_documents.texts(keys={(urn, aspect) for urn in wanted})
-        now = stamp(by=by, at=timezone.now())
-        proposed = []
-        for urn in wanted:
-            text = stored.get((urn, aspect))
-            if seen is not None and _mark(text) != seen:
+        _require_stored(edited_urns, by=by)
+        texts_by_key = aspect_documents.load_texts(keys={(urn, aspect) for urn in edited_urns})
+        audit_stamp = stamp(by=by, at=timezone.now())
+        new_proposals = []
+        for urn in edited_urns:
+            text = texts_by_key.get((urn, aspect))
+            if expected_fingerprint is not None and _hash_text(text) != expected_fingerprint:
                 raise Stale("Somebody else changed this in the meantime.")
-            document: Document = {} if text is None else json.loads(text)
-            change(document, now)
-            if aspect in _STAMPED:
-                document[_STAMPED[aspect]] = now
+            document: AspectDocument = {} if text is None else json.loads(text)
+            change(document, audit_stamp)
+            if aspect in _STAMP_KEYS:
+                document[_STAMP_KEYS[aspect]] = audit_stamp
             text = json.dumps(document, ensure_ascii=False)
-            proposed.append(Proposal(urn, aspect, text, keeps_unknown=True))
-        apply.apply(proposals=proposed, by=by, door=door)
+            new_proposals.append(Proposal(urn, aspect, text, keeps_unknown=True))
+        apply.apply(proposals=new_proposals, by=by, channel=channel)
 
 
-def _require_stored(wanted: Sequence[str], *, by: Actor) -> None:
+def _require_stored(edited_urns: Sequence[str], *, by: Actor) -> None:
     """Raise NotFound for the first that is neither in the catalog nor a user or group, or may not be viewed."""
-    known = entity_lists.stored(urns=wanted)
-    people_known = display_names.names(urns=[urn for urn in wanted if urns_room.type_of(urn) in urns_room.PEOPLE_TYPES])
-    hidden = view_permissions.hidden(urns=wanted, by=by)
-    for urn in wanted:
-        if urn in hidden or (urn not in known and urn not in people_known):
+    stored_urns = entity_lists.list_stored_urns(urns=edited_urns)
+    people_names = display_names.load_names(
+        urns=[urn for urn in edited_urns if catalog_urns.entity_type(urn) in catalog_urns.PEOPLE_TYPES]
+    )
+    hidden_urns = view_permissions.find_hidden(urns=edited_urns, by=by)
+    for urn in edited_urns:
+        if urn in hidden_urns or (urn not in stored_urns and urn not in people_names):
             raise NotFound(f"There is no entity {urn}.")
 
 
-def _mark(text: str | None) -> str:
+def _hash_text(text: str | None) -> str:
     return "" if text is None else hashlib.sha256(text.encode()).hexdigest()[:32]

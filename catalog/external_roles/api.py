@@ -14,8 +14,8 @@ from catalog.external_roles import services as service
 from catalog.models import Entity
 from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.views import DOOR, Door, Paged, page_of, unchanged
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer, find_read_only_changes
 from policies.http.guard import signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 
@@ -23,7 +23,7 @@ TAG = "external roles"
 ROLE_PREFIX = "urn:li:role:"
 
 #: How many people or datasets one call may name.
-_MOST = 10_000
+_MAX_LIST_LENGTH = 10_000
 
 
 class ExternalRoleOut(serializers.Serializer[Any]):
@@ -40,66 +40,74 @@ class ExternalRoleOut(serializers.Serializer[Any]):
     assigned_to_me = serializers.BooleanField(source="is_mine", help_text="Directly or through a group.")
 
 
-class ExternalRoleIn(strict_fields.Strict):
+class ExternalRoleIn(strict_fields.StrictSerializer):
     """An external role to be made or replaced."""
 
-    urn = strict_fields.Urn(required=False, prefixes=(ROLE_PREFIX,))
-    name = strict_fields.Text(max_length=1000)
-    description = strict_fields.Text(required=False, allow_blank=True)
-    type = strict_fields.Text(max_length=64)
-    request_url = strict_fields.Text(required=False, allow_null=True, max_length=2000, help_text="http or https.")
-    users = strict_fields.List(child=strict_fields.Urn(prefixes=(USER_PREFIX,)), required=False, max_length=_MOST)
-    groups = strict_fields.List(child=strict_fields.Urn(prefixes=(GROUP_PREFIX,)), required=False, max_length=_MOST)
-    datasets = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=_MOST)
+    urn = strict_fields.StrictUrn(required=False, prefixes=(ROLE_PREFIX,))
+    name = strict_fields.StrictString(max_length=1000)
+    description = strict_fields.StrictString(required=False, allow_blank=True)
+    type = strict_fields.StrictString(max_length=64)
+    request_url = strict_fields.StrictString(
+        required=False, allow_null=True, max_length=2000, help_text="http or https."
+    )
+    users = strict_fields.StrictList(
+        child=strict_fields.StrictUrn(prefixes=(USER_PREFIX,)), required=False, max_length=_MAX_LIST_LENGTH
+    )
+    groups = strict_fields.StrictList(
+        child=strict_fields.StrictUrn(prefixes=(GROUP_PREFIX,)), required=False, max_length=_MAX_LIST_LENGTH
+    )
+    datasets = strict_fields.StrictList(child=strict_fields.StrictUrn(), required=False, max_length=_MAX_LIST_LENGTH)
 
 
 class ExternalRoleChange(ExternalRoleIn):
     """The fields of an external role that are to change."""
 
-    name = strict_fields.Text(required=False, max_length=1000)
-    type = strict_fields.Text(required=False, max_length=64)
+    name = strict_fields.StrictString(required=False, max_length=1000)
+    type = strict_fields.StrictString(required=False, max_length=64)
 
 
-class ExternalRoleFilters(Paged):
+class ExternalRoleListFilters(PageParameters):
     """Which external roles to list."""
 
-    q = strict_fields.Text(required=False, allow_blank=True, max_length=1024, help_text="Words of the name, or a URN.")
-    type = strict_fields.Text(required=False, max_length=64)
-    holder = strict_fields.Urn(
+    q = strict_fields.StrictString(
+        required=False, allow_blank=True, max_length=1024, help_text="Words of the name, or a URN."
+    )
+    type = strict_fields.StrictString(required=False, max_length=64)
+    holder = strict_fields.StrictUrn(
         required=False, prefixes=(USER_PREFIX, GROUP_PREFIX), help_text="Named by the role itself."
     )
 
 
-class _Roles(Door):
-    def shown(self, urns: Sequence[str]) -> list[Any]:
+class _ExternalRoleView(ApiView):
+    def serialize_roles(self, urns: Sequence[str]) -> list[Any]:
         """Return external roles as they are sent."""
-        found = reading.described(urns=urns, by=self.actor, with_datasets=True)
-        return list(ExternalRoleOut(found, many=True).data)
+        roles = reading.load_roles(urns=urns, by=self.actor, with_datasets=True)
+        return list(ExternalRoleOut(roles, many=True).data)
 
-    def rows(self, entities: Sequence[Entity]) -> list[Any]:
+    def serialize_entities(self, entities: Sequence[Entity]) -> list[Any]:
         """Return the external roles of a page."""
-        return self.shown([entity.urn for entity in entities])
+        return self.serialize_roles([entity.urn for entity in entities])
 
 
 @signed_in
-class ExternalRoles(_Roles):
+class ExternalRoleListView(_ExternalRoleView):
     """The list of external roles."""
 
-    @described(
+    @openapi_operation(
         "external_roles_list",
         "List external roles",
-        query=ExternalRoleFilters,
-        answer=page_of(ExternalRoleOut, "ExternalRole"),
+        query=ExternalRoleListFilters,
+        answer=build_page_serializer(ExternalRoleOut, "ExternalRole"),
         tag=TAG,
     )
     def get(self, _request: Request) -> Response:
         """Return a page of external roles, by name."""
-        asked = self.asked(ExternalRoleFilters)
-        holders = [asked["holder"]] if "holder" in asked else []
-        found = reading.external_roles(text=asked.get("q", ""), type=asked.get("type", ""), holders=holders)
-        return self.page(found, self.rows, asked)
+        query = self.parse_query(ExternalRoleListFilters)
+        holders = [query["holder"]] if "holder" in query else []
+        entities = reading.list_roles(text=query.get("q", ""), type=query.get("type", ""), holders=holders)
+        return self.paginate(entities, self.serialize_entities, query)
 
-    @described(
+    @openapi_operation(
         "external_roles_create",
         "Describe an external role",
         body=ExternalRoleIn,
@@ -110,73 +118,77 @@ class ExternalRoles(_Roles):
     )
     def post(self, request: Request) -> Response:
         """Describe an external role; needs EDIT_ENTITY on it, and on each dataset what editing that needs."""
-        sent = strict_fields.checked(ExternalRoleIn, request.data)
-        made = service.create(urn=sent.pop("urn", None), draft=_draft(sent), by=self.actor, door=DOOR)
-        return Response(self.shown([made.urn])[0], status=201)
+        payload = strict_fields.validate(ExternalRoleIn, request.data)
+        entity = service.create(
+            urn=payload.pop("urn", None), role_input=_build_input(payload), by=self.actor, channel=CHANNEL
+        )
+        return Response(self.serialize_roles([entity.urn])[0], status=201)
 
 
 @signed_in
-class OneExternalRole(_Roles):
+class ExternalRoleDetailView(_ExternalRoleView):
     """One external role."""
 
-    @described("external_roles_get", "Get an external role", answer=ExternalRoleOut, tag=TAG)
+    @openapi_operation("external_roles_get", "Get an external role", answer=ExternalRoleOut, tag=TAG)
     def get(self, _request: Request, urn: str) -> Response:
         """Return the external role."""
-        return Response(self.shown([reading.external_role(urn=urn).urn])[0])
+        return Response(self.serialize_roles([reading.get_role(urn=urn).urn])[0])
 
-    @described(
+    @openapi_operation(
         "external_roles_replace", "Replace an external role", body=ExternalRoleIn, answer=ExternalRoleOut, tag=TAG
     )
     def put(self, request: Request, urn: str) -> Response:
         """Say everything anew: lists that are left out become empty."""
-        sent = strict_fields.checked(ExternalRoleIn, request.data)
-        return self._write(urn, {"users": [], "groups": [], "datasets": [], **sent})
+        payload = strict_fields.validate(ExternalRoleIn, request.data)
+        return self._write(urn, {"users": [], "groups": [], "datasets": [], **payload})
 
-    @described(
+    @openapi_operation(
         "external_roles_change", "Change an external role", body=ExternalRoleChange, answer=ExternalRoleOut, tag=TAG
     )
     def patch(self, request: Request, urn: str) -> Response:
         """Set the fields that are sent."""
-        sent = strict_fields.checked(ExternalRoleChange, request.data)
-        reading.external_role(urn=urn)
-        (known,) = reading.described(urns=[urn], by=self.actor)
-        said = {name: getattr(known, name) for name in ("name", "description", "type", "request_url")}
-        return self._write(urn, {**said, **sent})
+        payload = strict_fields.validate(ExternalRoleChange, request.data)
+        reading.get_role(urn=urn)
+        (role,) = reading.load_roles(urns=[urn], by=self.actor)
+        current_values = {name: getattr(role, name) for name in ("name", "description", "type", "request_url")}
+        return self._write(urn, {**current_values, **payload})
 
-    @described("external_roles_delete", "Delete an external role", status=204, tag=TAG)
+    @openapi_operation("external_roles_delete", "Delete an external role", status=204, tag=TAG)
     def delete(self, _request: Request, urn: str) -> Response:
         """Delete what is said of the external role, and the mention of it on datasets."""
-        service.delete(urn=urn, by=self.actor, door=DOOR)
+        service.delete(urn=urn, by=self.actor, channel=CHANNEL)
         return Response(status=204)
 
-    def _write(self, urn: str, sent: dict[str, Any]) -> Response:
-        if problems := unchanged(sent, {"urn": urn}):
+    def _write(self, urn: str, payload: dict[str, Any]) -> Response:
+        if problems := find_read_only_changes(payload, {"urn": urn}):
             raise Invalid(problems)
-        draft = _draft({name: value for name, value in sent.items() if name != "urn"})
-        service.update(urn=urn, draft=draft, by=self.actor, door=DOOR)
-        return Response(self.shown([urn])[0])
+        role_input = _build_input({name: value for name, value in payload.items() if name != "urn"})
+        service.update(urn=urn, role_input=role_input, by=self.actor, channel=CHANNEL)
+        return Response(self.serialize_roles([urn])[0])
 
 
 @signed_in
-class Access(_Roles):
+class EntityExternalRoleListView(_ExternalRoleView):
     """The external roles of one entity."""
 
-    @described(
+    @openapi_operation(
         "entities_access",
         "List the external roles through which an entity can be reached",
-        query=Paged,
-        answer=page_of(ExternalRoleOut, "Access"),
+        query=PageParameters,
+        answer=build_page_serializer(ExternalRoleOut, "Access"),
         tag=TAG,
     )
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of external roles, by URN; `assigned_to_me` is about the caller."""
-        asked = self.asked()
+        query = self.parse_query()
         entity = entity_lists.get(urn=urn)
         if not view_permissions.may_view(entity, by=self.actor):
             raise NotFound(f"There is no entity {urn}.")
-        return self.page(entity_lists.values_of(urns=[urn], field=ACCESS_ROLE).get(urn, []), self.shown, asked)
+        return self.paginate(
+            entity_lists.load_values(urns=[urn], field=ACCESS_ROLE).get(urn, []), self.serialize_roles, query
+        )
 
 
-def _draft(sent: dict[str, Any]) -> service.Draft:
-    lists: dict[str, Any] = {name: tuple(sent[name]) for name in ("users", "groups", "datasets") if name in sent}
-    return service.Draft(**{**sent, **lists})
+def _build_input(payload: dict[str, Any]) -> service.ExternalRoleInput:
+    lists: dict[str, Any] = {name: tuple(payload[name]) for name in ("users", "groups", "datasets") if name in payload}
+    return service.ExternalRoleInput(**{**payload, **lists})

@@ -4,17 +4,17 @@ from typing import Any
 
 from django import forms
 
-from catalog.entities.pages.forms import TEXT_LENGTH, check_web_address
-from catalog.urns import LONGEST
+from catalog.entities.pages.forms import MAX_TEXT_LENGTH, validate_web_address
+from catalog.urns import MAX_URN_BYTES
 
 
-class RoleFilters(forms.Form):
+class ExternalRoleFilterForm(forms.Form):
     """What narrows the list of external roles."""
 
     q = forms.CharField(
         label="Search",
         required=False,
-        max_length=LONGEST,
+        max_length=MAX_URN_BYTES,
         widget=forms.SearchInput(attrs={"placeholder": "Words of the name, or a URN"}),
     )
     type = forms.ChoiceField(label="Access type", required=False, error_messages={"invalid_choice": "No such type."})
@@ -22,16 +22,16 @@ class RoleFilters(forms.Form):
 
     def __init__(self, *args: Any, types: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["type"].choices = [("", "Any"), *((one, one) for one in types)]  # type: ignore[attr-defined]
+        self.fields["type"].choices = [("", "Any"), *((type_, type_) for type_ in types)]  # type: ignore[attr-defined]
 
 
-class RoleForm(forms.Form):
+class ExternalRoleForm(forms.Form):
     """What is said about an external role; holders and datasets are chosen beside it."""
 
     urn = forms.CharField(
         label="URN",
         required=False,
-        max_length=LONGEST,
+        max_length=MAX_URN_BYTES,
         help_text="urn:li:role: and an id. If empty, one is generated.",
         widget=forms.TextInput(attrs={"placeholder": "urn:li:role:snowflake_reader"}),
     )
@@ -42,12 +42,12 @@ class RoleForm(forms.Form):
         help_text="READ, WRITE or ADMIN, or what the source system calls it.",
     )
     description = forms.CharField(
-        label="Description", required=False, max_length=TEXT_LENGTH, widget=forms.Textarea(attrs={"rows": 4})
+        label="Description", required=False, max_length=MAX_TEXT_LENGTH, widget=forms.Textarea(attrs={"rows": 4})
     )
     request_url = forms.CharField(
         label="Where to request it",
         required=False,
         max_length=2000,
-        validators=[check_web_address],
+        validators=[validate_web_address],
         widget=forms.URLInput(attrs={"placeholder": "https://"}),
     )

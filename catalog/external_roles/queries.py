@@ -7,20 +7,20 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from catalog.access.aspect_documents import documents
-from catalog.access.entity_lists import entities
-from catalog.access.view_permissions import viewable
+from catalog.access.aspect_documents import load_documents
+from catalog.access.entity_lists import list_entities
+from catalog.access.view_permissions import filter_viewable
 from catalog.aspects.base import ACCESS_ROLE, ROLE_GROUP, ROLE_TYPE, ROLE_USER
-from catalog.aspects.register import BEARERS
+from catalog.aspects.register import ENTITY_TYPES_BY_ASPECT
 from catalog.models import Entity, Facet
 from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.models.fields import is_storable
 
-TYPE = "role"
+ENTITY_TYPE = "role"
 
 #: Types of entities that name external roles.
-REACHED_TYPES = BEARERS["access"]
+ACCESS_TYPES = ENTITY_TYPES_BY_ASPECT["access"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,58 +38,63 @@ class ExternalRole:
     datasets: tuple[str, ...] = ()
 
 
-def external_roles(*, text: str = "", type: str = "", holders: Collection[str] = ()) -> QuerySet[Entity]:
+def list_roles(*, text: str = "", type: str = "", holders: Collection[str] = ()) -> QuerySet[Entity]:
     """Return external roles by name; `type` is READ, WRITE …, `holders` are people and groups that one must name."""
-    found = entities(text=text, types=[TYPE])
+    roles = list_entities(text=text, types=[ENTITY_TYPE])
     if type:
-        found = found.filter(_has(field=ROLE_TYPE, value__among=[type.upper()]))
+        roles = roles.filter(_facet_condition(field=ROLE_TYPE, value__among=[type.upper()]))
     if holders:
-        found = found.filter(_has(field__in=(ROLE_USER, ROLE_GROUP), value__among=holders))
-    return found
+        roles = roles.filter(_facet_condition(field__in=(ROLE_USER, ROLE_GROUP), value__among=holders))
+    return roles
 
 
-def external_role(*, urn: str) -> Entity:
+def get_role(*, urn: str) -> Entity:
     """Return one external role. Raises NotFound, also for an entity of another type."""
-    found = entities(types=[TYPE], with_removed=True).filter(urn=urn).first() if is_storable(urn) else None
-    if found is None:
+    role = list_entities(types=[ENTITY_TYPE], with_removed=True).filter(urn=urn).first() if is_storable(urn) else None
+    if role is None:
         raise NotFound(f"There is no external role {urn}.")
-    return found
+    return role
 
 
-def role_types() -> list[str]:
+def list_types() -> list[str]:
     """Return the types that external roles have, in order."""
     rows = Facet.objects.filter(field=ROLE_TYPE).order_by("value").distinct()
     return list(rows.values_list("value", flat=True))
 
 
-def described(*, urns: Sequence[str], by: Actor, with_datasets: bool = False) -> list[ExternalRole]:
+def load_roles(*, urns: Sequence[str], by: Actor, with_datasets: bool = False) -> list[ExternalRole]:
     """Return external roles in the order of their URNs given, in a number of queries that does not grow.
 
     One that nobody described is called by its URN and held by nobody.
     """
-    found = documents(urns=urns)
-    datasets = _datasets(urns, by) if with_datasets else {}
+    documents_by_urn = load_documents(urns=urns)
+    datasets = _load_datasets(urns, by) if with_datasets else {}
     return [
-        _described(urn, {name: aspect.value for name, aspect in found.get(urn, {}).items()}, datasets.get(urn, ()), by)
+        _build_role(
+            urn,
+            {name: aspect.value for name, aspect in documents_by_urn.get(urn, {}).items()},
+            datasets.get(urn, ()),
+            by,
+        )
         for urn in urns
     ]
 
 
-def opened(*, urn: str, by: Actor) -> QuerySet[Entity]:
+def list_opened_entities(*, urn: str, by: Actor) -> QuerySet[Entity]:
     """Return the entities that an external role opens, as far as the reader may view them, by name."""
-    rows = Entity.objects.filter(_has(field=ACCESS_ROLE, value=urn), is_removed=False)
-    return viewable(rows, by=by).order_by("name", "urn")
+    rows = Entity.objects.filter(_facet_condition(field=ACCESS_ROLE, value=urn), is_removed=False)
+    return filter_viewable(rows, by=by).order_by("name", "urn")
 
 
-def counts(*, urns: Collection[str], by: Actor) -> dict[str, int]:
+def count_opened_entities(*, urns: Collection[str], by: Actor) -> dict[str, int]:
     """Return how many entities each external role opens, of those that the reader may view; zeros are left out."""
-    seen = viewable(Entity.objects.filter(is_removed=False), by=by).order_by().values("pk")
-    rows = Facet.objects.filter(field=ACCESS_ROLE, value__among=urns, entity__in=seen).order_by()
+    viewable_ids = filter_viewable(Entity.objects.filter(is_removed=False), by=by).order_by().values("pk")
+    rows = Facet.objects.filter(field=ACCESS_ROLE, value__among=urns, entity__in=viewable_ids).order_by()
     return dict(rows.values_list("value").annotate(Count("entity")))
 
 
-def _described(urn: str, said: Mapping[str, Any], datasets: Iterable[str], by: Actor) -> ExternalRole:
-    properties, actors = said.get("roleProperties", {}), said.get("actors", {})
+def _build_role(urn: str, documents: Mapping[str, Any], datasets: Iterable[str], by: Actor) -> ExternalRole:
+    properties, actors = documents.get("roleProperties", {}), documents.get("actors", {})
     users = tuple(dict.fromkeys(entry["user"] for entry in actors.get("users") or ()))
     groups = tuple(dict.fromkeys(entry["group"] for entry in actors.get("groups") or ()))
     return ExternalRole(
@@ -105,14 +110,14 @@ def _described(urn: str, said: Mapping[str, Any], datasets: Iterable[str], by: A
     )
 
 
-def _datasets(urns: Collection[str], by: Actor) -> Mapping[str, list[str]]:
-    seen = viewable(Entity.objects.filter(is_removed=False), by=by).order_by().values("pk")
-    rows = Facet.objects.filter(field=ACCESS_ROLE, value__among=urns, entity__in=seen)
-    found: dict[str, list[str]] = defaultdict(list)
+def _load_datasets(urns: Collection[str], by: Actor) -> Mapping[str, list[str]]:
+    viewable_ids = filter_viewable(Entity.objects.filter(is_removed=False), by=by).order_by().values("pk")
+    rows = Facet.objects.filter(field=ACCESS_ROLE, value__among=urns, entity__in=viewable_ids)
+    urns_by_role: dict[str, list[str]] = defaultdict(list)
     for role, urn in rows.order_by("entity__urn").values_list("value", "entity__urn"):
-        found[role].append(urn)
-    return found
+        urns_by_role[role].append(urn)
+    return urns_by_role
 
 
-def _has(**facet: Any) -> Q:
+def _facet_condition(**facet: Any) -> Q:
     return Q(Exists(Facet.objects.filter(entity=OuterRef("pk"), **facet)))

@@ -26,17 +26,17 @@ from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid
 from policies.models import Gate, open_write
 from policies.pdp import authorizer, display_names
-from policies.pdp.authorizer import SYSTEM, Asked
+from policies.pdp.authorizer import SYSTEM, ResourceRef
 
-URL_INVALID = "url.invalid"
-UNKNOWN = "unknown"
+URL_INVALID_CODE = "url.invalid"
+UNKNOWN_CODE = "unknown"
 
 #: Most datasets that one call gives a role to or takes it from; each is a write of its own.
 MAX_DATASETS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ExternalRoleInput:
     """What is said about an external role; a list that is None stays as it is."""
 
     name: str
@@ -48,134 +48,157 @@ class Draft:
     datasets: tuple[str, ...] | None = None
 
 
-def create(*, draft: Draft, urn: str | None = None, by: Actor, door: str) -> Entity:
+def create(*, role_input: ExternalRoleInput, urn: str | None = None, by: Actor, channel: str) -> Entity:
     """Describe a new external role and return its row; without a URN one is made.
 
-    Raises Conflict for a known one, Invalid with every problem (places are the fields of `Draft`), Forbidden.
+    Raises Conflict for a known one, Invalid with every problem (places are the fields of `ExternalRoleInput`),
+    Forbidden.
     """
-    named = urn or urns.make(reading.TYPE, secrets.token_hex(16))
-    problem = urns.problem(named, "/urn", (reading.TYPE,))
+    role_urn = urn or urns.make(reading.ENTITY_TYPE, secrets.token_hex(16))
+    problem = urns.find_problem(role_urn, "/urn", (reading.ENTITY_TYPE,))
     if problem is not None:
         raise Invalid([problem])
     with open_write(Gate.CATALOG):
-        if Entity.objects.filter(urn=named).exists():
-            raise Conflict(f"There is already an external role {named}.")
-        return _write(named, draft, by=by, door=door)
+        if Entity.objects.filter(urn=role_urn).exists():
+            raise Conflict(f"There is already an external role {role_urn}.")
+        return _write(role_urn, role_input, by=by, channel=channel)
 
 
-def update(*, urn: str, draft: Draft, by: Actor, door: str) -> Entity:
+def update(*, urn: str, role_input: ExternalRoleInput, by: Actor, channel: str) -> Entity:
     """Describe a known external role anew and return its row; unknown fields of its documents stay.
 
     Of `datasets` only those that the caller may view count. Raises NotFound, Invalid and Forbidden.
     """
     with open_write(Gate.CATALOG):
-        reading.external_role(urn=urn)
-        return _write(urn, draft, by=by, door=door)
+        reading.get_role(urn=urn)
+        return _write(urn, role_input, by=by, channel=channel)
 
 
-def delete(*, urn: str, by: Actor, door: str) -> None:
+def delete(*, urn: str, by: Actor, channel: str) -> None:
     """Remove an external role, and the mention of it on datasets. Needs EDIT_ENTITY or DELETE_ENTITY on the role."""
     with open_write(Gate.CATALOG):
-        reading.external_role(urn=urn)
-        authorizer.require(by=by, any_of=[["EDIT_ENTITY"], ["DELETE_ENTITY"]], resource=Asked(urn, reading.TYPE))
+        reading.get_role(urn=urn)
+        authorizer.require(
+            by=by, any_of=[["EDIT_ENTITY"], ["DELETE_ENTITY"]], resource=ResourceRef(urn, reading.ENTITY_TYPE)
+        )
         # The system takes the mention off: what is gone needs nobody's privilege on each dataset.
-        naming = Entity.objects.filter(facets__field=ACCESS_ROLE, facets__value=urn).order_by("urn")
-        gone = _mentions(list(naming.values_list("urn", flat=True)), (), urn)
-        if gone:
-            apply.apply(proposals=gone, by=SYSTEM, door=door)
-        deletes.forget(urns=[urn], by=by.urn, door=door)
+        mentioning_entities = Entity.objects.filter(facets__field=ACCESS_ROLE, facets__value=urn).order_by("urn")
+        removals = _build_mention_changes(list(mentioning_entities.values_list("urn", flat=True)), (), urn)
+        if removals:
+            apply.apply(proposals=removals, by=SYSTEM, channel=channel)
+        deletes.delete_entities(urns=[urn], by=by.urn, channel=channel)
 
 
-def _write(urn: str, draft: Draft, *, by: Actor, door: str) -> Entity:
-    problems = _problems(draft, by=by)
+def _write(urn: str, role_input: ExternalRoleInput, *, by: Actor, channel: str) -> Entity:
+    problems = _find_problems(role_input, by=by)
     if problems:
         raise Invalid(problems)
-    stored = {name: aspect.value for name, aspect in (aspect_documents.aspects(urn=urn) or {}).items()}
-    found = [
+    documents = {name: aspect.value for name, aspect in (aspect_documents.load_aspects(urn=urn) or {}).items()}
+    new_proposals = [
         Proposal(
-            urn, "roleProperties", _text(_properties(stored.get("roleProperties"), draft, by=by)), keeps_unknown=True
+            urn,
+            "roleProperties",
+            _serialize_document(_build_properties(documents.get("roleProperties"), role_input, by=by)),
+            keeps_unknown=True,
         )
     ]
-    if draft.users is not None or draft.groups is not None:
-        found.append(Proposal(urn, "actors", _text(_actors(stored.get("actors", {}), draft)), keeps_unknown=True))
-    if draft.datasets is not None:
-        before = set(reading.opened(urn=urn, by=by).values_list("urn", flat=True))
-        wanted = dict.fromkeys(draft.datasets)
-        leaving, coming = sorted(before - wanted.keys()), [one for one in wanted if one not in before]
-        if len(leaving) + len(coming) > MAX_DATASETS:
+    if role_input.users is not None or role_input.groups is not None:
+        new_proposals.append(
+            Proposal(
+                urn,
+                "actors",
+                _serialize_document(_build_actors(documents.get("actors", {}), role_input)),
+                keeps_unknown=True,
+            )
+        )
+    if role_input.datasets is not None:
+        previous_urns = set(reading.list_opened_entities(urn=urn, by=by).values_list("urn", flat=True))
+        requested_urns = dict.fromkeys(role_input.datasets)
+        removed_urns, added_urns = (
+            sorted(previous_urns - requested_urns.keys()),
+            [dataset_urn for dataset_urn in requested_urns if dataset_urn not in previous_urns],
+        )
+        if len(removed_urns) + len(added_urns) > MAX_DATASETS:
             detail = f"One call gives a role to, or takes it from, up to {MAX_DATASETS} datasets."
-            raise Invalid.one(code="list.long", pointer="/datasets", detail=detail)
-        found += _mentions(leaving, coming, urn)
-    apply.apply(proposals=found, by=by, door=door)
+            raise Invalid.from_problem(code="list.long", pointer="/datasets", detail=detail)
+        new_proposals += _build_mention_changes(removed_urns, added_urns, urn)
+    apply.apply(proposals=new_proposals, by=by, channel=channel)
     return entity_lists.get(urn=urn)
 
 
-def _problems(draft: Draft, *, by: Actor) -> list[Problem]:
-    found: list[Problem] = []
-    if not draft.name.strip():
-        found.append(Problem("required", "/name", "Give a name."))
-    if not draft.type.strip():
-        found.append(Problem("required", "/type", "Give a type, such as READ, WRITE or ADMIN."))
-    if draft.request_url and not is_web_address(draft.request_url):
-        found.append(Problem(URL_INVALID, "/request_url", "Give an address that begins with http:// or https://."))
-    named = (*(draft.users or ()), *(draft.groups or ()))
-    known = set(display_names.names(urns=named)) if named else set()
-    found += _unknown("users", draft.users, known, "There is no user {}.")
-    found += _unknown("groups", draft.groups, known, "There is no group {}.")
-    return found + _unreachable(draft.datasets or (), by)
+def _find_problems(role_input: ExternalRoleInput, *, by: Actor) -> list[Problem]:
+    problems: list[Problem] = []
+    if not role_input.name.strip():
+        problems.append(Problem("required", "/name", "Give a name."))
+    if not role_input.type.strip():
+        problems.append(Problem("required", "/type", "Give a type, such as READ, WRITE or ADMIN."))
+    if role_input.request_url and not is_web_address(role_input.request_url):
+        problems.append(
+            Problem(URL_INVALID_CODE, "/request_url", "Give an address that begins with http:// or https://.")
+        )
+    holder_urns = (*(role_input.users or ()), *(role_input.groups or ()))
+    known_urns = set(display_names.load_names(urns=holder_urns)) if holder_urns else set()
+    problems += _find_unknown("users", role_input.users, known_urns, "There is no user {}.")
+    problems += _find_unknown("groups", role_input.groups, known_urns, "There is no group {}.")
+    return problems + _find_unreachable(role_input.datasets or (), by)
 
 
-def _unreachable(datasets: Sequence[str], by: Actor) -> list[Problem]:
+def _find_unreachable(datasets: Sequence[str], by: Actor) -> list[Problem]:
     if not datasets:
         return []
-    rows = view_permissions.viewable(Entity.objects.filter(urn__among=datasets), by=by).order_by()
+    rows = view_permissions.filter_viewable(Entity.objects.filter(urn__among=datasets), by=by).order_by()
     types = dict(rows.values_list("urn", "type"))
-    found = _unknown("datasets", datasets, types, "There is no entity {}.")
+    problems = _find_unknown("datasets", datasets, types, "There is no entity {}.")
     detail = "Access is kept for datasets, dashboards and containers."
-    found += [
+    problems += [
         Problem("type.mismatch", f"/datasets/{index}", detail)
         for index, urn in enumerate(datasets)
-        if urn in types and types[urn] not in reading.REACHED_TYPES
+        if urn in types and types[urn] not in reading.ACCESS_TYPES
     ]
-    return found
+    return problems
 
 
-def _unknown(field: str, named: Sequence[str] | None, known: Any, sentence: str) -> list[Problem]:
+def _find_unknown(field: str, requested_urns: Sequence[str] | None, known_urns: Any, sentence: str) -> list[Problem]:
     return [
-        Problem(UNKNOWN, f"/{field}/{index}", sentence.format(urn))
-        for index, urn in enumerate(named or ())
-        if urn not in known
+        Problem(UNKNOWN_CODE, f"/{field}/{index}", sentence.format(urn))
+        for index, urn in enumerate(requested_urns or ())
+        if urn not in known_urns
     ]
 
 
-def _properties(before: Mapping[str, Any] | None, draft: Draft, *, by: Actor) -> dict[str, Any]:
-    now = stamp(by=by, at=timezone.now())
-    said = {"name": draft.name, "description": draft.description, "type": draft.type, "requestUrl": draft.request_url}
-    kept = {"created": now} if before is None else before
-    return {key: value for key, value in {**kept, **said}.items() if key not in said or value is not None}
+def _build_properties(current: Mapping[str, Any] | None, role_input: ExternalRoleInput, *, by: Actor) -> dict[str, Any]:
+    audit_stamp = stamp(by=by, at=timezone.now())
+    values = {
+        "name": role_input.name,
+        "description": role_input.description,
+        "type": role_input.type,
+        "requestUrl": role_input.request_url,
+    }
+    base = {"created": audit_stamp} if current is None else current
+    return {key: value for key, value in {**base, **values}.items() if key not in values or value is not None}
 
 
-def _actors(before: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
-    document = dict(before)
-    for outer, inner, wanted in (("users", "user", draft.users), ("groups", "group", draft.groups)):
-        if wanted is not None:
-            known = {entry[inner]: entry for entry in before.get(outer) or ()}
-            document[outer] = [known.get(urn, {inner: urn}) for urn in dict.fromkeys(wanted)]
+def _build_actors(current: Mapping[str, Any], role_input: ExternalRoleInput) -> dict[str, Any]:
+    document = dict(current)
+    for outer, inner, holder_urns in (("users", "user", role_input.users), ("groups", "group", role_input.groups)):
+        if holder_urns is not None:
+            entries_by_urn = {entry[inner]: entry for entry in current.get(outer) or ()}
+            document[outer] = [entries_by_urn.get(urn, {inner: urn}) for urn in dict.fromkeys(holder_urns)]
     return document
 
 
-def _mentions(leaving: Sequence[str], coming: Sequence[str], role: str) -> list[Proposal]:
+def _build_mention_changes(removed_urns: Sequence[str], added_urns: Sequence[str], role: str) -> list[Proposal]:
     """Return the changes that take the role off some entities and put it on others."""
-    stored = aspect_documents.documents(urns=[*leaving, *coming])
-    found: list[Proposal] = []
-    for urn in (*leaving, *coming):
-        aspect = stored.get(urn, {}).get("access")
+    documents_by_urn = aspect_documents.load_documents(urns=[*removed_urns, *added_urns])
+    new_proposals: list[Proposal] = []
+    for urn in (*removed_urns, *added_urns):
+        aspect = documents_by_urn.get(urn, {}).get("access")
         document: dict[str, Any] = {} if aspect is None else aspect.value
         entries = [entry for entry in document.get("roles") or () if entry["urn"] != role]
-        document["roles"] = [*entries, *([{"urn": role}] if urn in coming else [])]
-        found.append(Proposal(urn, "access", _text(document), keeps_unknown=True))
-    return found
+        document["roles"] = [*entries, *([{"urn": role}] if urn in added_urns else [])]
+        new_proposals.append(Proposal(urn, "access", _serialize_document(document), keeps_unknown=True))
+    return new_proposals
 
 
-def _text(document: Mapping[str, Any]) -> str:
+def _serialize_document(document: Mapping[str, Any]) -> str:
     return json.dumps(document, ensure_ascii=False)

@@ -5,16 +5,19 @@ from django.db.models import Exists, F, OuterRef
 from catalog.models import Aspect
 
 
-def delete_old_versions(*, kept: int, batch: int) -> int:
-    """Delete up to `batch` versions beyond the last `kept` that were replaced; return how many were deleted.
+def delete_old_versions(*, retained_versions: int, batch_size: int) -> int:
+    """Delete up to `batch_size` versions beyond the last `retained_versions` that were replaced; return how many.
 
     Version 0, which is in force, is none of these. A version is beyond them when there is one whose number is larger by
-    `kept` or more: the newest is never deleted, so this holds in whatever order the batches take the old ones.
+    `retained_versions` or more: the newest is never deleted, so this holds in whatever order the batches take the old
+    ones.
     """
-    later = Aspect.objects.filter(
+    later_versions = Aspect.objects.filter(
         entity=OuterRef("entity"), name=OuterRef("name"), version__gte=OuterRef("lowest_kept_number")
     )
-    replaced = Aspect.objects.filter(version__gt=0).annotate(lowest_kept_number=F("version") + kept)
-    old = replaced.filter(Exists(later)).order_by().values_list("pk", flat=True)
-    deleted, _ = Aspect.objects.filter(pk__in=list(old[:batch])).delete()
-    return deleted
+    replaced_versions = Aspect.objects.filter(version__gt=0).annotate(
+        lowest_kept_number=F("version") + retained_versions
+    )
+    old_ids = replaced_versions.filter(Exists(later_versions)).order_by().values_list("pk", flat=True)
+    deleted_count, _ = Aspect.objects.filter(pk__in=list(old_ids[:batch_size])).delete()
+    return deleted_count

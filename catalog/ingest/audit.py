@@ -9,23 +9,23 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from catalog.aspects.base import NAME_LENGTH
+from catalog.aspects.base import MAX_NAME_LENGTH
 from catalog.models import Entity
 from policies.models import ChangeEvent, Verb, open_write
 from policies.models.fields import JsonText
 
 #: Longest document that is kept in full, in characters.
-KEPT = 4096
+MAX_RECORDED_CHARACTERS = 4096
 
 
-class Record:
+class AuditRecord:
     """The events of one write, by this actor (URN) and through this door, until they are saved."""
 
-    def __init__(self, *, by: str, door: str, at: datetime) -> None:
-        self._by, self._door, self._at = by, door, at
+    def __init__(self, *, by: str, channel: str, at: datetime) -> None:
+        self._by, self._channel, self._at = by, channel, at
         self._events: list[ChangeEvent] = []
 
-    def document(self, entity: Entity, aspect: str, *, before: str | None, after: str | None) -> None:
+    def record_document(self, entity: Entity, aspect: str, *, before: str | None, after: str | None) -> None:
         """Note what became of a document (JSON text, None where there is none); nothing when it stayed."""
         if before == after:
             return
@@ -34,13 +34,13 @@ class Record:
             entity.urn,
             f"{aspect} of {entity.name or entity.urn}",
             verb,
-            None if before is None else _documents({aspect: before}),
-            None if after is None else _documents({aspect: after}),
+            None if before is None else _to_json_object({aspect: before}),
+            None if after is None else _to_json_object({aspect: after}),
         )
 
-    def removed(self, entity: Entity, documents: Mapping[str, str]) -> None:
+    def record_removal(self, entity: Entity, documents: Mapping[str, str]) -> None:
         """Note that an entity went, with its newest documents by the names of their aspects."""
-        self._note(entity.urn, entity.name or entity.urn, Verb.DELETED, _documents(documents), None)
+        self._note(entity.urn, entity.name or entity.urn, Verb.DELETED, _to_json_object(documents), None)
 
     def save(self) -> None:
         """Store what was noted, inside the transaction of the write."""
@@ -54,25 +54,25 @@ class Record:
         self._events.append(
             ChangeEvent(
                 object_urn=urn,
-                name=name[:NAME_LENGTH],
+                name=name[:MAX_NAME_LENGTH],
                 verb=verb,
                 by=self._by,
                 at=self._at,
-                door=self._door,
+                door=self._channel,
                 before=before,
                 after=after,
             )
         )
 
 
-def _documents(texts: Mapping[str, str]) -> JsonText:
+def _to_json_object(texts: Mapping[str, str]) -> JsonText:
     """Return documents as one JSON object, by the names of their aspects."""
-    return JsonText("{" + ",".join(_members(texts.items())) + "}")
+    return JsonText("{" + ",".join(_format_members(texts.items())) + "}")
 
 
-def _members(texts: Iterable[tuple[str, str]]) -> Iterable[str]:
+def _format_members(texts: Iterable[tuple[str, str]]) -> Iterable[str]:
     for name, text in texts:
-        shown = text
-        if len(text) > KEPT:
-            shown = json.dumps({"characters": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()})
-        yield f"{json.dumps(name)}:{shown}"
+        recorded_text = text
+        if len(text) > MAX_RECORDED_CHARACTERS:
+            recorded_text = json.dumps({"characters": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()})
+        yield f"{json.dumps(name)}:{recorded_text}"

@@ -4,56 +4,58 @@ from collections.abc import Collection, Iterable, Mapping
 
 from catalog.access import entity_lists
 from catalog.aspects.base import SUBJECT
-from catalog.aspects.projection import facts
-from catalog.ingest.validate import ChangeType, Item
+from catalog.aspects.projection import read_facts
+from catalog.ingest.validate import ChangeType, ValidatedProposal
 from policies.engine import selectors
 
 #: Aspects of the glossary that name the term group an entity is in, and the key that does.
 GLOSSARY_INFO, PARENT_NODE = frozenset({"glossaryNodeInfo", "glossaryTermInfo"}), "parentNode"
 
 
-class Proposed:
+class BatchRelatives:
     """What the same batch says about domains, subjects and term groups; it counts before what is stored (section c)."""
 
-    def __init__(self, items: Iterable[Item]) -> None:
+    def __init__(self, items: Iterable[ValidatedProposal]) -> None:
         self.domains: dict[str, tuple[str, ...]] = {}
         self.subjects: dict[str, tuple[str, ...]] = {}
-        self._groups: dict[str, str | None] = {}
+        self._group_by_urn: dict[str, str | None] = {}
         for item in items:
             if item.aspect in GLOSSARY_INFO:
-                self._groups[item.urn.text] = (item.parsed or {}).get(PARENT_NODE)
+                self._group_by_urn[item.urn.text] = (item.parsed_document or {}).get(PARENT_NODE)
             if item.change is ChangeType.DELETE:
                 continue
             if item.aspect == "domains":
-                self.domains[item.urn.text] = values_of(item, item.proposal.document, selectors.DOMAIN)
+                self.domains[item.urn.text] = read_values(item, item.proposal.document, selectors.DOMAIN)
             if item.aspect == "querySubjects":
-                self.subjects[item.urn.text] = values_of(item, item.proposal.document, SUBJECT)
-        self._stored = groups_above({one for one in self._groups.values() if one is not None} - self._groups.keys())
+                self.subjects[item.urn.text] = read_values(item, item.proposal.document, SUBJECT)
+        self._stored_groups = load_groups_above(
+            {group for group in self._group_by_urn.values() if group is not None} - self._group_by_urn.keys()
+        )
 
-    def group_of(self, urn: str) -> str | None:
+    def term_group(self, urn: str) -> str | None:
         """Return the term group that an entity is to be in, None for one that names none."""
-        return self._groups.get(urn)
+        return self._group_by_urn.get(urn)
 
-    def groups_from(self, group: str | None) -> tuple[str, ...]:
+    def term_group_chain(self, group: str | None) -> tuple[str, ...]:
         """Return a term group and those above it, as they will be."""
-        found: dict[str, None] = {}
-        while group is not None and group not in found:
-            found[group] = None
-            if group not in self._groups:
-                found |= dict.fromkeys(self._stored.get(group, ()))
+        chain: dict[str, None] = {}
+        while group is not None and group not in chain:
+            chain[group] = None
+            if group not in self._group_by_urn:
+                chain |= dict.fromkeys(self._stored_groups.get(group, ()))
                 break
-            group = self._groups[group]
-        return tuple(found)
+            group = self._group_by_urn[group]
+        return tuple(chain)
 
 
-def groups_above(groups: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+def load_groups_above(groups: Collection[str]) -> Mapping[str, tuple[str, ...]]:
     """Return, for each of these term groups that is in another, those above it as they are stored; one query."""
-    return entity_lists.ancestors(nodes=groups) if groups else {}
+    return entity_lists.load_ancestors(nodes=groups) if groups else {}
 
 
-def values_of(item: Item, text: str | None, field: str) -> tuple[str, ...]:
+def read_values(item: ValidatedProposal, text: str | None, field: str) -> tuple[str, ...]:
     """Return the facts of a field (DOMAIN or the subjects of a query) in the text of a document."""
     if text is None:
         return ()
     aspect = "domains" if field == selectors.DOMAIN else "querySubjects"
-    return tuple(facet.value for facet in facts(aspect, text, item.urn).facets if facet.field == field)
+    return tuple(facet.value for facet in read_facts(aspect, text, item.urn).facets if facet.field == field)

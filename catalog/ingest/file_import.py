@@ -14,7 +14,7 @@ from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid, PolicyAppError
 
-Entry = TypeVar("Entry")
+EntryT = TypeVar("EntryT")
 
 #: How many proposals one transaction stores. Other writers of documents wait for one at most.
 MAX_PROPOSALS_PER_WRITE = 1000
@@ -24,68 +24,70 @@ _SQLITE_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class ImportResult:
     """What a file brought: the number of its proposals, and of the entities they touched."""
 
     proposals: int
     entities: int
 
 
-class Interrupted(PolicyAppError):
-    """A file was stored up to a proposal that was refused; `stored` is how many went in before its piece."""
+class ImportInterrupted(PolicyAppError):
+    """A file was stored up to a proposal that was refused; `stored_count` is how many went in before its piece."""
 
-    def __init__(self, stored: int, error: PolicyAppError) -> None:
-        self.stored = stored
+    def __init__(self, stored_count: int, error: PolicyAppError) -> None:
+        self.stored_count = stored_count
         self.error = error
         super().__init__(str(error))
 
 
-def load(*, stream: IO[bytes], by: Actor, door: str, progress: Callable[[int], None] = lambda _: None) -> Loaded:
+def load(
+    *, stream: IO[bytes], by: Actor, channel: str, on_progress: Callable[[int], None] = lambda _: None
+) -> ImportResult:
     """Store every proposal of a file, MAX_PROPOSALS_PER_WRITE in one transaction; `stream` is read twice.
 
-    `progress` hears the number stored so far. The file is checked first: raises Invalid with every problem that needs
-    no database to be seen, placed at its index in the list, and then nothing of the file is stored. What only the
+    `on_progress` hears the number stored so far. The file is checked first: raises Invalid with every problem that
+    needs no database to be seen, placed at its index in the list, and then nothing of the file is stored. What only the
     database can refuse (a CREATE of what is there, a missing privilege) raises Interrupted, and what was stored before
     stays: loading the file again stores nothing twice.
     """
-    _check(stream)
+    _check_file(stream)
     stream.seek(0)
-    count, touched = 0, set[str]()
-    for piece in _cut(_proposals(stream)):
+    count, touched_urns = 0, set[str]()
+    for piece in _cut(_read_proposals(stream)):
         if count:
             _let_others_write()
         try:
-            touched |= apply.apply(proposals=piece, by=by, door=door).touched
+            touched_urns |= apply.apply(proposals=piece, by=by, channel=channel).touched_urns
         except PolicyAppError as error:
-            raise Interrupted(count, error) from error
+            raise ImportInterrupted(count, error) from error
         count += len(piece)
-        progress(count)
-    return Loaded(count, len(touched))
+        on_progress(count)
+    return ImportResult(count, len(touched_urns))
 
 
-def _check(stream: IO[bytes]) -> None:
-    found: list[Problem] = []
+def _check_file(stream: IO[bytes]) -> None:
+    all_problems: list[Problem] = []
     for piece in _cut(file_reader.read(stream)):
-        found += (problem for _, problems in piece for problem in problems)
+        all_problems += (problem for _, problems in piece for problem in problems)
         try:
             validate.check([proposal for proposal, _ in piece if proposal is not None])
         except Invalid as error:
-            found += error.problems
-    if found:
-        raise Invalid(sorted(found, key=_position))
+            all_problems += error.problems
+    if all_problems:
+        raise Invalid(sorted(all_problems, key=_entry_index))
 
 
-def _proposals(stream: IO[bytes]) -> Iterator[Proposal]:
+def _read_proposals(stream: IO[bytes]) -> Iterator[Proposal]:
     return (proposal for proposal, _ in file_reader.read(stream) if proposal is not None)
 
 
-def _cut(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    left = iter(entries)
-    while piece := list(islice(left, MAX_PROPOSALS_PER_WRITE)):
+def _cut(entries: Iterable[EntryT]) -> Iterator[list[EntryT]]:
+    remaining = iter(entries)
+    while piece := list(islice(remaining, MAX_PROPOSALS_PER_WRITE)):
         yield piece
 
 
-def _position(problem: Problem) -> int:
+def _entry_index(problem: Problem) -> int:
     """Return the index of the entry that a problem is about: entries are checked before the piece they are in."""
     return int(problem.pointer.split("/")[1])
 

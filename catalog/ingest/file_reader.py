@@ -14,14 +14,14 @@ from catalog.ingest.validate import Proposal
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
-_PIECE = 1 << 16
+_PIECE_BYTES = 1 << 16
 #: Longest single entry, in characters: no door takes a longer body.
-_LONGEST = 1 << 24
-_BLANK = " \t\r\n"
-_MAGIC = b"\x1f\x8b"
-_GZIP = 31  # what zlib calls "with gzip's header"
+_MAX_ENTRY_CHARACTERS = 1 << 24
+_BLANKS = " \t\r\n"
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW_BITS = 31  # what zlib calls "with gzip's header"
 
-_SNAPSHOT = "This is a snapshot (MCE), the form before proposals; write the file again with a current client."
+_SNAPSHOT_DETAIL = "This is a snapshot (MCE), the form before proposals; write the file again with a current client."
 
 
 def read(stream: IO[bytes]) -> Iterator[tuple[Proposal | None, list[Problem]]]:
@@ -29,128 +29,130 @@ def read(stream: IO[bytes]) -> Iterator[tuple[Proposal | None, list[Problem]]]:
 
     Raises Invalid when the file as a whole is not what it should be: no JSON list, cut off, not UTF-8, badly packed.
     """
-    for index, entry in enumerate(_entries(_text(stream))):
-        problems = _problems(entry, f"/{index}")
-        yield (None, problems) if problems else (_proposal(entry, f"/{index}"), [])
+    for index, entry in enumerate(_read_entries(_decode_text(stream))):
+        problems = _check_entry(entry, f"/{index}")
+        yield (None, problems) if problems else (_to_proposal(entry, f"/{index}"), [])
 
 
-def _problems(entry: Mapping[str, Any], place: str) -> list[Problem]:
+def _check_entry(entry: Mapping[str, Any], pointer: str) -> list[Problem]:
     if "proposedSnapshot" in entry:
-        return [Problem(errors.DOCUMENT_SHAPE, place, _SNAPSHOT)]
-    found = [
-        Problem(errors.DOCUMENT_SHAPE, f"{place}/{key}", "This is text.")
+        return [Problem(errors.DOCUMENT_SHAPE, pointer, _SNAPSHOT_DETAIL)]
+    problems = [
+        Problem(errors.DOCUMENT_SHAPE, f"{pointer}/{key}", "This is text.")
         for key in ("entityType", "entityUrn", "changeType", "aspectName")
         if not isinstance(entry.get(key, ""), str)
     ]
     aspect = entry.get("aspect")
     if aspect is None and entry.get("changeType") == "DELETE":
-        return found
+        return problems
     if not isinstance(aspect, dict) or ("json" not in aspect and not isinstance(aspect.get("value"), str)):
-        found.append(Problem(errors.DOCUMENT_SHAPE, f"{place}/aspect", 'This is {"json": {…}} or {"value": "<JSON>"}.'))
-    return found
+        problems.append(
+            Problem(errors.DOCUMENT_SHAPE, f"{pointer}/aspect", 'This is {"json": {…}} or {"value": "<JSON>"}.')
+        )
+    return problems
 
 
-def _proposal(entry: Mapping[str, Any], place: str) -> Proposal:
+def _to_proposal(entry: Mapping[str, Any], pointer: str) -> Proposal:
     aspect, metadata = entry.get("aspect"), entry.get("systemMetadata")
     document = None
     if aspect is not None:
-        document = _dumped(aspect["json"]) if "json" in aspect else aspect["value"]
+        document = _dump_json(aspect["json"]) if "json" in aspect else aspect["value"]
     return Proposal(
         urn=entry.get("entityUrn", ""),
         aspect=entry.get("aspectName", ""),
         document=document,
         change=entry.get("changeType", ""),
         type=entry.get("entityType", ""),
-        system_metadata=metadata if metadata is None or isinstance(metadata, str) else _dumped(metadata),
-        place=place,
+        system_metadata=metadata if metadata is None or isinstance(metadata, str) else _dump_json(metadata),
+        pointer=pointer,
     )
 
 
-def _dumped(value: Any) -> str:
+def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _entries(pieces: Iterator[str]) -> Iterator[dict[str, Any]]:
+def _read_entries(pieces: Iterator[str]) -> Iterator[dict[str, Any]]:
     """Yield the objects of a JSON list as they become complete."""
-    buffer = _Buffer(pieces)
-    if buffer.next() != "[":
+    buffer = _TextBuffer(pieces)
+    if buffer.read_character() != "[":
         _refuse("The file is not a JSON list.")
-    character = buffer.next()
+    character = buffer.read_character()
     if not character:
         _refuse("The list is cut off.")
     if character != "]":
-        buffer.unread()
+        buffer.put_back()
         character = ","
     index = 0
     while character == ",":
-        yield buffer.object(index)
+        yield buffer.read_object(index)
         index += 1
-        character = buffer.next()
+        character = buffer.read_character()
         if character not in (",", "]"):
             _refuse(f"The list is cut off or broken after entry {index - 1}.")
-    if buffer.next():
+    if buffer.read_character():
         _refuse("Something follows the JSON list.")
 
 
-class _Buffer:
+class _TextBuffer:
     """Text that arrives in pieces, read one token at a time."""
 
     def __init__(self, pieces: Iterator[str]) -> None:
         self._pieces = pieces
         self._text = ""
-        self._place = 0
+        self._position = 0
         self._decoder = json.JSONDecoder()
 
-    def next(self) -> str:
+    def read_character(self) -> str:
         """Take the next character that is not blank, '' at the end."""
         while True:
-            while self._place < len(self._text):
-                self._place += 1
-                if self._text[self._place - 1] not in _BLANK:
-                    return self._text[self._place - 1]
-            if not self._more():
+            while self._position < len(self._text):
+                self._position += 1
+                if self._text[self._position - 1] not in _BLANKS:
+                    return self._text[self._position - 1]
+            if not self._read_more():
                 return ""
 
-    def unread(self) -> None:
+    def put_back(self) -> None:
         """Put the last character back."""
-        self._place -= 1
+        self._position -= 1
 
-    def object(self, index: int) -> dict[str, Any]:
+    def read_object(self, index: int) -> dict[str, Any]:
         """Take one object, which may need many pieces."""
-        if self.next() != "{":
+        if self.read_character() != "{":
             _refuse(f"Entry {index} is not an object.")
-        self.unread()
+        self.put_back()
         while True:
             try:
-                found, self._place = self._decoder.raw_decode(self._text, self._place)
+                document, self._position = self._decoder.raw_decode(self._text, self._position)
             except RecursionError:
                 _refuse(f"Entry {index} is nested too deeply.")
             except ValueError as error:
                 # It may only be incomplete. The text doubles before the next attempt, so attempts stay few.
-                if not self._double():
+                if not self._grow_buffer():
                     _refuse(f"Entry {index} is not JSON: {error}.")
             else:
-                return dict(found)
+                return dict(document)
 
-    def _double(self) -> bool:
-        wanted = 2 * (len(self._text) - self._place)
-        if wanted > 2 * _LONGEST:
+    def _grow_buffer(self) -> bool:
+        target_length = 2 * (len(self._text) - self._position)
+        if target_length > 2 * _MAX_ENTRY_CHARACTERS:
             return False
         is_longer = False
-        while len(self._text) - self._place < wanted and self._more():
+        while len(self._text) - self._position < target_length and self._read_more():
             is_longer = True
         return is_longer
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         piece = next(self._pieces, "")
-        self._text, self._place = self._text[self._place :] + piece, 0
+        self._text, self._position = self._text[self._position :] + piece, 0
         return bool(piece)
 
 
-def _text(stream: IO[bytes]) -> Iterator[str]:
+def _decode_text(stream: IO[bytes]) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        for piece in _unpacked(stream):
+        for piece in _unpack(stream):
             if text := decoder.decode(piece):
                 yield text
         decoder.decode(b"", final=True)
@@ -158,19 +160,19 @@ def _text(stream: IO[bytes]) -> Iterator[str]:
         _refuse("The file is not UTF-8.")
 
 
-def _unpacked(stream: IO[bytes]) -> Iterator[bytes]:
-    piece = stream.read(_PIECE)
-    if not piece.startswith(_MAGIC):
+def _unpack(stream: IO[bytes]) -> Iterator[bytes]:
+    piece = stream.read(_PIECE_BYTES)
+    if not piece.startswith(_GZIP_MAGIC):
         while piece:
             yield piece
-            piece = stream.read(_PIECE)
+            piece = stream.read(_PIECE_BYTES)
         return
-    unpacker = zlib.decompressobj(_GZIP)
+    unpacker = zlib.decompressobj(_GZIP_WINDOW_BITS)
     try:
         while piece:
             # Bounded, so that a small packed piece cannot become a huge one in memory.
-            yield unpacker.decompress(piece, 16 * _PIECE)
-            piece = unpacker.unconsumed_tail or stream.read(_PIECE)
+            yield unpacker.decompress(piece, 16 * _PIECE_BYTES)
+            piece = unpacker.unconsumed_tail or stream.read(_PIECE_BYTES)
     except zlib.error as error:
         _refuse(f"The file cannot be unpacked: {error}.")
     if not unpacker.eof:
@@ -178,4 +180,4 @@ def _unpacked(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _refuse(detail: str) -> NoReturn:
-    raise Invalid.one(code="file.invalid", pointer="", detail=detail)
+    raise Invalid.from_problem(code="file.invalid", pointer="", detail=detail)

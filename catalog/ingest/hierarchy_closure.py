@@ -10,7 +10,7 @@ from django.db import connection
 from catalog.models import NODE_TYPES, Ancestry, list_parameter
 
 # UNION drops what was found before, which is what ends the walk around a cycle.
-_CLIMB = """
+_INSERT_ANCESTORS_SQL = """
     WITH RECURSIVE above(node, ancestor) AS (
         SELECT urn, parent FROM catalog_entity WHERE parent IS NOT NULL AND type IN {types} {which}
         UNION
@@ -18,8 +18,8 @@ _CLIMB = """
         WHERE entity.parent IS NOT NULL AND entity.type IN {types})
     INSERT INTO catalog_ancestry (node, ancestor) SELECT node, ancestor FROM above WHERE node <> ancestor
 """
-_TYPES = "('" + "', '".join(NODE_TYPES) + "')"
-_TOUCHED = {
+_NODE_TYPES_SQL = "('" + "', '".join(NODE_TYPES) + "')"
+_NODE_FILTER_SQL = {
     "postgresql": "AND urn = ANY(%s::text[])",
     "sqlite": "AND urn IN (SELECT value FROM json_each(%s))",
 }
@@ -32,20 +32,20 @@ def rewrite(*, nodes: Collection[str]) -> None:
     """
     if not nodes:
         return
-    below = Ancestry.objects.filter(ancestor__among=list(nodes)).order_by()
-    touched = sorted({*nodes, *below.values_list("node", flat=True)})
-    Ancestry.objects.filter(node__among=touched).delete()
-    _climb(touched)
+    descendants = Ancestry.objects.filter(ancestor__among=list(nodes)).order_by()
+    affected_nodes = sorted({*nodes, *descendants.values_list("node", flat=True)})
+    Ancestry.objects.filter(node__among=affected_nodes).delete()
+    _insert_ancestors(affected_nodes)
 
 
 def rebuild() -> None:
     """Close anew above every node."""
     Ancestry.objects.all().delete()
-    _climb(None)
+    _insert_ancestors(None)
 
 
-def _climb(nodes: list[str] | None) -> None:
-    which = "" if nodes is None else _TOUCHED[connection.vendor]
+def _insert_ancestors(nodes: list[str] | None) -> None:
+    node_filter = "" if nodes is None else _NODE_FILTER_SQL[connection.vendor]
     parameters = [] if nodes is None else [list_parameter(nodes, connection)]
     with connection.cursor() as cursor:
-        cursor.execute(_CLIMB.format(types=_TYPES, which=which), parameters)
+        cursor.execute(_INSERT_ANCESTORS_SQL.format(types=_NODE_TYPES_SQL, which=node_filter), parameters)

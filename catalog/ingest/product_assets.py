@@ -21,63 +21,72 @@ from policies.engine import families
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import Gate, open_write
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 #: Most data products that assets are taken out of in one call.
 MAX_PRODUCTS = 1_000
 
-_ASPECT = "dataProductProperties"
+_PRODUCT_ASPECT = "dataProductProperties"
 
 
-def put_assets(*, product: str, assets: Sequence[str], by: Actor, door: str) -> None:
+def add_assets(*, product: str, assets: Sequence[str], by: Actor, channel: str) -> None:
     """Put assets into a data product beside those that it has. Raises NotFound, Invalid and Forbidden."""
 
     def change(document: dict[str, Any]) -> None:
-        listed = document.get("assets") or []
-        known = {entry["destinationUrn"] for entry in listed}
-        new = [{"destinationUrn": urn, "created": now, "lastModified": now} for urn in wanted if urn not in known]
-        document["assets"] = [*listed, *new]
+        entries = document.get("assets") or []
+        existing_urns = {entry["destinationUrn"] for entry in entries}
+        new_entries = [
+            {"destinationUrn": urn, "created": now, "lastModified": now}
+            for urn in asset_urns
+            if urn not in existing_urns
+        ]
+        document["assets"] = [*entries, *new_entries]
 
     with open_write(Gate.CATALOG):
-        wanted, now = list(dict.fromkeys(assets)), stamp(by=by, at=timezone.now())
-        for urn in (product, *wanted):
+        asset_urns, now = list(dict.fromkeys(assets)), stamp(by=by, at=timezone.now())
+        for urn in (product, *asset_urns):
             disclosure.require_stored(urn=urn, by=by)
-        _require([Ask(families.requirement("data_product.set_assets"), Asked(product, "dataProduct"))], by=by)
-        _write([product], change, by=by, door=door)
+        _require(
+            [AccessRequest(families.get_requirement("data_product.set_assets"), ResourceRef(product, "dataProduct"))],
+            by=by,
+        )
+        _write([product], change, by=by, channel=channel)
 
 
-def take_assets(*, assets: Sequence[str], by: Actor, door: str) -> None:
+def remove_assets(*, assets: Sequence[str], by: Actor, channel: str) -> None:
     """Take assets out of every data product. Raises NotFound, Invalid and Forbidden."""
 
     def change(document: dict[str, Any]) -> None:
-        document["assets"] = [one for one in document.get("assets") or () if one["destinationUrn"] not in assets]
+        document["assets"] = [edge for edge in document.get("assets") or () if edge["destinationUrn"] not in assets]
 
     with open_write(Gate.CATALOG):
         for urn in assets:
             disclosure.require_stored(urn=urn, by=by)
-        rule = families.requirement("data_product.change_from_asset")
-        _require([Ask(rule, Asked(urn, urns.type_of(urn))) for urn in assets], by=by)
+        requirement = families.get_requirement("data_product.change_from_asset")
+        _require([AccessRequest(requirement, ResourceRef(urn, urns.entity_type(urn))) for urn in assets], by=by)
         rows = Facet.objects.filter(field=ASSET, value__among=list(assets)).order_by("entity__urn")
         products = list(rows.values_list("entity__urn", flat=True).distinct()[: MAX_PRODUCTS + 1])
         if len(products) > MAX_PRODUCTS:
             detail = f"These are in more than {MAX_PRODUCTS} data products: name fewer."
-            raise Invalid.one(code="list.long", pointer="/resourceUrns", detail=detail)
-        _write(products, change, by=by, door=door)
+            raise Invalid.from_problem(code="list.long", pointer="/resourceUrns", detail=detail)
+        _write(products, change, by=by, channel=channel)
 
 
-def _require(asks: Sequence[Ask], *, by: Actor) -> None:
-    if refusal := disclosure.find_refusal(by=by, asks=asks):
+def _require(requests: Sequence[AccessRequest], *, by: Actor) -> None:
+    if refusal := disclosure.find_refusal(by=by, requests=requests):
         raise refusal
 
 
-def _write(products: Collection[str], change: Callable[[dict[str, Any]], None], *, by: Actor, door: str) -> None:
-    stored = aspect_documents.texts(keys={(urn, _ASPECT) for urn in products})
-    proposed = []
+def _write(products: Collection[str], change: Callable[[dict[str, Any]], None], *, by: Actor, channel: str) -> None:
+    stored_texts = aspect_documents.load_texts(keys={(urn, _PRODUCT_ASPECT) for urn in products})
+    product_proposals = []
     for urn in products:
-        text = stored.get((urn, _ASPECT))
+        text = stored_texts.get((urn, _PRODUCT_ASPECT))
         document: dict[str, Any] = {} if text is None else json.loads(text)
         change(document)
         # Fields of other clients stay as they are.
-        proposed.append(Proposal(urn, _ASPECT, json.dumps(document, ensure_ascii=False), keeps_unknown=True))
-    if proposed:
-        apply.apply(proposals=proposed, by=by, door=door)
+        product_proposals.append(
+            Proposal(urn, _PRODUCT_ASPECT, json.dumps(document, ensure_ascii=False), keeps_unknown=True)
+        )
+    if product_proposals:
+        apply.apply(proposals=product_proposals, by=by, channel=channel)

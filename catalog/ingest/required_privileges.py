@@ -13,37 +13,37 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from catalog import urns
-from catalog.access.aspect_documents import Documents
-from catalog.aspects.annotations import tags_of
+from catalog.access.aspect_documents import DocumentSource
+from catalog.aspects.annotations import column_tags
 from catalog.aspects.base import SUBJECT
-from catalog.ingest.batch_relatives import GLOSSARY_INFO, PARENT_NODE, Proposed, groups_above, values_of
-from catalog.ingest.validate import Item
+from catalog.ingest.batch_relatives import GLOSSARY_INFO, PARENT_NODE, BatchRelatives, load_groups_above, read_values
+from catalog.ingest.validate import ValidatedProposal
 from catalog.urns import Urn
 from policies.engine import families
 from policies.engine.families import cdap, cdap_entity_ids, datahub
-from policies.engine.requirements import Need, Requirement, alternatives
-from policies.pdp.authorizer import Ask, Asked
+from policies.engine.requirements import Need, Requirement, any_of_requirement
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 
-_PRODUCT, _PRODUCT_PROPERTIES = "dataProduct", "dataProductProperties"
+_DATA_PRODUCT, _PRODUCT_PROPERTIES = "dataProduct", "dataProductProperties"
 
 
-_EDIT = (("EDIT_ENTITY",),)
-_WRITE_ON_PARENT = ((Need((cdap.WRITE,), cdap.PARENT),),)
-_DOCS = (("EDIT_ENTITY_DOCS",),)
-_LINEAGE = (("EDIT_LINEAGE",),)
+_EDIT_PRIVILEGES = (("EDIT_ENTITY",),)
+_PARENT_WRITE_NEEDS = ((Need((cdap.WRITE,), cdap.PARENT),),)
+_DOCS_PRIVILEGES = (("EDIT_ENTITY_DOCS",),)
+_LINEAGE_PRIVILEGES = (("EDIT_LINEAGE",),)
 
 #: What else suffices to write an aspect of an entity that exists: lists of privileges, all of one list.
-_OWN_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
+_ASPECT_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "applications": (("EDIT_ENTITY_APPLICATIONS_PRIVILEGE",),),
-    "dataJobInputOutput": _LINEAGE,
+    "dataJobInputOutput": _LINEAGE_PRIVILEGES,
     "deprecation": (("EDIT_DEPRECATION_PRIVILEGE",),),
     "domains": (("EDIT_DOMAINS_PRIVILEGE",),),
-    "editableChartProperties": _DOCS,
-    "editableContainerProperties": _DOCS,
-    "editableDashboardProperties": _DOCS,
-    "editableDataFlowProperties": _DOCS,
-    "editableDataJobProperties": _DOCS,
-    "editableDatasetProperties": _DOCS,
+    "editableChartProperties": _DOCS_PRIVILEGES,
+    "editableContainerProperties": _DOCS_PRIVILEGES,
+    "editableDashboardProperties": _DOCS_PRIVILEGES,
+    "editableDataFlowProperties": _DOCS_PRIVILEGES,
+    "editableDataJobProperties": _DOCS_PRIVILEGES,
+    "editableDatasetProperties": _DOCS_PRIVILEGES,
     "editableSchemaMetadata": (
         ("EDIT_DATASET_COL_DESCRIPTION", "EDIT_DATASET_COL_TAGS", "EDIT_DATASET_COL_GLOSSARY_TERMS"),
     ),
@@ -54,23 +54,24 @@ _OWN_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "ownership": (("EDIT_ENTITY_OWNERS",),),
     "status": (("EDIT_ENTITY_STATUS",), ("DELETE_ENTITY",)),
     "structuredProperties": (("EDIT_ENTITY_PROPERTIES",),),
-    "upstreamLineage": _LINEAGE,
+    "upstreamLineage": _LINEAGE_PRIVILEGES,
 }
 
 #: Type → the platform privileges that also suffice to make one, and those that suffice to change what it is called and
 #: means, and to delete it (the policies guide: who manages tags, domains, glossaries and ownership types).
-_MAKERS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+_CREATE_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "domain": (("CREATE_DOMAINS",), ("MANAGE_DOMAINS",)),
     "glossaryNode": (("MANAGE_GLOSSARIES",),),
     "glossaryTerm": (("MANAGE_GLOSSARIES",),),
     "ownershipType": (("MANAGE_GLOBAL_OWNERSHIP_TYPES",),),
     "tag": (("CREATE_TAGS",), ("MANAGE_TAGS",)),
 }
-_MANAGERS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    type_: tuple(one for one in lists if one[0].startswith("MANAGE_")) for type_, lists in _MAKERS.items()
+_MANAGE_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    type_: tuple(privileges for privileges in lists if privileges[0].startswith("MANAGE_"))
+    for type_, lists in _CREATE_PRIVILEGES.items()
 }
 #: The aspects that say what such an entity is called and means.
-_MANAGED = frozenset(
+_MANAGED_ASPECTS = frozenset(
     {
         "domainProperties",
         "glossaryNodeInfo",
@@ -83,243 +84,296 @@ _MANAGED = frozenset(
 
 _GLOSSARY_TYPES = frozenset({"glossaryNode", "glossaryTerm"})
 #: What also suffices for what is in a term group: a privilege on the group, or on that or one above it.
-_IN_GROUP = (
+_GROUP_NEEDS = (
     Need(("MANAGE_GLOSSARY_CHILDREN",), "term_group"),
     Need(("MANAGE_ALL_GLOSSARY_CHILDREN",), "term_groups"),
 )
 #: The same of the term group that something is moved to.
-_INTO_GROUP = (
+_NEW_GROUP_NEEDS = (
     Need(("MANAGE_GLOSSARY_CHILDREN",), "new_term_group"),
     Need(("MANAGE_ALL_GLOSSARY_CHILDREN",), "new_term_groups"),
 )
 
 #: Aspects whose tags are checked against constraints, and what changing their tags needs (a.5).
-_TAGGING: Mapping[str, tuple[tuple[str, ...], ...]] = {
+_TAG_PRIVILEGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "globalTags": (("EDIT_ENTITY",), ("EDIT_ENTITY_TAGS",)),
     "schemaMetadata": (("EDIT_ENTITY",), ("EDIT_DATASET_COL_TAGS",)),
     "editableSchemaMetadata": (("EDIT_ENTITY",), ("EDIT_DATASET_COL_TAGS",)),
 }
 
 #: Types of `policies` → the group of privileges that rules them. Roles are ruled like the policies that name them.
-_GROUPS = {"corpuser": "user", "corpGroup": "group", "dataHubRole": "policy", "dataHubPolicy": "policy"}
+_PRIVILEGE_GROUPS = {"corpuser": "user", "corpGroup": "group", "dataHubRole": "policy", "dataHubPolicy": "policy"}
 
 #: Documents that a judgement compares with what arrives.
-COMPARED = frozenset(_TAGGING) | GLOSSARY_INFO | {_PRODUCT_PROPERTIES, "querySubjects", "logicalParent"}
+COMPARED_ASPECTS = frozenset(_TAG_PRIVILEGES) | GLOSSARY_INFO | {_PRODUCT_PROPERTIES, "querySubjects", "logicalParent"}
 
 
-def asks(
-    items: Collection[Item],
-    ledger: Documents,
+def build_change_requests(
+    items: Collection[ValidatedProposal],
+    documents: DocumentSource,
     *,
-    known: Collection[str],
+    existing_urns: Collection[str],
     with_constraints: bool,
-    registered: Collection[str] = (),
-) -> list[Ask]:
+    registered_urns: Collection[str] = (),
+) -> list[AccessRequest]:
     """Return what must be allowed, all of it, for these changes.
 
-    `known` are the URNs that exist before them, `registered` those that the API of entities registers by them.
+    `existing_urns` are the URNs that exist before them, `registered_urns` those that the API of entities registers by
+    them.
     """
-    proposed = Proposed(items)
-    found = [_registration(urns.parse(urn), proposed, is_known=urn in known) for urn in registered]
+    batch = BatchRelatives(items)
+    requests = [
+        _build_registration_request(urns.parse(urn), batch, is_known=urn in existing_urns) for urn in registered_urns
+    ]
     for item in items:
-        is_known = item.urn.text in known
-        if is_known or item.urn.text not in registered or item.urn.type != _PRODUCT:
-            found += _aspect(item, ledger, proposed, is_known=is_known)
+        is_known = item.urn.text in existing_urns
+        if is_known or item.urn.text not in registered_urns or item.urn.type != _DATA_PRODUCT:
+            requests += _build_aspect_requests(item, documents, batch, is_known=is_known)
         else:
-            found += _assets_asks(item, ledger, proposed)
-        if with_constraints and item.aspect in _TAGGING:
-            found += _constrained(item, ledger)
-    return found
+            requests += _build_asset_requests(item, documents, batch)
+        if with_constraints and item.aspect in _TAG_PRIVILEGES:
+            requests += _build_tag_requests(item, documents)
+    return requests
 
 
-def editing(urn: Urn, aspect: str) -> Ask:
+def build_edit_request(urn: Urn, aspect: str) -> AccessRequest:
     """Return what editing an aspect of an entity that exists needs, before anything about the edit is known.
 
     Constraints on tags look at the tags that change; who may change none of them is told so then.
     """
-    itself = _itself(urn)
+    resource = _resource_ref(urn)
     if urn.type == "query":
-        return Ask(families.requirement("query.update"), itself)
-    if urn.type != _PRODUCT:
-        return Ask(_edit(urn, aspect), itself)
-    update = families.requirement("data_product.update")
-    return Ask(update if aspect == _PRODUCT_PROPERTIES else _either(_edit(urn, aspect), update.any_of), itself)
+        return AccessRequest(families.get_requirement("query.update"), resource)
+    if urn.type != _DATA_PRODUCT:
+        return AccessRequest(_edit_requirement(urn, aspect), resource)
+    update_requirement = families.get_requirement("data_product.update")
+    return AccessRequest(
+        update_requirement
+        if aspect == _PRODUCT_PROPERTIES
+        else _add_alternatives(_edit_requirement(urn, aspect), update_requirement.any_of),
+        resource,
+    )
 
 
-def managing_children(group: Urn) -> Ask:
+def build_manage_children_request(group: Urn) -> AccessRequest:
     """Return what managing what is directly in a term group needs."""
-    managers = alternatives(_MANAGERS[group.type]).any_of
-    requirement = Requirement((*managers, *((need,) for need in _IN_GROUP)))
-    groups = (group.text, *groups_above({group.text}).get(group.text, ()))
-    return Ask(requirement, _itself(group), relatives={"term_group": groups[:1], "term_groups": groups})
+    manager_needs = any_of_requirement(_MANAGE_PRIVILEGES[group.type]).any_of
+    requirement = Requirement((*manager_needs, *((need,) for need in _GROUP_NEEDS)))
+    groups = (group.text, *load_groups_above({group.text}).get(group.text, ()))
+    return AccessRequest(requirement, _resource_ref(group), relatives={"term_group": groups[:1], "term_groups": groups})
 
 
-def _registration(urn: Urn, proposed: "Proposed", *, is_known: bool) -> Ask:
+def _build_registration_request(urn: Urn, batch: "BatchRelatives", *, is_known: bool) -> AccessRequest:
     """Return what writing an entity itself by the API needs, whatever its aspects."""
-    if urn.type == _PRODUCT:
-        domains = proposed.domains.get(urn.text, ())
+    if urn.type == _DATA_PRODUCT:
+        domains = batch.domains.get(urn.text, ())
         if not is_known:
-            return Ask(families.requirement("data_product.create"), _itself(urn), relatives={"domains": domains})
-        return Ask(_either(_edit(urn, ""), families.requirement("data_product.update").any_of), _itself(urn))
+            return AccessRequest(
+                families.get_requirement("data_product.create"), _resource_ref(urn), relatives={"domains": domains}
+            )
+        return AccessRequest(
+            _add_alternatives(_edit_requirement(urn, ""), families.get_requirement("data_product.update").any_of),
+            _resource_ref(urn),
+        )
     if not is_known:
-        return _creation(urn, proposed)
-    return _in_parent(Ask(_edit(urn, ""), _itself(urn)))
+        return _build_batch_create_request(urn, batch)
+    return _allow_write_on_parent(AccessRequest(_edit_requirement(urn, ""), _resource_ref(urn)))
 
 
-def removal(urn: Urn) -> list[Ask]:
+def build_delete_requests(urn: Urn) -> list[AccessRequest]:
     """Return what deleting an entity of the catalog needs."""
-    derived = _DELETES.get(urn.type)
-    requirement = families.requirement(derived) if derived else _either(_group(urn, "delete"), _managers(urn))
-    return [Ask(requirement, _itself(urn))]
+    operation = _DELETE_OPERATIONS.get(urn.type)
+    requirement = (
+        families.get_requirement(operation)
+        if operation
+        else _add_alternatives(_privilege_group(urn, "delete"), _manager_needs(urn))
+    )
+    return [AccessRequest(requirement, _resource_ref(urn))]
 
 
-_DELETES = {_PRODUCT: "data_product.delete", "query": "query.delete"}
+_DELETE_OPERATIONS = {_DATA_PRODUCT: "data_product.delete", "query": "query.delete"}
 
 
-def _aspect(item: Item, ledger: Documents, proposed: Proposed, *, is_known: bool) -> list[Ask]:
+def _build_aspect_requests(
+    item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives, *, is_known: bool
+) -> list[AccessRequest]:
     if item.aspect == "logicalParent":
-        return [_logical_parent(item)]
+        return [_build_logical_parent_request(item)]
     if item.urn.type == "query":
-        return [_query(item, ledger, proposed, is_known=is_known)]
-    if item.urn.type == _PRODUCT:
-        return _product(item, ledger, proposed, is_known=is_known)
+        return [_build_query_request(item, documents, batch, is_known=is_known)]
+    if item.urn.type == _DATA_PRODUCT:
+        return _build_product_requests(item, documents, batch, is_known=is_known)
     if item.is_removal_of_entity:
-        return removal(item.urn)
+        return build_delete_requests(item.urn)
     if not is_known:
-        return [_creation(item.urn, proposed)]
+        return [_build_batch_create_request(item.urn, batch)]
     if item.urn.type in _GLOSSARY_TYPES and item.aspect in GLOSSARY_INFO:
-        return [_glossary_info(item, ledger, proposed)]
-    return [Ask(_edit(item.urn, item.aspect), _itself(item.urn))]
+        return [_build_glossary_info_request(item, documents, batch)]
+    return [AccessRequest(_edit_requirement(item.urn, item.aspect), _resource_ref(item.urn))]
 
 
-def _glossary_info(item: Item, ledger: Documents, proposed: Proposed) -> Ask:
+def _build_glossary_info_request(
+    item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives
+) -> AccessRequest:
     """Moving a term or term group needs a privilege on the group it leaves and one on the group it comes to."""
-    before, after = _parsed(ledger, item).get(PARENT_NODE), proposed.group_of(item.urn.text)
-    if before == after:
-        return Ask(_edit(item.urn, item.aspect), _itself(item.urn))
-    both = tuple((leaving, coming) for leaving in _IN_GROUP for coming in _INTO_GROUP)
-    requirement = _either(_group(item.urn, "update"), (*alternatives(_EDIT + _MANAGERS[item.urn.type]).any_of, *both))
-    groups = proposed.groups_from(after)
-    return Ask(requirement, _itself(item.urn), relatives={"new_term_group": groups[:1], "new_term_groups": groups})
+    old_group, new_group = _parse_stored(documents, item).get(PARENT_NODE), batch.term_group(item.urn.text)
+    if old_group == new_group:
+        return AccessRequest(_edit_requirement(item.urn, item.aspect), _resource_ref(item.urn))
+    move_needs = tuple((leave_need, enter_need) for leave_need in _GROUP_NEEDS for enter_need in _NEW_GROUP_NEEDS)
+    requirement = _add_alternatives(
+        _privilege_group(item.urn, "update"),
+        (*any_of_requirement(_EDIT_PRIVILEGES + _MANAGE_PRIVILEGES[item.urn.type]).any_of, *move_needs),
+    )
+    groups = batch.term_group_chain(new_group)
+    return AccessRequest(
+        requirement, _resource_ref(item.urn), relatives={"new_term_group": groups[:1], "new_term_groups": groups}
+    )
 
 
-def _logical_parent(item: Item) -> Ask:
+def _build_logical_parent_request(item: ValidatedProposal) -> AccessRequest:
     """Setting needs both sides, clearing the child's."""
-    parent = ((item.parsed or {}).get("parent") or {}).get("destinationUrn")
+    parent = ((item.parsed_document or {}).get("parent") or {}).get("destinationUrn")
     if parent is None:
-        return Ask(families.requirement("logical_parent.clear"), _itself(item.urn))
-    return Ask(families.requirement("logical_parent.set"), _itself(item.urn), relatives={"parent": (parent,)})
+        return AccessRequest(families.get_requirement("logical_parent.clear"), _resource_ref(item.urn))
+    return AccessRequest(
+        families.get_requirement("logical_parent.set"), _resource_ref(item.urn), relatives={"parent": (parent,)}
+    )
 
 
-def _query(item: Item, ledger: Documents, proposed: Proposed, *, is_known: bool) -> Ask:
+def _build_query_request(
+    item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives, *, is_known: bool
+) -> AccessRequest:
     """Every subject must allow it: those there were and those there will be, so that none can be swapped away."""
-    stored = values_of(item, ledger.document(item.urn.text, "querySubjects"), SUBJECT)
-    subjects = tuple(dict.fromkeys((*stored, *proposed.subjects.get(item.urn.text, ()))))
+    stored_subjects = read_values(item, documents.document(item.urn.text, "querySubjects"), SUBJECT)
+    subjects = tuple(dict.fromkeys((*stored_subjects, *batch.subjects.get(item.urn.text, ()))))
     verb = "delete" if _is_removal(item) else "update" if is_known else "create"
-    return Ask(families.requirement(f"query.{verb}"), _itself(item.urn), relatives={"subjects": subjects})
+    return AccessRequest(
+        families.get_requirement(f"query.{verb}"), _resource_ref(item.urn), relatives={"subjects": subjects}
+    )
 
 
-def _product(item: Item, ledger: Documents, proposed: Proposed, *, is_known: bool) -> list[Ask]:
+def _build_product_requests(
+    item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives, *, is_known: bool
+) -> list[AccessRequest]:
     """An ordinary entity, or its domains' manager; only of changed assets a rule of their own decides (source 000)."""
-    itself, domains = _itself(item.urn), proposed.domains.get(item.urn.text)
-    assets = _assets_asks(item, ledger, proposed)
+    resource, domains = _resource_ref(item.urn), batch.domains.get(item.urn.text)
+    asset_requests = _build_asset_requests(item, documents, batch)
     if not is_known:
-        create = _either(_group(item.urn, "create"), families.requirement("data_product.create").any_of)
-        return [*assets, Ask(create, itself, relatives={"domains": domains or ()})]
+        create_requirement = _add_alternatives(
+            _privilege_group(item.urn, "create"), families.get_requirement("data_product.create").any_of
+        )
+        return [*asset_requests, AccessRequest(create_requirement, resource, relatives={"domains": domains or ()})]
     if _is_removal(item):
-        return removal(item.urn)
-    if assets and not _is_more_than_assets(item, ledger):
-        return assets
+        return build_delete_requests(item.urn)
+    if asset_requests and not _is_more_than_assets(item, documents):
+        return asset_requests
     # The domains stored now decide about a change of domains: nobody takes a product over by moving it.
-    given = {} if domains is None or item.aspect != _PRODUCT_PROPERTIES else {"domains": domains}
-    update = _either(_edit(item.urn, item.aspect), families.requirement("data_product.update").any_of)
-    return [*assets, Ask(update, itself, relatives=given)]
+    relatives = {} if domains is None or item.aspect != _PRODUCT_PROPERTIES else {"domains": domains}
+    update_requirement = _add_alternatives(
+        _edit_requirement(item.urn, item.aspect), families.get_requirement("data_product.update").any_of
+    )
+    return [*asset_requests, AccessRequest(update_requirement, resource, relatives=relatives)]
 
 
-def _assets_asks(item: Item, ledger: Documents, proposed: Proposed) -> list[Ask]:
+def _build_asset_requests(
+    item: ValidatedProposal, documents: DocumentSource, batch: BatchRelatives
+) -> list[AccessRequest]:
     """Return what changing the assets of a product needs, nothing when none changes."""
     if item.aspect != _PRODUCT_PROPERTIES:
         return []
-    changed = _assets(_parsed(ledger, item)) ^ _assets(dict(item.parsed or {}))
-    if not changed:
+    changed_assets = _asset_urns(_parse_stored(documents, item)) ^ _asset_urns(dict(item.parsed_document or {}))
+    if not changed_assets:
         return []
-    domains = proposed.domains.get(item.urn.text)
-    relatives = {"assets": tuple(sorted(changed)), **({} if domains is None else {"domains": domains})}
-    return [Ask(families.requirement("data_product.ingest_assets"), _itself(item.urn), relatives=relatives)]
+    domains = batch.domains.get(item.urn.text)
+    relatives = {"assets": tuple(sorted(changed_assets)), **({} if domains is None else {"domains": domains})}
+    return [
+        AccessRequest(
+            families.get_requirement("data_product.ingest_assets"), _resource_ref(item.urn), relatives=relatives
+        )
+    ]
 
 
-def _is_more_than_assets(item: Item, ledger: Documents) -> bool:
-    before, after = _parsed(ledger, item), dict(item.parsed or {})
-    return any(before.get(key) != after.get(key) for key in (before.keys() | after.keys()) - {"assets"})
+def _is_more_than_assets(item: ValidatedProposal, documents: DocumentSource) -> bool:
+    old_document, new_document = _parse_stored(documents, item), dict(item.parsed_document or {})
+    return any(
+        old_document.get(key) != new_document.get(key)
+        for key in (old_document.keys() | new_document.keys()) - {"assets"}
+    )
 
 
-def _constrained(item: Item, ledger: Documents) -> list[Ask]:
+def _build_tag_requests(item: ValidatedProposal, documents: DocumentSource) -> list[AccessRequest]:
     """One policy must cover the change together with every tag that was added or removed."""
-    changed = tags_of(_parsed(ledger, item)) ^ tags_of(item.parsed)
-    if not changed:
+    changed_tags = column_tags(_parse_stored(documents, item)) ^ column_tags(item.parsed_document)
+    if not changed_tags:
         return []
-    tags = tuple(sorted({tag for _, tag in changed}))
-    return [Ask(alternatives(_TAGGING[item.aspect]), _itself(item.urn), tags)]
+    tags = tuple(sorted({tag for _, tag in changed_tags}))
+    return [AccessRequest(any_of_requirement(_TAG_PRIVILEGES[item.aspect]), _resource_ref(item.urn), tags)]
 
 
-def creation(urn: Urn, *, group: str | None = None) -> Ask:
+def build_create_request(urn: Urn, *, group: str | None = None) -> AccessRequest:
     """Return what making an entity of the catalog needs; a term or term group in this group."""
-    return _made_in(urn, () if group is None else (group, *groups_above({group}).get(group, ())))
+    return _build_create_request_in(urn, () if group is None else (group, *load_groups_above({group}).get(group, ())))
 
 
-def _creation(urn: Urn, proposed: Proposed) -> Ask:
-    return _made_in(urn, proposed.groups_from(proposed.group_of(urn.text)))
+def _build_batch_create_request(urn: Urn, batch: BatchRelatives) -> AccessRequest:
+    return _build_create_request_in(urn, batch.term_group_chain(batch.term_group(urn.text)))
 
 
-def _made_in(urn: Urn, groups: tuple[str, ...]) -> Ask:
-    create = _either(_group(urn, "create"), alternatives(_MAKERS.get(urn.type, ())).any_of)
+def _build_create_request_in(urn: Urn, groups: tuple[str, ...]) -> AccessRequest:
+    create_requirement = _add_alternatives(
+        _privilege_group(urn, "create"), any_of_requirement(_CREATE_PRIVILEGES.get(urn.type, ())).any_of
+    )
     if urn.type not in _GLOSSARY_TYPES:
-        return _in_parent(Ask(create, _itself(urn)))
-    requirement = _either(create, tuple((need,) for need in _IN_GROUP))
-    return Ask(requirement, _itself(urn), relatives={"term_group": groups[:1], "term_groups": groups})
+        return _allow_write_on_parent(AccessRequest(create_requirement, _resource_ref(urn)))
+    requirement = _add_alternatives(create_requirement, tuple((need,) for need in _GROUP_NEEDS))
+    return AccessRequest(requirement, _resource_ref(urn), relatives={"term_group": groups[:1], "term_groups": groups})
 
 
-def _in_parent(ask: Ask) -> Ask:
+def _allow_write_on_parent(request: AccessRequest) -> AccessRequest:
     """Return what also suffices for a CDAP entity: WRITE on what it lies in (rules/cdap.md CD-8)."""
-    name = cdap_entity_ids.read(ask.resource.urn) if ask.resource is not None else None
+    name = cdap_entity_ids.parse(request.resource.urn) if request.resource is not None else None
     if name is None or name.parent is None:
-        return ask
-    return Ask(_either(ask.requirement, _WRITE_ON_PARENT), ask.resource, relatives={cdap.PARENT: (name.parent,)})
+        return request
+    return AccessRequest(
+        _add_alternatives(request.requirement, _PARENT_WRITE_NEEDS),
+        request.resource,
+        relatives={cdap.PARENT: (name.parent,)},
+    )
 
 
-def _edit(urn: Urn, aspect: str) -> Requirement:
-    managers = _managers(urn) if aspect in _MANAGED else ()
-    own = alternatives(_EDIT + _OWN_PRIVILEGES.get(aspect, ())).any_of
-    return _either(_group(urn, "update"), (*own, *managers))
+def _edit_requirement(urn: Urn, aspect: str) -> Requirement:
+    manager_needs = _manager_needs(urn) if aspect in _MANAGED_ASPECTS else ()
+    aspect_needs = any_of_requirement(_EDIT_PRIVILEGES + _ASPECT_PRIVILEGES.get(aspect, ())).any_of
+    return _add_alternatives(_privilege_group(urn, "update"), (*aspect_needs, *manager_needs))
 
 
-def _managers(urn: Urn) -> tuple[tuple[Need, ...], ...]:
+def _manager_needs(urn: Urn) -> tuple[tuple[Need, ...], ...]:
     """Return what managing such an entity needs, beside the privileges on the entity itself."""
-    children = tuple((need,) for need in _IN_GROUP) if urn.type in _GLOSSARY_TYPES else ()
-    return alternatives(_MANAGERS.get(urn.type, ())).any_of + children
+    child_needs = tuple((need,) for need in _GROUP_NEEDS) if urn.type in _GLOSSARY_TYPES else ()
+    return any_of_requirement(_MANAGE_PRIVILEGES.get(urn.type, ())).any_of + child_needs
 
 
-def _group(urn: Urn, verb: str) -> Requirement:
-    return datahub.groups()[f"{_GROUPS.get(urn.type, 'entity')}.{verb}"]
+def _privilege_group(urn: Urn, verb: str) -> Requirement:
+    return datahub.load_operation_groups()[f"{_PRIVILEGE_GROUPS.get(urn.type, 'entity')}.{verb}"]
 
 
-def _either(requirement: Requirement, more: tuple[Any, ...]) -> Requirement:
-    return Requirement(tuple(dict.fromkeys((*requirement.any_of, *more))))
+def _add_alternatives(requirement: Requirement, added_needs: tuple[Any, ...]) -> Requirement:
+    return Requirement(tuple(dict.fromkeys((*requirement.any_of, *added_needs))))
 
 
-def _itself(urn: Urn) -> Asked:
-    return Asked(urn.text, urn.type)
+def _resource_ref(urn: Urn) -> ResourceRef:
+    return ResourceRef(urn.text, urn.type)
 
 
-def _is_removal(item: Item) -> bool:
-    is_soft = item.aspect == "status" and bool((item.parsed or {}).get("removed"))
+def _is_removal(item: ValidatedProposal) -> bool:
+    is_soft = item.aspect == "status" and bool((item.parsed_document or {}).get("removed"))
     return is_soft or item.is_removal_of_entity
 
 
-def _parsed(ledger: Documents, item: Item) -> dict[str, Any]:
-    text = ledger.document(*item.key)
+def _parse_stored(documents: DocumentSource, item: ValidatedProposal) -> dict[str, Any]:
+    text = documents.document(*item.key)
     return {} if text is None else dict(json.loads(text))
 
 
-def _assets(document: Mapping[str, Any]) -> set[str]:
+def _asset_urns(document: Mapping[str, Any]) -> set[str]:
     return {edge["destinationUrn"] for edge in document.get("assets") or ()}

@@ -33,8 +33,8 @@ class Proposal:
 
     `document` and `system_metadata` are JSON as text and are stored byte for byte; the document is None for DELETE, and
     what changes it for PATCH (`patches`). `type` may be left out, else it must be the one the URN names. With
-    `is_optional` a CREATE of what is there already is passed over instead of refused. `place` and `document_place` are
-    JSON pointers to the proposal and its document in what was sent; without them they are `/<index>` and
+    `is_optional` a CREATE of what is there already is passed over instead of refused. `pointer` and `document_pointer`
+    are JSON pointers to the proposal and its document in what was sent; without them they are `/<index>` and
     `/<index>/aspect`. With `keeps_unknown` the document is made of a stored one, whose unknown fields stay.
     """
 
@@ -45,23 +45,23 @@ class Proposal:
     type: str = ""
     system_metadata: str | None = None
     is_optional: bool = False
-    place: str | None = None
-    document_place: str | None = None
+    pointer: str | None = None
+    document_pointer: str | None = None
     keeps_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A proposal that is well-formed; `parsed` is its document, None for DELETE and PATCH, which has its `patch`.
+class ValidatedProposal:
+    """A proposal that is well-formed; `parsed_document` is None for DELETE and PATCH, which has its `patch`.
 
     `is_patched` stays when a patch has become a write of the whole document.
     """
 
     proposal: Proposal
-    place: str
+    pointer: str
     urn: Urn
     change: ChangeType
-    parsed: Mapping[str, Any] | None
+    parsed_document: Mapping[str, Any] | None
     patch: Patch | None = None
     is_patched: bool = False
 
@@ -76,10 +76,10 @@ class Item:
         return self.urn.text, self.proposal.aspect
 
     @property
-    def document_place(self) -> str:
+    def document_pointer(self) -> str:
         """Where the document stands in what was sent."""
-        given = self.proposal.document_place
-        return f"{self.place}/aspect" if given is None else given
+        pointer = self.proposal.document_pointer
+        return f"{self.pointer}/aspect" if pointer is None else pointer
 
     @property
     def is_removal_of_entity(self) -> bool:
@@ -87,27 +87,31 @@ class Item:
         return self.change is ChangeType.DELETE and self.aspect == self.urn.key_aspect
 
 
-def check(proposals: Sequence[Proposal]) -> list[Item]:
+def check(proposals: Sequence[Proposal]) -> list[ValidatedProposal]:
     """Return the proposals taken apart, in order. Raises Invalid with every problem of every one of them."""
-    items: list[Item] = []
+    items: list[ValidatedProposal] = []
     problems: list[Problem] = []
     for index, proposal in enumerate(proposals):
-        place = f"/{index}" if proposal.place is None else proposal.place
-        found = [*_check_name(proposal, place), *_check_urn(proposal, place), *_check_metadata(proposal, place)]
-        found += _check_bearer(proposal, place)
-        change, refused = _check_change(proposal, place)
-        content, wrong = _check_content(proposal, change, place)
-        found += refused + wrong
-        if change is ChangeType.DELETE and not found and _is_key_of_person(proposal):
+        pointer = f"/{index}" if proposal.pointer is None else proposal.pointer
+        proposal_problems = [
+            *_check_name(proposal, pointer),
+            *_check_urn(proposal, pointer),
+            *_check_metadata(proposal, pointer),
+        ]
+        proposal_problems += _check_entity_type(proposal, pointer)
+        change, change_problems = _check_change(proposal, pointer)
+        content, content_problems = _check_content(proposal, change, pointer)
+        proposal_problems += change_problems + content_problems
+        if change is ChangeType.DELETE and not proposal_problems and _is_key_of_person(proposal):
             detail = "Users, groups, roles and policies are deleted as entities, not by their key."
-            found = [Problem(errors.CHANGE_UNKNOWN, f"{place}/changeType", detail)]
-        if not found and change is not None:
+            proposal_problems = [Problem(errors.CHANGE_UNKNOWN, f"{pointer}/changeType", detail)]
+        if not proposal_problems and change is not None:
             urn = urns.parse(proposal.urn)
             if isinstance(content, Patch):
-                items.append(Item(proposal, place, urn, change, None, content))
+                items.append(ValidatedProposal(proposal, pointer, urn, change, None, content))
             else:
-                items.append(Item(proposal, place, urn, change, content))
-        problems += found
+                items.append(ValidatedProposal(proposal, pointer, urn, change, content))
+        problems += proposal_problems
         if len(problems) > MAX_PROBLEMS:
             break
     if problems:
@@ -120,57 +124,57 @@ def _is_key_of_person(proposal: Proposal) -> bool:
     return urn.type in PEOPLE_TYPES and proposal.aspect == urn.key_aspect
 
 
-def _check_name(proposal: Proposal, place: str) -> list[Problem]:
+def _check_name(proposal: Proposal, pointer: str) -> list[Problem]:
     if isinstance(proposal.aspect, str) and _ASPECT_NAME.fullmatch(proposal.aspect):
         return []
     detail = (
         "The name of an aspect has letters, digits, dots, hyphens and underscores, begins with a letter, at most 128."
     )
-    return [Problem(errors.ASPECT_NAME, f"{place}/aspectName", detail)]
+    return [Problem(errors.ASPECT_NAME, f"{pointer}/aspectName", detail)]
 
 
-def _check_urn(proposal: Proposal, place: str) -> list[Problem]:
-    found = urns.problem(proposal.urn, f"{place}/entityUrn")
-    if found is not None:
-        return [found]
-    named = urns.parse(proposal.urn).type
-    if proposal.type in ("", named):
+def _check_urn(proposal: Proposal, pointer: str) -> list[Problem]:
+    problem = urns.find_problem(proposal.urn, f"{pointer}/entityUrn")
+    if problem is not None:
+        return [problem]
+    entity_type = urns.parse(proposal.urn).type
+    if proposal.type in ("", entity_type):
         return []
-    detail = f"The URN is that of a {named}."
-    return [Problem(errors.TYPE_MISMATCH, f"{place}/entityType", detail)]
+    detail = f"The URN is that of a {entity_type}."
+    return [Problem(errors.TYPE_MISMATCH, f"{pointer}/entityType", detail)]
 
 
-def _check_bearer(proposal: Proposal, place: str) -> list[Problem]:
+def _check_entity_type(proposal: Proposal, pointer: str) -> list[Problem]:
     """Some aspects are kept for some types only."""
-    types = register.BEARERS.get(proposal.aspect) if isinstance(proposal.aspect, str) else None
-    if types is None or not isinstance(proposal.urn, str) or urns.type_of(proposal.urn) in types:
+    types = register.ENTITY_TYPES_BY_ASPECT.get(proposal.aspect) if isinstance(proposal.aspect, str) else None
+    if types is None or not isinstance(proposal.urn, str) or urns.entity_type(proposal.urn) in types:
         return []
     detail = f"{proposal.aspect} is kept for {', '.join(types)} only."
-    return [Problem(errors.TYPE_MISMATCH, f"{place}/aspectName", detail)]
+    return [Problem(errors.TYPE_MISMATCH, f"{pointer}/aspectName", detail)]
 
 
-def _check_metadata(proposal: Proposal, place: str) -> list[Problem]:
+def _check_metadata(proposal: Proposal, pointer: str) -> list[Problem]:
     if proposal.system_metadata is None:
         return []
-    return errors.placed(register.read("", proposal.system_metadata)[1], f"{place}/systemMetadata")
+    return errors.add_pointer_prefix(register.read("", proposal.system_metadata)[1], f"{pointer}/systemMetadata")
 
 
-def _check_change(proposal: Proposal, place: str) -> tuple[ChangeType | None, list[Problem]]:
+def _check_change(proposal: Proposal, pointer: str) -> tuple[ChangeType | None, list[Problem]]:
     try:
         return ChangeType(proposal.change), []
     except ValueError:
         detail = f"A change is one of {', '.join(ChangeType)}."
-        return None, [Problem(errors.CHANGE_UNKNOWN, f"{place}/changeType", detail)]
+        return None, [Problem(errors.CHANGE_UNKNOWN, f"{pointer}/changeType", detail)]
 
 
 def _check_content(
-    proposal: Proposal, change: ChangeType | None, place: str
+    proposal: Proposal, change: ChangeType | None, pointer: str
 ) -> tuple[Mapping[str, Any] | Patch | None, list[Problem]]:
-    inside = f"{place}/aspect" if proposal.document_place is None else proposal.document_place
+    document_pointer = f"{pointer}/aspect" if proposal.document_pointer is None else proposal.document_pointer
     if change is ChangeType.DELETE or not isinstance(proposal.aspect, str):
         return None, []
     if change is ChangeType.PATCH:
         patch, problems = document_patch.read(proposal.aspect, proposal.document)
-        return patch, errors.placed(problems, inside)
+        return patch, errors.add_pointer_prefix(problems, document_pointer)
     document, problems = register.read(proposal.aspect, proposal.document, keeps_unknown=proposal.keeps_unknown)
-    return document, errors.placed(problems, inside)
+    return document, errors.add_pointer_prefix(problems, document_pointer)

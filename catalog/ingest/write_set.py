@@ -13,102 +13,104 @@ from django.db.models import Max
 from catalog import errors, urns
 from catalog.aspects.base import FacetValue
 from catalog.aspects.projection import project
-from catalog.aspects.register import PROJECTING
+from catalog.aspects.register import PROJECTED_ASPECTS
 from catalog.ingest import hierarchy_closure
-from catalog.ingest.audit import Record
-from catalog.ingest.validate import ChangeType, Item
+from catalog.ingest.audit import AuditRecord
+from catalog.ingest.validate import ChangeType, ValidatedProposal
 from catalog.models import NODE_TYPES, Aspect, Entity, Facet
 from policies.engine.errors import Problem
 from policies.models import PolicyVersion
 
-Key = tuple[str, str]
+DocumentKey = tuple[str, str]
 
 
-class Ledger:
+class WriteSet:
     """The entities named by a write, with those of their newest documents that matter to it.
 
-    `entities` are the rows, new ones not saved yet; `stored` the URNs that were known before.
+    `entities` are the rows, new ones not saved yet; `stored_urns` the URNs that were known before.
     """
 
-    def __init__(self, *, wanted: Collection[str], aspects: Collection[str], by: str, door: str, now: datetime) -> None:
+    def __init__(
+        self, *, entity_urns: Collection[str], aspects: Collection[str], by: str, channel: str, now: datetime
+    ) -> None:
         self._by = by
         self._now = now
-        rows = Entity.objects.filter(urn__among=list(wanted)).order_by()
+        rows = Entity.objects.filter(urn__among=list(entity_urns)).order_by()
         self.entities: dict[str, Entity] = {row.urn: row for row in rows}
-        self.stored: frozenset[str] = frozenset(self.entities)
-        self._current: dict[Key, Aspect] = {}
-        self._changed: dict[Key, Aspect] = {}
-        self._archived: dict[Key, list[Aspect]] = defaultdict(list)
-        self._deleted: set[Key] = set()
-        self._described: set[str] = set()
-        self._next: dict[Key, int] = {}
-        self._before: dict[Key, str | None] = {}
-        self._record = Record(by=by, door=door, at=now)
-        self._load(PROJECTING | set(aspects))
+        self.stored_urns: frozenset[str] = frozenset(self.entities)
+        self._current_rows: dict[DocumentKey, Aspect] = {}
+        self._changed_rows: dict[DocumentKey, Aspect] = {}
+        self._archived_rows: dict[DocumentKey, list[Aspect]] = defaultdict(list)
+        self._deleted_keys: set[DocumentKey] = set()
+        self._described_urns: set[str] = set()
+        self._next_versions: dict[DocumentKey, int] = {}
+        self._previous_texts: dict[DocumentKey, str | None] = {}
+        self._audit_record = AuditRecord(by=by, channel=channel, at=now)
+        self._load(PROJECTED_ASPECTS | set(aspects))
 
     def document(self, urn: str, aspect: str) -> str | None:
         """Return the newest text of a document, as this write leaves it so far; None when there is none."""
-        row = self._current.get((urn, aspect))
+        row = self._current_rows.get((urn, aspect))
         return None if row is None else row.document
 
     def register(self, urn: str, *, object_id: str | None = None, **project: str | None) -> Entity:
         """Note that an entity exists, with the ids that are given; `project=None` takes it out of its project."""
-        entity = self._entity(urn)
+        entity = self._ensure_entity(urn)
         if object_id is not None:
             entity.object_id = object_id
         if "project" in project:
             entity.project = project["project"]
-        self._described.add(urn)
+        self._described_urns.add(urn)
         return entity
 
-    def apply(self, items: Iterable[Item]) -> list[Problem]:
+    def apply(self, items: Iterable[ValidatedProposal]) -> list[Problem]:
         """Take in the changes in their order and return what contradicts what is stored."""
         problems: list[Problem] = []
-        listed = list(items)
-        self._number(listed)
-        for item in listed:
-            if item.change is ChangeType.CREATE_ENTITY and item.urn.text in self.stored:
-                problems.append(entity_exists(item))
-            elif item.change is ChangeType.CREATE and item.key in self._current:
+        item_list = list(items)
+        self._load_next_versions(item_list)
+        for item in item_list:
+            if item.change is ChangeType.CREATE_ENTITY and item.urn.text in self.stored_urns:
+                problems.append(entity_exists_problem(item))
+            elif item.change is ChangeType.CREATE and item.key in self._current_rows:
                 if not item.proposal.is_optional:
-                    problems.append(aspect_exists(item))
+                    problems.append(aspect_exists_problem(item))
             elif item.change is ChangeType.DELETE:
                 self.remove(item.key)
             else:
                 self.put(item.key, item.proposal.document or "", item.proposal.system_metadata)
         return problems
 
-    def put(self, key: Key, text: str, metadata: str | None = None) -> None:
+    def put(self, key: DocumentKey, text: str, metadata: str | None = None) -> None:
         """Write a document; one with the same bytes gets no new version, only the newer metadata."""
-        entity, before = self._entity(key[0]), self._current.get(key)
-        fresh = Aspect(entity=entity, name=key[1], document=text, system_metadata=metadata)
-        fresh.created_at, fresh.created_by = self._now, self._by
-        if before is not None and before.document == text:
-            fresh.created_at, fresh.created_by = before.created_at, before.created_by
+        entity, previous = self._ensure_entity(key[0]), self._current_rows.get(key)
+        row = Aspect(entity=entity, name=key[1], document=text, system_metadata=metadata)
+        row.created_at, row.created_by = self._now, self._by
+        if previous is not None and previous.document == text:
+            row.created_at, row.created_by = previous.created_at, previous.created_by
         else:
-            self._described.add(key[0])
-            self._before.setdefault(key, None if before is None else before.document)
-            if before is not None:
-                self._archive(key, before)
-        self._current[key] = self._changed[key] = fresh
+            self._described_urns.add(key[0])
+            self._previous_texts.setdefault(key, None if previous is None else previous.document)
+            if previous is not None:
+                self._archive(key, previous)
+        self._current_rows[key] = self._changed_rows[key] = row
 
-    def remove(self, key: Key) -> None:
+    def remove(self, key: DocumentKey) -> None:
         """Take a document away with all its versions; one that is not there is no problem."""
-        before = self._current.pop(key, None)
-        if before is None:
+        previous = self._current_rows.pop(key, None)
+        if previous is None:
             return
-        self._before.setdefault(key, before.document)
-        self._deleted.add(key)
-        self._described.add(key[0])
-        self._changed.pop(key, None)
-        self._archived.pop(key, None)
-        self._next[key] = 1
+        self._previous_texts.setdefault(key, previous.document)
+        self._deleted_keys.add(key)
+        self._described_urns.add(key[0])
+        self._changed_rows.pop(key, None)
+        self._archived_rows.pop(key, None)
+        self._next_versions[key] = 1
 
     def save(self) -> frozenset[str]:
         """Write everything, the projection included, and return the URNs that were touched."""
         self._delete()
-        moved = self._project()
-        versions = [*self._changed.values(), *(row for rows in self._archived.values() for row in rows)]
+        moved_nodes = self._project()
+        versions = [*self._changed_rows.values(), *(row for rows in self._archived_rows.values() for row in rows)]
         for row in versions:
             # Django took the number of the entity when it had none yet.
             row.entity_id = row.entity.pk
@@ -118,47 +120,51 @@ class Ledger:
             unique_fields=["entity", "name", "version"],
             update_fields=["document", "system_metadata", "created_at", "created_by"],
         )
-        hierarchy_closure.rewrite(nodes=moved)
-        for key, before in self._before.items():
-            self._record.document(self.entities[key[0]], key[1], before=before, after=self.document(*key))
-        self._record.save()
-        PolicyVersion.touch(self._described | self._objects(), moved)
-        return frozenset(self._described | {urn for urn, _ in self._changed})
+        hierarchy_closure.rewrite(nodes=moved_nodes)
+        for key, previous_text in self._previous_texts.items():
+            self._audit_record.record_document(
+                self.entities[key[0]], key[1], before=previous_text, after=self.document(*key)
+            )
+        self._audit_record.save()
+        PolicyVersion.touch(self._described_urns | self._object_urns(), moved_nodes)
+        return frozenset(self._described_urns | {urn for urn, _ in self._changed_rows})
 
-    def _objects(self) -> set[str]:
+    def _object_urns(self) -> set[str]:
         """Return the URNs that the ids of objects would make: who is asked about one learns of the object instead."""
-        described = [self.entities[urn] for urn in self._described]
-        return {urns.make(one.type, one.object_id) for one in described if one.object_id is not None}
+        entities = [self.entities[urn] for urn in self._described_urns]
+        return {urns.make(entity.type, entity.object_id) for entity in entities if entity.object_id is not None}
 
     def _load(self, aspects: Collection[str]) -> None:
-        if not self.stored:
+        if not self.stored_urns:
             return
-        by_number = {entity.pk: entity for entity in self.entities.values()}
-        rows = Aspect.objects.filter(entity_id__among=list(by_number), name__among=list(aspects), version=0).order_by()
+        entities_by_id = {entity.pk: entity for entity in self.entities.values()}
+        rows = Aspect.objects.filter(
+            entity_id__among=list(entities_by_id), name__among=list(aspects), version=0
+        ).order_by()
         for row in rows:
-            row.entity = by_number[row.entity_id]
-            self._current[row.entity.urn, row.name] = row
+            row.entity = entities_by_id[row.entity_id]
+            self._current_rows[row.entity.urn, row.name] = row
 
-    def _number(self, items: Iterable[Item]) -> None:
+    def _load_next_versions(self, items: Iterable[ValidatedProposal]) -> None:
         """Look up the highest version of each document that will be replaced."""
-        keys = {item.key for item in items if item.key in self._current and item.change is not ChangeType.DELETE}
-        replaced = {key: self._current[key].entity_id for key in keys if self._current[key].pk is not None}
-        if not replaced:
+        keys = {item.key for item in items if item.key in self._current_rows and item.change is not ChangeType.DELETE}
+        entity_ids = {key: self._current_rows[key].entity_id for key in keys if self._current_rows[key].pk is not None}
+        if not entity_ids:
             return
         rows = Aspect.objects.filter(
-            entity_id__among=list(replaced.values()), name__among=[name for _, name in replaced], version__gt=0
+            entity_id__among=list(entity_ids.values()), name__among=[name for _, name in entity_ids], version__gt=0
         )
-        highest = {
-            (number, name): version
-            for number, name, version in rows.order_by().values_list("entity_id", "name").annotate(Max("version"))
+        highest_versions = {
+            (entity_id, name): version
+            for entity_id, name, version in rows.order_by().values_list("entity_id", "name").annotate(Max("version"))
         }
-        for key, number in replaced.items():
-            self._next[key] = highest.get((number, key[1]), 0) + 1
+        for key, entity_id in entity_ids.items():
+            self._next_versions[key] = highest_versions.get((entity_id, key[1]), 0) + 1
 
-    def _archive(self, key: Key, row: Aspect) -> None:
-        version = self._next.get(key, 1)
-        self._next[key] = version + 1
-        self._archived[key].append(
+    def _archive(self, key: DocumentKey, row: Aspect) -> None:
+        version = self._next_versions.get(key, 1)
+        self._next_versions[key] = version + 1
+        self._archived_rows[key].append(
             Aspect(
                 entity=row.entity,
                 name=row.name,
@@ -170,90 +176,92 @@ class Ledger:
             )
         )
 
-    def _entity(self, urn: str) -> Entity:
-        found = self.entities.get(urn)
-        if found is None:
-            found = self.entities[urn] = Entity(urn=urn, type=urns.type_of(urn), created_at=self._now)
-            self._described.add(urn)
-        return found
+    def _ensure_entity(self, urn: str) -> Entity:
+        entity = self.entities.get(urn)
+        if entity is None:
+            entity = self.entities[urn] = Entity(urn=urn, type=urns.entity_type(urn), created_at=self._now)
+            self._described_urns.add(urn)
+        return entity
 
     def _delete(self) -> None:
-        by_name: dict[str, list[int]] = defaultdict(list)
-        for urn, name in self._deleted:
-            if urn in self.stored:
-                by_name[name].append(self.entities[urn].pk)
-        for name, numbers in by_name.items():
-            Aspect.objects.filter(entity_id__among=numbers, name=name).delete()
+        ids_by_name: dict[str, list[int]] = defaultdict(list)
+        for urn, name in self._deleted_keys:
+            if urn in self.stored_urns:
+                ids_by_name[name].append(self.entities[urn].pk)
+        for name, entity_ids in ids_by_name.items():
+            Aspect.objects.filter(entity_id__among=entity_ids, name=name).delete()
 
     def _project(self) -> list[str]:
         """Write columns and facets of what was described anew; return the nodes whose parent changed."""
-        touched = [self.entities[urn] for urn in sorted(self._described)]
-        known = {entity.pk: entity.urn for entity in touched if entity.urn in self.stored}
-        facets, moved = _settle(touched, self._documents(), self._now)
+        entities = [self.entities[urn] for urn in sorted(self._described_urns)]
+        stored_entities = {entity.pk: entity.urn for entity in entities if entity.urn in self.stored_urns}
+        facets, moved_nodes = _project_entities(entities, self._projected_documents(), self._now)
         Entity.objects.bulk_create(
-            touched,
+            entities,
             update_conflicts=True,
             unique_fields=["urn"],
             update_fields=["name", "object_id", "project", "parent", "is_removed", "updated_at"],
         )
-        write_facets(known=list(known), facets={entity.pk: facets[entity.urn] for entity in touched})
-        return moved
+        write_facets(existing_ids=list(stored_entities), facets={entity.pk: facets[entity.urn] for entity in entities})
+        return moved_nodes
 
-    def _documents(self) -> dict[str, dict[str, str]]:
+    def _projected_documents(self) -> dict[str, dict[str, str]]:
         documents: dict[str, dict[str, str]] = defaultdict(dict)
-        for (urn, name), row in self._current.items():
-            if name in PROJECTING:
+        for (urn, name), row in self._current_rows.items():
+            if name in PROJECTED_ASPECTS:
                 documents[urn][name] = row.document
         return documents
 
 
-def entity_exists(item: Item) -> Problem:
+def entity_exists_problem(item: ValidatedProposal) -> Problem:
     """Return what is wrong with making an entity that is there."""
-    return Problem(errors.ENTITY_EXISTS, f"{item.place}/entityUrn", "There is already an entity with this URN.")
+    return Problem(errors.ENTITY_EXISTS, f"{item.pointer}/entityUrn", "There is already an entity with this URN.")
 
 
-def aspect_exists(item: Item) -> Problem:
+def aspect_exists_problem(item: ValidatedProposal) -> Problem:
     """Return what is wrong with making an aspect that is there."""
     detail = f"The entity already has {item.aspect}."
-    return Problem(errors.ASPECT_EXISTS, f"{item.place}/aspectName", detail)
+    return Problem(errors.ASPECT_EXISTS, f"{item.pointer}/aspectName", detail)
 
 
-def _settle(
+def _project_entities(
     entities: Iterable[Entity], documents: Mapping[str, Mapping[str, str]], now: datetime
 ) -> tuple[dict[str, frozenset[FacetValue]], list[str]]:
     """Set the projected columns; return the facets of each URN, and the nodes whose parent changed."""
     facets: dict[str, frozenset[FacetValue]] = {}
-    moved: list[str] = []
+    moved_nodes: list[str] = []
     for entity in entities:
-        before = entity.parent
+        previous_parent = entity.parent
         facets[entity.urn] = project_entity(entity, documents.get(entity.urn, {}))
         entity.updated_at = now
-        if entity.parent != before and entity.type in NODE_TYPES:
-            moved.append(entity.urn)
-    return facets, moved
+        if entity.parent != previous_parent and entity.type in NODE_TYPES:
+            moved_nodes.append(entity.urn)
+    return facets, moved_nodes
 
 
 def project_entity(entity: Entity, documents: Mapping[str, str]) -> frozenset[FacetValue]:
     """Set the projected columns of an entity from its newest documents and return its facets."""
-    found = project(urn=urns.parse(entity.urn), documents=documents, object_id=entity.object_id, project=entity.project)
-    entity.name, entity.parent, entity.is_removed = found.name, found.parent, found.is_removed
-    return found.facets
+    projection = project(
+        urn=urns.parse(entity.urn), documents=documents, object_id=entity.object_id, project=entity.project
+    )
+    entity.name, entity.parent, entity.is_removed = projection.name, projection.parent, projection.is_removed
+    return projection.facets
 
 
-def write_facets(*, known: list[int], facets: Mapping[int, frozenset[FacetValue]]) -> None:
-    """Make the facet rows of these entities (by number) what they should be; `known` may have rows already."""
-    gone: list[int] = []
-    missing = {(number, facet) for number, found in facets.items() for facet in found}
-    if known:
-        rows = Facet.objects.filter(entity_id__among=known).order_by()
-        for pk, number, *facet in rows.values_list("pk", "entity_id", "field", "value", "type"):
-            row = (number, FacetValue(*facet))
-            if row in missing:
-                missing.remove(row)
+def write_facets(*, existing_ids: list[int], facets: Mapping[int, frozenset[FacetValue]]) -> None:
+    """Make the facet rows of these entities (by number) what they should be; `existing_ids` may have rows already."""
+    stale_ids: list[int] = []
+    missing_facets = {(entity_id, facet) for entity_id, entity_facets in facets.items() for facet in entity_facets}
+    if existing_ids:
+        rows = Facet.objects.filter(entity_id__among=existing_ids).order_by()
+        for pk, entity_id, *facet in rows.values_list("pk", "entity_id", "field", "value", "type"):
+            row = (entity_id, FacetValue(*facet))
+            if row in missing_facets:
+                missing_facets.remove(row)
             else:
-                gone.append(pk)
-    if gone:
-        Facet.objects.filter(pk__among=gone).delete()
+                stale_ids.append(pk)
+    if stale_ids:
+        Facet.objects.filter(pk__among=stale_ids).delete()
     Facet.objects.bulk_create(
-        [Facet(entity_id=number, **facet._asdict()) for number, facet in sorted(missing)], batch_size=2000
+        [Facet(entity_id=entity_id, **facet._asdict()) for entity_id, facet in sorted(missing_facets)], batch_size=2000
     )

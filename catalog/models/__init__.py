@@ -4,12 +4,12 @@ from catalog.models.assertions import AssertionText
 from catalog.models.entity import NODE_TYPES, Ancestry, Aspect, Entity, Facet
 from catalog.models.finding import Finding, FindingEvent
 from catalog.models.grant import EntityGroupGrant, EntityUserGrant, WildcardGrant
-from catalog.models.lookups import Among, list_parameter, prefix_range
+from catalog.models.lookups import AmongLookup, list_parameter, prefix_range
 from catalog.models.report import Report, ReportRow
 
 __all__ = [
     "NODE_TYPES",
-    "Among",
+    "AmongLookup",
     "Ancestry",
     "Aspect",
     "AssertionText",

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from catalog.aspects.base import NAME_LENGTH
+from catalog.aspects.base import MAX_NAME_LENGTH
 from policies.models.fields import BytewiseCharField, UrnField
 
 #: Types whose hierarchies are closed in `Ancestry`.
@@ -24,7 +24,7 @@ class Entity(models.Model):
 
     urn = UrnField(unique=True)
     type = BytewiseCharField(max_length=64)
-    name = BytewiseCharField(max_length=NAME_LENGTH, blank=True)
+    name = BytewiseCharField(max_length=MAX_NAME_LENGTH, blank=True)
     object_id = BytewiseCharField(max_length=24, null=True, blank=True)
     project = BytewiseCharField(max_length=24, null=True, blank=True)
     parent = UrnField(null=True, blank=True)

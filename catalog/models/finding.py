@@ -8,7 +8,7 @@ from catalog.models.report import Report
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
 
 #: Longest key, in characters: a type and a hash.
-KEY_LENGTH = 255
+MAX_KEY_LENGTH = 255
 
 
 class Finding(models.Model):
@@ -39,7 +39,7 @@ class Finding(models.Model):
         CLOSED = "CLOSED", "Closed"
 
     kind = BytewiseCharField(max_length=64)
-    key = BytewiseCharField(max_length=KEY_LENGTH)
+    key = BytewiseCharField(max_length=MAX_KEY_LENGTH)
     type = BytewiseCharField(max_length=64)
     severity = models.CharField(max_length=16, choices=Severity.choices)
     state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)

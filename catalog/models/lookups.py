@@ -23,7 +23,7 @@ else:
     # The class takes type arguments only in the stubs.
     _Lookup = Lookup
 
-_LAST = 0x10FFFF
+_LAST_CODE_POINT = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
 
@@ -32,7 +32,7 @@ def list_parameter(values: list[Any], connection: BaseDatabaseWrapper) -> Any:
     return values if connection.vendor == "postgresql" else json.dumps(values, ensure_ascii=False)
 
 
-class Among(_Lookup):
+class AmongLookup(_Lookup):
     """Whether the column is one of the values; nothing is among no values."""
 
     lookup_name = "among"
@@ -50,17 +50,17 @@ class Among(_Lookup):
 
     def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
         """Return membership in a list that SQLite unpacks itself."""
-        column, parameters, values = self._sides(compiler, connection)
+        column, parameters, values = self._process_sides(compiler, connection)
         # The column is a name that Django quoted; the values are a parameter.
         return f"{column} IN (SELECT value FROM json_each(%s))", (*parameters, *values)  # noqa: S608
 
     def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
         """Return membership in an array."""
-        column, parameters, values = self._sides(compiler, connection)
+        column, parameters, values = self._process_sides(compiler, connection)
         cast = "bigint[]" if isinstance(self.rhs[0], int) else "text[]"
         return f"{column} = ANY(%s::{cast})", (*parameters, *values)
 
-    def _sides(
+    def _process_sides(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
     ) -> tuple[str, tuple[Any, ...], tuple[Any, ...]]:
         if not self.rhs:
@@ -69,30 +69,30 @@ class Among(_Lookup):
         return column, tuple(parameters), self.get_db_prep_lookup(self.rhs, connection)[1]
 
 
-_FIELDS: tuple[type["Field[Any, Any]"], ...] = (CharField, BigIntegerField, AutoField, BigAutoField, ForeignKey)
-for _field in _FIELDS:
-    _field.register_lookup(Among)
+_LOOKUP_FIELDS: tuple[type["Field[Any, Any]"], ...] = (CharField, BigIntegerField, AutoField, BigAutoField, ForeignKey)
+for _lookup_field in _LOOKUP_FIELDS:
+    _lookup_field.register_lookup(AmongLookup)
 
 
 def prefix_range(column: str, prefixes: Iterable[str]) -> Q:
     """Return the condition that a bytewise column begins with one of the prefixes; nothing begins with no prefix."""
-    found = Q(pk__in=[])
+    condition = Q(pk__in=[])
     for prefix in sorted(set(prefixes)):
-        end = _after(prefix)
-        found |= Q(**{f"{column}__gte": prefix}) & (Q() if end is None else Q(**{f"{column}__lt": end}))
-    return found
+        end = _prefix_end(prefix)
+        condition |= Q(**{f"{column}__gte": prefix}) & (Q() if end is None else Q(**{f"{column}__lt": end}))
+    return condition
 
 
-def _after(prefix: str) -> str | None:
+def _prefix_end(prefix: str) -> str | None:
     """Return the first text in byte order that is behind everything with the prefix, None when there is none.
 
     UTF-8 sorts as code points do, so the last one that has a successor moves up by one; surrogates are no characters.
     """
     while prefix:
-        following = ord(prefix[-1]) + 1
-        if following in _SURROGATES:
-            following = _SURROGATES.stop
-        if following <= _LAST:
-            return prefix[:-1] + chr(following)
+        code_point = ord(prefix[-1]) + 1
+        if code_point in _SURROGATES:
+            code_point = _SURROGATES.stop
+        if code_point <= _LAST_CODE_POINT:
+            return prefix[:-1] + chr(code_point)
         prefix = prefix[:-1]
     return None

@@ -9,7 +9,7 @@ from django.utils import timezone
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
 
 #: Longest key of a row, in characters: two URNs and a privilege.
-KEY_LENGTH = 1280
+MAX_KEY_LENGTH = 1280
 
 
 class Report(models.Model):
@@ -31,7 +31,7 @@ class Report(models.Model):
         CANCELLED = "CANCELLED", "Cancelled"
 
     #: What a run can still leave.
-    OPEN = (Status.QUEUED, Status.RUNNING)
+    OPEN_STATUSES = (Status.QUEUED, Status.RUNNING)
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = BytewiseCharField(max_length=64)
@@ -98,7 +98,7 @@ class ReportRow(models.Model):
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="rows")
     table = BytewiseCharField(max_length=64)
     position = models.PositiveIntegerField()
-    key = BytewiseCharField(max_length=KEY_LENGTH)
+    key = BytewiseCharField(max_length=MAX_KEY_LENGTH)
     text = models.TextField(blank=True, default="")
     values = JsonTextField()
 

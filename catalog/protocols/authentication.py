@@ -13,32 +13,32 @@ from django.http import HttpRequest
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.identity.api import bearer_authentication
-from policies.identity.api.bearer_authentication import Unauthenticated
+from policies.identity.api.bearer_authentication import UnauthenticatedError
 from policies.pdp import actor_resolution
 
-__all__ = ["Unauthenticated", "caller", "is_foreign"]
+__all__ = ["UnauthenticatedError", "authenticate_caller", "is_foreign"]
 
-_ROOT = "urn:li:corpuser:datahub"
-_FOREIGN = frozenset({"cross-site", "same-site"})
+_ROOT_URN = "urn:li:corpuser:datahub"
+_FOREIGN_FETCH_SITES = frozenset({"cross-site", "same-site"})
 
 
-def caller(request: HttpRequest) -> Actor:
+def authenticate_caller(request: HttpRequest) -> Actor:
     """Return who is calling, with groups and roles. Raises Unauthenticated."""
     if settings.METADATA_SERVICE_AUTH_ENABLED or request.headers.get("Authorization"):
-        return bearer_authentication.caller(request)
+        return bearer_authentication.authenticate_caller(request)
     if is_foreign(request):
         raise Forbidden((), "Calls without a token are not for pages of other sites.")
-    return actor_resolution.actor(urn=_ROOT)
+    return actor_resolution.load_actor(urn=_ROOT_URN)
 
 
 def is_foreign(request: HttpRequest) -> bool:
     """Whether a browser sent this because of a page of another site."""
     origin = request.headers.get("Origin")
-    is_elsewhere = origin is not None and _host(origin) != request.get_host()
-    return is_elsewhere or request.headers.get("Sec-Fetch-Site") in _FOREIGN
+    is_other_origin = origin is not None and _origin_host(origin) != request.get_host()
+    return is_other_origin or request.headers.get("Sec-Fetch-Site") in _FOREIGN_FETCH_SITES
 
 
-def _host(origin: str) -> str | None:
+def _origin_host(origin: str) -> str | None:
     try:
         return urlsplit(origin).netloc
     except ValueError:

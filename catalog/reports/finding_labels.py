@@ -29,6 +29,6 @@ FINDING_LABELS: Mapping[str, str] = {
 }
 
 
-def name_finding_type(code: str) -> str:
+def finding_type_label(code: str) -> str:
     """Return the name of a type of finding; a type without one is spelt from its code."""
     return FINDING_LABELS.get(code) or code.replace("_", " ").capitalize()

@@ -10,13 +10,13 @@ from typing import Any
 from catalog import errors
 from catalog.aspects.base import (
     ACCESS_ROLE,
-    BESIDE,
     DOWNSTREAM,
     SUBJECT,
     TERM_HAS,
     TERM_IS,
     TERM_RELATED,
     TERM_VALUE,
+    UNTESTED_FIELDS,
     UPSTREAM,
 )
 from catalog.models import Report
@@ -26,16 +26,16 @@ from policies.models.fields import is_storable
 from policies.writes import strict_json
 
 #: Codes of what can be wrong with parameters.
-UNKNOWN, REQUIRED, WRONG = "parameter.unknown", "required", "parameter.wrong"
+UNKNOWN_PARAMETER, REQUIRED_PARAMETER, INVALID_PARAMETER = "parameter.unknown", "required", "parameter.wrong"
 
 
 #: Facets that no policy can test: external roles, what queries are about, lineage, and what nodes say beside what they
 #: are.
-UNTESTED = frozenset(
+UNTESTED_FACET_FIELDS = frozenset(
     {
         *(ACCESS_ROLE, DOWNSTREAM, SUBJECT, UPSTREAM),
         *(TERM_HAS, TERM_IS, TERM_RELATED, TERM_VALUE),
-        *BESIDE.values(),
+        *UNTESTED_FIELDS.values(),
     }
 )
 
@@ -59,7 +59,7 @@ class ColumnKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ReportColumn:
     """A column of a table of results: its name in files and the API, its heading, and how it is read.
 
     `labels` are the names that pages give to its codes; files and the API keep the codes.
@@ -80,7 +80,7 @@ class ResultTable:
 
     name: str
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[ReportColumn, ...]
     key: tuple[str, ...] = ()
     limit: int | None = None
 
@@ -90,7 +90,7 @@ class ResultTable:
         return self.key or (self.columns[0].name,)
 
 
-class Input(StrEnum):
+class ParameterType(StrEnum):
     """What a parameter is given as: JSON in the API and in `parameters`, text in a form."""
 
     TEXT = "text"
@@ -114,7 +114,7 @@ class Parameter:
 
     name: str
     title: str
-    input: Input
+    input: ParameterType
     help: str = ""
     default: Any = None
     is_required: bool = False
@@ -123,70 +123,72 @@ class Parameter:
     maximum: int = 2**31 - 1
     check: Callable[[Any], Iterable[Problem]] = lambda _: ()
 
-    def problems(self, value: Any) -> list[Problem]:
+    def find_problems(self, value: Any) -> list[Problem]:
         """Return everything that is wrong with a value, with pointers that begin at it."""
         if value in (None, "", []):
-            return [Problem(REQUIRED, "", f"{self.title}: give one.")] if self.is_required else []
-        found = [Problem(WRONG, "", f"{self.title}: {sentence}") for sentence in _CHECKS[self.input](self, value)]
-        return found or list(self.check(value))
+            return [Problem(REQUIRED_PARAMETER, "", f"{self.title}: give one.")] if self.is_required else []
+        problems = [
+            Problem(INVALID_PARAMETER, "", f"{self.title}: {sentence}") for sentence in _CHECKS[self.input](self, value)
+        ]
+        return problems or list(self.check(value))
 
-    def read(self, texts: Sequence[str]) -> Any:
-        """Return what the texts of a form mean; what cannot be read stays text, which `problems` then refuses."""
-        if self.input in (Input.CHOICES, Input.TEXTS):
+    def parse_texts(self, texts: Sequence[str]) -> Any:
+        """Return what the texts of a form mean; what cannot be read stays text, which `find_problems` then refuses."""
+        if self.input in (ParameterType.CHOICES, ParameterType.TEXTS):
             lines = (line.strip() for text in texts for line in text.splitlines())
             return list(dict.fromkeys(line for line in lines if line))
         text = texts[-1].strip() if texts else ""
-        if self.input is Input.FLAG:
+        if self.input is ParameterType.FLAG:
             return bool(text)
-        if self.input is Input.NUMBER:
+        if self.input is ParameterType.NUMBER:
             return int(text) if text.isdecimal() and len(text) < 20 else text or None
-        if self.input is Input.JSON and text:
-            return _parsed(text)
+        if self.input is ParameterType.JSON and text:
+            return _parse_json(text)
         return text or None
 
 
-def _text(_: Parameter, value: Any) -> Iterable[str]:
+def _check_text(_: Parameter, value: Any) -> Iterable[str]:
     if not isinstance(value, str) or not is_storable(value):
         yield "this has to be a text."
 
 
-def _number(parameter: Parameter, value: Any) -> Iterable[str]:
+def _check_number(parameter: Parameter, value: Any) -> Iterable[str]:
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole or not parameter.minimum <= value <= parameter.maximum:
         yield f"this has to be a whole number from {parameter.minimum} to {parameter.maximum}."
 
 
-def _flag(_: Parameter, value: Any) -> Iterable[str]:
+def _check_flag(_: Parameter, value: Any) -> Iterable[str]:
     if not isinstance(value, bool):
         yield "this has to be true or false."
 
 
-def _date(_: Parameter, value: Any) -> Iterable[str]:
+def _check_date(_: Parameter, value: Any) -> Iterable[str]:
     try:
         date.fromisoformat(value)
     except (TypeError, ValueError):
         yield "this has to be a date such as 2026-03-31."
 
 
-def _choice(parameter: Parameter, value: Any) -> Iterable[str]:
+def _check_choice(parameter: Parameter, value: Any) -> Iterable[str]:
     if not isinstance(value, str) or value not in parameter.choices():
         yield f"{value!r} is not one of the choices."
 
 
-def _texts(_: Parameter, value: Any) -> Iterable[str]:
-    if not isinstance(value, list) or not all(isinstance(one, str) and is_storable(one) for one in value):
+def _check_texts(_: Parameter, value: Any) -> Iterable[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and is_storable(item) for item in value):
         yield "this has to be a list of texts."
 
 
-def _choices(parameter: Parameter, value: Any) -> Iterable[str]:
-    wrong = list(_texts(parameter, value))
-    yield from wrong
-    if not wrong:
-        known = parameter.choices()
-        yield from (f"{one!r} is not one of the choices." for one in value if one not in known)
+def _check_choices(parameter: Parameter, value: Any) -> Iterable[str]:
+    problems = list(_check_texts(parameter, value))
+    yield from problems
+    if not problems:
+        choices = parameter.choices()
+        yield from (f"{item!r} is not one of the choices." for item in value if item not in choices)
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     """Return the JSON value of a text; what is none stays text."""
     try:
         return strict_json.loads(text.encode(errors="surrogatepass"))
@@ -194,38 +196,38 @@ def _parsed(text: str) -> Any:
         return text
 
 
-def _json(_: Parameter, value: Any) -> Iterable[str]:
+def _check_json(_: Parameter, value: Any) -> Iterable[str]:
     if isinstance(value, str):
         yield "this is no JSON."
 
 
-_CHECKS: Mapping[Input, Callable[[Parameter, Any], Iterable[str]]] = {
-    Input.TEXT: _text,
-    Input.NUMBER: _number,
-    Input.FLAG: _flag,
-    Input.DATE: _date,
-    Input.CHOICE: _choice,
-    Input.CHOICES: _choices,
-    Input.TEXTS: _texts,
-    Input.JSON: _json,
+_CHECKS: Mapping[ParameterType, Callable[[Parameter, Any], Iterable[str]]] = {
+    ParameterType.TEXT: _check_text,
+    ParameterType.NUMBER: _check_number,
+    ParameterType.FLAG: _check_flag,
+    ParameterType.DATE: _check_date,
+    ParameterType.CHOICE: _check_choice,
+    ParameterType.CHOICES: _check_choices,
+    ParameterType.TEXTS: _check_texts,
+    ParameterType.JSON: _check_json,
 }
 
 
-def _nothing_to_add(_: Report, __: Path) -> None: ...
+def _add_nothing(_: Report, __: Path) -> None: ...
 
 
-def _nothing_to_do(_: Report) -> None: ...
+def _do_nothing(_: Report) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ReportSpec:
     """A kind of report.
 
     `module` is the job that makes it. `prepare` may add files to the snapshot that the job reads, `after_load` use what
     was loaded, right before the run is READY and in the same transaction; what they raise as `policies.errors` or
     OSError ends the run with its sentence. Those of `is_nightly` run every night with the defaults of their parameters.
     With `keeps_snapshot` what a run was made from stays beside its results, so that more can be asked of it later.
-    `unread` are the fields of facets that its snapshot goes without: what no policy can test.
+    `excluded_fields` are the fields of facets that its snapshot goes without: what no policy can test.
     """
 
     name: str
@@ -236,27 +238,27 @@ class Kind:
     parameters: tuple[Parameter, ...] = ()
     is_nightly: bool = False
     keeps_snapshot: bool = False
-    unread: frozenset[str] = UNTESTED
-    prepare: Callable[[Report, Path], None] = field(default=_nothing_to_add)
-    after_load: Callable[[Report], None] = field(default=_nothing_to_do)
+    excluded_fields: frozenset[str] = UNTESTED_FACET_FIELDS
+    prepare: Callable[[Report, Path], None] = field(default=_add_nothing)
+    after_load: Callable[[Report], None] = field(default=_do_nothing)
 
-    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters with what was left out filled in.
 
         Raises Invalid with every problem; pointers begin at the parameters.
         """
-        known = {parameter.name for parameter in self.parameters}
+        parameter_names = {parameter.name for parameter in self.parameters}
         problems = [
-            Problem(UNKNOWN, errors.pointer([name]), f"{self.title} takes no parameter {name!r}.")
-            for name in given
-            if name not in known
+            Problem(UNKNOWN_PARAMETER, errors.json_pointer([name]), f"{self.title} takes no parameter {name!r}.")
+            for name in arguments
+            if name not in parameter_names
         ]
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for parameter in self.parameters:
-            value = given.get(parameter.name)
-            found[parameter.name] = parameter.default if value is None else value
-            wrong = parameter.problems(found[parameter.name])
-            problems += errors.placed(wrong, errors.pointer([parameter.name]))
+            value = arguments.get(parameter.name)
+            values[parameter.name] = parameter.default if value is None else value
+            parameter_problems = parameter.find_problems(values[parameter.name])
+            problems += errors.add_pointer_prefix(parameter_problems, errors.json_pointer([parameter.name]))
         if problems:
             raise Invalid(problems)
-        return found
+        return values

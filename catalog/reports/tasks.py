@@ -15,13 +15,13 @@ from catalog.reports.run import launcher, run_state, runner
 from policies.pdp.authorizer import SYSTEM
 
 #: How long a message to a worker counts; the schedule sends it again while the report waits.
-REPEATED_SECONDS = 60
+MESSAGE_EXPIRY_SECONDS = 60
 
 
 @worker_shutting_down.connect
 def end_jobs(**_: Any) -> None:
     """End the jobs of this worker, which otherwise would wait for them."""
-    launcher.STOPPING.set()
+    launcher.STOP_EVENT.set()
 
 
 @shared_task(name="catalog.run_report", ignore_result=True)
@@ -30,9 +30,9 @@ def run_report(report_id: str, **_: Any) -> str:
 
     While REPORTS_AT_ONCE others run it waits: the one that ends first sends for the one that waits longest.
     """
-    status = runner.make(UUID(report_id), at_once=settings.REPORTS_AT_ONCE)
-    if status != Report.Status.QUEUED and (following := run_state.following()) is not None:
-        run_report.apply_async((str(following),), expires=REPEATED_SECONDS)
+    status = runner.run_report(UUID(report_id), max_running=settings.REPORTS_AT_ONCE)
+    if status != Report.Status.QUEUED and (next_report_id := run_state.find_next_queued()) is not None:
+        run_report.apply_async((str(next_report_id),), expires=MESSAGE_EXPIRY_SECONDS)
     return status.value
 
 
@@ -42,28 +42,28 @@ def watch_reports(**_: Any) -> int:
 
     Returns how many workers were gone.
     """
-    gone = run_state.expire()
-    for report_id in run_state.waiting():
-        run_report.apply_async((str(report_id),), expires=REPEATED_SECONDS)
-    return gone
+    lost_worker_count = run_state.expire()
+    for report_id in run_state.list_overdue():
+        run_report.apply_async((str(report_id),), expires=MESSAGE_EXPIRY_SECONDS)
+    return lost_worker_count
 
 
 @shared_task(name="catalog.reopen_findings", ignore_result=True)
 def reopen_findings(**_: Any) -> int:
     """Open the findings whose acceptance is over, and return how many there were."""
-    return finding_writer.reopen_ended(timezone.now())
+    return finding_writer.reopen_expired(timezone.now())
 
 
 @shared_task(name="catalog.run_nightly_reports", ignore_result=True)
 def run_nightly_reports(**_: Any) -> int:
     """Queue every nightly report that does not run already, let go of the oldest ones, and return how many."""
-    queued = [
-        run_state.queue(kind=kind, parameters=kind.checked({}), by=SYSTEM.urn)
-        for kind in KINDS.values()
-        if kind.is_nightly
+    new_reports = [
+        run_state.queue(spec=spec, parameters=spec.validate({}), by=SYSTEM.urn)
+        for spec in KINDS.values()
+        if spec.is_nightly
     ]
-    found = [report for report in queued if report is not None]
-    for report in found:
+    reports = [report for report in new_reports if report is not None]
+    for report in reports:
         run_report.delay(str(report.pk))
-    run_state.forget()
-    return len(found)
+    run_state.delete_old()
+    return len(reports)

@@ -45,11 +45,11 @@ def list_vocabulary() -> Iterator[Facts]:
 
 def list_datasets() -> Iterator[Facts]:
     """Yield datasets; containers come with the first table that stands in them."""
-    known: set[str] = set()
+    yielded_urns: set[str] = set()
     for table in tables.list_tables():
         for container in tables.list_containers(table):
-            if container["container"] not in known:
-                known.add(container["container"])
+            if container["container"] not in yielded_urns:
+                yielded_urns.add(container["container"])
                 yield from propose("container", container)
         yield from propose("dataset", table | {"fields": list(tables.list_fields(table))})
         yield from propose("placement", table)
@@ -89,7 +89,7 @@ def _list_dashboard(facts: Facts) -> Iterator[Facts]:
     rule = {"area": facts["area"], "layer": ["mart", "reporting"]}
     sources = [table for table in tables.list_tables() if holds(rule, table)]
     sources = sorted(sources, key=lambda table: draw(f"chart/{key}/{table['dataset']}"))[:4]
-    charts = {f"urn:li:chart:({tool},{key}.{place})": table for place, table in enumerate(sources, start=1)}
+    charts = {f"urn:li:chart:({tool},{key}.{number})": table for number, table in enumerate(sources, start=1)}
     area = tables.AREAS[facts["area"]]
     members = people.list_members(area["team"])
     contents = {

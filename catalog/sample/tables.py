@@ -86,8 +86,8 @@ def _describe_table(table: Facts) -> Facts:
 
 def describe_names(table: Facts, path: list[str]) -> Facts:
     """Return the names of a table or container as they are and as the platform shows them: Snowflake in capitals."""
-    shown = [name.upper() if table["platform"] == "snowflake" else name for name in path]
-    return {"name": path[-1], "shown_name": shown[-1], "shown_path": ".".join(shown)}
+    display_names = [name.upper() if table["platform"] == "snowflake" else name for name in path]
+    return {"name": path[-1], "shown_name": display_names[-1], "shown_path": ".".join(display_names)}
 
 
 def list_containers(table: Facts) -> Iterator[Facts]:

@@ -12,12 +12,12 @@ from policies.identity.services import groups, name_index, roles
 from policies.identity.services import users as user_services
 from policies.models import GroupProfile, Membership, Role, User, Verb, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 from policies.writes import required_privileges
-from policies.writes.unit_of_work import Change
+from policies.writes.unit_of_work import UnitOfWork
 from policies.writes.validation import Checks
 
-Row = User | GroupProfile
+UserOrGroup = User | GroupProfile
 
 _MEMBERSHIPS = {documents.EXTERNAL_GROUPS: "is_external", documents.NATIVE_GROUPS: "is_native"}
 _USER_COLUMNS = ("display_name", "title", "email", "description", "state", "is_removed", "session_epoch", "extra")
@@ -25,279 +25,296 @@ _GROUP_COLUMNS = ("name", "description", "email", "origin", "is_removed", "extra
 
 
 @dataclass(slots=True)
-class Batch:
+class AspectImport:
     """Changes in progress.
 
-    `before` holds what each row that is touched was (None: it is new), `joins` the groups wanted for each user and kind
-    of membership, `role_lists` the roles wanted for each user and group, `new_services` the users that are to be made
-    as service accounts.
+    `facts_before` holds what each row that is touched was (None: it is new), `groups_by_membership` the groups wanted
+    for each user and kind of membership, `roles_by_holder` the roles wanted for each user and group, `new_services` the
+    users that are to be made as service accounts.
     """
 
     changes: Sequence[AspectChange]
-    doing: Change
+    uow: UnitOfWork
     users: dict[str, User] = field(default_factory=dict)
     groups: dict[str, GroupProfile] = field(default_factory=dict)
-    before: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    facts_before: dict[str, dict[str, Any] | None] = field(default_factory=dict)
     memberships: dict[str, dict[str, Membership]] = field(default_factory=dict)
-    joins: dict[tuple[str, str], list[str]] = field(default_factory=dict)
-    role_lists: dict[str, list[str]] = field(default_factory=dict)
-    known_roles: set[str] = field(default_factory=set)
-    asked: dict[tuple[Requirement, str, str], None] = field(default_factory=dict)
+    groups_by_membership: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    roles_by_holder: dict[str, list[str]] = field(default_factory=dict)
+    existing_roles: set[str] = field(default_factory=set)
+    requirements: dict[tuple[Requirement, str, str], None] = field(default_factory=dict)
     new_services: frozenset[str] = frozenset()
 
     def read(self) -> None:
         """Load everything the changes name: users, groups, roles and memberships, one query each."""
-        users = {one.urn for one in self.changes if one.entity_type == USER}
-        named = {one.urn for one in self.changes if one.entity_type == GROUP}
-        named |= {urn for one in self.changes if one.name in _MEMBERSHIPS for urn in _listed(one)}
-        self.users = {row.urn: row for row in User.objects.filter(urn__in=users)}
+        user_urns = {change.urn for change in self.changes if change.entity_type == USER}
+        group_urns = {change.urn for change in self.changes if change.entity_type == GROUP}
+        group_urns |= {urn for change in self.changes if change.name in _MEMBERSHIPS for urn in _member_urns(change)}
+        self.users = {row.urn: row for row in User.objects.filter(urn__in=user_urns)}
         self.new_services = frozenset(
-            one.urn
-            for one in self.changes
-            if one.name == documents.SUB_TYPES and documents.is_service(one.document) and one.urn not in self.users
+            change.urn
+            for change in self.changes
+            if change.name == documents.SUB_TYPES
+            and documents.is_service(change.document)
+            and change.urn not in self.users
         )
-        self.groups = {row.urn: row for row in GroupProfile.objects.filter(urn__in=named).select_related("group")}
-        wanted = {urn for one in self.changes if one.name == documents.ROLES for urn in _listed(one)}
-        self.known_roles = set(Role.objects.filter(urn__in=wanted).values_list("urn", flat=True))
-        joining = {one.urn for one in self.changes if one.name in _MEMBERSHIPS}
-        held = Membership.objects.filter(user__urn__in=joining).select_related("user", "group__profile")
-        for row in held.order_by("pk"):
+        self.groups = {row.urn: row for row in GroupProfile.objects.filter(urn__in=group_urns).select_related("group")}
+        role_urns = {urn for change in self.changes if change.name == documents.ROLES for urn in _member_urns(change)}
+        self.existing_roles = set(Role.objects.filter(urn__in=role_urns).values_list("urn", flat=True))
+        member_urns = {change.urn for change in self.changes if change.name in _MEMBERSHIPS}
+        memberships = Membership.objects.filter(user__urn__in=member_urns).select_related("user", "group__profile")
+        for row in memberships.order_by("pk"):
             self.memberships.setdefault(row.user.urn, {})[row.group.profile.urn] = row
 
     @property
-    def asks(self) -> list[Ask]:
+    def requests(self) -> list[AccessRequest]:
         """Everything the changes need, each once."""
-        return [Ask(requirement, Asked(urn, type) if urn else None) for requirement, urn, type in self.asked]
+        return [
+            AccessRequest(requirement, ResourceRef(urn, type) if urn else None)
+            for requirement, urn, type in self.requirements
+        ]
 
     def plan(self) -> None:
         """Put every change into the rows in memory and note what it needs; raises Invalid for what is not known."""
         problems: list[Problem] = []
-        for position, one in enumerate(self.changes):
-            if one.entity_type in (ROLE, POLICY):
-                self._ask(required_privileges.MANAGE_POLICIES)
-                if one.name == documents.ROLE_INFO and one.document is not None:
-                    self.known_roles.add(one.urn)
+        for position, change in enumerate(self.changes):
+            if change.entity_type in (ROLE, POLICY):
+                self._add_requirement(required_privileges.MANAGE_POLICIES)
+                if change.name == documents.ROLE_INFO and change.document is not None:
+                    self.existing_roles.add(change.urn)
                 continue
-            if one.document is None and self._row(one.urn) is None:
-                self._ask(required_privileges.group_of("user.update" if one.entity_type == USER else "group.update"))
+            if change.document is None and self._find_row(change.urn) is None:
+                self._add_requirement(
+                    required_privileges.privilege_group("user.update" if change.entity_type == USER else "group.update")
+                )
                 continue
-            problems += self._row_problems(one, position)
+            problems += self._find_row_problems(change, position)
             if problems:
                 continue
-            self._plan_row(one)
-        problems += self._alike_problems()
-        for position, one in enumerate(self.changes):
-            problems += self._role_problems(one, position)
+            self._plan_row(change)
+        problems += self._find_alike_problems()
+        for position, change in enumerate(self.changes):
+            problems += self._find_role_problems(change, position)
         if problems:
             raise Invalid(problems)
 
     def write(self) -> None:
         """Store rows, memberships and assignments, and record them; the roles that are named are stored by now."""
-        if self._takes_away():
-            self.doing.takes("what this takes away")
-        self.doing.announce(*self.before)
-        for urn in self._ended():
-            self.doing.ends(urn)
+        if self._is_revoking():
+            self.uow.announce_revocation("what this takes away")
+        self.uow.announce(*self.facts_before)
+        for urn in self._find_deactivated():
+            self.uow.announce_deactivation(urn)
         self._write_rows()
         self._write_memberships()
         self._write_assignments()
 
-    def _row_problems(self, one: AspectChange, position: int) -> list[Problem]:
-        row = self._row(one.urn)
-        if row is not None or one.entity_type != USER:
-            return _kind_problems(one, row, position)
+    def _find_row_problems(self, change: AspectChange, position: int) -> list[Problem]:
+        row = self._find_row(change.urn)
+        if row is not None or change.entity_type != USER:
+            return _find_kind_problems(change, row, position)
         checks = Checks()
-        user_services.check_username(checks, one.urn.removeprefix(USER_PREFIX), f"/{position}/urn", by=self.doing.by)
+        user_services.check_username(checks, change.urn.removeprefix(USER_PREFIX), f"/{position}/urn", by=self.uow.by)
         return checks.problems
 
-    def _alike_problems(self) -> list[Problem]:
+    def _find_alike_problems(self) -> list[Problem]:
         """Return a problem for each new user whose name looks like that of somebody who signs in.
 
         Among others, directories have names that differ in letter case, and nobody takes one for the other.
         """
-        new = {row.username: urn for urn, row in self.users.items() if self._is_new(urn)}
-        alike = user_services.find_alike(usernames=new)
-        places = {one.urn: position for position, one in reversed(list(enumerate(self.changes)))}
+        new_urns = {row.username: urn for urn, row in self.users.items() if self._is_new(urn)}
+        alike_urns = user_services.find_lookalikes(usernames=new_urns)
+        positions = {change.urn: position for position, change in reversed(list(enumerate(self.changes)))}
         return [
-            Problem("username.alike", f"/{places[new[name]]}/urn", f"The name looks like that of the user {urn}.")
-            for name, urn in alike.items()
+            Problem(
+                "username.alike", f"/{positions[new_urns[name]]}/urn", f"The name looks like that of the user {urn}."
+            )
+            for name, urn in alike_urns.items()
         ]
 
-    def _role_problems(self, one: AspectChange, position: int) -> list[Problem]:
-        if one.name != documents.ROLES:
+    def _find_role_problems(self, change: AspectChange, position: int) -> list[Problem]:
+        if change.name != documents.ROLES:
             return []
         return [
-            Problem("unknown", f"/{position}/roles/{place}", f"There is no role {urn!r}.")
-            for place, urn in enumerate(_listed(one))
-            if urn not in self.known_roles
+            Problem("unknown", f"/{position}/roles/{index}", f"There is no role {urn!r}.")
+            for index, urn in enumerate(_member_urns(change))
+            if urn not in self.existing_roles
         ]
 
-    def _plan_row(self, one: AspectChange) -> None:
-        row = self._touch(one.urn)
-        if one.name in _MEMBERSHIPS:
-            self._plan_memberships(one)
-        elif one.name == documents.ROLES:
-            self._ask(required_privileges.MANAGE_POLICIES)
-            self.role_lists[one.urn] = documents.keep_relation(row, one.name, one.document)
+    def _plan_row(self, change: AspectChange) -> None:
+        row = self._get_or_create_row(change.urn)
+        if change.name in _MEMBERSHIPS:
+            self._plan_memberships(change)
+        elif change.name == documents.ROLES:
+            self._add_requirement(required_privileges.MANAGE_POLICIES)
+            self.roles_by_holder[change.urn] = documents.set_relation(row, change.name, change.document)
         else:
-            if self.before[one.urn] is not None:
-                self._ask_for_aspect(one, row)
-            self._put(row, one)
+            if self.facts_before[change.urn] is not None:
+                self._require_for_aspect(change, row)
+            self._apply_change(row, change)
 
-    def _ask_for_aspect(self, one: AspectChange, row: Row) -> None:
-        kind = "user" if one.entity_type == USER else "group"
+    def _require_for_aspect(self, change: AspectChange, row: UserOrGroup) -> None:
+        kind = "user" if change.entity_type == USER else "group"
         if isinstance(row, User) and row.kind == User.Kind.SERVICE:
-            is_removal = one.name == documents.STATUS and (one.document or {}).get("removed")
-            self._ask(required_privileges.SERVICES if is_removal else required_privileges.service_update())
+            is_removal = change.name == documents.STATUS and (change.document or {}).get("removed")
+            self._add_requirement(
+                required_privileges.MANAGE_SERVICE_ACCOUNTS if is_removal else required_privileges.service_profile()
+            )
             return
-        document = one.document or {}
+        document = change.document or {}
         # Everybody may edit the own profile, but nobody the address that people are recognised by.
         is_same_address = document.get("email") in (None, "", row.email)
-        if one.name == documents.USER_EDITABLE and is_same_address:
-            self._ask(required_privileges.user_profile(), one.urn, USER)
-        elif one.name == documents.GROUP_EDITABLE:
-            self._ask(required_privileges.group_profile(), one.urn, GROUP)
-        elif one.name == documents.STATUS and document.get("removed"):
-            self._ask(required_privileges.group_of(f"{kind}.delete"))
+        if change.name == documents.USER_EDITABLE and is_same_address:
+            self._add_requirement(required_privileges.user_profile(), change.urn, USER)
+        elif change.name == documents.GROUP_EDITABLE:
+            self._add_requirement(required_privileges.group_profile(), change.urn, GROUP)
+        elif change.name == documents.STATUS and document.get("removed"):
+            self._add_requirement(required_privileges.privilege_group(f"{kind}.delete"))
         else:
-            self._ask(required_privileges.group_of(f"{kind}.update"))
+            self._add_requirement(required_privileges.privilege_group(f"{kind}.update"))
 
-    def _put(self, row: Row, one: AspectChange) -> None:
+    def _apply_change(self, row: UserOrGroup, change: AspectChange) -> None:
         was_active = isinstance(row, User) and row.is_active
-        composed = documents.compose(row)
-        composed.pop(one.name, None)
-        documents.reduce(row, composed if one.document is None else composed | {one.name: one.document})
+        aspects = documents.to_aspects(row)
+        aspects.pop(change.name, None)
+        documents.set_aspects(row, aspects if change.document is None else aspects | {change.name: change.document})
         if isinstance(row, User):
             user_services.refuse_root_loss(row)
             if was_active and not row.is_active:
                 row.session_epoch += 1
 
-    def _plan_memberships(self, one: AspectChange) -> None:
-        flag = _MEMBERSHIPS[one.name]
-        wanted = documents.keep_relation(self.users[one.urn], one.name, one.document)
-        self.joins[one.urn, flag] = wanted
-        had = {urn for urn, row in self.memberships.get(one.urn, {}).items() if getattr(row, flag)}
-        for urn in had.symmetric_difference(wanted):
-            self._ask(required_privileges.group_members(), urn, GROUP)
-        if had == set(wanted):
-            self._ask(required_privileges.group_of("group.update"))
-        for urn in wanted:
-            if urn not in had and (urn not in self.groups or flag == "is_external"):
-                self._prepare(urn, is_external=flag == "is_external")
+    def _plan_memberships(self, change: AspectChange) -> None:
+        flag = _MEMBERSHIPS[change.name]
+        group_urns = documents.set_relation(self.users[change.urn], change.name, change.document)
+        self.groups_by_membership[change.urn, flag] = group_urns
+        current_urns = {urn for urn, row in self.memberships.get(change.urn, {}).items() if getattr(row, flag)}
+        for urn in current_urns.symmetric_difference(group_urns):
+            self._add_requirement(required_privileges.group_members(), urn, GROUP)
+        if current_urns == set(group_urns):
+            self._add_requirement(required_privileges.privilege_group("group.update"))
+        for urn in group_urns:
+            if urn not in current_urns and (urn not in self.groups or flag == "is_external"):
+                self._ensure_group(urn, is_external=flag == "is_external")
 
-    def _prepare(self, urn: str, *, is_external: bool) -> None:
+    def _ensure_group(self, urn: str, *, is_external: bool) -> None:
         """Make the group if need be. If nobody said its origin, it is external once a source puts somebody into it."""
-        self._touch(urn)
+        self._get_or_create_row(urn)
         group = self.groups[urn]
         if is_external and documents.ORIGIN not in group.extra:
             group.origin = GroupProfile.Origin.EXTERNAL
 
-    def _touch(self, urn: str) -> Row:
+    def _get_or_create_row(self, urn: str) -> UserOrGroup:
         """Return the row that is to change, a new one where there is none."""
-        row = self._row(urn)
+        row = self._find_row(urn)
         if row is not None:
-            self.before.setdefault(urn, _facts(row))
+            self.facts_before.setdefault(urn, _row_facts(row))
             return row
-        self.before[urn] = None
-        by = self.doing.by
+        self.facts_before[urn] = None
+        by = self.uow.by
         if urn.startswith(USER_PREFIX):
             is_service = urn in self.new_services
             kind = User.Kind.SERVICE if is_service else User.Kind.PERSON
-            self._ask(required_privileges.SERVICES if is_service else required_privileges.group_of("user.create"))
+            self._add_requirement(
+                required_privileges.MANAGE_SERVICE_ACCOUNTS
+                if is_service
+                else required_privileges.privilege_group("user.create")
+            )
             self.users[urn] = User(urn=urn, username=urn.removeprefix(USER_PREFIX), created_by=by.urn, kind=kind)
             self.users[urn].set_unusable_password()
             return self.users[urn]
-        self._ask(required_privileges.group_of("group.create"))
-        self.groups[urn] = groups.blank(identifier=urn.removeprefix(GROUP_PREFIX), by=by)
+        self._add_requirement(required_privileges.privilege_group("group.create"))
+        self.groups[urn] = groups.build_group(identifier=urn.removeprefix(GROUP_PREFIX), by=by)
         return self.groups[urn]
 
-    def _row(self, urn: str) -> Row | None:
+    def _find_row(self, urn: str) -> UserOrGroup | None:
         return self.users.get(urn) or self.groups.get(urn)
 
-    def _ask(self, requirement: Requirement, urn: str = "", type: str = "") -> None:
-        self.asked[requirement, urn, type] = None
+    def _add_requirement(self, requirement: Requirement, urn: str = "", type: str = "") -> None:
+        self.requirements[requirement, urn, type] = None
 
     def _is_new(self, urn: str) -> bool:
-        return urn in self.before and self.before[urn] is None
+        return urn in self.facts_before and self.facts_before[urn] is None
 
     def _is_changed(self, urn: str) -> bool:
-        return self.before.get(urn) is not None
+        return self.facts_before.get(urn) is not None
 
-    def _takes_away(self) -> bool:
+    def _is_revoking(self) -> bool:
         """Whether somebody may lose something: an account or group ends, a membership does, roles are replaced."""
-        if self.role_lists or self._ended():
+        if self.roles_by_holder or self._find_deactivated():
             return True
         return any(
-            getattr(row, flag) and group not in wanted
-            for (user, flag), wanted in self.joins.items()
+            getattr(row, flag) and group not in group_urns
+            for (user, flag), group_urns in self.groups_by_membership.items()
             for group, row in self.memberships.get(user, {}).items()
         )
 
-    def _ended(self) -> list[str]:
+    def _find_deactivated(self) -> list[str]:
         """Return the users and groups that can do nothing any more once this is written."""
-        changed = ((urn, before) for urn, before in self.before.items() if before is not None)
-        return [urn for urn, before in changed if _is_ended(self._row(urn), before)]
+        changed_pairs = ((urn, before) for urn, before in self.facts_before.items() if before is not None)
+        return [urn for urn, before in changed_pairs if _is_deactivated(self._find_row(urn), before)]
 
     def _write_rows(self) -> None:
         User.objects.bulk_create(row for urn, row in self.users.items() if self._is_new(urn))
-        groups.store_new([row for urn, row in self.groups.items() if self._is_new(urn)])
-        users = [row for urn, row in self.users.items() if self._is_changed(urn)]
-        User.objects.bulk_update(users, _USER_COLUMNS)
-        changed = [row for urn, row in self.groups.items() if self._is_changed(urn)]
-        GroupProfile.objects.bulk_update(changed, _GROUP_COLUMNS)
-        name_index.index(users=[row for urn, row in self.users.items() if urn in self.before], groups=changed)
-        for urn, before in self.before.items():
+        groups.insert_groups([row for urn, row in self.groups.items() if self._is_new(urn)])
+        changed_users = [row for urn, row in self.users.items() if self._is_changed(urn)]
+        User.objects.bulk_update(changed_users, _USER_COLUMNS)
+        changed_groups = [row for urn, row in self.groups.items() if self._is_changed(urn)]
+        GroupProfile.objects.bulk_update(changed_groups, _GROUP_COLUMNS)
+        name_index.rebuild(
+            users=[row for urn, row in self.users.items() if urn in self.facts_before], groups=changed_groups
+        )
+        for urn, before in self.facts_before.items():
             row = self.users.get(urn) or self.groups[urn]
-            after = _facts(row)
+            after = _row_facts(row)
             if before != after:
                 verb = Verb.CREATED if before is None else Verb.UPDATED
-                self.doing.record(urn=urn, name=row.name, verb=verb, before=before, after=after)
+                self.uow.audit(urn=urn, name=row.name, verb=verb, before=before, after=after)
 
     def _write_memberships(self) -> None:
-        moved: dict[int, Membership] = {}
-        new: dict[tuple[str, str], Membership] = {}
-        for (user_urn, flag), wanted in self.joins.items():
-            held = self.memberships.setdefault(user_urn, {})
-            was = [urn for urn, row in held.items() if getattr(row, flag)]
-            for urn in wanted:
-                if urn not in held:
-                    held[urn] = Membership(user=self.users[user_urn], group=self.groups[urn].group)
-                    new[user_urn, urn] = held[urn]
-            for urn, row in held.items():
-                if getattr(row, flag) != (urn in wanted):
-                    setattr(row, flag, urn in wanted)
+        changed_memberships: dict[int, Membership] = {}
+        new_memberships: dict[tuple[str, str], Membership] = {}
+        for (user_urn, flag), group_urns in self.groups_by_membership.items():
+            memberships = self.memberships.setdefault(user_urn, {})
+            old_urns = [urn for urn, row in memberships.items() if getattr(row, flag)]
+            for urn in group_urns:
+                if urn not in memberships:
+                    memberships[urn] = Membership(user=self.users[user_urn], group=self.groups[urn].group)
+                    new_memberships[user_urn, urn] = memberships[urn]
+            for urn, row in memberships.items():
+                if getattr(row, flag) != (urn in group_urns):
+                    setattr(row, flag, urn in group_urns)
                     if row.pk is not None:
-                        moved[row.pk] = row
-            if set(was) != set(wanted):
-                self.doing.record(
+                        changed_memberships[row.pk] = row
+            if set(old_urns) != set(group_urns):
+                self.uow.audit(
                     urn=user_urn,
                     name=self.users[user_urn].name,
                     verb=Verb.MEMBERS_CHANGED,
-                    before={"groups": was},
-                    after={"groups": wanted},
+                    before={"groups": old_urns},
+                    after={"groups": group_urns},
                 )
-        kept = [row for row in moved.values() if row.is_native or row.is_external]
-        gone = [row.pk for row in moved.values() if not (row.is_native or row.is_external)]
-        Membership.objects.filter(pk__in=gone).delete()
-        Membership.objects.bulk_update(kept, ("is_native", "is_external"))
-        Membership.objects.bulk_create(row for row in new.values() if row.is_native or row.is_external)
+        remaining_memberships = [row for row in changed_memberships.values() if row.is_native or row.is_external]
+        obsolete_ids = [row.pk for row in changed_memberships.values() if not (row.is_native or row.is_external)]
+        Membership.objects.filter(pk__in=obsolete_ids).delete()
+        Membership.objects.bulk_update(remaining_memberships, ("is_native", "is_external"))
+        Membership.objects.bulk_create(row for row in new_memberships.values() if row.is_native or row.is_external)
 
     def _write_assignments(self) -> None:
-        if not self.role_lists:
+        if not self.roles_by_holder:
             return
-        wanted = {urn for urns in self.role_lists.values() for urn in urns}
-        stored = {role.urn: role for role in Role.objects.filter(urn__in=wanted)}
-        holders = [self.users.get(urn) or self.groups[urn] for urn in self.role_lists]
-        targets = [(row, [stored[urn] for urn in self.role_lists[row.urn]]) for row in holders]
-        roles.replace(targets=targets, held=roles.held_by(holders=holders), doing=self.doing)
+        role_urns = {urn for urns in self.roles_by_holder.values() for urn in urns}
+        existing_roles = {role.urn: role for role in Role.objects.filter(urn__in=role_urns)}
+        holders = [self.users.get(urn) or self.groups[urn] for urn in self.roles_by_holder]
+        targets = [(row, [existing_roles[urn] for urn in self.roles_by_holder[row.urn]]) for row in holders]
+        roles.replace_assignments(targets=targets, assignments=roles.load_assignments(holders=holders), uow=self.uow)
 
 
-def _kind_problems(one: AspectChange, row: Row | None, position: int) -> list[Problem]:
+def _find_kind_problems(change: AspectChange, row: UserOrGroup | None, position: int) -> list[Problem]:
     """Say that an account stays what it is: else whoever manages services could make one of a person, and its token."""
-    if one.name != documents.SUB_TYPES or not isinstance(row, User):
+    if change.name != documents.SUB_TYPES or not isinstance(row, User):
         return []
     is_service = row.kind == User.Kind.SERVICE
-    if documents.is_service(one.document) == is_service:
+    if documents.is_service(change.document) == is_service:
         return []
     detail = (
         f"{row.name} is a service account and stays one."
@@ -307,16 +324,16 @@ def _kind_problems(one: AspectChange, row: Row | None, position: int) -> list[Pr
     return [Problem("user.kind", f"/{position}/typeNames", detail)]
 
 
-def _is_ended(row: Row | None, before: Mapping[str, Any]) -> bool:
+def _is_deactivated(row: UserOrGroup | None, before: Mapping[str, Any]) -> bool:
     was_in_force = not before["is_removed"] and before.get("state", User.State.ACTIVE) == User.State.ACTIVE
     is_in_force = row.is_active if isinstance(row, User) else row is not None and not row.is_removed
     return was_in_force and not is_in_force
 
 
-def _listed(one: AspectChange) -> list[str]:
-    return list((one.document or {}).get(documents.members_field(one.name)) or [])
+def _member_urns(change: AspectChange) -> list[str]:
+    return list((change.document or {}).get(documents.members_field(change.name)) or [])
 
 
-def _facts(row: Row) -> dict[str, Any]:
+def _row_facts(row: UserOrGroup) -> dict[str, Any]:
     facts = user_services.facts(row) if isinstance(row, User) else groups.facts(row)
-    return facts | {"aspects": documents.compose(row)}
+    return facts | {"aspects": documents.to_aspects(row)}

@@ -16,10 +16,10 @@ from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Invalid
 from policies.models import documents
 from policies.models.fields import is_storable
-from policies.models.people import GROUP_PREFIX, NAME_LENGTH, USER_PREFIX
+from policies.models.people import GROUP_PREFIX, MAX_NAME_LENGTH, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.writes.validation import EMAIL_LENGTH, TEXT_LENGTH, Checks
+from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH, Checks
 
 USER, GROUP, ROLE, POLICY = "corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"
 POLICY_INFO = "dataHubPolicyInfo"
@@ -46,93 +46,97 @@ class AspectChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class AspectSchema:
     """What is known about an aspect: its texts with their lengths, flags, lists of URNs, choices and lists of words.
 
-    A closed one has no other fields than these and `others`, which are in DataHub's schema and decide nothing.
+    A closed one has no other fields than these and `other_fields`, which are in DataHub's schema and decide nothing.
     """
 
     texts: Mapping[str, int] = field(default_factory=dict)
-    needed: frozenset[str] = frozenset()
+    required_fields: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
     lists: Mapping[str, str] = field(default_factory=dict)
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     words: frozenset[str] = frozenset()
-    others: frozenset[str] = frozenset()
+    other_fields: frozenset[str] = frozenset()
     is_closed: bool = False
 
-    def has(self, name: str) -> bool:
+    def has_field(self, name: str) -> bool:
         """Whether this is one of the fields."""
-        known = (self.texts, self.flags, self.lists, self.choices, self.words, self.others)
-        return any(name in names for names in known)
+        field_sets = (self.texts, self.flags, self.lists, self.choices, self.words, self.other_fields)
+        return any(name in names for names in field_sets)
 
 
-_NAMES = {"displayName": NAME_LENGTH, "title": NAME_LENGTH, "email": EMAIL_LENGTH}
-_ABOUT_GROUP = {"description": TEXT_LENGTH, "email": EMAIL_LENGTH}
-_STATUS = Shape(
-    flags=frozenset({"removed"}), others=frozenset({"lifecycleStage", "lifecycleLastUpdated"}), is_closed=True
+_NAME_LENGTHS = {"displayName": MAX_NAME_LENGTH, "title": MAX_NAME_LENGTH, "email": MAX_EMAIL_LENGTH}
+_GROUP_TEXT_LENGTHS = {"description": MAX_TEXT_LENGTH, "email": MAX_EMAIL_LENGTH}
+_STATUS_SCHEMA = AspectSchema(
+    flags=frozenset({"removed"}), other_fields=frozenset({"lifecycleStage", "lifecycleLastUpdated"}), is_closed=True
 )
-_ROLES = Shape(lists={"roles": ROLE_PREFIX}, needed=frozenset({"roles"}), is_closed=True)
+_ROLES_SCHEMA = AspectSchema(lists={"roles": ROLE_PREFIX}, required_fields=frozenset({"roles"}), is_closed=True)
 
-SHAPES: Mapping[tuple[str, str], Shape] = MappingProxyType(
+SCHEMAS: Mapping[tuple[str, str], AspectSchema] = MappingProxyType(
     {
-        (USER, documents.USER_INFO): Shape(
-            texts={**_NAMES, "fullName": NAME_LENGTH}, needed=frozenset({"active"}), flags=frozenset({"active"})
+        (USER, documents.USER_INFO): AspectSchema(
+            texts={**_NAME_LENGTHS, "fullName": MAX_NAME_LENGTH},
+            required_fields=frozenset({"active"}),
+            flags=frozenset({"active"}),
         ),
-        (USER, documents.USER_EDITABLE): Shape(texts={**_NAMES, "aboutMe": TEXT_LENGTH}),
-        (USER, documents.USER_STATUS): Shape(
-            texts={"status": NAME_LENGTH},
-            needed=frozenset({"status"}),
-            others=frozenset({"lastModified"}),
+        (USER, documents.USER_EDITABLE): AspectSchema(texts={**_NAME_LENGTHS, "aboutMe": MAX_TEXT_LENGTH}),
+        (USER, documents.USER_STATUS): AspectSchema(
+            texts={"status": MAX_NAME_LENGTH},
+            required_fields=frozenset({"status"}),
+            other_fields=frozenset({"lastModified"}),
             is_closed=True,
         ),
-        (USER, documents.STATUS): _STATUS,
-        (USER, documents.EXTERNAL_GROUPS): Shape(
-            lists={"groups": GROUP_PREFIX}, needed=frozenset({"groups"}), is_closed=True
+        (USER, documents.STATUS): _STATUS_SCHEMA,
+        (USER, documents.EXTERNAL_GROUPS): AspectSchema(
+            lists={"groups": GROUP_PREFIX}, required_fields=frozenset({"groups"}), is_closed=True
         ),
-        (USER, documents.NATIVE_GROUPS): Shape(
-            lists={"nativeGroups": GROUP_PREFIX}, needed=frozenset({"nativeGroups"}), is_closed=True
+        (USER, documents.NATIVE_GROUPS): AspectSchema(
+            lists={"nativeGroups": GROUP_PREFIX}, required_fields=frozenset({"nativeGroups"}), is_closed=True
         ),
-        (USER, documents.ROLES): _ROLES,
-        (USER, documents.SUB_TYPES): Shape(
-            words=frozenset({"typeNames"}), needed=frozenset({"typeNames"}), is_closed=True
+        (USER, documents.ROLES): _ROLES_SCHEMA,
+        (USER, documents.SUB_TYPES): AspectSchema(
+            words=frozenset({"typeNames"}), required_fields=frozenset({"typeNames"}), is_closed=True
         ),
-        (GROUP, documents.GROUP_INFO): Shape(texts={"displayName": NAME_LENGTH, **_ABOUT_GROUP}),
-        (GROUP, documents.GROUP_EDITABLE): Shape(texts=_ABOUT_GROUP),
-        (GROUP, documents.STATUS): _STATUS,
-        (GROUP, documents.ORIGIN): Shape(
+        (GROUP, documents.GROUP_INFO): AspectSchema(texts={"displayName": MAX_NAME_LENGTH, **_GROUP_TEXT_LENGTHS}),
+        (GROUP, documents.GROUP_EDITABLE): AspectSchema(texts=_GROUP_TEXT_LENGTHS),
+        (GROUP, documents.STATUS): _STATUS_SCHEMA,
+        (GROUP, documents.ORIGIN): AspectSchema(
             choices={"type": ("NATIVE", "EXTERNAL")},
-            needed=frozenset({"type"}),
-            others=frozenset({"externalType"}),
+            required_fields=frozenset({"type"}),
+            other_fields=frozenset({"externalType"}),
             is_closed=True,
         ),
-        (GROUP, documents.ROLES): _ROLES,
-        (ROLE, documents.ROLE_INFO): Shape(
-            texts={"name": NAME_LENGTH, "description": TEXT_LENGTH},
-            needed=frozenset({"name"}),
+        (GROUP, documents.ROLES): _ROLES_SCHEMA,
+        (ROLE, documents.ROLE_INFO): AspectSchema(
+            texts={"name": MAX_NAME_LENGTH, "description": MAX_TEXT_LENGTH},
+            required_fields=frozenset({"name"}),
             flags=frozenset({"editable"}),
             is_closed=True,
         ),
-        (ROLE, documents.STATUS): _STATUS,
-        (POLICY, POLICY_INFO): Shape(),
-        (POLICY, documents.STATUS): _STATUS,
+        (ROLE, documents.STATUS): _STATUS_SCHEMA,
+        (POLICY, POLICY_INFO): AspectSchema(),
+        (POLICY, documents.STATUS): _STATUS_SCHEMA,
     }
 )
 
 #: (entity type, aspect) of what has its own page and comes through no other door, since it holds or makes secrets.
-SECRETS = frozenset(
+SECRET_ASPECTS = frozenset(
     {(USER, "corpUserCredentials"), ("dataHubAccessToken", "dataHubAccessTokenInfo"), ("inviteToken", "inviteToken")}
 )
 
 
-def problems_of(changes: Sequence[AspectChange]) -> list[Problem]:
+def find_problems(changes: Sequence[AspectChange]) -> list[Problem]:
     """Return every problem of these changes that can be seen without looking at what is stored."""
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for position, change in enumerate(changes):
         checks = Checks()
         _check(checks, change)
-        found += [Problem(one.code, f"/{position}{one.pointer}", one.detail) for one in checks.problems]
-    return found
+        problems += [
+            Problem(problem.code, f"/{position}{problem.pointer}", problem.detail) for problem in checks.problems
+        ]
+    return problems
 
 
 def _check(checks: Checks, change: AspectChange) -> None:
@@ -143,10 +147,10 @@ def _check(checks: Checks, change: AspectChange) -> None:
     if not _is_storable(document):
         checks.add("text.unstorable", "", "A text holds no NUL and no half of a surrogate pair, a number is finite.")
         return
-    shape = SHAPES[change.entity_type, change.name]
-    if shape.is_closed and not change.keeps_unknown:
-        _check_names(checks, shape, document)
-    _check_fields(checks, shape, document)
+    schema = SCHEMAS[change.entity_type, change.name]
+    if schema.is_closed and not change.keeps_unknown:
+        _check_names(checks, schema, document)
+    _check_fields(checks, schema, document)
     if (change.entity_type, change.name) == (POLICY, POLICY_INFO):
         _check_policy(checks, change)
     if change.name == documents.STATUS and change.entity_type in (ROLE, POLICY) and document.get("removed"):
@@ -160,36 +164,36 @@ def _check_urn(checks: Checks, change: AspectChange) -> None:
     elif change.urn == SYSTEM_ACTOR:
         checks.add("username.reserved", "/urn", "The name of the system actor is reserved.")
     elif change.entity_type != POLICY:
-        checks.identifier(change.urn.removeprefix(prefix), "/urn")
+        checks.validate_identifier(change.urn.removeprefix(prefix), "/urn")
     elif not is_storable(change.urn):
         checks.add("text.unstorable", "/urn", "A text holds no NUL and no half of a surrogate pair.")
 
 
-def _check_names(checks: Checks, shape: Shape, document: Mapping[str, Any]) -> None:
+def _check_names(checks: Checks, schema: AspectSchema, document: Mapping[str, Any]) -> None:
     for name in document:
-        if not shape.has(name):
+        if not schema.has_field(name):
             checks.add("field.unknown", f"/{escape(name)}", f"There is no field {quote(name)} here.")
 
 
-def _check_fields(checks: Checks, shape: Shape, document: Mapping[str, Any]) -> None:
-    for name in sorted(shape.needed):
+def _check_fields(checks: Checks, schema: AspectSchema, document: Mapping[str, Any]) -> None:
+    for name in sorted(schema.required_fields):
         if document.get(name) is None:
             checks.add("required", f"/{name}", "This field is required.")
     for name, value in document.items():
         if value is not None:
-            _check_field(checks, shape, name, value)
+            _check_field(checks, schema, name, value)
 
 
-def _check_field(checks: Checks, shape: Shape, name: str, value: Any) -> None:
-    if name in shape.texts:
-        checks.text(value, f"/{name}", limit=shape.texts[name])
-    elif name in shape.flags and not isinstance(value, bool):
+def _check_field(checks: Checks, schema: AspectSchema, name: str, value: Any) -> None:
+    if name in schema.texts:
+        checks.validate_text(value, f"/{name}", limit=schema.texts[name])
+    elif name in schema.flags and not isinstance(value, bool):
         checks.add("type", f"/{name}", "This must be true or false.")
-    elif name in shape.choices:
-        checks.choice(value, f"/{name}", shape.choices[name])
-    elif name in shape.lists:
-        _check_list(checks, value, f"/{name}", shape.lists[name])
-    elif name in shape.words and not (isinstance(value, list) and all(isinstance(word, str) for word in value)):
+    elif name in schema.choices:
+        checks.validate_choice(value, f"/{name}", schema.choices[name])
+    elif name in schema.lists:
+        _check_list(checks, value, f"/{name}", schema.lists[name])
+    elif name in schema.words and not (isinstance(value, list) and all(isinstance(word, str) for word in value)):
         checks.add("type", f"/{name}", "This must be a list of texts.")
 
 
@@ -198,17 +202,17 @@ def _check_list(checks: Checks, value: Any, pointer: str, prefix: str) -> None:
         checks.add("type", pointer, "This must be a list of URNs.")
         return
     for position, urn in enumerate(value):
-        place = f"{pointer}/{position}"
+        item_pointer = f"{pointer}/{position}"
         if not isinstance(urn, str) or not urn.startswith(prefix):
-            checks.add("urn.invalid", place, f"This is a URN that starts {prefix}.")
+            checks.add("urn.invalid", item_pointer, f"This is a URN that starts {prefix}.")
         else:
-            checks.identifier(urn.removeprefix(prefix), place)
+            checks.validate_identifier(urn.removeprefix(prefix), item_pointer)
 
 
 def _check_policy(checks: Checks, change: AspectChange) -> None:
     attempts: tuple[Callable[[], object], ...] = (
-        lambda: policies.checked_urn(change.urn),
-        lambda: policies.checked(policies.Draft("datahub", change.document, keeps_unknown=True)),
+        lambda: policies.validate_urn(change.urn),
+        lambda: policies.validate_draft(policies.PolicyInput("datahub", change.document, keeps_unknown=True)),
     )
     for attempt in attempts:
         try:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from policies.aspects import schemas
-from policies.aspects.people_import import Batch
-from policies.aspects.schemas import POLICY_INFO, ROLE, SECRETS, SHAPES, USER, AspectChange
+from policies.aspects.people_import import AspectImport
+from policies.aspects.schemas import POLICY_INFO, ROLE, SCHEMAS, SECRET_ASPECTS, USER, AspectChange
 from policies.authoring.services import lints, policies
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
@@ -25,15 +25,15 @@ from policies.models import Policy, PolicyVersion, Role, documents
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
-from policies.writes.unit_of_work import change
+from policies.writes.unit_of_work import open_unit_of_work
 
-__all__ = ["OWNED", "AspectChange", "amend", "apply", "remove"]
+__all__ = ["OWNED_ASPECTS", "AspectChange", "amend", "apply", "remove"]
 
 #: (entity type, aspect name) of everything that is written here or refused here, and never stored as an aspect.
-OWNED: frozenset[tuple[str, str]] = frozenset(SHAPES) | SECRETS
+OWNED_ASPECTS: frozenset[tuple[str, str]] = frozenset(SCHEMAS) | SECRET_ASPECTS
 
 
-def apply(*, changes: Sequence[AspectChange], by: Actor, door: str = "gms") -> tuple[Problem, ...]:
+def apply(*, changes: Sequence[AspectChange], by: Actor, channel: str = "gms") -> tuple[Problem, ...]:
     """Write these aspects, all or none, in their order, and return the lints of policies that were put out of force.
 
     A policy with fields that are unknown here is stored with them and INACTIVE. Raises Invalid with every problem
@@ -42,101 +42,116 @@ def apply(*, changes: Sequence[AspectChange], by: Actor, door: str = "gms") -> t
     when a role that policies name is deleted. ValueError for an aspect that is not OWNED.
     """
     _check(changes)
-    with change(by=by, door=door) as doing:
+    with open_unit_of_work(by=by, channel=channel) as uow:
         # A group that is there again gives its members what none of them is recorded to get.
         PolicyVersion.touch_everything()
-        batch = Batch(changes, doing)
-        batch.read()
-        batch.plan()
-        if refusal := authorizer.find_refusal(by=by, asks=batch.asks):
+        aspect_import = AspectImport(changes, uow)
+        aspect_import.read()
+        aspect_import.plan()
+        if refusal := authorizer.find_refusal(by=by, requests=aspect_import.requests):
             raise refusal
-        for one in changes:
-            if (one.entity_type, one.name) == (ROLE, documents.ROLE_INFO):
-                _write_role(one, by=by, door=door)
-        batch.write()
-        return _write_policies(changes, by=by, door=door)
+        for aspect_change in changes:
+            if (aspect_change.entity_type, aspect_change.name) == (ROLE, documents.ROLE_INFO):
+                _write_role(aspect_change, by=by, channel=channel)
+        aspect_import.write()
+        return _write_policies(changes, by=by, channel=channel)
 
 
-def amend(*, urn: str, entity_type: str, name: str, fields: Mapping[str, Any], by: Actor, door: str = "gms") -> None:
+def amend(*, urn: str, entity_type: str, name: str, fields: Mapping[str, Any], by: Actor, channel: str = "gms") -> None:
     """Set these fields of an aspect of a user or group, and leave the others as they are; None and '' take a field out.
 
     Raises NotFound for a user or group nobody knows, Invalid and Forbidden as `apply`; places are `/<field>`.
     """
-    with change(by=by, door=door):
+    with open_unit_of_work(by=by, channel=channel):
         # Read behind the lock of the change, so that of two who set different fields both are heard.
-        row = (
-            users_groups_roles.stored_user(urn=urn) if entity_type == USER else users_groups_roles.stored_group(urn=urn)
-        )
+        row = users_groups_roles.find_user(urn=urn) if entity_type == USER else users_groups_roles.find_group(urn=urn)
         if row is None:
             raise NotFound(f"There is no {entity_type} {urn!r}.")
-        emptied = [field for field, value in fields.items() if value in (None, "")]
-        document = {**documents.compose(row).get(name, {}), **fields}
-        kept = {field: value for field, value in document.items() if field not in emptied}
+        empty_fields = [field for field, value in fields.items() if value in (None, "")]
+        document = {**documents.to_aspects(row).get(name, {}), **fields}
+        amended_document = {field: value for field, value in document.items() if field not in empty_fields}
         try:
-            apply(changes=[AspectChange(urn, entity_type, name, kept)], by=by, door=door)
+            apply(changes=[AspectChange(urn, entity_type, name, amended_document)], by=by, channel=channel)
         except Invalid as refusal:
             raise Invalid(
-                [Problem(one.code, one.pointer[len("/0") :], one.detail) for one in refusal.problems]
+                [Problem(problem.code, problem.pointer[len("/0") :], problem.detail) for problem in refusal.problems]
             ) from None
 
 
-def remove(*, urn: str, by: Actor, door: str = "gms") -> None:
+def remove(*, urn: str, by: Actor, channel: str = "gms") -> None:
     """Delete a user, group, role or policy with all that belongs to it, as its own service does (and raises)."""
-    remover: Mapping[str, Callable[..., object]] = {
+    removers: Mapping[str, Callable[..., object]] = {
         USER_PREFIX: users.remove,
         GROUP_PREFIX: groups.remove,
         ROLE_PREFIX: roles.delete,
     }
-    for prefix, service in remover.items():
+    for prefix, service in removers.items():
         if urn.startswith(prefix):
-            service(urn=urn, by=by, door=door)
+            service(urn=urn, by=by, channel=channel)
             return
-    policies.delete(urn=urn, by=by, door=door)
+    policies.delete(urn=urn, by=by, channel=channel)
 
 
 def _check(changes: Sequence[AspectChange]) -> None:
-    if strangers := {(one.entity_type, one.name) for one in changes} - OWNED:
-        raise ValueError(f"Not aspects of this app: {sorted(strangers)}")
-    for one in changes:
-        if (one.entity_type, one.name) in SECRETS:
-            raise Forbidden((), f"{one.name} of {one.urn} is written on its own page only.")
-    if problems := schemas.problems_of(changes):
+    if (
+        unknown_aspects := {(aspect_change.entity_type, aspect_change.name) for aspect_change in changes}
+        - OWNED_ASPECTS
+    ):
+        raise ValueError(f"Not aspects of this app: {sorted(unknown_aspects)}")
+    for aspect_change in changes:
+        if (aspect_change.entity_type, aspect_change.name) in SECRET_ASPECTS:
+            raise Forbidden((), f"{aspect_change.name} of {aspect_change.urn} is written on its own page only.")
+    if problems := schemas.find_problems(changes):
         raise Invalid(problems)
 
 
-def _write_role(one: AspectChange, *, by: Actor, door: str) -> None:
-    is_stored = Role.objects.filter(urn=one.urn).exists()
-    if one.document is None:
+def _write_role(aspect_change: AspectChange, *, by: Actor, channel: str) -> None:
+    is_stored = Role.objects.filter(urn=aspect_change.urn).exists()
+    if aspect_change.document is None:
         if is_stored:
-            roles.delete(urn=one.urn, by=by, door=door)
+            roles.delete(urn=aspect_change.urn, by=by, channel=channel)
         return
-    name, description = one.document["name"], one.document.get("description") or ""
+    name, description = aspect_change.document["name"], aspect_change.document.get("description") or ""
     if is_stored:
-        roles.update(urn=one.urn, name=name, description=description, extra=one.document, by=by, door=door)
+        roles.update(
+            urn=aspect_change.urn,
+            name=name,
+            description=description,
+            extra=aspect_change.document,
+            by=by,
+            channel=channel,
+        )
     else:
-        identifier = one.urn.removeprefix(ROLE_PREFIX)
-        roles.create(identifier=identifier, name=name, description=description, extra=one.document, by=by, door=door)
+        identifier = aspect_change.urn.removeprefix(ROLE_PREFIX)
+        roles.create(
+            identifier=identifier,
+            name=name,
+            description=description,
+            extra=aspect_change.document,
+            by=by,
+            channel=channel,
+        )
 
 
-def _write_policies(changes: Sequence[AspectChange], *, by: Actor, door: str) -> tuple[Problem, ...]:
+def _write_policies(changes: Sequence[AspectChange], *, by: Actor, channel: str) -> tuple[Problem, ...]:
     """Store what is said last of each policy, and return the lints of those with unknown fields."""
-    said = {one.urn: position for position, one in enumerate(changes) if one.name == POLICY_INFO}
-    documents_of = {urn: changes[position].document for urn, position in said.items()}
+    positions = {item.urn: position for position, item in enumerate(changes) if item.name == POLICY_INFO}
+    documents_by_urn = {urn: changes[position].document for urn, position in positions.items()}
     drafts = {
-        urn: policies.Draft(datahub.NAME, document, keeps_unknown=True)
-        for urn, document in documents_of.items()
+        urn: policies.PolicyInput(datahub.NAME, document, keeps_unknown=True)
+        for urn, document in documents_by_urn.items()
         if document is not None
     }
-    _refuse_activation([changes[position] for position in said.values()], said)
+    _refuse_activation([changes[position] for position in positions.values()], positions)
     if drafts:
-        policies.put_many(drafts=drafts, by=by, door=door)
-    gone = Policy.objects.filter(urn__in=said.keys() - drafts.keys()).order_by("urn")
-    for urn in gone.values_list("urn", flat=True):
-        policies.delete(urn=urn, by=by, door=door)
+        policies.put_many(drafts=drafts, by=by, channel=channel)
+    deleted_policies = Policy.objects.filter(urn__in=positions.keys() - drafts.keys()).order_by("urn")
+    for urn in deleted_policies.values_list("urn", flat=True):
+        policies.delete(urn=urn, by=by, channel=channel)
     return tuple(
-        Problem(one.code, f"/{said[urn]}{one.pointer}", one.detail)
+        Problem(item.code, f"/{positions[urn]}{item.pointer}", item.detail)
         for urn, draft in drafts.items()
-        for one in lints.unknown_fields(draft)
+        for item in lints.unknown_fields(draft)
     )
 
 
@@ -146,16 +161,18 @@ def _refuse_activation(changes: Sequence[AspectChange], positions: Mapping[str, 
     A whole document that says ACTIVE may be the one that was put out of force when it first arrived: programs send
     their documents again and again, and it stays out of force.
     """
-    patched = {
-        one.urn: one.document
-        for one in changes
-        if one.is_patch and one.document is not None and one.document.get("state") == Policy.State.ACTIVE
+    active_documents = {
+        item.urn: item.document
+        for item in changes
+        if item.is_patch and item.document is not None and item.document.get("state") == Policy.State.ACTIVE
     }
-    waking = Policy.objects.filter(urn__in=patched).exclude(state=Policy.State.ACTIVE).values_list("urn", flat=True)
+    activated_urns = (
+        Policy.objects.filter(urn__in=active_documents).exclude(state=Policy.State.ACTIVE).values_list("urn", flat=True)
+    )
     problems = [
-        Problem(one.code, f"/{positions[urn]}{one.pointer}", one.detail)
-        for urn in (waking if patched else ())
-        for one in datahub_fields.list_unknown(patched[urn])
+        Problem(item.code, f"/{positions[urn]}{item.pointer}", item.detail)
+        for urn in (activated_urns if active_documents else ())
+        for item in datahub_fields.list_unknown_fields(active_documents[urn])
     ]
     if problems:
         raise Invalid(problems)

@@ -15,15 +15,15 @@ from policies.writes import change_log_queries
 
 def list_changes(*, urn: str | None = None, by: str | None = None, verb: str | None = None) -> QuerySet[ChangeEvent]:
     """Return writes to users, groups, roles, tokens, grants and the catalog, newest first; each filter narrows."""
-    rows = change_log_queries.change_events(urn=urn, by=by, verb=verb)
+    rows = change_log_queries.list_change_events(urn=urn, by=by, verb=verb)
     return rows.none() if _is_hidden(urn) else rows
 
 
 def list_decisions(*, resource: str = "", **filters: Any) -> QuerySet[LoggedDecision]:
     """Return the answers that were kept, newest first; `filters` are those of `queries.decisions`."""
-    rows = decision_log_queries.decisions(resource=resource, **filters)
+    rows = decision_log_queries.list_decisions(resource=resource, **filters)
     return rows.none() if _is_hidden(resource) else rows
 
 
 def _is_hidden(urn: str | None) -> bool:
-    return bool(urn) and bool(authorizer.directory().hidden(urns=[urn or ""]))
+    return bool(urn) and bool(authorizer.directory().find_hidden_urns(urns=[urn or ""]))

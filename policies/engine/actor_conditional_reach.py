@@ -8,96 +8,100 @@ from collections.abc import Collection, Iterable, Iterator
 
 from pyroaring import FrozenBitMap
 
-from policies.engine.actor_conditions import cover_of, mentioned, relevant, settled
+from policies.engine.actor_conditions import actor_cover, bind_actor, relevant_attributes, tested_attributes
 from policies.engine.model import Actor, Cover, Effect, Statement
-from policies.engine.postings import NONE, Postings, union
+from policies.engine.postings import EMPTY, Postings, union
 from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE
 
 
-class Own:
+class OwnedEntities:
     """What one actor is or owns, each kind of ownership looked up once: many statements speak to owners alike."""
 
     def __init__(self, postings: Postings, actor: Actor) -> None:
         self._postings = postings
         self._actor = actor
-        self._found: dict[tuple[bool, bool, frozenset[str] | None], FrozenBitMap] = {}
+        self._extent_by_ownership: dict[tuple[bool, bool, frozenset[str] | None], FrozenBitMap] = {}
 
-    def reached(self, cover: Cover) -> FrozenBitMap:
+    def find_extent(self, cover: Cover) -> FrozenBitMap:
         """Return the entities that a cover reaches."""
-        extent = self._postings.extent(cover.selector)
+        extent = self._postings.find_extent(cover.selector)
         if cover.is_unconditional:
             return extent
         key = (cover.is_self, cover.is_owned, cover.owner_types)
-        own = self._found.get(key)
-        if own is None:
-            own = self._found[key] = union(self._kinds(cover))
-        return extent & own
+        owned_extent = self._extent_by_ownership.get(key)
+        if owned_extent is None:
+            owned_extent = self._extent_by_ownership[key] = union(self._iterate_extents(cover))
+        return extent & owned_extent
 
-    def _kinds(self, cover: Cover) -> Iterator[FrozenBitMap]:
+    def _iterate_extents(self, cover: Cover) -> Iterator[FrozenBitMap]:
         if cover.is_self:
-            yield itself(self._postings, self._actor)
+            yield self_entity(self._postings, self._actor)
         if cover.is_owned:
             types: Collection[str | None] = (None,) if cover.owner_types is None else cover.owner_types
             for owner_type in types:
-                yield self._postings.owned(self._actor.holders, owner_type)
+                yield self._postings.find_owned_entities(self._actor.holders, owner_type)
 
 
-class Conditional:
+class ConditionalReach:
     """What statements with provisos give to one actor: each as it speaks to that actor."""
 
     def __init__(self, postings: Postings, statements: list[Statement]) -> None:
         self.statements = statements
         self._postings = postings
-        self._tokens = frozenset[str]().union(*(one.actors.tokens for one in statements))
-        self._mentioned = mentioned(statements)
-        self._is_towards = any(one == ONESELF or one.startswith(OWNER_OF_ANY_TYPE) for one in self._tokens)
+        self._tokens = frozenset[str]().union(*(item.actors.tokens for item in statements))
+        self._tested_attributes = tested_attributes(statements)
+        self._is_relational = any(item == ONESELF or item.startswith(OWNER_OF_ANY_TYPE) for item in self._tokens)
 
-    def key(self, actor: Actor) -> object:
+    def group_key(self, actor: Actor) -> object:
         """Return what is the same for actors to whom the same is given."""
         if not self.statements:
             return None
-        who = actor.urn if self._is_towards else ""
-        return actor.tokens & self._tokens, relevant(actor, self._mentioned), who
+        self_urn = actor.urn if self._is_relational else ""
+        return actor.tokens & self._tokens, relevant_attributes(actor, self._tested_attributes), self_urn
 
-    def to(self, actor: Actor) -> tuple[FrozenBitMap, ...]:
+    def find_extents(self, actor: Actor) -> tuple[FrozenBitMap, ...]:
         """Return the entities that are given to an actor by plain allows, by restricted ones, and by denies."""
-        own, tokens = Own(self._postings, actor), actor.tokens
+        owned_entities, tokens = OwnedEntities(self._postings, actor), actor.tokens
         kinds: tuple[list[FrozenBitMap], ...] = ([], [], [])
         for statement in self.statements:
-            found = settled(statement, actor)
-            if found is not None:
-                kinds[kind_of(statement)].append(own.reached(cover_of(found, tokens)))
+            bound_statement = bind_actor(statement, actor)
+            if bound_statement is not None:
+                kinds[statement_kind(statement)].append(
+                    owned_entities.find_extent(actor_cover(bound_statement, tokens))
+                )
         return tuple(union(kind) for kind in kinds)
 
 
-class Opened:
-    """Whom statements with provisos let in (`allowed`) and keep out (`denied`), by the entities of a slice.
+class ConditionalAudience:
+    """Whom statements with provisos let in (`allowed_by_entity`) and keep out (`denied_by_entity`), by entity.
 
     `actors` are those who may act, by their numbers in a crowd. Those alike to the statements are looked at once.
     """
 
     def __init__(self, postings: Postings, statements: list[Statement], actors: Iterable[tuple[int, Actor]]) -> None:
-        given = Conditional(postings, statements)
-        alike: dict[object, list[tuple[int, Actor]]] = defaultdict(list)
+        reach = ConditionalReach(postings, statements)
+        actors_by_key: dict[object, list[tuple[int, Actor]]] = defaultdict(list)
         for number, actor in actors:
-            alike[given.key(actor)].append((number, actor))
+            actors_by_key[reach.group_key(actor)].append((number, actor))
         kinds: tuple[dict[int, list[FrozenBitMap]], ...] = (defaultdict(list), defaultdict(list))
-        for some in alike.values():
-            crowd = FrozenBitMap(number for number, _ in some)
-            plain, _, denied = given.to(some[0][1])
-            for kind, entities in zip(kinds, (plain, denied), strict=True):
+        for alike_actors in actors_by_key.values():
+            audience = FrozenBitMap(number for number, _ in alike_actors)
+            allow_extent, _, deny_extent = reach.find_extents(alike_actors[0][1])
+            for kind, entities in zip(kinds, (allow_extent, deny_extent), strict=True):
                 for entity in entities:
-                    kind[entity].append(crowd)
-        self.allowed, self.denied = ({entity: union(crowds) for entity, crowds in kind.items()} for kind in kinds)
+                    kind[entity].append(audience)
+        self.allowed_by_entity, self.denied_by_entity = (
+            {entity: union(audiences) for entity, audiences in kind.items()} for kind in kinds
+        )
 
 
-def itself(postings: Postings, actor: Actor) -> FrozenBitMap:
+def self_entity(postings: Postings, actor: Actor) -> FrozenBitMap:
     """Return the entity that an actor is."""
     number = postings.number(actor.urn)
-    return NONE if number is None else FrozenBitMap((number,))
+    return EMPTY if number is None else FrozenBitMap((number,))
 
 
-def kind_of(statement: Statement) -> int:
+def statement_kind(statement: Statement) -> int:
     """Return the place of a statement among plain allows, restricted allows and denies."""
     if statement.effect is Effect.DENY:
         return 2

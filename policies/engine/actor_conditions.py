@@ -4,77 +4,82 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from policies.engine.model import Actor, Cover, Statement
-from policies.engine.property_conditions import Proviso
+from policies.engine.property_conditions import ActorCondition
 from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, Criterion, Resource, Selector
 
 _OWNER_OF_TYPE = f"{OWNER_OF_ANY_TYPE}:"
 
 
-def circumstances(facts: Mapping[str, Iterable[str]]) -> frozenset[tuple[str, str]]:
+def actor_attributes(facts: Mapping[str, Iterable[str]]) -> frozenset[tuple[str, str]]:
     """Return facts about an actor or an action as actors carry them."""
     return frozenset((field, value) for field, values in facts.items() for value in values)
 
 
-def overridden(actor: Actor, said: Mapping[str, frozenset[str]]) -> Actor:
+def override_attributes(actor: Actor, overrides: Mapping[str, frozenset[str]]) -> Actor:
     """Return the actor with these facts in place of those that are known of it, for one question."""
-    if not said:
+    if not overrides:
         return actor
-    kept = frozenset(pair for pair in actor.circumstances if pair[0] not in said)
-    return replace(actor, circumstances=kept | circumstances(said))
+    unchanged_attributes = frozenset(pair for pair in actor.attributes if pair[0] not in overrides)
+    return replace(actor, attributes=unchanged_attributes | actor_attributes(overrides))
 
 
-def known_of(actor: Actor) -> dict[str, frozenset[str]]:
+def attributes_of(actor: Actor) -> dict[str, frozenset[str]]:
     """Return field → values of what is known of an actor and its action."""
-    found: dict[str, frozenset[str]] = {}
-    for field, value in actor.circumstances:
-        found[field] = found.get(field, frozenset()) | {value}
-    return found
+    values_by_field: dict[str, frozenset[str]] = {}
+    for field, value in actor.attributes:
+        values_by_field[field] = values_by_field.get(field, frozenset()) | {value}
+    return values_by_field
 
 
-def settled(statement: Statement, actor: Actor) -> Statement | None:
+def bind_actor(statement: Statement, actor: Actor) -> Statement | None:
     """Return the statement as it speaks to one actor, without provisos; None when they keep it from speaking."""
-    if not statement.provisos:
+    if not statement.actor_conditions:
         return statement
-    known = known_of(actor)
+    attributes = attributes_of(actor)
     criteria = list(statement.resources.criteria)
-    for proviso in statement.provisos:
-        found = proviso.settled(known)
-        if found is False:
+    for condition in statement.actor_conditions:
+        outcome = condition.bind(attributes)
+        if outcome is False:
             return None
-        if isinstance(found, Criterion):
-            criteria.append(found)
+        if isinstance(outcome, Criterion):
+            criteria.append(outcome)
     selector = Selector(tuple(criteria), statement.resources.needs_resource)
-    return replace(statement, resources=selector, provisos=())
+    return replace(statement, resources=selector, actor_conditions=())
 
 
-def hold(statement: Statement, actor: Actor, resource: Resource | None) -> bool:
+def meets_conditions(statement: Statement, actor: Actor, resource: Resource | None) -> bool:
     """Whether every proviso of a statement holds. Raises MissingFact for a facet that was not loaded."""
-    return not (statement.provisos and failing(statement, actor, resource))
+    return not (statement.actor_conditions and failing_conditions(statement, actor, resource))
 
 
-def failing(statement: Statement, actor: Actor, resource: Resource | None) -> list[Proviso]:
+def failing_conditions(statement: Statement, actor: Actor, resource: Resource | None) -> list[ActorCondition]:
     """Return the provisos of a statement that do not hold. Raises MissingFact for a facet that was not loaded."""
-    known = known_of(actor)
-    return [proviso for proviso in statement.provisos if not proviso.holds(known, resource)]
+    attributes = attributes_of(actor)
+    return [condition for condition in statement.actor_conditions if not condition.holds(attributes, resource)]
 
 
-def relevant(actor: Actor, mentioned: frozenset[str]) -> frozenset[tuple[str, str]]:
+def relevant_attributes(actor: Actor, fields: frozenset[str]) -> frozenset[tuple[str, str]]:
     """Return what is known of an actor in these fields; actors alike in it are alike to the statements with them."""
-    return frozenset(pair for pair in actor.circumstances if pair[0] in mentioned)
+    return frozenset(pair for pair in actor.attributes if pair[0] in fields)
 
 
-def mentioned(statements: Iterable[Statement]) -> frozenset[str]:
+def tested_attributes(statements: Iterable[Statement]) -> frozenset[str]:
     """Return the fields of actor and action that these statements look at."""
-    return frozenset(field for one in statements for proviso in one.provisos for field in proviso.mentions)
+    return frozenset(
+        field
+        for statement in statements
+        for condition in statement.actor_conditions
+        for field in condition.tested_attributes
+    )
 
 
-def cover_of(statement: Statement, named: frozenset[str]) -> Cover:
+def actor_cover(statement: Statement, actor_tokens: frozenset[str]) -> Cover:
     """Return a settled statement as an actor who has these tokens sees it."""
     tokens = statement.actors.tokens
     types = frozenset(token.removeprefix(_OWNER_OF_TYPE) for token in tokens if token.startswith(_OWNER_OF_TYPE))
     return Cover(
         statement=statement,
-        is_unconditional=not tokens.isdisjoint(named),
+        is_unconditional=not tokens.isdisjoint(actor_tokens),
         is_owned=OWNER_OF_ANY_TYPE in tokens or bool(types),
         owner_types=None if OWNER_OF_ANY_TYPE in tokens else types,
         is_self=ONESELF in tokens,

@@ -4,36 +4,44 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from policies.engine.families import datahub, vocabularies, vocabulary
-from policies.engine.model import Missing
+from policies.engine.families import datahub, load_vocabularies, vocabulary
+from policies.engine.model import MissingPrivilege
 
 #: Most lists that one refusal names.
 MAX_ALTERNATIVES = 16
 
 #: Lists of missing privileges; everything in one of them together is enough.
-Alternatives = tuple[tuple[Missing, ...], ...]
+Alternatives = tuple[tuple[MissingPrivilege, ...], ...]
 
 
-def join_alternatives(several: Sequence[Alternatives]) -> Alternatives:
+def join_alternatives(alternatives_by_refusal: Sequence[Alternatives]) -> Alternatives:
     """Return what is enough for all of several refusals together.
 
     The first alternatives of each stand together, then the second ones, and so on; where one refusal has fewer than the
     others its last one is repeated. Mixtures would do as well and are not listed, because there are too many of them.
     """
-    several = [alternatives for alternatives in several if alternatives]
-    count = max((len(alternatives) for alternatives in several), default=0)
+    alternatives_by_refusal = [alternatives for alternatives in alternatives_by_refusal if alternatives]
+    count = max((len(alternatives) for alternatives in alternatives_by_refusal), default=0)
     return limit_alternatives(
-        tuple(dict.fromkeys(lack for one in several for lack in one[min(place, len(one) - 1)]))
-        for place in range(count)
+        tuple(
+            dict.fromkeys(
+                missing_privilege
+                for alternatives in alternatives_by_refusal
+                for missing_privilege in alternatives[min(index, len(alternatives) - 1)]
+            )
+        )
+        for index in range(count)
     )
 
 
-def limit_alternatives(lists: Iterable[tuple[Missing, ...]]) -> Alternatives:
+def limit_alternatives(lists: Iterable[tuple[MissingPrivilege, ...]]) -> Alternatives:
     """Return these lists in their order, each once, without empty ones; MAX_ALTERNATIVES at most."""
-    return tuple(dict.fromkeys(one for one in lists if one))[:MAX_ALTERNATIVES]
+    return tuple(dict.fromkeys(missing_privileges for missing_privileges in lists if missing_privileges))[
+        :MAX_ALTERNATIVES
+    ]
 
 
-def sort_narrowest_first(lists: Iterable[tuple[Missing, ...]]) -> Alternatives:
+def sort_narrowest_first(lists: Iterable[tuple[MissingPrivilege, ...]]) -> Alternatives:
     """Return these lists with those first that give away least.
 
     Privileges on entities are narrower than those on the whole platform; then comes the list whose broadest privilege
@@ -42,21 +50,28 @@ def sort_narrowest_first(lists: Iterable[tuple[Missing, ...]]) -> Alternatives:
     return tuple(sorted(lists, key=_breadth))
 
 
-def _breadth(lacking: tuple[Missing, ...]) -> tuple[int, int, int]:
-    opened = _opened_by_privilege()
-    known = vocabulary.datahub()
-    platform = sum(
-        (info := known.get(lack.privilege)) is not None and info.scope == vocabulary.PLATFORM for lack in lacking
+def _breadth(missing_privileges: tuple[MissingPrivilege, ...]) -> tuple[int, int, int]:
+    breadth_by_privilege = _count_breadth_by_privilege()
+    datahub_vocabulary = vocabulary.load_datahub()
+    platform_count = sum(
+        (info := datahub_vocabulary.get(missing_privilege.privilege)) is not None and info.scope == vocabulary.PLATFORM
+        for missing_privilege in missing_privileges
     )
-    return platform, max((opened[lack.privilege] for lack in lacking), default=0), len(lacking)
+    return (
+        platform_count,
+        max((breadth_by_privilege[missing_privilege.privilege] for missing_privilege in missing_privileges), default=0),
+        len(missing_privileges),
+    )
 
 
 @cache
-def _opened_by_privilege() -> Counter[str]:
+def _count_breadth_by_privilege() -> Counter[str]:
     """Return how much each privilege opens: the operations that it is enough for or part of, and what it implies."""
-    opened: Counter[str] = Counter()
-    for requirement in (*datahub.operations().values(), *datahub.groups().values()):
-        opened.update(requirement.privileges)
-    for words in vocabularies().values():
-        opened.update({name: len(given) for name, given in words.gives.items()})
-    return opened
+    breadth_by_privilege: Counter[str] = Counter()
+    for requirement in (*datahub.load_operations().values(), *datahub.load_operation_groups().values()):
+        breadth_by_privilege.update(requirement.privileges)
+    for family_vocabulary in load_vocabularies().values():
+        breadth_by_privilege.update(
+            {name: len(implied_names) for name, implied_names in family_vocabulary.implications.items()}
+        )
+    return breadth_by_privilege

@@ -15,267 +15,355 @@ from functools import cache
 
 from pyroaring import BitMap, FrozenBitMap
 
-from policies.engine.actor_conditional_reach import Opened
+from policies.engine.actor_conditional_reach import ConditionalAudience
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Question
-from policies.engine.postings import NONE, Postings, union
+from policies.engine.postings import EMPTY, Postings, union
 from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, Resource, owner_token
 from policies.engine.snapshot import Snapshot
-from policies.engine.statement_groups import Alike, Unit, groups
+from policies.engine.statement_groups import EntityGroup, StatementGroup, group_entities
 
 
-class People:
+class ActorIndex:
     """Actors by number, and the crowd behind each token; inactive ones are in no crowd, the system actor in all."""
 
     def __init__(self, actors: Sequence[Actor]) -> None:
         self.actors = actors
         self.numbers = {actor.urn: number for number, actor in enumerate(actors)}
-        self.always = FrozenBitMap(number for number, actor in enumerate(actors) if actor.urn == SYSTEM_ACTOR)
-        active = [(number, actor) for number, actor in enumerate(actors) if actor.is_active]
-        self.everybody = FrozenBitMap(number for number, _ in active) | self.always
-        self._behind = _inverted((number, actor.tokens) for number, actor in active)
-        self._holding = _inverted((number, actor.holders) for number, actor in active)
+        self.always_allowed = FrozenBitMap(number for number, actor in enumerate(actors) if actor.urn == SYSTEM_ACTOR)
+        active_actors = [(number, actor) for number, actor in enumerate(actors) if actor.is_active]
+        self.eligible_actors = FrozenBitMap(number for number, _ in active_actors) | self.always_allowed
+        self._numbers_by_token = _invert((number, actor.tokens) for number, actor in active_actors)
+        self._numbers_by_holder = _invert((number, actor.holders) for number, actor in active_actors)
 
-    def behind(self, tokens: Iterable[str]) -> FrozenBitMap:
+    def with_any_token(self, tokens: Iterable[str]) -> FrozenBitMap:
         """Return the actors that have one of the tokens."""
-        return union(self._behind[token] for token in tokens if token in self._behind)
+        return union(self._numbers_by_token[token] for token in tokens if token in self._numbers_by_token)
 
-    def holding(self, holder: str) -> FrozenBitMap:
+    def with_holder(self, holder: str) -> FrozenBitMap:
         """Return the actors that own what somebody owns: itself, or members of a group."""
-        return self._holding.get(holder, NONE)
+        return self._numbers_by_holder.get(holder, EMPTY)
 
-    def acting(self) -> Iterator[tuple[int, Actor]]:
+    def active_actors(self) -> Iterator[tuple[int, Actor]]:
         """Give those who may act, with their numbers, but for the system actor."""
-        return ((self.numbers[one.urn], one) for one in self.actors if one.is_active and one.urn != SYSTEM_ACTOR)
+        return (
+            (self.numbers[actor.urn], actor) for actor in self.actors if actor.is_active and actor.urn != SYSTEM_ACTOR
+        )
 
-    def oneself(self, urn: str) -> FrozenBitMap:
+    def with_urn(self, urn: str) -> FrozenBitMap:
         """Return the actor of this URN."""
         number = self.numbers.get(urn)
-        return NONE if number is None or not self.actors[number].is_active else FrozenBitMap((number,))
+        return EMPTY if number is None or not self.actors[number].is_active else FrozenBitMap((number,))
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
-    """Who reaches the entities of a group: `base` and `extra` all of them, `more` further actors of single entities.
+class Audience:
+    """Who reaches the entities of a group.
 
-    The three share nobody, and many groups have one `base`. `more` leaves out entities that nobody else reaches;
-    `decided` are those in it that a restricted allow reaches.
+    `base_actors` and `extra_actors` reach all of them, `extra_by_entity` has further actors of single entities.
+
+    The three share nobody, and many groups have one `base_actors`. `extra_by_entity` leaves out entities that nobody
+    else reaches; `decided_by_entity` are those in it that a restricted allow reaches.
     """
 
-    alike: Alike
-    base: FrozenBitMap
-    extra: FrozenBitMap
-    more: Mapping[int, FrozenBitMap]
-    decided: Mapping[int, FrozenBitMap] = field(default_factory=dict)
+    group: EntityGroup
+    base_actors: FrozenBitMap
+    extra_actors: FrozenBitMap
+    extra_by_entity: Mapping[int, FrozenBitMap]
+    decided_by_entity: Mapping[int, FrozenBitMap] = field(default_factory=dict)
 
-    def of(self, number: int) -> FrozenBitMap:
+    def find_actors(self, number: int) -> FrozenBitMap:
         """Return who reaches one entity of the group."""
-        shared = self.base | self.extra
-        return shared | self.more[number] if number in self.more else shared
+        group_actors = self.base_actors | self.extra_actors
+        return group_actors | self.extra_by_entity[number] if number in self.extra_by_entity else group_actors
 
 
-class _Base:
+class _GroupBase:
     """The wide units of a type that cover an entity: whom they name, and what units add to them for everybody else."""
 
     def __init__(
-        self, units: Sequence[int], towards: frozenset[str], people: Sequence[FrozenBitMap], everybody: FrozenBitMap
+        self,
+        group_numbers: Sequence[int],
+        relational_tokens: frozenset[str],
+        actors_by_kind: Sequence[FrozenBitMap],
+        eligible_actors: FrozenBitMap,
     ) -> None:
-        self.units = units
-        self.towards = towards
-        self.people = people
-        self.others = everybody - people[0]
-        self._added: dict[int, FrozenBitMap] = {}
+        self.group_numbers = group_numbers
+        self.relational_tokens = relational_tokens
+        self.actors_by_kind = actors_by_kind
+        self.unnamed_actors = eligible_actors - actors_by_kind[0]
+        self._added_by_group: dict[int, FrozenBitMap] = {}
 
-    def added(self, number: int, named: Callable[[int], FrozenBitMap]) -> FrozenBitMap:
+    def find_added_actors(self, number: int, find_named: Callable[[int], FrozenBitMap]) -> FrozenBitMap:
         """Return whom a unit adds, of those whom it plainly names."""
-        found = self._added.get(number)
-        if found is None:
-            found = self._added[number] = named(number) & self.others
-        return found
+        added_actors = self._added_by_group.get(number)
+        if added_actors is None:
+            added_actors = self._added_by_group[number] = find_named(number) & self.unnamed_actors
+        return added_actors
 
 
-class Crowds:
+class AudienceIndex:
     """What units say about people; serves any number of slices of entities."""
 
-    def __init__(self, snapshot: Snapshot, privilege: str, units: Sequence[Unit], people: People) -> None:
-        self.units = units
+    def __init__(
+        self, snapshot: Snapshot, privilege: str, statement_groups: Sequence[StatementGroup], actor_index: ActorIndex
+    ) -> None:
+        self.statement_groups = statement_groups
         self._snapshot = snapshot
         self._privilege = privilege
-        self._people = people
-        self._towards = [unit.towards for unit in units]
-        self._wide: dict[str, list[int]] = defaultdict(list)
-        for number, unit in enumerate(units):
-            if unit.is_wide:
-                self._wide[unit.type].append(number)
-        self._known: dict[tuple[int, int], FrozenBitMap] = {}
-        self._bases: dict[tuple[str, tuple[int, ...]], _Base] = {}
-        self._is_plain = not any(unit.limited or unit.denied for unit in units)
-        self._conditional = [one for one in snapshot.listed(privilege) if one.provisos]
-        self._is_barred = any(one.effect is Effect.DENY for one in self._conditional)
+        self._actor_index = actor_index
+        self._relational_tokens = [statement_group.relational_tokens for statement_group in statement_groups]
+        self._wide_groups_by_type: dict[str, list[int]] = defaultdict(list)
+        for number, statement_group in enumerate(statement_groups):
+            if statement_group.covers_whole_type:
+                self._wide_groups_by_type[statement_group.type].append(number)
+        self._named_actors_by_kind: dict[tuple[int, int], FrozenBitMap] = {}
+        self._bases: dict[tuple[str, tuple[int, ...]], _GroupBase] = {}
+        self._is_plain = not any(
+            statement_group.restricted_tokens or statement_group.deny_tokens for statement_group in statement_groups
+        )
+        self._conditional = [
+            statement for statement in snapshot.list_statements(privilege) if statement.actor_conditions
+        ]
+        self._has_conditional_deny = any(statement.effect is Effect.DENY for statement in self._conditional)
 
-    def of(self, postings: Postings) -> Iterator[Crowd]:
+    def iterate_audiences(self, postings: Postings) -> Iterator[Audience]:
         """Give who reaches the entities of a slice, those alike together; every entity is in one group.
 
         Raises MissingFact when a facet that a statement tests was not loaded.
         """
-        told = [(alike, self._base(alike)) for alike in groups(postings, self.units)]
-        opened = Opened(postings, self._conditional, self._people.acting()) if self._conditional else None
-        if self._is_plain and not self._is_barred:
-            found = self._plain(postings, told)
+        group_bases = [
+            (entity_group, self._get_base(entity_group))
+            for entity_group in group_entities(postings, self.statement_groups)
+        ]
+        conditional_audience = (
+            ConditionalAudience(postings, self._conditional, self._actor_index.active_actors())
+            if self._conditional
+            else None
+        )
+        if self._is_plain and not self._has_conditional_deny:
+            audiences = self._iterate_plain(postings, group_bases)
         else:
-            near = _Near(postings, self._people, self._people.everybody)
-            found = (self._single(near, alike, base) for alike, base in told)
-        for crowd in found:
-            yield crowd if opened is None else self._opened(crowd, opened, postings)
+            relational_actors = _RelationalActors(postings, self._actor_index, self._actor_index.eligible_actors)
+            audiences = (
+                self._decide_group(relational_actors, entity_group, base) for entity_group, base in group_bases
+            )
+        for audience in audiences:
+            yield (
+                audience
+                if conditional_audience is None
+                else self._apply_conditional(audience, conditional_audience, postings)
+            )
 
-    def _opened(self, crowd: Crowd, opened: Opened, postings: Postings) -> Crowd:
+    def _apply_conditional(
+        self, audience: Audience, conditional_audience: ConditionalAudience, postings: Postings
+    ) -> Audience:
         """Return the crowd with those whom statements with provisos let in, without those whom they keep out."""
-        more, decided = dict(crowd.more), dict(crowd.decided)
-        for number in crowd.alike.entities:
-            gained = opened.allowed.get(number, NONE) - crowd.of(number)
-            if gained and not self._is_plain:
-                gained = self._allowed(gained, postings.resource(number))
-            lost = opened.denied.get(number, NONE)
-            for found, added in ((more, gained), (decided, NONE)):
-                kept = (found.get(number, NONE) | added) - lost
-                if kept:
-                    found[number] = kept
+        extra_by_entity, decided_by_entity = dict(audience.extra_by_entity), dict(audience.decided_by_entity)
+        for number in audience.group.entities:
+            gained_actors = conditional_audience.allowed_by_entity.get(number, EMPTY) - audience.find_actors(number)
+            if gained_actors and not self._is_plain:
+                gained_actors = self._filter_allowed_actors(gained_actors, postings.build_resource(number))
+            lost_actors = conditional_audience.denied_by_entity.get(number, EMPTY)
+            for actors_by_entity, new_actors in ((extra_by_entity, gained_actors), (decided_by_entity, EMPTY)):
+                remaining_actors = (actors_by_entity.get(number, EMPTY) | new_actors) - lost_actors
+                if remaining_actors:
+                    actors_by_entity[number] = remaining_actors
                 else:
-                    found.pop(number, None)
-        return replace(crowd, more=more, decided=decided)
+                    actors_by_entity.pop(number, None)
+        return replace(audience, extra_by_entity=extra_by_entity, decided_by_entity=decided_by_entity)
 
-    def _allowed(self, people: FrozenBitMap, resource: Resource) -> FrozenBitMap:
-        questions = ((one, Question(self._people.actors[one], self._privilege, resource)) for one in people)
-        return FrozenBitMap(one for one, question in questions if decide(self._snapshot, question).is_allowed)
+    def _filter_allowed_actors(self, actor_numbers: FrozenBitMap, resource: Resource) -> FrozenBitMap:
+        questions = (
+            (actor_number, Question(self._actor_index.actors[actor_number], self._privilege, resource))
+            for actor_number in actor_numbers
+        )
+        return FrozenBitMap(
+            actor_number for actor_number, question in questions if decide(self._snapshot, question).is_allowed
+        )
 
-    def _base(self, alike: Alike) -> _Base:
-        key = (alike.type, alike.without)
+    def _get_base(self, entity_group: EntityGroup) -> _GroupBase:
+        key = (entity_group.type, entity_group.excluding_groups)
         base = self._bases.get(key)
         if base is None:
-            without = frozenset(alike.without)
-            units = [number for number in self._wide.get(alike.type, ()) if number not in without]
-            towards = frozenset[str]().union(*(self._towards[number] for number in units))
-            named = [union(self._named(number, kind) for number in units) for kind in range(3)]
-            named[0] |= self._people.always
-            base = self._bases[key] = _Base(units, towards, named, self._people.everybody)
+            excluding_groups = frozenset(entity_group.excluding_groups)
+            group_numbers = [
+                number
+                for number in self._wide_groups_by_type.get(entity_group.type, ())
+                if number not in excluding_groups
+            ]
+            relational_tokens = frozenset[str]().union(*(self._relational_tokens[number] for number in group_numbers))
+            actors_by_kind = [
+                union(self._find_named_actors(number, kind) for number in group_numbers) for kind in range(3)
+            ]
+            actors_by_kind[0] |= self._actor_index.always_allowed
+            base = self._bases[key] = _GroupBase(
+                group_numbers, relational_tokens, actors_by_kind, self._actor_index.eligible_actors
+            )
         return base
 
-    def _plain(self, postings: Postings, told: Sequence[tuple[Alike, _Base]]) -> Iterator[Crowd]:
+    def _iterate_plain(
+        self, postings: Postings, group_bases: Sequence[tuple[EntityGroup, _GroupBase]]
+    ) -> Iterator[Audience]:
         """Look at groups of which only plain allows speak.
 
         Where every base names nearly everybody, hardly anybody else counts: what only these reach is left out at once.
         """
-        bases = {id(base): base.people[0] for _, base in told}
-        outside = self._people.everybody - FrozenBitMap.intersection(*bases.values()) if bases else NONE
-        near = _Near(postings, self._people, outside)
-        named = cache(lambda number: self._named(number, 0) & outside)
-        for alike, base in told:
-            extra = union(some for number in alike.covering if (some := base.added(number, named)))
-            further = [own for number in alike.covering if not (own := self._towards[number]) <= base.towards]
-            towards = base.towards.union(*further) if further else base.towards
-            more: dict[int, FrozenBitMap] = {}
-            for number, crowds in near.of(alike.entities, towards):
+        bases = {id(base): base.actors_by_kind[0] for _, base in group_bases}
+        uncommon_actors = (
+            self._actor_index.eligible_actors - FrozenBitMap.intersection(*bases.values()) if bases else EMPTY
+        )
+        relational_actors = _RelationalActors(postings, self._actor_index, uncommon_actors)
+        find_named = cache(lambda number: self._find_named_actors(number, 0) & uncommon_actors)
+        for entity_group, base in group_bases:
+            extra_actors = union(
+                actors
+                for number in entity_group.covering_groups
+                if (actors := base.find_added_actors(number, find_named))
+            )
+            further_tokens = [
+                group_tokens
+                for number in entity_group.covering_groups
+                if not (group_tokens := self._relational_tokens[number]) <= base.relational_tokens
+            ]
+            relational_tokens = (
+                base.relational_tokens.union(*further_tokens) if further_tokens else base.relational_tokens
+            )
+            extra_by_entity: dict[int, FrozenBitMap] = {}
+            for number, owner_sets in relational_actors.iterate_actors(entity_group.entities, relational_tokens):
                 # Most owners are among those whom the base names, and a union costs more than looking first.
-                unnamed = [some for crowd in crowds if (some := (crowd & base.others) - extra)]
-                if unnamed:
-                    more[number] = union(unnamed)
-            yield Crowd(alike, base.people[0], extra, more)
+                unnamed_actors = [
+                    actors for owners in owner_sets if (actors := (owners & base.unnamed_actors) - extra_actors)
+                ]
+                if unnamed_actors:
+                    extra_by_entity[number] = union(unnamed_actors)
+            yield Audience(entity_group, base.actors_by_kind[0], extra_actors, extra_by_entity)
 
-    def _named(self, number: int, kind: int) -> FrozenBitMap:
-        found = self._known.get((number, kind))
-        if found is None:
-            found = self._known[number, kind] = self._people.behind(self.units[number].tokens(kind))
-        return found
+    def _find_named_actors(self, number: int, kind: int) -> FrozenBitMap:
+        actors = self._named_actors_by_kind.get((number, kind))
+        if actors is None:
+            actors = self._named_actors_by_kind[number, kind] = self._actor_index.with_any_token(
+                self.statement_groups[number].tokens(kind)
+            )
+        return actors
 
-    def _single(self, near: "_Near", alike: Alike, base: _Base) -> Crowd:
+    def _decide_group(
+        self, relational_actors: "_RelationalActors", entity_group: EntityGroup, base: _GroupBase
+    ) -> Audience:
         """Look at each entity of a group whose owners or restrictions count."""
-        covering = (*alike.covering, *base.units)
-        more: dict[int, FrozenBitMap] = {}
-        decided: dict[int, FrozenBitMap] = {}
-        shared = [
-            union((base.people[kind], *(self._named(number, kind) for number in alike.covering))) for kind in range(3)
+        covering_groups = (*entity_group.covering_groups, *base.group_numbers)
+        extra_by_entity: dict[int, FrozenBitMap] = {}
+        decided_by_entity: dict[int, FrozenBitMap] = {}
+        actors_by_kind = [
+            union(
+                (
+                    base.actors_by_kind[kind],
+                    *(self._find_named_actors(number, kind) for number in entity_group.covering_groups),
+                )
+            )
+            for kind in range(3)
         ]
-        own = [frozenset[str]().union(*(self.units[one].tokens(kind) for one in covering)) for kind in range(3)]
+        tokens_by_kind = [
+            frozenset[str]().union(
+                *(self.statement_groups[group_number].tokens(kind) for group_number in covering_groups)
+            )
+            for kind in range(3)
+        ]
         answers: dict[frozenset[str], bool] = {}
-        is_alike = not any(self._towards[number] for number in covering)
-        for number in alike.entities:
-            plain, limited, denied = (union((shared[kind], *near.one(number, own[kind]))) for kind in range(3))
-            allowed = self._decided(near.postings, number, limited - denied, own, answers if is_alike else {})
-            if allowed:
-                decided[number] = allowed
-            found = (plain - limited - denied) | allowed | self._people.always
-            if found:
-                more[number] = found
-        return Crowd(alike, NONE, NONE, more, decided)
+        is_uniform = not any(self._relational_tokens[number] for number in covering_groups)
+        for number in entity_group.entities:
+            plain_actors, restricted_actors, denied_actors = (
+                union((actors_by_kind[kind], *relational_actors.find_actors(number, tokens_by_kind[kind])))
+                for kind in range(3)
+            )
+            allowed_actors = self._decide_actors(
+                relational_actors.postings,
+                number,
+                restricted_actors - denied_actors,
+                tokens_by_kind,
+                answers if is_uniform else {},
+            )
+            if allowed_actors:
+                decided_by_entity[number] = allowed_actors
+            actors = (
+                (plain_actors - restricted_actors - denied_actors) | allowed_actors | self._actor_index.always_allowed
+            )
+            if actors:
+                extra_by_entity[number] = actors
+        return Audience(entity_group, EMPTY, EMPTY, extra_by_entity, decided_by_entity)
 
-    def _decided(
+    def _decide_actors(
         self,
         postings: Postings,
         number: int,
-        undecided: FrozenBitMap,
-        own: Sequence[frozenset[str]],
+        actor_numbers: FrozenBitMap,
+        tokens_by_kind: Sequence[frozenset[str]],
         answers: dict[frozenset[str], bool],
     ) -> FrozenBitMap:
         """Decide about actors that a restricted allow reaches; those who hold the same of what is named are alike."""
-        if not undecided:
-            return NONE
-        named = frozenset[str]().union(*own)
-        has_owners = any(token.startswith(OWNER_OF_ANY_TYPE) or token == ONESELF for token in named)
-        resource = postings.resource(number)
-        allowed = BitMap()
-        for person in undecided:
-            actor = self._people.actors[person]
-            key = frozenset((actor.urn,)) if has_owners else actor.tokens & named
+        if not actor_numbers:
+            return EMPTY
+        named_tokens = frozenset[str]().union(*tokens_by_kind)
+        has_owners = any(token.startswith(OWNER_OF_ANY_TYPE) or token == ONESELF for token in named_tokens)
+        resource = postings.build_resource(number)
+        allowed_actors = BitMap()
+        for actor_number in actor_numbers:
+            actor = self._actor_index.actors[actor_number]
+            key = frozenset((actor.urn,)) if has_owners else actor.tokens & named_tokens
             if key not in answers:
                 answers[key] = decide(self._snapshot, Question(actor, self._privilege, resource)).is_allowed
             if answers[key]:
-                allowed.add(person)
-        return FrozenBitMap(allowed)
+                allowed_actors.add(actor_number)
+        return FrozenBitMap(allowed_actors)
 
 
-class _Near:
+class _RelationalActors:
     """The actors, of some, that have tokens only towards an entity: by being it, or by owning it."""
 
-    def __init__(self, postings: Postings, people: People, some: FrozenBitMap) -> None:
+    def __init__(self, postings: Postings, actor_index: ActorIndex, actor_numbers: FrozenBitMap) -> None:
         self.postings = postings
-        self._people = people
-        self._some = some
-        self._owning: dict[frozenset[str], Mapping[int, list[FrozenBitMap]]] = {}
+        self._actor_index = actor_index
+        self._actor_numbers = actor_numbers
+        self._owners_by_tokens: dict[frozenset[str], Mapping[int, list[FrozenBitMap]]] = {}
 
-    def of(self, entities: Sequence[int], towards: frozenset[str]) -> Iterator[tuple[int, Sequence[FrozenBitMap]]]:
+    def iterate_actors(
+        self, entities: Sequence[int], relational_tokens: frozenset[str]
+    ) -> Iterator[tuple[int, Sequence[FrozenBitMap]]]:
         """Give, for those of the entities that have any, the actors that one of the tokens stands for."""
-        if not towards:
+        if not relational_tokens:
             return
-        owning, is_oneself = self._owners(towards), ONESELF in towards
+        owners_by_entity, is_oneself = self._find_owners(relational_tokens), ONESELF in relational_tokens
         for number in entities:
-            found = owning.get(number, ())
-            if is_oneself and (itself := self._people.oneself(self.postings.urns[number]) & self._some):
-                found = (*found, itself)
-            if found:
-                yield number, found
+            actor_sets = owners_by_entity.get(number, ())
+            if is_oneself and (
+                self_actor := self._actor_index.with_urn(self.postings.urns[number]) & self._actor_numbers
+            ):
+                actor_sets = (*actor_sets, self_actor)
+            if actor_sets:
+                yield number, actor_sets
 
-    def one(self, number: int, towards: frozenset[str]) -> Sequence[FrozenBitMap]:
+    def find_actors(self, number: int, relational_tokens: frozenset[str]) -> Sequence[FrozenBitMap]:
         """Return the actors that one of the tokens stands for towards one entity."""
-        return next((found for _, found in self.of((number,), towards)), ())
+        return next((actor_sets for _, actor_sets in self.iterate_actors((number,), relational_tokens)), ())
 
-    def _owners(self, towards: frozenset[str]) -> Mapping[int, list[FrozenBitMap]]:
-        found = self._owning.get(towards)
-        if found is None:
-            found = self._owning[towards] = defaultdict(list)
+    def _find_owners(self, relational_tokens: frozenset[str]) -> Mapping[int, list[FrozenBitMap]]:
+        owners_by_entity = self._owners_by_tokens.get(relational_tokens)
+        if owners_by_entity is None:
+            owners_by_entity = self._owners_by_tokens[relational_tokens] = defaultdict(list)
             # An owner of some type is one of any type.
-            for token in (OWNER_OF_ANY_TYPE,) if OWNER_OF_ANY_TYPE in towards else towards:
+            for token in (OWNER_OF_ANY_TYPE,) if OWNER_OF_ANY_TYPE in relational_tokens else relational_tokens:
                 if token.startswith(OWNER_OF_ANY_TYPE):
-                    type_ = None if token == OWNER_OF_ANY_TYPE else token.removeprefix(owner_token(""))
-                    for holder, numbers in self.postings.owners(type_).items():
-                        if crowd := self._people.holding(holder) & self._some:
+                    owner_type = None if token == OWNER_OF_ANY_TYPE else token.removeprefix(owner_token(""))
+                    for holder, numbers in self.postings.owners(owner_type).items():
+                        if owners := self._actor_index.with_holder(holder) & self._actor_numbers:
                             for number in numbers:
-                                found[number].append(crowd)
-        return found
+                                owners_by_entity[number].append(owners)
+        return owners_by_entity
 
 
-def _inverted(named: Iterable[tuple[int, Iterable[str]]]) -> dict[str, FrozenBitMap]:
-    found: dict[str, list[int]] = defaultdict(list)
-    for number, names in named:
+def _invert(names_by_number: Iterable[tuple[int, Iterable[str]]]) -> dict[str, FrozenBitMap]:
+    numbers_by_name: dict[str, list[int]] = defaultdict(list)
+    for number, names in names_by_number:
         for name in names:
-            found[name].append(number)
-    return {name: FrozenBitMap(numbers) for name, numbers in found.items()}
+            numbers_by_name[name].append(number)
+    return {name: FrozenBitMap(numbers) for name, numbers in numbers_by_name.items()}

@@ -1,50 +1,59 @@
 """Conditions on properties in words, for reasons and near misses."""
 
 from policies.engine import property_conditions
-from policies.engine.property_conditions import Proviso
+from policies.engine.property_conditions import ActorCondition
 from policies.engine.selectors import Condition, Criterion, Resource
 
 #: How many values a clause lists before it says how many more there are.
-_LISTED = 3
+_MAX_LISTED_VALUES = 3
 
-_HELD = {Condition.EQUALS: "is", Condition.STARTS_WITH: "begins with", Condition.NOT_EQUALS: "is not"}
-_FAILED = {Condition.EQUALS: "is not", Condition.STARTS_WITH: "does not begin with", Condition.NOT_EQUALS: "is"}
+_VERBS = {Condition.EQUALS: "is", Condition.STARTS_WITH: "begins with", Condition.NOT_EQUALS: "is not"}
+_NEGATED_VERBS = {Condition.EQUALS: "is not", Condition.STARTS_WITH: "does not begin with", Condition.NOT_EQUALS: "is"}
 
 
 def is_property(field: str) -> bool:
     """Whether a field is that of a property."""
-    return property_conditions.party(field) != ""
+    return property_conditions.property_prefix(field) != ""
 
 
-def held(test: Criterion | Proviso, *, who: str, what: str) -> str:
-    """Say that a condition holds; `who` and `what` are what the actor and the resource are called."""
-    return f"{_whose(test.field, who, what)} {_HELD[test.condition]} {_wanted(test, who, what)}"
+def word_condition(condition: Criterion | ActorCondition, *, actor_name: str, resource_name: str) -> str:
+    """Say that a condition holds; `actor_name` and `resource_name` are what the actor and the resource are called."""
+    name = _name_property(condition.field, actor_name, resource_name)
+    return f"{name} {_VERBS[condition.condition]} {_join_values(condition, actor_name, resource_name)}"
 
 
-def failed(test: Criterion | Proviso, known: dict[str, frozenset[str]], *, who: str, what: str) -> str:
-    """Say that a condition does not hold; `known` is what is known of actor and action."""
-    unknown = sorted(test.mentions - known.keys()) if isinstance(test, Proviso) else []
-    if unknown:
-        return f"{_whose(unknown[0], who, what)} is not known"
-    return f"{_whose(test.field, who, what)} {_FAILED[test.condition]} {_wanted(test, who, what)}"
+def word_failed_condition(
+    condition: Criterion | ActorCondition, attributes: dict[str, frozenset[str]], *, actor_name: str, resource_name: str
+) -> str:
+    """Say that a condition does not hold; `attributes` is what is known of actor and action."""
+    unknown_fields = (
+        sorted(condition.tested_attributes - attributes.keys()) if isinstance(condition, ActorCondition) else []
+    )
+    if unknown_fields:
+        return f"{_name_property(unknown_fields[0], actor_name, resource_name)} is not known"
+    name = _name_property(condition.field, actor_name, resource_name)
+    return f"{name} {_NEGATED_VERBS[condition.condition]} {_join_values(condition, actor_name, resource_name)}"
 
 
-def called(resource: Resource | None) -> str:
+def name_resource(resource: Resource | None) -> str:
     """Return what a resource is called in a clause."""
     return f"the {resource.type}" if resource is not None and resource.type else "the resource"
 
 
-def _whose(field: str, who: str, what: str) -> str:
-    party = property_conditions.party(field)
-    owner = {property_conditions.ACTOR: who, property_conditions.ACTION: "the action"}.get(party, what)
-    return f"{owner}'s {field.removeprefix(party)}"
+def _name_property(field: str, actor_name: str, resource_name: str) -> str:
+    prefix = property_conditions.property_prefix(field)
+    owner = {property_conditions.ACTOR: actor_name, property_conditions.ACTION: "the action"}.get(prefix, resource_name)
+    return f"{owner}'s {field.removeprefix(prefix)}"
 
 
-def _wanted(test: Criterion | Proviso, who: str, what: str) -> str:
-    references = sorted(test.references) if isinstance(test, Proviso) else []
-    wanted = [*sorted(test.values), *(_whose(field, who, what) for field in references)]
-    if not wanted:
+def _join_values(condition: Criterion | ActorCondition, actor_name: str, resource_name: str) -> str:
+    references = sorted(condition.references) if isinstance(condition, ActorCondition) else []
+    value_names = [
+        *sorted(condition.values),
+        *(_name_property(field, actor_name, resource_name) for field in references),
+    ]
+    if not value_names:
         return "anything: no value is wanted"
-    shown = wanted[:_LISTED]
-    rest = len(wanted) - len(shown)
-    return f"{', '.join(shown)} or one of {rest} more" if rest else " or ".join(shown)
+    listed_names = value_names[:_MAX_LISTED_VALUES]
+    rest_count = len(value_names) - len(listed_names)
+    return f"{', '.join(listed_names)} or one of {rest_count} more" if rest_count else " or ".join(listed_names)

@@ -11,10 +11,10 @@ from typing import Protocol, Self
 from policies.engine.selectors import Condition
 
 #: A value of a resource → the statements that want it (under NOT_EQUALS: that exclude it), None or 0 when none does.
-Find = Callable[[str], int | None]
+ValueLookup = Callable[[str], int | None]
 
 
-class Column(Protocol):
+class CriterionIndex(Protocol):
     """What the snapshot needs of a column.
 
     `mentions` are the statements with a criterion here.
@@ -23,7 +23,7 @@ class Column(Protocol):
     field: str
     mentions: int
 
-    def copy(self) -> "Column":
+    def copy(self) -> "CriterionIndex":
         """Return a column that can be changed without changing this one."""
 
     def put(self, bit: int, values: Iterable[str]) -> None:
@@ -35,72 +35,76 @@ class Column(Protocol):
     def seal(self, everything: int) -> None:
         """Make ready for questions after changes; `everything` holds the bit of every statement of the snapshot."""
 
-    def keep(self, live: int, values: Collection[str]) -> int:
+    def retain_matching(self, candidates: int, values: Collection[str]) -> int:
         """Return those of the live statements that a resource with these values is not ruled out of."""
 
-    def finder(self) -> Find:
+    def get_lookup(self) -> ValueLookup:
         """Return what gives the statements that one value of a resource speaks to; good until the next change."""
 
 
-class _Answers:
-    """`answers` are the statements per wanted value, `others` those without a criterion here."""
+class _ValueIndex:
+    """`bits_by_value` are the statements per wanted value, `unconstrained_bits` those without a criterion here."""
 
-    __slots__ = ("answers", "field", "mentions", "others")
+    __slots__ = ("bits_by_value", "field", "mentions", "unconstrained_bits")
 
     def __init__(self, field: str) -> None:
         self.field = field
         self.mentions = 0
-        self.others = 0
-        self.answers: dict[str, int] = {}
+        self.unconstrained_bits = 0
+        self.bits_by_value: dict[str, int] = {}
 
     def copy(self) -> Self:
-        twin = type(self)(self.field)
-        twin.mentions, twin.others, twin.answers = self.mentions, self.others, self.answers.copy()
-        return twin
+        clone = type(self)(self.field)
+        clone.mentions, clone.unconstrained_bits, clone.bits_by_value = (
+            self.mentions,
+            self.unconstrained_bits,
+            self.bits_by_value.copy(),
+        )
+        return clone
 
     def put(self, bit: int, values: Iterable[str]) -> None:
         self.mentions |= bit
-        answers = self.answers
+        bits_by_value = self.bits_by_value
         for value in values:
-            answers[value] = answers.get(value, 0) | bit
+            bits_by_value[value] = bits_by_value.get(value, 0) | bit
 
     def drop(self, bit: int, values: Iterable[str]) -> None:
         self.mentions &= ~bit
         for value in values:
-            left = self.answers[value] & ~bit
-            if left:
-                self.answers[value] = left
+            remaining_bits = self.bits_by_value[value] & ~bit
+            if remaining_bits:
+                self.bits_by_value[value] = remaining_bits
             else:
-                del self.answers[value]
+                del self.bits_by_value[value]
 
     def seal(self, everything: int) -> None:
-        self.others = everything ^ self.mentions
+        self.unconstrained_bits = everything ^ self.mentions
 
-    def finder(self) -> Find:
-        return self.answers.get
+    def get_lookup(self) -> ValueLookup:
+        return self.bits_by_value.get
 
 
-class _Equals(_Answers):
+class _EqualsIndex(_ValueIndex):
     __slots__ = ()
 
-    def keep(self, live: int, values: Collection[str]) -> int:
-        found = 0
+    def retain_matching(self, candidates: int, values: Collection[str]) -> int:
+        matching_bits = 0
         for value in values:
-            found |= self.answers.get(value, 0)
+            matching_bits |= self.bits_by_value.get(value, 0)
         # No statement is in both, so the XOR is their union; of integers it costs half an OR.
-        return live & (self.others ^ found)
+        return candidates & (self.unconstrained_bits ^ matching_bits)
 
 
-class _NotEquals(_Answers):
+class _NotEqualsIndex(_ValueIndex):
     __slots__ = ()
 
-    def keep(self, live: int, values: Collection[str]) -> int:
+    def retain_matching(self, candidates: int, values: Collection[str]) -> int:
         for value in values:
-            live ^= live & self.answers.get(value, 0)
-        return live
+            candidates ^= candidates & self.bits_by_value.get(value, 0)
+        return candidates
 
 
-class _StartsWith(_Answers):
+class _PrefixIndex(_ValueIndex):
     """The wanted prefixes in order, and for each the statements that want it or a shorter prefix of it.
 
     All wanted prefixes of a value lie on one chain that ends at the last prefix not after the value, or at one of the
@@ -108,74 +112,74 @@ class _StartsWith(_Answers):
     which places to search for a value that begins with so many characters as the shortest of them has.
     """
 
-    __slots__ = ("_length", "_order", "_ranges", "_shorter", "_whole")
+    __slots__ = ("_chain_bits", "_key_length", "_parents", "_prefixes", "_ranges")
 
     def __init__(self, field: str) -> None:
         super().__init__(field)
-        self._order: list[str] = []
-        self._shorter: list[int] = []
-        self._whole: list[int] | None = None
-        self._length = 0
+        self._prefixes: list[str] = []
+        self._parents: list[int] = []
+        self._chain_bits: list[int] | None = None
+        self._key_length = 0
         self._ranges: dict[str, tuple[int, int]] = {}
 
     def copy(self) -> Self:
-        twin = super().copy()
-        twin._order, twin._shorter, twin._whole = self._order, self._shorter, self._whole
-        twin._length, twin._ranges = self._length, self._ranges
-        return twin
+        clone = super().copy()
+        clone._prefixes, clone._parents, clone._chain_bits = self._prefixes, self._parents, self._chain_bits
+        clone._key_length, clone._ranges = self._key_length, self._ranges
+        return clone
 
     def put(self, bit: int, values: Iterable[str]) -> None:
         super().put(bit, values)
-        self._whole = None
+        self._chain_bits = None
 
     def drop(self, bit: int, values: Iterable[str]) -> None:
         super().drop(bit, values)
-        self._whole = None
+        self._chain_bits = None
 
     def seal(self, everything: int) -> None:
         """Sort the prefixes and link each to the longest one that begins it (-1: none does)."""
         super().seal(everything)
-        if self._whole is not None:
+        if self._chain_bits is not None:
             return
-        order, shorter, whole = sorted(self.answers), list[int](), list[int]()
-        length = min(map(len, order), default=0)
+        prefixes, parents, chain_bits = sorted(self.bits_by_value), list[int](), list[int]()
+        key_length = min(map(len, prefixes), default=0)
         ranges: dict[str, tuple[int, int]] = {}
-        for index, prefix in enumerate(order):
-            link = index - 1
-            while link >= 0 and not prefix.startswith(order[link]):
-                link = shorter[link]
-            shorter.append(link)
-            whole.append(self.answers[prefix] | (whole[link] if link >= 0 else 0))
-            ranges[prefix[:length]] = (ranges.get(prefix[:length], (index,))[0], index + 1)
-        self._order, self._shorter, self._whole = order, shorter, whole
-        self._length, self._ranges = length, ranges
+        for index, prefix in enumerate(prefixes):
+            parent = index - 1
+            while parent >= 0 and not prefix.startswith(prefixes[parent]):
+                parent = parents[parent]
+            parents.append(parent)
+            chain_bits.append(self.bits_by_value[prefix] | (chain_bits[parent] if parent >= 0 else 0))
+            ranges[prefix[:key_length]] = (ranges.get(prefix[:key_length], (index,))[0], index + 1)
+        self._prefixes, self._parents, self._chain_bits = prefixes, parents, chain_bits
+        self._key_length, self._ranges = key_length, ranges
 
-    def finder(self) -> Find:
-        return self._begun
+    def get_lookup(self) -> ValueLookup:
+        return self._find_bits
 
-    def _begun(self, value: str) -> int:
-        among = self._ranges.get(value[: self._length])
-        if among is None:
+    def _find_bits(self, value: str) -> int:
+        search_range = self._ranges.get(value[: self._key_length])
+        if search_range is None:
             return 0
-        order, shorter, whole = self._order, self._shorter, self._whole or ()
-        index = bisect_right(order, value, *among) - 1
-        while index >= 0 and not value.startswith(order[index]):
-            index = shorter[index]
-        return whole[index] if index >= 0 else 0
+        prefixes, parents, chain_bits = self._prefixes, self._parents, self._chain_bits or ()
+        index = bisect_right(prefixes, value, *search_range) - 1
+        while index >= 0 and not value.startswith(prefixes[index]):
+            index = parents[index]
+        return chain_bits[index] if index >= 0 else 0
 
-    def keep(self, live: int, values: Collection[str]) -> int:
-        found = 0
+    def retain_matching(self, candidates: int, values: Collection[str]) -> int:
+        matching_bits = 0
         for value in values:
-            found |= self._begun(value)
-        return live & (self.others ^ found)
+            matching_bits |= self._find_bits(value)
+        return candidates & (self.unconstrained_bits ^ matching_bits)
 
 
-def column(field: str, condition: Condition) -> Column:
+def create_criterion_index(field: str, condition: Condition) -> CriterionIndex:
     """Return an empty column for the criteria of a field under a condition."""
     match condition:
         case Condition.EQUALS:
-            return _Equals(field)
+            return _EqualsIndex(field)
         case Condition.STARTS_WITH:
-            return _StartsWith(field)
+            return _PrefixIndex(field)
         case Condition.NOT_EQUALS:
-            return _NotEquals(field)
+            return _NotEqualsIndex(field)

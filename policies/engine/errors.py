@@ -45,15 +45,15 @@ def limit_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
 def quote(value: object) -> str:
     """Return a value as a sentence repeats it: a long text is cut, a list or an object is named by its kind."""
     if isinstance(value, str):
-        return repr(value) if len(value) <= _QUOTED else f"{value[:_QUOTED]!r}…"
+        return repr(value) if len(value) <= _MAX_QUOTED_LENGTH else f"{value[:_MAX_QUOTED_LENGTH]!r}…"
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
     text = repr(value)
-    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
+    return text if len(text) <= _MAX_QUOTED_LENGTH else f"{text[:_MAX_QUOTED_LENGTH]}…"
 
 
 #: Most characters of what was sent that a sentence repeats.
-_QUOTED = 100
+_MAX_QUOTED_LENGTH = 100
 
 
 class EngineError(Exception):

@@ -11,22 +11,22 @@ from policies.engine.alternatives import join_alternatives, limit_alternatives
 from policies.engine.model import (
     SYSTEM_ACTOR,
     Actor,
-    Code,
     Decision,
-    Missing,
+    DecisionCode,
+    MissingPrivilege,
     Question,
     Statement,
 )
 from policies.engine.requirements import SELF, Need, Quantifier, Requirement
-from policies.engine.restrictions import RoleAllow, Slice, combine
+from policies.engine.restrictions import RoleAllow, RoleSlice, combine_allows
 from policies.engine.selectors import Resource, resource_tokens
-from policies.engine.snapshot import Snapshot, constraint_holds
+from policies.engine.snapshot import Snapshot, meets_constraint
 
 #: The resources of each relative a requirement names. A question without a resource has (None,) under SELF.
 Relatives = Mapping[str, Sequence[Resource | None]]
 
 
-_ALLOWED = Code.ALLOWED
+_ALLOWED_CODE = DecisionCode.ALLOWED
 
 
 def decide(snapshot: Snapshot, question: Question, grants: Iterable[Statement] = ()) -> Decision:
@@ -36,23 +36,25 @@ def decide(snapshot: Snapshot, question: Question, grants: Iterable[Statement] =
     """
     actor = question.actor
     if actor.urn == SYSTEM_ACTOR:
-        return Decision(is_allowed=True, code=Code.SYSTEM_ACTOR, version=snapshot.version)
+        return Decision(is_allowed=True, code=DecisionCode.SYSTEM_ACTOR, version=snapshot.version)
     if not actor.is_active:
-        return Decision(is_allowed=False, code=Code.ACTOR_SUSPENDED, version=snapshot.version)
-    matched = snapshot.matching(question)
-    granted = tuple(grant for grant in grants if matches(grant, question)) if grants else ()
-    if not matched and not granted:
-        return _nobody_allows(snapshot.version)
-    denies = snapshot.denying(matched)
-    if denies:
+        return Decision(is_allowed=False, code=DecisionCode.ACTOR_SUSPENDED, version=snapshot.version)
+    matching_bits = snapshot.match(question)
+    matching_grants = tuple(grant for grant in grants if matches(grant, question)) if grants else ()
+    if not matching_bits and not matching_grants:
+        return _get_implicit_deny(snapshot.version)
+    deny_bits = snapshot.filter_denies(matching_bits)
+    if deny_bits:
         return Decision(
-            is_allowed=False, code=Code.EXPLICIT_DENY, version=snapshot.version, source=snapshot, bits=denies
+            is_allowed=False, code=DecisionCode.EXPLICIT_DENY, version=snapshot.version, source=snapshot, bits=deny_bits
         )
-    if granted or not snapshot.restricting(matched):
-        return Decision(True, _ALLOWED, snapshot.version, None, (), snapshot, matched, granted)  # noqa: FBT003 - by place, because this is the line that every allow pays for
-    slices = _slices(actor, snapshot.select(matched))
-    code = Code.NO_COLUMNS if slices == () else Code.ALLOWED
-    return Decision(code is Code.ALLOWED, code, snapshot.version, slices or None, source=snapshot, bits=matched)
+    if matching_grants or not snapshot.filter_restricted(matching_bits):
+        return Decision(True, _ALLOWED_CODE, snapshot.version, None, (), snapshot, matching_bits, matching_grants)  # noqa: FBT003 - by place, because this is the line that every allow pays for
+    slices = _combine_slices(actor, snapshot.select(matching_bits))
+    code = DecisionCode.NO_COLUMNS if slices == () else DecisionCode.ALLOWED
+    return Decision(
+        code is DecisionCode.ALLOWED, code, snapshot.version, slices or None, source=snapshot, bits=matching_bits
+    )
 
 
 def decide_requirement(
@@ -71,15 +73,15 @@ def decide_requirement(
     """
     if actor.urn == SYSTEM_ACTOR or not actor.is_active:
         return decide(snapshot, Question(actor, ""))
-    asker = _Asker(snapshot, actor, relatives, subresources, tuple(grants))
+    evaluator = _RequirementEvaluator(snapshot, actor, relatives, subresources, tuple(grants))
     refusals: list[list[Decision]] = []
-    unhelpful: list[list[Decision]] = []
+    unhelpful_refusals: list[list[Decision]] = []
     for alternative in requirement.any_of:
-        answers = [asker.answer(need) for need in alternative]
+        answers = [evaluator.answer(need) for need in alternative]
         if alternative and all(answer.is_allowed for answer in answers):
-            return _together(snapshot, answers)
-        (refusals if all(relatives[need.on] for need in alternative) else unhelpful).append(answers)
-    return _refused(snapshot, refusals or unhelpful)
+            return _combine_allows(snapshot, answers)
+        (refusals if all(relatives[need.relative] for need in alternative) else unhelpful_refusals).append(answers)
+    return _select_refusal(snapshot, refusals or unhelpful_refusals)
 
 
 def matches(statement: Statement, question: Question) -> bool:
@@ -93,12 +95,12 @@ def matches(statement: Statement, question: Question) -> bool:
             or not tokens.isdisjoint(resource_tokens(actor.urn, actor.holders, resource))
         )
         and statement.resources.covers(resource)
-        and constraint_holds(statement, question.subresources)
-        and actor_conditions.hold(statement, actor, resource)
+        and meets_constraint(statement, question.subresources)
+        and actor_conditions.meets_conditions(statement, actor, resource)
     )
 
 
-class _Asker:
+class _RequirementEvaluator:
     """Asks the needs of one requirement; keeps what they have in common."""
 
     def __init__(
@@ -116,99 +118,110 @@ class _Asker:
         self.grants = grants
 
     def answer(self, need: Need) -> Decision:
-        resources = self.relatives[need.on]
+        resources = self.relatives[need.relative]
         decisions = []
         for resource in resources:
-            decision = self._any_privilege(need, resource)
+            decision = self._decide_any_privilege(need, resource)
             if need.quantifier is Quantifier.ANY and decision.is_allowed:
                 return decision
             decisions.append(decision)
-        if need.quantifier is Quantifier.EACH and decisions and all(one.is_allowed for one in decisions):
-            return _together(self.snapshot, decisions)
-        return self._lacking(need, decisions)
+        if need.quantifier is Quantifier.EACH and decisions and all(decision.is_allowed for decision in decisions):
+            return _combine_allows(self.snapshot, decisions)
+        return self._refuse_need(need, decisions)
 
-    def _any_privilege(self, need: Need, resource: Resource | None) -> Decision:
-        refused = None
+    def _decide_any_privilege(self, need: Need, resource: Resource | None) -> Decision:
+        refusal = None
         for privilege in need.privileges:
             question = Question(self.actor, privilege, resource, self.subresources)
             decision = decide(self.snapshot, question, self.grants)
             if decision.is_allowed:
                 return decision
-            if refused is None or decision.code is Code.EXPLICIT_DENY:
-                refused = decision
-        refused = refused or Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=self.snapshot.version)
-        return _with_missing(refused, need, resource.urn or None if resource else None)
+            if refusal is None or decision.code is DecisionCode.EXPLICIT_DENY:
+                refusal = decision
+        refusal = refusal or Decision(is_allowed=False, code=DecisionCode.IMPLICIT_DENY, version=self.snapshot.version)
+        return _with_missing(refusal, need, resource.urn or None if resource else None)
 
-    def _lacking(self, need: Need, decisions: list[Decision]) -> Decision:
-        refused = [decision for decision in decisions if not decision.is_allowed]
-        if refused and need.quantifier is Quantifier.ANY:
-            lists = limit_alternatives(one for decision in refused for one in decision.missing_any)
-            return refused[0]._replace(missing_any=lists)
-        if refused:
-            return _lacking_all(refused)
+    def _refuse_need(self, need: Need, decisions: list[Decision]) -> Decision:
+        refusals = [decision for decision in decisions if not decision.is_allowed]
+        if refusals and need.quantifier is Quantifier.ANY:
+            lists = limit_alternatives(alternative for decision in refusals for alternative in decision.missing_any)
+            return refusals[0]._replace(missing_any=lists)
+        if refusals:
+            return _combine_refusals(refusals)
         self_urn = next((resource.urn or None for resource in self.relatives.get(SELF, ()) if resource), None)
-        refusal = Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=self.snapshot.version)
+        refusal = Decision(is_allowed=False, code=DecisionCode.IMPLICIT_DENY, version=self.snapshot.version)
         return _with_missing(refusal, need, self_urn)
 
 
 @lru_cache(maxsize=16)
-def _nobody_allows(version: int) -> Decision:
+def _get_implicit_deny(version: int) -> Decision:
     """Return the commonest answer, one object a version: making it would cost as much as finding it."""
-    return Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=version)
+    return Decision(is_allowed=False, code=DecisionCode.IMPLICIT_DENY, version=version)
 
 
-def _with_missing(refused: Decision, need: Need, urn: str | None) -> Decision:
-    lacking = tuple(Missing(urn, privilege) for privilege in need.privileges)
-    return refused._replace(missing=lacking[:1], missing_any=tuple((one,) for one in lacking))
+def _with_missing(refusal: Decision, need: Need, urn: str | None) -> Decision:
+    missing_privileges = tuple(MissingPrivilege(urn, privilege) for privilege in need.privileges)
+    return refusal._replace(
+        missing=missing_privileges[:1],
+        missing_any=tuple((missing_privilege,) for missing_privilege in missing_privileges),
+    )
 
 
-def _lacking_all(refused: list[Decision]) -> Decision:
+def _combine_refusals(refusals: list[Decision]) -> Decision:
     """Return the refusal of several together, with what is missing for any of them; a deny is told first."""
-    if len(refused) == 1:
-        return refused[0]
-    missing = tuple(dict.fromkeys(lack for decision in refused for lack in decision.missing))
-    first = next((one for one in refused if one.code is Code.EXPLICIT_DENY), refused[0])
-    return first._replace(missing=missing, missing_any=join_alternatives([one.missing_any for one in refused]))
+    if len(refusals) == 1:
+        return refusals[0]
+    missing_privileges = tuple(
+        dict.fromkeys(missing_privilege for decision in refusals for missing_privilege in decision.missing)
+    )
+    first_refusal = next((refusal for refusal in refusals if refusal.code is DecisionCode.EXPLICIT_DENY), refusals[0])
+    return first_refusal._replace(
+        missing=missing_privileges, missing_any=join_alternatives([refusal.missing_any for refusal in refusals])
+    )
 
 
-def _together(snapshot: Snapshot, answers: list[Decision]) -> Decision:
-    if len(answers) == 1:
-        return answers[0]
+def _combine_allows(snapshot: Snapshot, decisions: list[Decision]) -> Decision:
+    if len(decisions) == 1:
+        return decisions[0]
     bits = 0
-    granted: dict[Statement, None] = {}
-    for answer in answers:
-        bits |= answer.bits
-        granted.update(dict.fromkeys(answer.granted))
-    slices = next((answer.slices for answer in answers if answer.slices is not None), None)
+    grants: dict[Statement, None] = {}
+    for decision in decisions:
+        bits |= decision.bits
+        grants.update(dict.fromkeys(decision.grants))
+    slices = next((decision.slices for decision in decisions if decision.slices is not None), None)
     return Decision(
         is_allowed=True,
-        code=Code.ALLOWED,
+        code=DecisionCode.ALLOWED,
         version=snapshot.version,
         slices=slices,
         source=snapshot,
         bits=bits,
-        granted=tuple(granted),
+        grants=tuple(grants),
     )
 
 
-def _refused(snapshot: Snapshot, refusals: list[list[Decision]]) -> Decision:
-    lists = []
+def _select_refusal(snapshot: Snapshot, refusals: list[list[Decision]]) -> Decision:
+    combined_refusals = []
     for answers in refusals:
-        refused = [answer for answer in answers if not answer.is_allowed]
-        if refused:
-            lists.append(_lacking_all(refused))
-    if not lists:
-        return Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=snapshot.version)
-    shortest = min(lists, key=lambda decision: len(decision.missing))
-    if len(lists) == 1:
-        return shortest
-    return shortest._replace(missing_any=limit_alternatives(one for decision in lists for one in decision.missing_any))
+        refused_answers = [answer for answer in answers if not answer.is_allowed]
+        if refused_answers:
+            combined_refusals.append(_combine_refusals(refused_answers))
+    if not combined_refusals:
+        return Decision(is_allowed=False, code=DecisionCode.IMPLICIT_DENY, version=snapshot.version)
+    shortest_refusal = min(combined_refusals, key=lambda decision: len(decision.missing))
+    if len(combined_refusals) == 1:
+        return shortest_refusal
+    return shortest_refusal._replace(
+        missing_any=limit_alternatives(
+            alternative for decision in combined_refusals for alternative in decision.missing_any
+        )
+    )
 
 
-def _slices(actor: Actor, allows: tuple[Statement, ...]) -> tuple[Slice, ...] | None:
+def _combine_slices(actor: Actor, allows: tuple[Statement, ...]) -> tuple[RoleSlice, ...] | None:
     """Combine the restrictions of all matching allows, each under the roles through which the actor holds it."""
-    pairs: list[RoleAllow] = []
+    role_allows: list[RoleAllow] = []
     for statement in allows:
         roles = sorted(statement.actors.tokens & actor.roles) or [""]
-        pairs.extend(RoleAllow(role, statement.restriction) for role in roles)
-    return combine(pairs)
+        role_allows.extend(RoleAllow(role, statement.restriction) for role in roles)
+    return combine_allows(role_allows)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from policies.engine import condition_wording
-from policies.engine.actor_conditions import failing, known_of
-from policies.engine.model import Actor, Decision, Missing, Question, Statement
+from policies.engine.actor_conditions import attributes_of, failing_conditions
+from policies.engine.model import Actor, Decision, MissingPrivilege, Question, Statement
 from policies.engine.selectors import (
     BRANCH,
     CONTAINER,
@@ -34,16 +34,16 @@ from policies.engine.selectors import (
     owner_token,
     resource_tokens,
 )
-from policies.engine.snapshot import Snapshot, constraint_holds
+from policies.engine.snapshot import Snapshot, meets_constraint
 
 #: Gives the display name of a URN, or the URN itself where there is none.
 NameOf = Callable[[str], str]
 
 #: How many names a sentence lists before it says how many more there are.
-_LISTED = 3
+_MAX_LISTED_NAMES = 3
 
 #: What is said of an entity that has a value of a field, and of one that has not.
-_PHRASES = {
+_FIELD_PHRASES = {
     DOMAIN: ("is in domain", "is not in domain"),
     CONTAINER: ("is in", "is not in"),
     GLOSSARY: ("has the glossary term", "does not have the glossary term"),
@@ -58,7 +58,7 @@ _PHRASES = {
 }
 
 #: Who can change a condition: the privilege that lets somebody change the fact. Other conditions are the policy's own.
-_REMEDIES = {
+_REMEDY_PRIVILEGES = {
     DOMAIN: "EDIT_DOMAINS_PRIVILEGE",
     GLOSSARY: "EDIT_ENTITY_GLOSSARY_TERMS",
     TAG: "EDIT_ENTITY_TAGS",
@@ -67,7 +67,7 @@ _REMEDIES = {
 }
 
 
-class Part(StrEnum):
+class ConditionPart(StrEnum):
     """Which part of a statement a condition belongs to."""
 
     ACTOR = "actor"
@@ -85,35 +85,35 @@ class Reason:
     name: str
     statement: int
     effect: str
-    because: str
+    explanation: str
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class FailedCondition:
     """One condition that did not hold, and the privilege with which somebody could change that.
 
-    `who` are the (URN, name) of those who could, where that is known.
+    `remedy_actors` are the (URN, name) of those who could, where that is known.
     """
 
-    part: Part
+    part: ConditionPart
     sentence: str
-    remedy: Missing
-    who: tuple[tuple[str, str], ...] = ()
+    remedy: MissingPrivilege
+    remedy_actors: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearMatch:
     """A statement that came close: everything about it that held, as a sentence, and what it lacked."""
 
     policy: str
     name: str
     statement: int
     effect: str
-    because: str
-    lacks: tuple[Lack, ...]
+    explanation: str
+    failed_conditions: tuple[FailedCondition, ...]
 
 
-def reasons(decision: Decision, question: Question, name_of: NameOf) -> tuple[Reason, ...]:
+def list_reasons(decision: Decision, question: Question, name_of: NameOf) -> tuple[Reason, ...]:
     """Return a reason for each deciding statement, in the order of their origin."""
     return tuple(
         Reason(
@@ -121,146 +121,170 @@ def reasons(decision: Decision, question: Question, name_of: NameOf) -> tuple[Re
             name=statement.origin.name,
             statement=statement.origin.index,
             effect=statement.effect.value,
-            because=because(statement, question, name_of),
+            explanation=explain_match(statement, question, name_of),
         )
         for statement in decision.statements
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Miss:
+class NearMiss:
     """An allowing statement that came close, not yet in words."""
 
     statement: Statement
     question: Question
-    lacking: int
+    missing_count: int
     is_last_resort: bool = False
 
-    def worded(self, name_of: NameOf) -> Near:
+    def to_near_match(self, name_of: NameOf) -> NearMatch:
         """Return what held of it and what it lacked, in words."""
         origin = self.statement.origin
-        tokens = _tokens(self.question)
-        return Near(
+        tokens = _actor_tokens(self.question)
+        return NearMatch(
             policy=origin.policy,
             name=origin.name,
             statement=origin.index,
             effect=self.statement.effect.value,
-            because=because(self.statement, self.question, name_of),
-            lacks=tuple(_lacks(self.statement, self.question, tokens, name_of)),
+            explanation=explain_match(self.statement, self.question, name_of),
+            failed_conditions=tuple(_iterate_failed_conditions(self.statement, self.question, tokens, name_of)),
         )
 
 
-def misses(
+def list_near_misses(
     snapshot: Snapshot, question: Question, limit: int = 3, administrators: frozenset[str] = frozenset()
-) -> tuple[Miss, ...]:
+) -> tuple[NearMiss, ...]:
     """Return the allowing statements on the privilege that came closest.
 
     Fewest lacking conditions first; of equals, the one that says most about the resource, since a policy for exactly
     such things is likelier to be meant than one for everything. What speaks to `administrators` (tokens) alone, and
     not to who asks, comes behind all others: nobody is meant to be made one of them for this.
     """
-    found: list[Miss] = []
-    rest: list[Miss] = []
-    for lacking, statements in enumerate(snapshot.shortfalls(question)):
-        if lacking:
-            apart = [one for one in statements if _is_apart(one, question.actor, administrators)]
-            others = [one for one in statements if one not in apart] if apart else statements
-            for chosen, kept, is_last in ((others, found, False), (apart, rest, True)):
-                nearest = heapq.nsmallest(limit - len(kept), chosen, key=_rank)
-                kept += (Miss(statement, question, lacking, is_last) for statement in nearest)
-    return tuple([*found, *rest][:limit])
+    near_misses: list[NearMiss] = []
+    last_resorts: list[NearMiss] = []
+    for missing_count, statements in enumerate(snapshot.group_by_shortfall(question)):
+        if missing_count:
+            administrator_statements = [
+                statement
+                for statement in statements
+                if _is_for_administrators(statement, question.actor, administrators)
+            ]
+            other_statements = (
+                [statement for statement in statements if statement not in administrator_statements]
+                if administrator_statements
+                else statements
+            )
+            for candidates, selected_misses, is_last_resort in (
+                (other_statements, near_misses, False),
+                (administrator_statements, last_resorts, True),
+            ):
+                nearest_statements = heapq.nsmallest(limit - len(selected_misses), candidates, key=_relevance_sort_key)
+                selected_misses += (
+                    NearMiss(statement, question, missing_count, is_last_resort) for statement in nearest_statements
+                )
+    return tuple([*near_misses, *last_resorts][:limit])
 
 
-def _is_apart(statement: Statement, actor: Actor, administrators: frozenset[str]) -> bool:
+def _is_for_administrators(statement: Statement, actor: Actor, administrators: frozenset[str]) -> bool:
     tokens = statement.actors.tokens
     return bool(tokens) and tokens <= administrators and tokens.isdisjoint(actor.tokens)
 
 
-def because(statement: Statement, question: Question, name_of: NameOf) -> str:
+def explain_match(statement: Statement, question: Question, name_of: NameOf) -> str:
     """Return one sentence that says which conditions of the statement hold for the question."""
     clauses = [_actor_clause(statement, question.actor, question.resource, name_of)]
     resource = question.resource
     if resource is not None:
         clauses += [
-            condition_wording.held(criterion, who="", what=condition_wording.called(resource))
+            condition_wording.word_condition(
+                criterion, actor_name="", resource_name=condition_wording.name_resource(resource)
+            )
             if condition_wording.is_property(criterion.field)
-            else _held(criterion, resource, name_of)
+            else _word_criterion(criterion, resource, name_of)
             for criterion in statement.resources.criteria
             if criterion.holds(resource.values(criterion.field))
         ]
-    lacking = failing(statement, question.actor, resource)
-    who, what = name_of(question.actor.urn), condition_wording.called(resource)
-    clauses += [condition_wording.held(one, who=who, what=what) for one in statement.provisos if one not in lacking]
-    return sentence(clause for clause in clauses if clause)
+    unmet_conditions = failing_conditions(statement, question.actor, resource)
+    actor_name, resource_name = name_of(question.actor.urn), condition_wording.name_resource(resource)
+    clauses += [
+        condition_wording.word_condition(condition, actor_name=actor_name, resource_name=resource_name)
+        for condition in statement.actor_conditions
+        if condition not in unmet_conditions
+    ]
+    return join_clauses(clause for clause in clauses if clause)
 
 
-def _rank(statement: Statement) -> tuple[int, str, int]:
+def _relevance_sort_key(statement: Statement) -> tuple[int, str, int]:
     return -len(statement.resources.criteria), statement.origin.policy, statement.origin.index
 
 
-def _lacks(statement: Statement, question: Question, tokens: frozenset[str], name_of: NameOf) -> Iterable[Lack]:
+def _iterate_failed_conditions(
+    statement: Statement, question: Question, tokens: frozenset[str], name_of: NameOf
+) -> Iterable[FailedCondition]:
     """Find what does not hold, in the order in which a policy is written."""
     resource = question.resource
     if statement.actors.tokens.isdisjoint(tokens):
-        said = sentence([f"{name_of(question.actor.urn)} is not {_audience(statement, name_of)}"])
-        yield Lack(Part.ACTOR, said, _actor_remedy(statement, resource))
+        text = join_clauses([f"{name_of(question.actor.urn)} is not {_audience_phrase(statement, name_of)}"])
+        yield FailedCondition(ConditionPart.ACTOR, text, _actor_remedy(statement, resource))
     if resource is not None:
         for criterion in statement.resources.criteria:
             if not criterion.holds(resource.values(criterion.field)):
-                said = sentence([_wanted(criterion, resource, name_of)])
-                part = Part.BRANCH if criterion.field == BRANCH else Part.RESOURCE
-                yield Lack(part, said, _remedy(criterion, resource))
+                text = join_clauses([_word_failed_criterion(criterion, resource, name_of)])
+                part = ConditionPart.BRANCH if criterion.field == BRANCH else ConditionPart.RESOURCE
+                yield FailedCondition(part, text, _criterion_remedy(criterion, resource))
     elif statement.resources.needs_resource:
-        said = "It is about certain resources, and the question names none."
-        yield Lack(Part.RESOURCE, said, Missing(None, "MANAGE_POLICIES"))
-    if not constraint_holds(statement, question.subresources):
-        said = "It does not allow every tag that the question touches."
-        yield Lack(Part.SUBRESOURCE, said, Missing(None, "MANAGE_POLICIES"))
-    known = known_of(question.actor)
-    for proviso in failing(statement, question.actor, resource):
-        said = condition_wording.failed(
-            proviso, known, who=name_of(question.actor.urn), what=condition_wording.called(resource)
+        text = "It is about certain resources, and the question names none."
+        yield FailedCondition(ConditionPart.RESOURCE, text, MissingPrivilege(None, "MANAGE_POLICIES"))
+    if not meets_constraint(statement, question.subresources):
+        text = "It does not allow every tag that the question touches."
+        yield FailedCondition(ConditionPart.SUBRESOURCE, text, MissingPrivilege(None, "MANAGE_POLICIES"))
+    attributes = attributes_of(question.actor)
+    for condition in failing_conditions(statement, question.actor, resource):
+        text = condition_wording.word_failed_condition(
+            condition,
+            attributes,
+            actor_name=name_of(question.actor.urn),
+            resource_name=condition_wording.name_resource(resource),
         )
-        yield Lack(Part.PROPERTY, sentence([said]), Missing(None, "MANAGE_POLICIES"))
+        yield FailedCondition(ConditionPart.PROPERTY, join_clauses([text]), MissingPrivilege(None, "MANAGE_POLICIES"))
 
 
-def _tokens(question: Question) -> frozenset[str]:
+def _actor_tokens(question: Question) -> frozenset[str]:
     actor = question.actor
     return actor.tokens | resource_tokens(actor.urn, actor.holders, question.resource)
 
 
 def _actor_clause(statement: Statement, actor: Actor, resource: Resource | None, name_of: NameOf) -> str:
-    tokens, who = statement.actors.tokens, name_of(actor.urn)
+    tokens, actor_name = statement.actors.tokens, name_of(actor.urn)
     if ONESELF in tokens and resource is not None and resource.urn == actor.urn:
-        return f"{who} is the resource itself"
+        return f"{actor_name} is the resource itself"
     if actor.urn in tokens:
-        return f"{who} is named"
+        return f"{actor_name} is named"
     if groups := sorted(tokens & actor.groups):
-        return f"{who} is in group {_names(groups, name_of)}"
+        return f"{actor_name} is in group {_join_names(groups, name_of)}"
     if roles := sorted(tokens & actor.roles):
-        return f"{who} has the role {_names(roles, name_of)}"
-    if resource is not None and (owned := _ownership(statement, actor, resource, name_of)):
-        return owned
+        return f"{actor_name} has the role {_join_names(roles, name_of)}"
+    if resource is not None and (ownership := _ownership_clause(statement, actor, resource, name_of)):
+        return ownership
     if EVERYONE in tokens:
         return "it is for all users"
     if IN_ANY_GROUP in tokens and actor.groups:
-        return f"it is for all groups and {who} is in one"
+        return f"it is for all groups and {actor_name} is in one"
     return ""
 
 
-def _ownership(statement: Statement, actor: Actor, resource: Resource, name_of: NameOf) -> str:
+def _ownership_clause(statement: Statement, actor: Actor, resource: Resource, name_of: NameOf) -> str:
     tokens = statement.actors.tokens
     for owner in sorted(resource.owners, key=lambda owner: (owner.actor != actor.urn, owner.actor, owner.type)):
-        counts = OWNER_OF_ANY_TYPE in tokens or (owner.type != "" and owner_token(owner.type) in tokens)
-        if owner.actor in actor.holders and counts:
+        is_matching_type = OWNER_OF_ANY_TYPE in tokens or (owner.type != "" and owner_token(owner.type) in tokens)
+        if owner.actor in actor.holders and is_matching_type:
             title = f" as {name_of(owner.type)}" if owner.type else ""
-            who = name_of(actor.urn)
-            holder = who if owner.actor == actor.urn else f"{who}'s group {name_of(owner.actor)}"
-            return f"{holder} owns {condition_wording.called(resource)}{title}"
+            actor_name = name_of(actor.urn)
+            holder_name = actor_name if owner.actor == actor.urn else f"{actor_name}'s group {name_of(owner.actor)}"
+            return f"{holder_name} owns {condition_wording.name_resource(resource)}{title}"
     return ""
 
 
-def _audience(statement: Statement, name_of: NameOf) -> str:
+def _audience_phrase(statement: Statement, name_of: NameOf) -> str:
     """Say whom a statement is for, to follow "is not"."""
     tokens = statement.actors.tokens
     users = sorted(token for token in tokens if token.startswith("urn:li:corpuser:"))
@@ -271,15 +295,15 @@ def _audience(statement: Statement, name_of: NameOf) -> str:
     )
     parts = []
     if users:
-        parts.append(_names(users, name_of))
+        parts.append(_join_names(users, name_of))
     if groups:
-        parts.append(f"in group {_names(groups, name_of)}")
+        parts.append(f"in group {_join_names(groups, name_of)}")
     if roles:
-        parts.append(f"a holder of the role {_names(roles, name_of)}")
+        parts.append(f"a holder of the role {_join_names(roles, name_of)}")
     if OWNER_OF_ANY_TYPE in tokens:
         parts.append("an owner of the resource")
     elif types:
-        parts.append(f"an owner of the resource as {_names(types, name_of)}")
+        parts.append(f"an owner of the resource as {_join_names(types, name_of)}")
     if IN_ANY_GROUP in tokens:
         parts.append("in any group")
     if ONESELF in tokens:
@@ -287,78 +311,87 @@ def _audience(statement: Statement, name_of: NameOf) -> str:
     return ", nor ".join(parts) or "named: it is for nobody"
 
 
-def _actor_remedy(statement: Statement, resource: Resource | None) -> Missing:
+def _actor_remedy(statement: Statement, resource: Resource | None) -> MissingPrivilege:
     tokens = statement.actors.tokens
     if any(token.startswith(("urn:li:corpGroup:", IN_ANY_GROUP)) for token in tokens):
-        return Missing(None, "MANAGE_USERS_AND_GROUPS")
+        return MissingPrivilege(None, "MANAGE_USERS_AND_GROUPS")
     if resource is not None and resource.urn and any(token.startswith(OWNER_OF_ANY_TYPE) for token in tokens):
-        return Missing(resource.urn, "EDIT_ENTITY_OWNERS")
-    return Missing(None, "MANAGE_POLICIES")
+        return MissingPrivilege(resource.urn, "EDIT_ENTITY_OWNERS")
+    return MissingPrivilege(None, "MANAGE_POLICIES")
 
 
-def _remedy(criterion: Criterion, resource: Resource) -> Missing:
-    privilege = _REMEDIES.get(criterion.field)
+def _criterion_remedy(criterion: Criterion, resource: Resource) -> MissingPrivilege:
+    privilege = _REMEDY_PRIVILEGES.get(criterion.field)
     if privilege is None or not resource.urn:
-        return Missing(None, "MANAGE_POLICIES")
-    return Missing(resource.urn, privilege)
+        return MissingPrivilege(None, "MANAGE_POLICIES")
+    return MissingPrivilege(resource.urn, privilege)
 
 
-def _held(criterion: Criterion, resource: Resource, name_of: NameOf) -> str:
+def _word_criterion(criterion: Criterion, resource: Resource, name_of: NameOf) -> str:
     """Say that a criterion holds; what goes without saying (it exists, is on main, has an id) is ''."""
     if criterion.field == CREATION:
         return "it is about making one" if YES in criterion.values else ""
     if criterion.field == BRANCH:
-        return "" if MAIN_BRANCH in criterion.values else f"it is about branch {_names(sorted(criterion.values), str)}"
-    has, has_not = _PHRASES.get(criterion.field, ("has", "does not have"))
+        return (
+            ""
+            if MAIN_BRANCH in criterion.values
+            else f"it is about branch {_join_names(sorted(criterion.values), str)}"
+        )
+    phrase, negated_phrase = _FIELD_PHRASES.get(criterion.field, ("has", "does not have"))
     match criterion.condition:
         case Condition.EQUALS if criterion.field == TYPE:
             return f"it is a {resource.type}"
         case Condition.EQUALS:
-            found = sorted(criterion.values & resource.values(criterion.field))
-            return f"{condition_wording.called(resource)} {has} {_names(found, name_of)}"
+            values = sorted(criterion.values & resource.values(criterion.field))
+            return f"{condition_wording.name_resource(resource)} {phrase} {_join_names(values, name_of)}"
         case Condition.STARTS_WITH if criterion.field == ID:
             return ""
         case Condition.STARTS_WITH:
-            return f"its {criterion.field} begins with {_names(sorted(criterion.values), str)}"
+            return f"its {criterion.field} begins with {_join_names(sorted(criterion.values), str)}"
         case Condition.NOT_EQUALS:
             return (
-                f"{condition_wording.called(resource)} {has_not} {_names(sorted(criterion.values), name_of)}"
+                f"{condition_wording.name_resource(resource)} {negated_phrase} "
+                f"{_join_names(sorted(criterion.values), name_of)}"
                 if criterion.values
                 else ""
             )
 
 
-def _wanted(criterion: Criterion, resource: Resource, name_of: NameOf) -> str:
+def _word_failed_criterion(criterion: Criterion, resource: Resource, name_of: NameOf) -> str:
     if condition_wording.is_property(criterion.field):
-        return condition_wording.failed(criterion, {}, who="", what=condition_wording.called(resource))
+        return condition_wording.word_failed_condition(
+            criterion, {}, actor_name="", resource_name=condition_wording.name_resource(resource)
+        )
     if criterion.field == CREATION:
-        is_meant = YES in criterion.values
-        return f"it is about {'making one' if is_meant else 'what exists'}, the question about the other"
+        is_creation = YES in criterion.values
+        return f"it is about {'making one' if is_creation else 'what exists'}, the question about the other"
     if criterion.field == BRANCH:
-        meant = _names(sorted(criterion.values), str)
-        return f"the question is about branch {_names(sorted(resource.values(BRANCH)), str)}, not {meant}"
-    has, has_not = _PHRASES.get(criterion.field, ("has", "does not have"))
+        branches = _join_names(sorted(criterion.values), str)
+        return f"the question is about branch {_join_names(sorted(resource.values(BRANCH)), str)}, not {branches}"
+    phrase, negated_phrase = _FIELD_PHRASES.get(criterion.field, ("has", "does not have"))
     match criterion.condition:
         case Condition.EQUALS:
-            wanted = _names(sorted(criterion.values), name_of) if criterion.values else "anything: no value is wanted"
-            return f"{condition_wording.called(resource)} {has_not} {wanted}"
+            names = (
+                _join_names(sorted(criterion.values), name_of) if criterion.values else "anything: no value is wanted"
+            )
+            return f"{condition_wording.name_resource(resource)} {negated_phrase} {names}"
         case Condition.STARTS_WITH if criterion.field == ID:
-            return f"{condition_wording.called(resource)} has no object id"
+            return f"{condition_wording.name_resource(resource)} has no object id"
         case Condition.STARTS_WITH:
-            return f"its {criterion.field} does not begin with {_names(sorted(criterion.values), str)}"
+            return f"its {criterion.field} does not begin with {_join_names(sorted(criterion.values), str)}"
         case Condition.NOT_EQUALS:
-            found = sorted(criterion.values & resource.values(criterion.field))
-            return f"{condition_wording.called(resource)} {has} {_names(found, name_of)}"
+            values = sorted(criterion.values & resource.values(criterion.field))
+            return f"{condition_wording.name_resource(resource)} {phrase} {_join_names(values, name_of)}"
 
 
-def _names(values: list[str], name_of: NameOf) -> str:
-    shown = [name_of(value) for value in values[:_LISTED]]
-    if len(values) > _LISTED:
-        return f"{', '.join(shown)} or one of {len(values) - _LISTED} more"
-    return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 2 else shown)
+def _join_names(values: list[str], name_of: NameOf) -> str:
+    names = [name_of(value) for value in values[:_MAX_LISTED_NAMES]]
+    if len(values) > _MAX_LISTED_NAMES:
+        return f"{', '.join(names)} or one of {len(values) - _MAX_LISTED_NAMES} more"
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 2 else names)
 
 
-def sentence(clauses: Iterable[str]) -> str:
+def join_clauses(clauses: Iterable[str]) -> str:
     """Return clauses as one sentence; none is the empty text. A URN keeps its small letter."""
     text = "; ".join(clauses)
     if not text.startswith("urn:"):

@@ -4,80 +4,86 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.engine import families
-from policies.engine.explain import Lack, NameOf, Near, Part, sentence
-from policies.engine.model import Actor, Code, Decision, Missing, Statement
-from policies.engine.ports import Grants
+from policies.engine.explain import ConditionPart, FailedCondition, NameOf, NearMatch, join_clauses
+from policies.engine.model import Actor, Decision, DecisionCode, MissingPrivilege, Statement
+from policies.engine.ports import GrantsByEntity
 
 
 @dataclass(frozen=True, slots=True)
-class Ungranted:
+class MissingGrant:
     """A privilege that the actor was not granted on an entity, not yet in words.
 
-    `held` are the privileges it has there, `grantors` who could give this one (none when that is not known), and
-    `lacking` how many pairs the same question lacks.
+    `held_privileges` are the privileges it has there, `grantors` who could give this one (none when that is not known),
+    and `missing_count` how many pairs the same question lacks.
     """
 
     actor: str
     entity: str
     privilege: str
-    held: tuple[str, ...]
+    held_privileges: tuple[str, ...]
     grantors: tuple[str, ...]
-    lacking: int
+    missing_count: int
 
-    def worded(self, name_of: NameOf) -> Near:
+    def to_near_match(self, name_of: NameOf) -> NearMatch:
         """Return what is held there already, what is lacking and who could give it, in words."""
-        who, what = name_of(self.actor), f"the {kind_of(self.entity)} {name_of(self.entity)}"
+        actor_name, resource_name = name_of(self.actor), f"the {urn_type(self.entity)} {name_of(self.entity)}"
         origin = families.grant_origin()
-        lack = Lack(
-            part=Part.ACTOR,
-            sentence=sentence([f"{who} does not hold {self.privilege} on {what}"]),
-            remedy=Missing(self.entity, families.granting()),
-            who=tuple((urn, name_of(urn)) for urn in self.grantors),
+        failed_condition = FailedCondition(
+            part=ConditionPart.ACTOR,
+            sentence=join_clauses([f"{actor_name} does not hold {self.privilege} on {resource_name}"]),
+            remedy=MissingPrivilege(self.entity, families.admin_privilege()),
+            remedy_actors=tuple((urn, name_of(urn)) for urn in self.grantors),
         )
-        return Near(
+        return NearMatch(
             policy=origin.policy,
             name=origin.name,
             statement=origin.index,
             effect="allow",
-            because=sentence([f"{who} holds {', '.join(self.held)} on it"] if self.held else []),
-            lacks=(lack,),
+            explanation=join_clauses(
+                [f"{actor_name} holds {', '.join(self.held_privileges)} on it"] if self.held_privileges else []
+            ),
+            failed_conditions=(failed_condition,),
         )
 
 
-def pairs(decision: Decision) -> tuple[Missing, ...]:
+def grantable_pairs(decision: Decision) -> tuple[MissingPrivilege, ...]:
     """Return the pairs of a refusal that a grant would mend; none when a deny stands in the way."""
-    if decision.is_allowed or decision.code is not Code.IMPLICIT_DENY:
+    if decision.is_allowed or decision.code is not DecisionCode.IMPLICIT_DENY:
         return ()
-    return tuple(lack for lack in decision.missing if lack.entity and families.is_granted([lack.privilege]))
+    return tuple(
+        missing_privilege
+        for missing_privilege in decision.missing
+        if missing_privilege.entity and families.is_granted([missing_privilege.privilege])
+    )
 
 
-def ungranted(
-    decision: Decision, actor: Actor, grants: Grants, grantors: Mapping[str, Sequence[str]]
-) -> tuple[Ungranted, ...]:
+def list_missing_grants(
+    decision: Decision, actor: Actor, grants: GrantsByEntity, grantors: Mapping[str, Sequence[str]]
+) -> tuple[MissingGrant, ...]:
     """Return what was not granted, in the order in which it is missing.
 
     `grants` are all grants that reach the entities in question, and `grantors` those who could give more, both by the
     entity; an entity is left out of `grantors` where the actor may not be told who they are.
     """
     return tuple(
-        Ungranted(
+        MissingGrant(
             actor=actor.urn,
-            entity=lack.entity or "",
-            privilege=lack.privilege,
-            held=held(actor, grants.get(lack.entity or "", {})),
-            grantors=tuple(grantors.get(lack.entity or "", ())),
-            lacking=len(decision.missing),
+            entity=missing_privilege.entity or "",
+            privilege=missing_privilege.privilege,
+            held_privileges=actor_privileges(actor, grants.get(missing_privilege.entity or "", {})),
+            grantors=tuple(grantors.get(missing_privilege.entity or "", ())),
+            missing_count=len(decision.missing),
         )
-        for lack in pairs(decision)
+        for missing_privilege in grantable_pairs(decision)
     )
 
 
-def held(actor: Actor, grants: Mapping[str, Sequence[Statement]]) -> tuple[str, ...]:
+def actor_privileges(actor: Actor, grants: Mapping[str, Sequence[Statement]]) -> tuple[str, ...]:
     """Return the privileges that the grants on one entity, by their holder, give an actor, in their own order."""
-    mine = [one for holder in actor.holders | actor.roles for one in grants.get(holder, ())]
-    return families.in_order(frozenset[str]().union(*(one.privileges for one in mine)))
+    actor_grants = [grant for holder in actor.holders | actor.roles for grant in grants.get(holder, ())]
+    return families.sort_privileges(frozenset[str]().union(*(grant.privileges for grant in actor_grants)))
 
 
-def kind_of(urn: str) -> str:
+def urn_type(urn: str) -> str:
     """Return the type that a URN names; what is no URN is an entity."""
     return urn.split(":", 3)[2] if urn.count(":") > 2 else "entity"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from policies.engine.property_conditions import Proviso
-from policies.engine.restrictions import Restriction, Slice
+from policies.engine.property_conditions import ActorCondition
+from policies.engine.restrictions import Restriction, RoleSlice
 from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ActorMatch, Resource, Selector
 
 #: The actor as which the product itself acts: always allowed, nothing else is read (rules/datahub.md a.1).
@@ -22,7 +22,7 @@ class Effect(StrEnum):
     DENY = "deny"
 
 
-class Code(StrEnum):
+class DecisionCode(StrEnum):
     """Why a decision is what it is (api.md section 1)."""
 
     ALLOWED = "allowed"
@@ -39,7 +39,7 @@ class Code(StrEnum):
 class Actor:
     """Who is asking: a user with its groups and roles already resolved.
 
-    `roles` are its own and those of its groups, one hop (rules/datahub.md a.2). `circumstances` are the properties that
+    `roles` are its own and those of its groups, one hop (rules/datahub.md a.2). `attributes` are the properties that
     are known of it and of what it does in this question, as pairs of field and value (property_conditions).
     """
 
@@ -47,7 +47,7 @@ class Actor:
     groups: frozenset[str] = frozenset()
     roles: frozenset[str] = frozenset()
     is_active: bool = True
-    circumstances: frozenset[tuple[str, str]] = frozenset()
+    attributes: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def holders(self) -> frozenset[str]:
@@ -62,7 +62,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class StatementOrigin:
     """Where a statement comes from: the policy's URN and name, and the statement's place in its document."""
 
     policy: str
@@ -76,17 +76,17 @@ class Statement:
 
     `privileges` is expanded: wildcards and implications were resolved when the policy was compiled. `subresources`
     applies to each sub-resource of a question; None when the statement does not look at them. It speaks only to actors
-    and actions for which every one of its `provisos` holds; a statement with provisos has no restriction.
+    and actions for which every one of its `actor_conditions` holds; a statement with provisos has no restriction.
     """
 
-    origin: Origin
+    origin: StatementOrigin
     effect: Effect
     actors: ActorMatch
     privileges: frozenset[str]
     resources: Selector
     subresources: Selector | None = None
     restriction: Restriction | None = None
-    provisos: tuple[Proviso, ...] = ()
+    actor_conditions: tuple[ActorCondition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +100,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingPrivilege:
     """A privilege that is lacking, and the entity it is lacking on (None for a platform privilege)."""
 
     entity: str | None
@@ -124,20 +124,20 @@ class Decision(NamedTuple):
     """
 
     is_allowed: bool
-    code: Code
+    code: DecisionCode
     version: int = 0
-    slices: tuple[Slice, ...] | None = None
-    missing: tuple[Missing, ...] = ()
+    slices: tuple[RoleSlice, ...] | None = None
+    missing: tuple[MissingPrivilege, ...] = ()
     source: StatementSource | None = None
     bits: int = 0
-    granted: tuple[Statement, ...] = ()
-    missing_any: tuple[tuple[Missing, ...], ...] = ()
+    grants: tuple[Statement, ...] = ()
+    missing_any: tuple[tuple[MissingPrivilege, ...], ...] = ()
 
     @property
     def statements(self) -> tuple[Statement, ...]:
         """The statements that decided: every matching deny, else every matching allow, in the order of their origin."""
-        selected = self.source.select(self.bits) if self.source is not None and self.bits else ()
-        return selected + self.granted
+        indexed_statements = self.source.select(self.bits) if self.source is not None and self.bits else ()
+        return indexed_statements + self.grants
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +166,8 @@ class Coverage:
     """What one actor may use one privilege on, as selectors: reached by some of `allows` and by none of `denies`.
 
     `is_everything` stands for an actor that no policy limits (the system actor, or policies switched off). A suspended
-    actor has no allows. `granted` is the privilege when grants have a say about it too: they are looked up where they
-    are kept, as one more allow.
+    actor has no allows. `granted_privilege` is the privilege when grants have a say about it too: they are looked up
+    where they are kept, as one more allow.
     """
 
     actor: Actor
@@ -175,4 +175,4 @@ class Coverage:
     denies: tuple[Cover, ...] = ()
     version: int = 0
     is_everything: bool = False
-    granted: str = ""
+    granted_privilege: str = ""

@@ -22,7 +22,7 @@ class FacetSource(Protocol):
         that is not known has its URN, the type its URN names, and empty facets. One query whatever the number of URNs.
         """
 
-    def relatives(
+    def load_relatives(
         self, *, urns: Collection[str], names: Collection[str]
     ) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
         """Return, for each URN, the URNs of each of the named relatives, in a number of queries that does not grow.
@@ -33,7 +33,7 @@ class FacetSource(Protocol):
         A relative that an entity does not have is an empty tuple.
         """
 
-    def known(self, *, urns: Collection[str]) -> Mapping[str, str]:
+    def load_types(self, *, urns: Collection[str]) -> Mapping[str, str]:
         """Return URN → entity type of those that are stored."""
 
     def find(self, *, objects: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
@@ -41,26 +41,26 @@ class FacetSource(Protocol):
 
 
 #: Grants by the entity they reach and by who holds them: a user, a group or a role.
-Grants = Mapping[str, Mapping[str, tuple[Statement, ...]]]
+GrantsByEntity = Mapping[str, Mapping[str, tuple[Statement, ...]]]
 
 
 class GrantSource(Protocol):
     """Grants: statements for one holder on the entities it was granted privileges on."""
 
-    def statements(self, *, holders: Collection[str] | None, urns: Collection[str]) -> Grants:
+    def load_statements(self, *, holders: Collection[str] | None, urns: Collection[str]) -> GrantsByEntity:
         """Return the grants of these holders (None: of everybody) that reach these entities, stored or not.
 
         One query whatever the number of holders and entities. An entity or holder without grants is left out.
         """
 
-    def grantors(self, *, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    def load_grantors(self, *, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """Return who could give privileges on each of these entities, stored or not: first those who hold the privilege
         to do so there, then those who may do so anywhere, each in order and once. Nobody who is suspended or removed.
 
         A number of queries that does not grow.
         """
 
-    def kept_alone(self, *, holder: str, limit: int) -> Sequence[str]:
+    def list_sole_administered(self, *, holder: str, limit: int) -> Sequence[str]:
         """Return the entities on which nobody but this holder may act and give privileges, in order.
 
         Looks at a limit of those that the holder was itself given the privilege to do so on.
@@ -68,7 +68,7 @@ class GrantSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class DirectoryEntry:
     """An entity, person or policy as a picker shows it."""
 
     urn: str
@@ -77,24 +77,24 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch(Named):
+class TreeNode(DirectoryEntry):
     """A node of a tree that people open: whether something lies in it."""
 
     is_parent: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Deep(Named):
+class LeveledNode(DirectoryEntry):
     """A node of a tree, and on which level it lies: 1 is a root."""
 
     level: int
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class DirectoryPage:
     """A part of a list, and how long the list is, counted up to a limit."""
 
-    rows: Sequence[Named]
+    rows: Sequence[DirectoryEntry]
     count: int
 
 
@@ -105,31 +105,31 @@ class Directory(Protocol):
     nothing that they may not view.
     """
 
-    def names(self, *, urns: Collection[str]) -> Mapping[str, str]:
+    def load_names(self, *, urns: Collection[str]) -> Mapping[str, str]:
         """Return the display names of those that have one; a URN without a name is left out."""
 
-    def hidden(self, *, urns: Collection[str]) -> frozenset[str]:
+    def find_hidden_urns(self, *, urns: Collection[str]) -> frozenset[str]:
         """Return those that the viewer may not view, stored or not; a number of queries that does not grow."""
 
-    def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[Named]:
+    def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[DirectoryEntry]:
         """Return entities whose name or URN has words beginning with the words of the text, best first."""
 
-    def children(self, *, parent: str, types: Collection[str], limit: int) -> Sequence[Branch]:
+    def list_children(self, *, parent: str, types: Collection[str], limit: int) -> Sequence[TreeNode]:
         """Return what of these types lies directly in the parent, by name; without one what lies in nothing stored."""
 
     def count_covered(self, *, coverage: Coverage, limit: int) -> int:
         """Return how many entities that are not removed a coverage reaches, counting no further than the limit."""
 
-    def sample_covered(self, *, coverage: Coverage, without: Coverage | None, limit: int) -> Sequence[Named]:
+    def sample_covered(self, *, coverage: Coverage, excluded: Coverage | None, limit: int) -> Sequence[DirectoryEntry]:
         """Return the first few that a coverage reaches, by name, leaving out what another one reaches."""
 
-    def owners_covered(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
+    def list_covered_owners(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
         """Return who owns something that a coverage reaches, as one of these types (None: any), up to a limit.
 
         These are people, whom nobody hides: what they own counts whether or not the viewer may view it.
         """
 
-    def covered(
+    def list_covered(
         self,
         *,
         coverage: Coverage,
@@ -138,13 +138,14 @@ class Directory(Protocol):
         types: Collection[str],
         start: int,
         limit: int,
-        most: int,
-    ) -> Portion:
+        max_count: int,
+    ) -> DirectoryPage:
         """Return what a coverage reaches, people and policies too, from the start on, and how long the list is.
 
-        It is counted up to `most`, one more standing for all numbers above. `text` and `types` narrow it as a search
-        does; `viewer` (not the directory's own) leaves out what this actor may not view, None leaves out nothing.
+        It is counted up to `max_count`, one more standing for all numbers above. `text` and `types` narrow it as a
+        search does; `viewer` (not the directory's own) leaves out what this actor may not view, None leaves out
+        nothing.
         """
 
-    def deepest(self, *, type: str, limit: int) -> Sequence[Deep]:
+    def list_deepest_nodes(self, *, type: str, limit: int) -> Sequence[LeveledNode]:
         """Return the nodes of this type on the lowest levels of its tree, lowest first."""

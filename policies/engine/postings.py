@@ -11,8 +11,8 @@ from pyroaring import FrozenBitMap
 
 from policies.engine.errors import MissingFact
 from policies.engine.selectors import (
-    CONSTANTS,
-    HIERARCHIES,
+    CONSTANT_FACETS,
+    HIERARCHICAL_FIELDS,
     OWNER,
     TYPE,
     URN,
@@ -23,12 +23,12 @@ from policies.engine.selectors import (
     Selector,
 )
 
-NONE = FrozenBitMap()
+EMPTY = FrozenBitMap()
 
 #: What a row says: the number of an entity, a field, one value, and for OWNER the ownership type ('' for none).
-Row = tuple[int, str, str, str]
+FacetRow = tuple[int, str, str, str]
 #: What a group says: a field, one value, for OWNER the ownership type, and the numbers of the entities that have it.
-Group = tuple[str, str, str, "array[int]"]
+FacetGroup = tuple[str, str, str, "array[int]"]
 
 
 class Postings:
@@ -45,46 +45,50 @@ class Postings:
         urns: Sequence[str],
         types: Sequence[str],
         fields: Collection[str],
-        rows: Iterable[Row] = (),
-        groups: Iterable[Group] = (),
-        below: Mapping[str, Collection[str]] | None = None,
+        rows: Iterable[FacetRow] = (),
+        groups: Iterable[FacetGroup] = (),
+        descendants: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self.urns = urns
         self.types = types
         self.everything = FrozenBitMap(range(len(urns)))
         self._numbers = {urn: number for number, urn in enumerate(urns)}
-        self._below = below or {}
-        self._values, self._owners = _gathered(rows, groups, types, fields)
-        self._ordered: dict[str, list[str]] = {}
-        self._closed: dict[tuple[str, str], FrozenBitMap] = {}
+        self._descendants = descendants or {}
+        self._values, self._owners = _collect_postings(rows, groups, types, fields)
+        self._sorted_values: dict[str, list[str]] = {}
+        self._closed_postings: dict[tuple[str, str], FrozenBitMap] = {}
         self._extents: dict[Selector, FrozenBitMap] = {}
-        self._direct: dict[int, dict[str, set[str]]] | None = None
+        self._values_by_entity: dict[int, dict[str, set[str]]] | None = None
 
     def number(self, urn: str) -> int | None:
         """Return the number of an entity, None when it is not one of these."""
         return self._numbers.get(urn)
 
-    def extent(self, selector: Selector) -> FrozenBitMap:
+    def find_extent(self, selector: Selector) -> FrozenBitMap:
         """Return the entities that a selector covers.
 
         Raises MissingFact when it tests a field that was not loaded.
         """
-        found = self._extents.get(selector)
-        if found is None:
-            found = self.everything
+        extent = self._extents.get(selector)
+        if extent is None:
+            extent = self.everything
             for criterion in selector.criteria:
-                if criterion.field in CONSTANTS:
-                    found = found if criterion.holds(frozenset((CONSTANTS[criterion.field],))) else NONE
+                if criterion.field in CONSTANT_FACETS:
+                    extent = extent if criterion.holds(frozenset((CONSTANT_FACETS[criterion.field],))) else EMPTY
                     continue
-                named = self._named(criterion)
-                found = found - named if criterion.condition is Condition.NOT_EQUALS else found & named
-            self._extents[selector] = found
-        return found
+                matching_entities = self._find_matching(criterion)
+                extent = (
+                    extent - matching_entities
+                    if criterion.condition is Condition.NOT_EQUALS
+                    else extent & matching_entities
+                )
+            self._extents[selector] = extent
+        return extent
 
-    def of_type(self, name: str) -> FrozenBitMap:
+    def with_type(self, name: str) -> FrozenBitMap:
         """Return the entities of a type; '' for those without one."""
         if name:
-            return self._values[TYPE].get(name, NONE)
+            return self._values[TYPE].get(name, EMPTY)
         return self.everything - union(self._values[TYPE].values())
 
     def values(self, field: str) -> Mapping[str, FrozenBitMap]:
@@ -100,33 +104,35 @@ class Postings:
             raise MissingFact(OWNER, "")
         return self._values[OWNER] if owner_type is None else self._owners.get(owner_type, {})
 
-    def resource(self, number: int) -> Resource:
+    def build_resource(self, number: int) -> Resource:
         """Return an entity as a question takes it, with every facet that was loaded, hierarchies closed."""
-        if self._direct is None:
-            self._direct = self._by_entity()
-        direct = self._direct.get(number, {})
-        facets = {field: frozenset(direct.get(field, ())) for field in self._values if field != TYPE}
-        for field in HIERARCHIES & facets.keys():
-            facets[field] |= {node for node, under in self._below.items() if not facets[field].isdisjoint(under)}
-        facets |= {field: frozenset((value,)) for field, value in CONSTANTS.items()}
-        typed = {
-            Owner(holder, type_)
-            for type_, owners in self._owners.items()
+        if self._values_by_entity is None:
+            self._values_by_entity = self._group_by_entity()
+        values_by_field = self._values_by_entity.get(number, {})
+        facets = {field: frozenset(values_by_field.get(field, ())) for field in self._values if field != TYPE}
+        for field in HIERARCHICAL_FIELDS & facets.keys():
+            facets[field] |= {
+                node for node, descendants in self._descendants.items() if not facets[field].isdisjoint(descendants)
+            }
+        facets |= {field: frozenset((value,)) for field, value in CONSTANT_FACETS.items()}
+        typed_owners = {
+            Owner(holder, owner_type)
+            for owner_type, owners in self._owners.items()
             for holder in facets.get(OWNER, ())
-            if number in owners.get(holder, NONE)
+            if number in owners.get(holder, EMPTY)
         }
-        untyped = {Owner(holder, "") for holder in facets.get(OWNER, ())}
-        return Resource(self.urns[number], self.types[number], facets, frozenset(typed | untyped))
+        untyped_owners = {Owner(holder, "") for holder in facets.get(OWNER, ())}
+        return Resource(self.urns[number], self.types[number], facets, frozenset(typed_owners | untyped_owners))
 
-    def _by_entity(self) -> dict[int, dict[str, set[str]]]:
-        found: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    def _group_by_entity(self) -> dict[int, dict[str, set[str]]]:
+        values_by_entity: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for field, postings in self._values.items():
             for value, numbers in postings.items():
                 for number in numbers:
-                    found[number][field].add(value)
-        return found
+                    values_by_entity[number][field].add(value)
+        return values_by_entity
 
-    def owned(self, holders: Iterable[str], owner_type: str | None) -> FrozenBitMap:
+    def find_owned_entities(self, holders: Iterable[str], owner_type: str | None) -> FrozenBitMap:
         """Return the entities that one of the holders owns, as any type of owner (None) or as this one.
 
         Raises MissingFact when owners were not loaded.
@@ -134,7 +140,7 @@ class Postings:
         owners = self.owners(owner_type)
         return union(owners[holder] for holder in holders if holder in owners)
 
-    def _named(self, criterion: Criterion) -> FrozenBitMap:
+    def _find_matching(self, criterion: Criterion) -> FrozenBitMap:
         """Return the entities that have a value the criterion names (for STARTS_WITH, begins)."""
         field, values = criterion.field, criterion.values
         if field == URN:
@@ -142,71 +148,73 @@ class Postings:
         if field not in self._values:
             raise MissingFact(field, "")
         if criterion.condition is Condition.STARTS_WITH:
-            ordered = self._in_order(field)
-            values = frozenset(value for prefix in values for value in ordered[_beginning(ordered, prefix)])
-        return union(self._posting(field, value) for value in values)
+            sorted_values = self._sort_values(field)
+            values = frozenset(
+                value for prefix in values for value in sorted_values[_prefix_range(sorted_values, prefix)]
+            )
+        return union(self._find_posting(field, value) for value in values)
 
     def _with_urns(self, criterion: Criterion) -> FrozenBitMap:
         if criterion.condition is not Condition.STARTS_WITH:
             return FrozenBitMap(self._numbers[urn] for urn in criterion.values if urn in self._numbers)
-        ordered = self._in_order(URN)
-        ranges = (ordered[_beginning(ordered, prefix)] for prefix in criterion.values)
+        sorted_urns = self._sort_values(URN)
+        ranges = (sorted_urns[_prefix_range(sorted_urns, prefix)] for prefix in criterion.values)
         return FrozenBitMap(self._numbers[urn] for urns in ranges for urn in urns)
 
-    def _posting(self, field: str, value: str) -> FrozenBitMap:
+    def _find_posting(self, field: str, value: str) -> FrozenBitMap:
         """Return the entities with a value; a hierarchical one also stands for the nodes below it."""
         postings = self._values[field]
-        if field not in HIERARCHIES or value not in self._below:
-            return postings.get(value, NONE)
+        if field not in HIERARCHICAL_FIELDS or value not in self._descendants:
+            return postings.get(value, EMPTY)
         key = (field, value)
-        found = self._closed.get(key)
-        if found is None:
-            nodes = (value, *self._below[value])
-            found = self._closed[key] = union(postings[node] for node in nodes if node in postings)
-        return found
+        posting = self._closed_postings.get(key)
+        if posting is None:
+            nodes = (value, *self._descendants[value])
+            posting = self._closed_postings[key] = union(postings[node] for node in nodes if node in postings)
+        return posting
 
-    def _in_order(self, field: str) -> list[str]:
+    def _sort_values(self, field: str) -> list[str]:
         """Return every value the field can have, in order."""
-        ordered = self._ordered.get(field)
-        if ordered is None:
+        sorted_values = self._sorted_values.get(field)
+        if sorted_values is None:
             values = set(self.urns) if field == URN else set(self._values[field])
-            if field in HIERARCHIES:
-                values.update(self._below)
-            ordered = self._ordered[field] = sorted(values)
-        return ordered
+            if field in HIERARCHICAL_FIELDS:
+                values.update(self._descendants)
+            sorted_values = self._sorted_values[field] = sorted(values)
+        return sorted_values
 
 
 #: Up to how many sets are united two by two, which is quicker than all at once where they are small.
-_FEW = 6
+_MAX_PAIRWISE_SETS = 6
 
 
 def union(sets: Iterable[FrozenBitMap]) -> FrozenBitMap:
     """Return the entities that are in one of the sets."""
-    several = list(sets)
-    if len(several) > _FEW:
-        return FrozenBitMap.union(*several)
-    return reduce(or_, several) if several else NONE
+    bitmaps = list(sets)
+    if len(bitmaps) > _MAX_PAIRWISE_SETS:
+        return FrozenBitMap.union(*bitmaps)
+    return reduce(or_, bitmaps) if bitmaps else EMPTY
 
 
-def _beginning(ordered: Sequence[str], prefix: str) -> slice:
+def _prefix_range(sorted_values: Sequence[str], prefix: str) -> slice:
     """Return the stretch of an ordered list whose values begin with the prefix."""
-    start = bisect_left(ordered, prefix)
-    return slice(start, bisect_right(ordered, prefix, lo=start, key=lambda value: value[: len(prefix)]))
+    start = bisect_left(sorted_values, prefix)
+    return slice(start, bisect_right(sorted_values, prefix, lo=start, key=lambda value: value[: len(prefix)]))
 
 
-_Table = dict[str, dict[str, FrozenBitMap]]
+_PostingTable = dict[str, dict[str, FrozenBitMap]]
 
 
-def _gathered(
-    rows: Iterable[Row], groups: Iterable[Group], types: Sequence[str], fields: Collection[str]
-) -> tuple[_Table, _Table]:
+def _collect_postings(
+    rows: Iterable[FacetRow], groups: Iterable[FacetGroup], types: Sequence[str], fields: Collection[str]
+) -> tuple[_PostingTable, _PostingTable]:
     """Return field → value → entities, and ownership type → owner → entities."""
-    by_type: dict[str, array[int]] = defaultdict(_numbers)
+    by_type: dict[str, array[int]] = defaultdict(_create_numbers)
     for number, name in enumerate(types):
         if name:
             by_type[name].append(number)
-    values: dict[str, dict[str, array[int]]] = {field: defaultdict(_numbers) for field in fields}
-    owners: dict[str, dict[str, array[int]]] = defaultdict(lambda: defaultdict(_numbers))
+    values: dict[str, dict[str, array[int]]] = {field: defaultdict(_create_numbers) for field in fields}
+    owners: dict[str, dict[str, array[int]]] = defaultdict(lambda: defaultdict(_create_numbers))
     for number, field, value, owner_type in rows:
         values[field][value].append(number)
         if owner_type:
@@ -216,14 +224,14 @@ def _gathered(
         if owner_type:
             owners[owner_type][value].extend(numbers)
     values[TYPE] = by_type
-    return _compressed(values), _compressed(owners)
+    return _compress(values), _compress(owners)
 
 
-def _numbers() -> "array[int]":
+def _create_numbers() -> "array[int]":
     return array("I")
 
 
-def _compressed(table: Mapping[str, Mapping[str, "array[int]"]]) -> _Table:
+def _compress(table: Mapping[str, Mapping[str, "array[int]"]]) -> _PostingTable:
     return {
         name: {value: FrozenBitMap(numbers) for value, numbers in postings.items()} for name, postings in table.items()
     }

@@ -15,22 +15,22 @@ from policies.engine.selectors import Condition, Criterion, Resource
 
 #: How the field of a property begins, by whose it is. What follows is its name, in its own letter case.
 RESOURCE, ACTOR, ACTION = "PROPERTY.", "ACTOR.PROPERTY.", "ACTION.PROPERTY."
-_PARTIES = (RESOURCE, ACTOR, ACTION)
+_PREFIXES = (RESOURCE, ACTOR, ACTION)
 
 #: Longest name and longest value that can be told apart, in characters. A longer value is known by its beginning and
 #: a digest; no policy names one.
-NAME_LENGTH, VALUE_LENGTH = 55, 500
-_DIGEST = 64
+MAX_NAME_LENGTH, MAX_VALUE_LENGTH = 55, 500
+_DIGEST_LENGTH = 64
 
 #: How a value refers to a property of the actor or the action: ${ACTOR.PROPERTY.department}.
 _OPENING, _CLOSING = "${", "}"
 
 
-def party(field: str) -> str:
+def property_prefix(field: str) -> str:
     """Return how the field of a property begins, '' for a field that is none or has no name that can be stored."""
-    found = next((start for start in _PARTIES if field.startswith(start)), "")
-    name = field.removeprefix(found)
-    return found if found and name.strip() == name and 0 < len(name) <= NAME_LENGTH and name.isprintable() else ""
+    prefix = next((candidate for candidate in _PREFIXES if field.startswith(candidate)), "")
+    name = field.removeprefix(prefix)
+    return prefix if prefix and name.strip() == name and 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() else ""
 
 
 def is_reference(value: str) -> bool:
@@ -38,20 +38,20 @@ def is_reference(value: str) -> bool:
     return value.startswith(_OPENING)
 
 
-def reference(value: str) -> str:
+def referenced_field(value: str) -> str:
     """Return the field that a value refers to, '' when it is no reference to a property of the actor or the action."""
     if not (is_reference(value) and value.endswith(_CLOSING)):
         return ""
     field = value[len(_OPENING) : -len(_CLOSING)]
-    return field if party(field) in (ACTOR, ACTION) else ""
+    return field if property_prefix(field) in (ACTOR, ACTION) else ""
 
 
-def referring(field: str) -> str:
+def to_reference(field: str) -> str:
     """Return the value that refers to a field."""
     return f"{_OPENING}{field}{_CLOSING}"
 
 
-def texts(value: Any) -> frozenset[str]:
+def to_texts(value: Any) -> frozenset[str]:
     """Return the values of a property that came as JSON; null, an empty text and an empty list are no value.
 
     Numbers and booleans are as JSON writes them, whole numbers without a fraction; an object is its JSON in the order
@@ -61,22 +61,24 @@ def texts(value: Any) -> frozenset[str]:
         case None | "":
             return frozenset()
         case str():
-            return frozenset((_shortened(value),))
+            return frozenset((_shorten(value),))
         case list():
-            return frozenset(text for one in value for text in texts(one))
+            return frozenset(text for item in value for text in to_texts(item))
         case float() if value.is_integer():
             return frozenset((str(int(value)),))
         case _:
-            return frozenset((_shortened(json.dumps(value, sort_keys=True, separators=(",", ":"))),))
+            return frozenset((_shorten(json.dumps(value, sort_keys=True, separators=(",", ":"))),))
 
 
-def facts(properties: Mapping[str, Any], start: str) -> dict[str, frozenset[str]]:
-    """Return field → values of properties as they came; `start` says whose they are. Names nobody can ask for go."""
-    return {f"{start}{name}": texts(value) for name, value in properties.items() if party(f"{start}{name}")}
+def to_facets(properties: Mapping[str, Any], prefix: str) -> dict[str, frozenset[str]]:
+    """Return field → values of properties as they came; `prefix` says whose they are. Names nobody can ask for go."""
+    return {
+        f"{prefix}{name}": to_texts(value) for name, value in properties.items() if property_prefix(f"{prefix}{name}")
+    }
 
 
 @dataclass(frozen=True, slots=True)
-class Proviso:
+class ActorCondition:
     """A criterion that hangs on who asks or what they do: by its field, or by the fields that its values refer to."""
 
     field: str
@@ -90,34 +92,34 @@ class Proviso:
         return self.field.startswith(RESOURCE)
 
     @property
-    def mentions(self) -> frozenset[str]:
+    def tested_attributes(self) -> frozenset[str]:
         """The fields of actor and action that it looks at."""
         return self.references if self.is_about_resource else self.references | {self.field}
 
-    def settled(self, known: Mapping[str, frozenset[str]]) -> Criterion | bool:
+    def bind(self, attributes: Mapping[str, frozenset[str]]) -> Criterion | bool:
         """Return what is left for these facts about actor and action: a criterion on the resource, or the outcome.
 
         What is not known makes it false, under NOT_EQUALS too: nobody gets in by keeping something back.
         """
-        nothing = frozenset[str]()
-        if self.condition is Condition.NOT_EQUALS and not self.references <= known.keys():
+        no_values = frozenset[str]()
+        if self.condition is Condition.NOT_EQUALS and not self.references <= attributes.keys():
             return False
-        wanted = self.values.union(*(known.get(field, nothing) for field in self.references))
-        criterion = Criterion(self.field, self.condition, wanted)
+        values = self.values.union(*(attributes.get(field, no_values) for field in self.references))
+        criterion = Criterion(self.field, self.condition, values)
         if self.is_about_resource:
             return criterion
-        return self.field in known and criterion.holds(known[self.field])
+        return self.field in attributes and criterion.holds(attributes[self.field])
 
-    def holds(self, known: Mapping[str, frozenset[str]], resource: Resource | None) -> bool:
+    def holds(self, attributes: Mapping[str, frozenset[str]], resource: Resource | None) -> bool:
         """Whether it holds for these facts and this resource. Raises MissingFact for a facet that was not loaded."""
-        found = self.settled(known)
-        if isinstance(found, bool):
-            return found
-        return resource is not None and found.holds(resource.values(self.field))
+        outcome = self.bind(attributes)
+        if isinstance(outcome, bool):
+            return outcome
+        return resource is not None and outcome.holds(resource.values(self.field))
 
 
-def _shortened(text: str) -> str:
-    if len(text) <= VALUE_LENGTH:
+def _shorten(text: str) -> str:
+    if len(text) <= MAX_VALUE_LENGTH:
         return text
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-    return text[: VALUE_LENGTH - _DIGEST] + digest
+    return text[: MAX_VALUE_LENGTH - _DIGEST_LENGTH] + digest

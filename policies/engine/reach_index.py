@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from pyroaring import FrozenBitMap
 
-from policies.engine.actor_conditional_reach import Conditional, Own, itself, kind_of
+from policies.engine.actor_conditional_reach import ConditionalReach, OwnedEntities, self_entity, statement_kind
 from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage, Effect, Statement
-from policies.engine.postings import NONE, Postings, union
+from policies.engine.postings import EMPTY, Postings, union
 from policies.engine.selectors import (
     EVERYONE,
     IN_ANY_GROUP,
@@ -26,37 +26,40 @@ from policies.engine.selectors import (
 )
 from policies.engine.snapshot import Snapshot
 
-_GROUP, _ROLE = "urn:li:corpGroup:", "urn:li:dataHubRole:"
+_GROUP_PREFIX, _ROLE_PREFIX = "urn:li:corpGroup:", "urn:li:dataHubRole:"
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class EntityExtent:
     """What one actor may use one privilege on.
 
-    `certain` are allowed. `undecided` are reached by a restricted allow and by no deny: `decide` must say, one by one.
+    `allowed` are allowed. `needs_decision` are reached by a restricted allow and by no deny: `decide` must say, one by
+    one.
     """
 
-    certain: FrozenBitMap
-    undecided: FrozenBitMap
+    allowed: FrozenBitMap
+    needs_decision: FrozenBitMap
 
 
-def covered(postings: Postings, coverage: Coverage) -> Covered:
+def compute_extent(postings: Postings, coverage: Coverage) -> EntityExtent:
     """Return the entities that a coverage reaches by some of its allows and by none of its denies.
 
     Raises MissingFact when a facet it tests was not loaded.
     """
     if coverage.is_everything:
-        return Covered(postings.everything, NONE)
-    own = Own(postings, coverage.actor)
-    allowed = [(cover.statement.restriction is None, own.reached(cover)) for cover in coverage.allows]
-    return _settled(
-        union(reached for is_plain, reached in allowed if is_plain),
-        union(reached for is_plain, reached in allowed if not is_plain),
-        union(own.reached(cover) for cover in coverage.denies),
+        return EntityExtent(postings.everything, EMPTY)
+    owned_entities = OwnedEntities(postings, coverage.actor)
+    allow_extents = [
+        (cover.statement.restriction is None, owned_entities.find_extent(cover)) for cover in coverage.allows
+    ]
+    return _subtract_denies(
+        union(extent for is_plain, extent in allow_extents if is_plain),
+        union(extent for is_plain, extent in allow_extents if not is_plain),
+        union(owned_entities.find_extent(cover) for cover in coverage.denies),
     )
 
 
-class Reach:
+class ReachIndex:
     """What actors reach with one privilege; everything that does not depend on the actor is computed once.
 
     One posting a token: the entities that some statement gives to whoever has the token, and to owners what the token
@@ -67,90 +70,101 @@ class Reach:
     def __init__(self, postings: Postings, snapshot: Snapshot, privilege: str) -> None:
         self._postings = postings
         kinds: tuple[dict[str, list[FrozenBitMap]], ...] = (defaultdict(list), defaultdict(list), defaultdict(list))
-        listed = snapshot.listed(privilege)
-        self._open = Conditional(postings, [statement for statement in listed if statement.provisos])
-        for statement in listed:
-            if statement.provisos:
+        statements = snapshot.list_statements(privilege)
+        self._conditional_reach = ConditionalReach(
+            postings, [statement for statement in statements if statement.actor_conditions]
+        )
+        for statement in statements:
+            if statement.actor_conditions:
                 continue
-            extent = postings.extent(statement.resources)
+            extent = postings.find_extent(statement.resources)
             for token in statement.actors.tokens:
-                kinds[kind_of(statement)][token].append(extent)
-        self._kinds = tuple(
-            _Given(postings, {token: union(extents) for token, extents in kind.items()}) for kind in kinds
+                kinds[statement_kind(statement)][token].append(extent)
+        self._extents_by_kind = tuple(
+            _TokenExtents(postings, {token: union(extents) for token, extents in kind.items()}) for kind in kinds
         )
 
-    def of(self, actor: Actor) -> Covered:
-        """Return what one actor reaches; equal to `covered` of its coverage."""
+    def find_extent(self, actor: Actor) -> EntityExtent:
+        """Return what one actor reaches; equal to `compute_extent` of its coverage."""
         if actor.urn == SYSTEM_ACTOR:
-            return Covered(self._postings.everything, NONE)
+            return EntityExtent(self._postings.everything, EMPTY)
         if not actor.is_active:
-            return Covered(NONE, NONE)
-        given = [kind.to(actor) for kind in self._kinds]
-        if self._open.statements:
-            given = [one | more for one, more in zip(given, self._open.to(actor), strict=True)]
-        return _settled(*given)
+            return EntityExtent(EMPTY, EMPTY)
+        extents = [token_extents.find_extent(actor) for token_extents in self._extents_by_kind]
+        if self._conditional_reach.statements:
+            extents = [
+                extent | conditional_extent
+                for extent, conditional_extent in zip(extents, self._conditional_reach.find_extents(actor), strict=True)
+            ]
+        return _subtract_denies(*extents)
 
-    def counts(self, actors: Iterable[Actor]) -> dict[str, int]:
+    def count_entities(self, actors: Iterable[Actor]) -> dict[str, int]:
         """Return, for each actor, how many entities it certainly reaches (restricted allows left out)."""
-        counted: dict[str, int] = {}
-        alike: dict[tuple[object, ...], int] = {}
+        count_by_actor: dict[str, int] = {}
+        count_by_key: dict[tuple[object, ...], int] = {}
         for actor in actors:
-            kinds = (kind.key(actor) for kind in self._kinds)
-            key = (actor.is_active, actor.urn == SYSTEM_ACTOR, *kinds, self._open.key(actor))
-            found = alike.get(key)
-            if found is None:
-                found = alike[key] = len(self.of(actor).certain)
-            counted[actor.urn] = found
-        return counted
+            kinds = (kind.group_key(actor) for kind in self._extents_by_kind)
+            key = (actor.is_active, actor.urn == SYSTEM_ACTOR, *kinds, self._conditional_reach.group_key(actor))
+            count = count_by_key.get(key)
+            if count is None:
+                count = count_by_key[key] = len(self.find_extent(actor).allowed)
+            count_by_actor[actor.urn] = count
+        return count_by_actor
 
 
-class _Given:
+class _TokenExtents:
     """What one kind of statement gives to whoever has a token."""
 
-    def __init__(self, postings: Postings, named: dict[str, FrozenBitMap]) -> None:
+    def __init__(self, postings: Postings, extent_by_token: dict[str, FrozenBitMap]) -> None:
         self._postings = postings
-        self._named = named
-        self._tokens = frozenset(named)
+        self._extent_by_token = extent_by_token
+        self._tokens = frozenset(extent_by_token)
         size = len(postings.everything)
-        self._whole = frozenset(token for token, entities in named.items() if len(entities) == size)
-        types = [token for token in named if token.startswith(OWNER_OF_ANY_TYPE)]
-        self._owned = {token: postings.owners(_owner_type(token)) for token in types}
-        self._owners = frozenset(postings.owners(None)) if types else frozenset[str]()
-        self._held: dict[str, FrozenBitMap] = {}
+        self._universal_tokens = frozenset(
+            token for token, entities in extent_by_token.items() if len(entities) == size
+        )
+        owner_tokens = [token for token in extent_by_token if token.startswith(OWNER_OF_ANY_TYPE)]
+        self._owners_by_token = {token: postings.owners(_owner_type(token)) for token in owner_tokens}
+        self._owner_urns = frozenset(postings.owners(None)) if owner_tokens else frozenset[str]()
+        self._extent_by_holder: dict[str, FrozenBitMap] = {}
 
-    def key(self, actor: Actor) -> object:
+    def group_key(self, actor: Actor) -> object:
         """Return what is the same for actors to whom the same is given."""
-        if not self._named:
+        if not self._extent_by_token:
             return None
         tokens = actor.tokens
-        if not self._whole.isdisjoint(tokens):
+        if not self._universal_tokens.isdisjoint(tokens):
             return True
-        itself = actor.urn if ONESELF in self._named and self._postings.number(actor.urn) is not None else ""
-        return (tokens & self._tokens, actor.holders & self._owners if self._owners else None, itself)
+        self_urn = (
+            actor.urn if ONESELF in self._extent_by_token and self._postings.number(actor.urn) is not None else ""
+        )
+        return (tokens & self._tokens, actor.holders & self._owner_urns if self._owner_urns else None, self_urn)
 
-    def to(self, actor: Actor) -> FrozenBitMap:
+    def find_extent(self, actor: Actor) -> FrozenBitMap:
         """Return the entities that are given to an actor."""
-        if not self._named:
-            return NONE
+        if not self._extent_by_token:
+            return EMPTY
         tokens, holders = actor.tokens, actor.holders
-        if not self._whole.isdisjoint(tokens):
+        if not self._universal_tokens.isdisjoint(tokens):
             return self._postings.everything
-        found = [held for holder in holders if (held := self._to_holder(holder))]
-        found += [self._named[token] for token in (tokens & self._tokens) - holders]
-        if ONESELF in self._named:
-            found.append(self._named[ONESELF] & itself(self._postings, actor))
-        return union(found)
+        extents = [extent for holder in holders if (extent := self._find_holder_extent(holder))]
+        extents += [self._extent_by_token[token] for token in (tokens & self._tokens) - holders]
+        if ONESELF in self._extent_by_token:
+            extents.append(self._extent_by_token[ONESELF] & self_entity(self._postings, actor))
+        return union(extents)
 
-    def _to_holder(self, holder: str) -> FrozenBitMap:
+    def _find_holder_extent(self, holder: str) -> FrozenBitMap:
         """Return what a user or group is given by name, and as owner of an entity."""
-        found = self._held.get(holder)
-        if found is None:
-            parts = [self._named[holder]] if holder in self._named else []
-            if holder in self._owners:
-                owned = ((token, owners.get(holder)) for token, owners in self._owned.items())
-                parts += [self._named[token] & entities for token, entities in owned if entities is not None]
-            found = self._held[holder] = union(parts)
-        return found
+        extent = self._extent_by_holder.get(holder)
+        if extent is None:
+            extents = [self._extent_by_token[holder]] if holder in self._extent_by_token else []
+            if holder in self._owner_urns:
+                owned_extents = ((token, owners.get(holder)) for token, owners in self._owners_by_token.items())
+                extents += [
+                    self._extent_by_token[token] & entities for token, entities in owned_extents if entities is not None
+                ]
+            extent = self._extent_by_holder[holder] = union(extents)
+        return extent
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +175,13 @@ class Difference:
     lost: FrozenBitMap
 
 
-def difference(before: FrozenBitMap, after: FrozenBitMap) -> Difference:
+def compare_extents(before: FrozenBitMap, after: FrozenBitMap) -> Difference:
     """Compare two extents, or two answers about one actor, over the same numbering."""
     return Difference(after - before, before - after)
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class NamedActors:
     """Whom the statements on a privilege name, towards one resource. Groups and roles are not expanded."""
 
     is_all_users: bool
@@ -178,7 +192,7 @@ class Who:
     version: int
 
 
-def who(snapshot: Snapshot, privilege: str, resource: Resource | None) -> Who:
+def list_named_actors(snapshot: Snapshot, privilege: str, resource: Resource | None) -> NamedActors:
     """Return whom allows name for a privilege on a resource, owners among users and groups (rules/datahub.md a.8).
 
     A deny takes out exactly whom it names: of everybody all, of all groups every group and `is_all_groups`, of a group
@@ -187,29 +201,29 @@ def who(snapshot: Snapshot, privilege: str, resource: Resource | None) -> Who:
     privileges on itself is not told.
     Raises MissingFact when a facet that one of the statements tests was not loaded.
     """
-    allowed: set[str] = set()
-    denied: set[str] = set()
-    for statement in snapshot.about(privilege, resource):
+    allowed_names: set[str] = set()
+    denied_names: set[str] = set()
+    for statement in snapshot.list_covering_statements(privilege, resource):
         if statement.effect is Effect.DENY:
-            denied |= _named_by(statement, resource)
-        elif not statement.provisos:
-            allowed |= _named_by(statement, resource)
-    if EVERYONE in denied:
-        allowed.clear()
-    if IN_ANY_GROUP in denied:
-        allowed = {name for name in allowed if not name.startswith(_GROUP)}
-    names = sorted(allowed - denied)
-    return Who(
+            denied_names |= _audience_names(statement, resource)
+        elif not statement.actor_conditions:
+            allowed_names |= _audience_names(statement, resource)
+    if EVERYONE in denied_names:
+        allowed_names.clear()
+    if IN_ANY_GROUP in denied_names:
+        allowed_names = {name for name in allowed_names if not name.startswith(_GROUP_PREFIX)}
+    names = sorted(allowed_names - denied_names)
+    return NamedActors(
         is_all_users=EVERYONE in names,
         is_all_groups=IN_ANY_GROUP in names,
-        users=tuple(name for name in names if not name.startswith((EVERYONE, _GROUP, _ROLE))),
-        groups=tuple(name for name in names if name.startswith(_GROUP)),
-        roles=tuple(name for name in names if name.startswith(_ROLE)),
+        users=tuple(name for name in names if not name.startswith((EVERYONE, _GROUP_PREFIX, _ROLE_PREFIX))),
+        groups=tuple(name for name in names if name.startswith(_GROUP_PREFIX)),
+        roles=tuple(name for name in names if name.startswith(_ROLE_PREFIX)),
         version=snapshot.version,
     )
 
 
-def _named_by(statement: Statement, resource: Resource | None) -> set[str]:
+def _audience_names(statement: Statement, resource: Resource | None) -> set[str]:
     """Return the URNs, EVERYONE and IN_ANY_GROUP that a statement names, the owners it speaks to among them."""
     tokens = statement.actors.tokens
     names = {token for token in tokens if token in (EVERYONE, IN_ANY_GROUP) or not token.startswith(EVERYONE)}
@@ -220,11 +234,13 @@ def _named_by(statement: Statement, resource: Resource | None) -> set[str]:
     return names
 
 
-def _settled(plain: FrozenBitMap, limited: FrozenBitMap, denied: FrozenBitMap) -> Covered:
+def _subtract_denies(
+    plain_extent: FrozenBitMap, restricted_extent: FrozenBitMap, denied_extent: FrozenBitMap
+) -> EntityExtent:
     """Deny wins; what a restricted allow reaches is undecided even where a plain one reaches it too (DZ-55, DZ-67)."""
-    if not limited and not denied:
-        return Covered(plain, NONE)
-    return Covered(plain - limited - denied, limited - denied)
+    if not restricted_extent and not denied_extent:
+        return EntityExtent(plain_extent, EMPTY)
+    return EntityExtent(plain_extent - restricted_extent - denied_extent, restricted_extent - denied_extent)
 
 
 def _owner_type(token: str) -> str | None:

@@ -8,12 +8,21 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from policies.engine.model import Actor, Code, Cover, Coverage, Decision
-from policies.engine.restrictions import RoleAllow, Slice, combine, is_within, normal_path, shared_columns
+from policies.engine.model import Actor, Cover, Coverage, Decision, DecisionCode
+from policies.engine.restrictions import (
+    RoleAllow,
+    RoleSlice,
+    combine_allows,
+    intersect_columns,
+    is_within,
+    normalize_path,
+)
 from policies.engine.selectors import Selector
 
 
-def narrowed(decision: Decision, *, columns: Sequence[str] | None = None, path: str | None = None) -> Decision:
+def apply_requested_columns(
+    decision: Decision, *, columns: Sequence[str] | None = None, path: str | None = None
+) -> Decision:
     """Return the decision about these columns (None: all of them) and this path (None: the question names none).
 
     Of restricted columns only the ones asked for are kept; when none is left the answer is no (DZ-59). A path inside a
@@ -23,73 +32,77 @@ def narrowed(decision: Decision, *, columns: Sequence[str] | None = None, path: 
     if not decision.is_allowed or (columns is None and path is None):
         return decision
     if path is not None:
-        decision = _along(decision, normal_path(path))
+        decision = _apply_path(decision, normalize_path(path))
     if columns is not None and decision.slices is not None:
-        kept = [_showing(one, columns) for one in decision.slices]
-        decision = _with_slices(decision, [one for one in kept if one.columns != ()], Code.NO_COLUMNS)
+        visible_slices = [_restrict_columns(role_slice, columns) for role_slice in decision.slices]
+        decision = _with_slices(
+            decision, [role_slice for role_slice in visible_slices if role_slice.columns != ()], DecisionCode.NO_COLUMNS
+        )
     return decision
 
 
-def _along(decision: Decision, path: str | None) -> Decision:
+def _apply_path(decision: Decision, path: str | None) -> Decision:
     if path is None:
-        return _with_slices(decision, [], Code.PATH_NOT_ALLOWED)
+        return _with_slices(decision, [], DecisionCode.PATH_NOT_ALLOWED)
     if decision.slices is None:
         return decision
-    reached = [
-        replace(one, paths=None)
-        for one in decision.slices
-        if one.paths is None or any(is_within(path, prefix) for prefix in one.paths)
+    reachable_slices = [
+        replace(role_slice, paths=None)
+        for role_slice in decision.slices
+        if role_slice.paths is None or any(is_within(path, prefix) for prefix in role_slice.paths)
     ]
-    return _with_slices(decision, reached, Code.PATH_NOT_ALLOWED)
+    return _with_slices(decision, reachable_slices, DecisionCode.PATH_NOT_ALLOWED)
 
 
-def _showing(one: Slice, columns: Sequence[str]) -> Slice:
-    listed = tuple(columns) if one.columns is None else one.columns
-    return replace(one, columns=shared_columns(listed, columns))
+def _restrict_columns(role_slice: RoleSlice, columns: Sequence[str]) -> RoleSlice:
+    visible_columns = tuple(columns) if role_slice.columns is None else role_slice.columns
+    return replace(role_slice, columns=intersect_columns(visible_columns, columns))
 
 
-def _with_slices(decision: Decision, slices: list[Slice], otherwise: Code) -> Decision:
+def _with_slices(decision: Decision, slices: list[RoleSlice], refusal_code: DecisionCode) -> Decision:
     if not slices:
-        return decision._replace(is_allowed=False, code=otherwise, slices=None)
-    if any(not one.rows and one.columns is None and one.paths is None for one in slices):
+        return decision._replace(is_allowed=False, code=refusal_code, slices=None)
+    if any(not role_slice.rows and role_slice.columns is None and role_slice.paths is None for role_slice in slices):
         return decision._replace(slices=None)
     return decision._replace(slices=tuple(slices))
 
 
 @dataclass(frozen=True, slots=True)
-class Blind:
-    """Entities of which restricted allows leave no column to see; only the `lifting` allows still reach them."""
+class HiddenExtent:
+    """Entities of which restricted allows leave no column to see; only the `lifting_covers` allows still reach them."""
 
     selector: Selector
-    lifting: tuple[Cover, ...]
+    lifting_covers: tuple[Cover, ...]
 
 
-def blind_spots(coverage: Coverage) -> Iterator[Blind]:
+def find_hidden_extents(coverage: Coverage) -> Iterator[HiddenExtent]:
     """Return where a coverage reaches entities that nothing of can be seen: a question about one is refused (DZ-57).
 
     Restrictions of one role on one entity stack, so lists that share no column show nothing; another role that sees a
     column, or all of them, still does (DZ-55, DZ-56).
     """
-    by_selector: dict[Selector, list[Cover]] = defaultdict(list)
+    covers_by_selector: dict[Selector, list[Cover]] = defaultdict(list)
     for cover in coverage.allows:
         if cover.statement.restriction is not None and cover.statement.restriction.columns is not None:
-            by_selector[cover.selector].append(cover)
-    for selector in by_selector:
-        blind = _blind_roles(coverage, selector)
-        lifting = tuple(cover for cover in coverage.allows if not _held(cover, coverage.actor) <= blind)
-        if blind and len(lifting) < len(coverage.allows):
-            yield Blind(selector, lifting)
+            covers_by_selector[cover.selector].append(cover)
+    for selector in covers_by_selector:
+        blind_roles = _find_roles_without_columns(coverage, selector)
+        lifting_covers = tuple(
+            cover for cover in coverage.allows if not _cover_roles(cover, coverage.actor) <= blind_roles
+        )
+        if blind_roles and len(lifting_covers) < len(coverage.allows):
+            yield HiddenExtent(selector, lifting_covers)
 
 
-def _blind_roles(coverage: Coverage, selector: Selector) -> frozenset[str]:
+def _find_roles_without_columns(coverage: Coverage, selector: Selector) -> frozenset[str]:
     """Return the roles that see no column of what the selector covers."""
-    stacked: dict[str, list[RoleAllow]] = defaultdict(list)
+    allows_by_role: dict[str, list[RoleAllow]] = defaultdict(list)
     for cover in coverage.allows:
         if cover.selector == selector:
-            for role in _held(cover, coverage.actor):
-                stacked[role].append(RoleAllow(role, cover.statement.restriction))
-    return frozenset(role for role, allows in stacked.items() if combine(allows) == ())
+            for role in _cover_roles(cover, coverage.actor):
+                allows_by_role[role].append(RoleAllow(role, cover.statement.restriction))
+    return frozenset(role for role, allows in allows_by_role.items() if combine_allows(allows) == ())
 
 
-def _held(cover: Cover, actor: Actor) -> frozenset[str]:
+def _cover_roles(cover: Cover, actor: Actor) -> frozenset[str]:
     return (cover.statement.actors.tokens & actor.roles) or frozenset({""})

@@ -25,7 +25,7 @@ class Need:
     """One of these privileges, on one relative (or any, or each of several)."""
 
     privileges: tuple[str, ...]
-    on: str = SELF
+    relative: str = SELF
     quantifier: Quantifier = Quantifier.ANY
 
 
@@ -33,21 +33,21 @@ class Need:
 class Requirement:
     """Any of several lists of needs; all needs of that list must hold. No list, or an empty list, is a refusal.
 
-    `privileges` are all that may be asked for, `relatives` those whose facts must be loaded, `others` these but for the
-    entity itself; all follow from it.
+    `privileges` are all that may be asked for, `relatives` those whose facts must be loaded, `other_relatives` these
+    but for the entity itself; all follow from it.
     """
 
     any_of: tuple[tuple[Need, ...], ...]
     privileges: frozenset[str] = field(init=False, compare=False, repr=False)
     relatives: frozenset[str] = field(init=False, compare=False, repr=False)
-    others: frozenset[str] = field(init=False, compare=False, repr=False)
+    other_relatives: frozenset[str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Derive what is asked for."""
         needs = self.needs
-        object.__setattr__(self, "privileges", frozenset(one for need in needs for one in need.privileges))
-        object.__setattr__(self, "relatives", frozenset(need.on for need in needs))
-        object.__setattr__(self, "others", self.relatives - {SELF})
+        object.__setattr__(self, "privileges", frozenset(privilege for need in needs for privilege in need.privileges))
+        object.__setattr__(self, "relatives", frozenset(need.relative for need in needs))
+        object.__setattr__(self, "other_relatives", self.relatives - {SELF})
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -56,16 +56,16 @@ class Requirement:
 
 
 @lru_cache(maxsize=1024)
-def one(privilege: str) -> Requirement:
+def privilege_requirement(privilege: str) -> Requirement:
     """Return the requirement of a lone privilege on the entity itself."""
     return Requirement(((Need((privilege,)),),))
 
 
-def alternatives(lists: Iterable[Iterable[str]]) -> Requirement:
+def any_of_requirement(lists: Iterable[Iterable[str]]) -> Requirement:
     """Return the requirement of api.md's `any_of`: a list of lists of privileges on the entity itself."""
-    return _alternatives(tuple(tuple(privileges) for privileges in lists))
+    return _build_any_of(tuple(tuple(privileges) for privileges in lists))
 
 
 @lru_cache(maxsize=1024)
-def _alternatives(lists: tuple[tuple[str, ...], ...]) -> Requirement:
+def _build_any_of(lists: tuple[tuple[str, ...], ...]) -> Requirement:
     return Requirement(tuple(tuple(Need((privilege,)) for privilege in privileges) for privileges in lists))

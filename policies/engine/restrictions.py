@@ -23,7 +23,7 @@ class Restriction:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class RoleSlice:
     """What one role lets its holder see: these columns of the rows that meet all conditions.
 
     Rows and columns of one slice belong together: the columns of one are never shown for the rows of another (DZ-56).
@@ -43,7 +43,7 @@ class RoleAllow:
     restriction: Restriction | None
 
 
-def combine(allows: Iterable[RoleAllow]) -> tuple[Slice, ...] | None:
+def combine_allows(allows: Iterable[RoleAllow]) -> tuple[RoleSlice, ...] | None:
     """Combine all matching allows into slices, or None when the actor is not restricted.
 
     Inside one role restrictions stack and a plain allow does not lift them (DZ-55); across roles access adds up and a
@@ -53,57 +53,57 @@ def combine(allows: Iterable[RoleAllow]) -> tuple[Slice, ...] | None:
     """
     by_role: dict[str, list[Restriction]] = {}
     for allow in allows:
-        stacked = by_role.setdefault(allow.role, [])
+        role_restrictions = by_role.setdefault(allow.role, [])
         if allow.restriction is not None:
-            stacked.append(allow.restriction)
+            role_restrictions.append(allow.restriction)
     slices = []
     for role, restrictions in sorted(by_role.items()):
         if not restrictions:
             return None
-        merged = _stack(role, restrictions)
-        if merged.columns != ():
-            slices.append(merged)
-    return distinct(slices)
+        merged_slice = _stack(role, restrictions)
+        if merged_slice.columns != ():
+            slices.append(merged_slice)
+    return deduplicate_slices(slices)
 
 
-def distinct(slices: Iterable[Slice]) -> tuple[Slice, ...]:
+def deduplicate_slices(slices: Iterable[RoleSlice]) -> tuple[RoleSlice, ...]:
     """Return slices that show the same once, under the first role (DZ-61)."""
-    found: dict[tuple[object, ...], Slice] = {}
-    for one in slices:
-        found.setdefault(_sameness(one), one)
-    return tuple(found.values())
+    slice_by_key: dict[tuple[object, ...], RoleSlice] = {}
+    for role_slice in slices:
+        slice_by_key.setdefault(_slice_key(role_slice), role_slice)
+    return tuple(slice_by_key.values())
 
 
-def _stack(role: str, restrictions: list[Restriction]) -> Slice:
+def _stack(role: str, restrictions: list[Restriction]) -> RoleSlice:
     rows = tuple(dict.fromkeys(row for restriction in restrictions for row in restriction.rows))
     paths = tuple(sorted({path for restriction in restrictions for path in restriction.paths or ()}))
-    return Slice(role, rows, _shared_columns(restrictions), paths or None)
+    return RoleSlice(role, rows, _intersect_restrictions(restrictions), paths or None)
 
 
-def _shared_columns(restrictions: list[Restriction]) -> tuple[str, ...] | None:
-    lists = [restriction.columns for restriction in restrictions if restriction.columns is not None]
-    return reduce(shared_columns, lists) if lists else None
+def _intersect_restrictions(restrictions: list[Restriction]) -> tuple[str, ...] | None:
+    column_lists = [restriction.columns for restriction in restrictions if restriction.columns is not None]
+    return reduce(intersect_columns, column_lists) if column_lists else None
 
 
-def shared_columns(these: Sequence[str], those: Sequence[str]) -> tuple[str, ...]:
+def intersect_columns(columns: Sequence[str], other_columns: Sequence[str]) -> tuple[str, ...]:
     """Return what two lists of columns have in common, in the order and spelling of the first (DZ-51).
 
     Case does not matter. A column holds its nested fields: `address` and `address.city` share `address.city`.
     """
-    found: dict[ColumnPath, str] = {}
-    others = {column_path(name): name for name in those}
-    inside: dict[ColumnPath, list[ColumnPath]] = defaultdict(list)
-    for path in others:
+    common_columns: dict[ColumnPath, str] = {}
+    name_by_path = {column_path(name): name for name in other_columns}
+    nested_paths: dict[ColumnPath, list[ColumnPath]] = defaultdict(list)
+    for path in name_by_path:
         for length in range(1, len(path)):
-            inside[path[:length]].append(path)
-    for name in these:
+            nested_paths[path[:length]].append(path)
+    for name in columns:
         path = column_path(name)
-        if is_held(path, others):
-            found.setdefault(path, name)
+        if is_included(path, name_by_path):
+            common_columns.setdefault(path, name)
         else:
-            for inner in inside.get(path, ()):
-                found.setdefault(inner, others[inner])
-    return tuple(found.values())
+            for nested_path in nested_paths.get(path, ()):
+                common_columns.setdefault(nested_path, name_by_path[nested_path])
+    return tuple(common_columns.values())
 
 
 def column_path(name: str) -> ColumnPath:
@@ -111,9 +111,9 @@ def column_path(name: str) -> ColumnPath:
     return tuple(name.casefold().split("."))
 
 
-def is_held(path: ColumnPath, among: Container[ColumnPath]) -> bool:
+def is_included(path: ColumnPath, paths: Container[ColumnPath]) -> bool:
     """Whether a column as a whole is among these: itself, or one that it is a field of."""
-    return any(path[:length] in among for length in range(1, len(path) + 1))
+    return any(path[:length] in paths for length in range(1, len(path) + 1))
 
 
 def is_within(path: str, prefix: str) -> bool:
@@ -121,7 +121,7 @@ def is_within(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith(f"{prefix}/")
 
 
-def normal_path(text: str) -> str | None:
+def normalize_path(text: str) -> str | None:
     """Return a path without a slash at its end, or None when it is not a relative path of plain parts (DZ-64)."""
     path = text.removesuffix("/")
     if any(part in ("", ".", "..") for part in path.split("/")) or "\\" in path or not path.isprintable():
@@ -129,6 +129,6 @@ def normal_path(text: str) -> str | None:
     return path
 
 
-def _sameness(view: Slice) -> tuple[object, ...]:
-    columns = None if view.columns is None else frozenset(column.casefold() for column in view.columns)
-    return frozenset(view.rows), columns, view.paths
+def _slice_key(role_slice: RoleSlice) -> tuple[object, ...]:
+    columns = None if role_slice.columns is None else frozenset(column.casefold() for column in role_slice.columns)
+    return frozenset(role_slice.rows), columns, role_slice.paths

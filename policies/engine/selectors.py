@@ -29,10 +29,10 @@ YES, NO = "yes", "no"
 MAIN_BRANCH = "main"
 
 #: Their one value for every entity in a list, a count or a report: it exists, and is looked at on its main branch.
-CONSTANTS = {CREATION: NO, BRANCH: MAIN_BRANCH}
+CONSTANT_FACETS = {CREATION: NO, BRANCH: MAIN_BRANCH}
 
 #: Fields whose values are closed over the hierarchy before the engine sees them (rules/datahub.md a.4).
-HIERARCHIES = frozenset({DOMAIN, CONTAINER, GLOSSARY})
+HIERARCHICAL_FIELDS = frozenset({DOMAIN, CONTAINER, GLOSSARY})
 
 #: The field that an entity of this type is itself a value of. Beside itself it has only its ancestors there: what else
 #: its documents say about the field is no fact for policies (a.4).
@@ -64,7 +64,7 @@ class Criterion:
     condition: Condition
     values: frozenset[str]
 
-    def holds(self, found: frozenset[str]) -> bool:
+    def holds(self, values: frozenset[str]) -> bool:
         """Whether an entity with these values passes.
 
         EQUALS and STARTS_WITH need one value that one wanted value accepts; NOT_EQUALS needs that none of the wanted
@@ -72,15 +72,15 @@ class Criterion:
         """
         match self.condition:
             case Condition.EQUALS:
-                return not self.values.isdisjoint(found)
+                return not self.values.isdisjoint(values)
             case Condition.STARTS_WITH:
-                return any(value.startswith(prefix) for value in found for prefix in self.values)
+                return any(value.startswith(prefix) for value in values for prefix in self.values)
             case Condition.NOT_EQUALS:
-                return self.values.isdisjoint(found)
+                return self.values.isdisjoint(values)
 
 
 #: A criterion that nothing passes: what an unknown field or condition compiles to (a.4, "anything else: false").
-NEVER = Criterion(URN, Condition.EQUALS, frozenset())
+NEVER_CRITERION = Criterion(URN, Condition.EQUALS, frozenset())
 
 
 @dataclass(frozen=True, slots=True)

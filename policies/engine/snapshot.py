@@ -25,56 +25,56 @@ from policies.engine.selectors import (
     Resource,
     owner_token,
 )
-from policies.engine.statement_index import Numbering, union
+from policies.engine.statement_index import StatementIndex, union
 
 Key = TypeVar("Key")
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 #: How many statement sets are kept of each kind. Each takes a kilobyte or two at 10,000 statements.
-_KEPT = 2048
+_MAX_CACHED_SETS = 2048
 
 
-class Snapshot(Numbering):
+class Snapshot(StatementIndex):
     """Immutable once built: `replace` gives a new snapshot and leaves this one as it was."""
 
-    __slots__ = ("__weakref__", "_by_actor", "_by_question", "_tested", "version")
+    __slots__ = ("__weakref__", "_by_actor", "_by_question", "_tested_fields", "version")
 
     def __init__(self, version: int) -> None:
         super().__init__()
         self.version = version
         self._by_actor: dict[tuple[str, frozenset[str], frozenset[str]], int] = {}
         self._by_question: dict[tuple[str, str | None], int] = {}
-        self._tested: dict[frozenset[str], tuple[frozenset[str], frozenset[str]]] = {}
+        self._tested_fields: dict[frozenset[str], tuple[frozenset[str], frozenset[str]]] = {}
 
     @classmethod
-    def build(cls, version: int, compiled: Iterable[tuple[str, tuple[Statement, ...]]]) -> Self:
+    def build(cls, version: int, policies: Iterable[tuple[str, tuple[Statement, ...]]]) -> Self:
         """Build from pairs of policy URN and the statements that policy compiles to."""
         snapshot = cls(version)
-        for policy, statements in sorted(compiled, key=_neighbourhood):
+        for policy, statements in sorted(policies, key=_locality_sort_key):
             snapshot._insert(policy, statements)
         snapshot._seal()
         return snapshot
 
     def replace(self, version: int, changes: Mapping[str, tuple[Statement, ...]]) -> "Snapshot":
         """Return a snapshot in which these policies have these statements; no statements takes the policy out."""
-        twin = Snapshot(version)
-        twin._copy_from(self)
+        snapshot = Snapshot(version)
+        snapshot._copy_from(self)
         for policy, statements in changes.items():
-            twin._remove(policy)
+            snapshot._remove(policy)
             if statements:
-                twin._insert(policy, statements)
-        twin._seal()
-        return twin
+                snapshot._insert(policy, statements)
+        snapshot._seal()
+        return snapshot
 
     # -- reading ------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._statements) - len(self._free)
+        return len(self._statements) - len(self._free_numbers)
 
     @property
     def statements(self) -> tuple[Statement, ...]:
         """Every statement, in the order of its origin."""
-        return _in_order(statement for statement in self._statements if statement is not None)
+        return _sort_statements(statement for statement in self._statements if statement is not None)
 
     @property
     def policies(self) -> frozenset[str]:
@@ -88,106 +88,111 @@ class Snapshot(Numbering):
 
     def select(self, bits: int) -> tuple[Statement, ...]:
         """Return the statements with these numbers, in the order of their origin."""
-        return _in_order(self._each(bits))
+        return _sort_statements(self._iterate_statements(bits))
 
-    def matching(self, question: Question) -> int:
+    def match(self, question: Question) -> int:
         """Return the numbers of all statements that match the question, allows and denies together.
 
         Raises MissingFact when a facet that one of the candidates tests was not loaded.
         """
         actor, resource = question.actor, question.resource
-        live = self._candidates(question.privilege, None if resource is None else resource.type)
-        if not live:
+        candidates = self._find_candidates(question.privilege, None if resource is None else resource.type)
+        if not candidates:
             return 0
-        live &= self._speaking_to(actor)
+        candidates &= self._match_actor(actor)
         if resource is not None:
-            if self._towards and (resource.owners or resource.urn == actor.urn):
-                live |= self._speaking_towards(question.privilege, actor, resource)
-            if live:
-                live = self._covering.keep(live, resource)
-        if live and question.subresources and live & self._constrained:
-            live = self._constrain(live, question.subresources)
-        if live and self._provided and live & self._provided:
-            live = self._provide(live, actor, resource)
-        return live
+            if self._by_relational_token and (resource.owners or resource.urn == actor.urn):
+                candidates |= self._match_relational_candidates(question.privilege, actor, resource)
+            if candidates:
+                candidates = self._selector_index.retain_covering(candidates, resource)
+        if candidates and question.subresources and candidates & self._constrained_bits:
+            candidates = self._apply_subresource_constraints(candidates, question.subresources)
+        if candidates and self._conditional_bits and candidates & self._conditional_bits:
+            candidates = self._apply_conditions(candidates, actor, resource)
+        return candidates
 
-    def about(self, privilege: str, resource: Resource | None) -> tuple[Statement, ...]:
+    def list_covering_statements(self, privilege: str, resource: Resource | None) -> tuple[Statement, ...]:
         """Return the statements on a privilege that cover a resource, whomever they speak to and on which provisos.
 
         Raises MissingFact when a facet that one of them tests was not loaded.
         """
-        live = self._candidates(privilege, None if resource is None else resource.type)
-        return self.select(live if resource is None else self._covering.keep(live, resource))
+        candidates = self._find_candidates(privilege, None if resource is None else resource.type)
+        return self.select(
+            candidates if resource is None else self._selector_index.retain_covering(candidates, resource)
+        )
 
-    def denying(self, bits: int) -> int:
+    def filter_denies(self, bits: int) -> int:
         """Return those of the statements that deny."""
-        return bits & self._denies
+        return bits & self._deny_bits
 
-    def restricting(self, bits: int) -> int:
+    def filter_restricted(self, bits: int) -> int:
         """Return those of the statements that carry a restriction."""
-        return bits & self._restricted
+        return bits & self._restricted_bits
 
-    def fields_for(self, privileges: Iterable[str]) -> frozenset[str]:
+    def tested_fields(self, privileges: Iterable[str]) -> frozenset[str]:
         """Return the facets of the resource that statements on these privileges test.
 
         OWNER is among them when ownership matters. TYPE and URN never are: they come with the question.
         """
-        return self._tests(privileges)[0]
+        return self._find_tested_fields(privileges)[0]
 
-    def subfields_for(self, privileges: Iterable[str]) -> frozenset[str]:
+    def tested_subfields(self, privileges: Iterable[str]) -> frozenset[str]:
         """Return the facets of sub-resources that statements on these privileges test."""
-        return self._tests(privileges)[1]
+        return self._find_tested_fields(privileges)[1]
 
-    def _tests(self, privileges: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+    def _find_tested_fields(self, privileges: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
         """Return the facets of the resource and those of sub-resources that statements on these privileges test."""
         key = frozenset(privileges)
-        found = self._tested.get(key)
-        if found is None:
-            live = self._listing(key)
-            fields = {column.field for column in self._columns.values() if column.mentions & live}
-            fields.update(field for field, bits in self._compared.items() if bits & live)
-            if any(bits & live for token, bits in self._towards.items() if token != ONESELF):
+        tested_fields = self._tested_fields.get(key)
+        if tested_fields is None:
+            candidates = self._match_privileges(key)
+            fields = {index.field for index in self._criterion_indexes.values() if index.mentions & candidates}
+            fields.update(field for field, bits in self._condition_fields.items() if bits & candidates)
+            if any(bits & candidates for token, bits in self._by_relational_token.items() if token != ONESELF):
                 fields.add(OWNER)
-            subfields = frozenset(field for field, bits in self._subfields.items() if bits & live)
-            found = frozenset(fields - {TYPE, URN}), subfields - {TYPE, URN}
-            _remember(self._tested, key, found)
-        return found
+            subfields = frozenset(field for field, bits in self._subfields.items() if bits & candidates)
+            tested_fields = frozenset(fields - {TYPE, URN}), subfields - {TYPE, URN}
+            _remember(self._tested_fields, key, tested_fields)
+        return tested_fields
 
-    def listed(self, privilege: str) -> tuple[Statement, ...]:
+    def list_statements(self, privilege: str) -> tuple[Statement, ...]:
         """Return the statements that list a privilege."""
         return self.select(self._by_privilege.get(privilege, 0))
 
-    def shortfalls(self, question: Question) -> tuple[tuple[Statement, ...], ...]:
+    def group_by_shortfall(self, question: Question) -> tuple[tuple[Statement, ...], ...]:
         """Return the allowing statements on the privilege by how many of their conditions do not hold: none, one, two …
 
         Raises MissingFact when a facet that one of them tests was not loaded.
         """
-        levels = [self._by_privilege.get(question.privilege, 0) & ~self._denies]
-        for failing in self._failing(levels[0], question):
+        levels = [self._by_privilege.get(question.privilege, 0) & ~self._deny_bits]
+        for failing_bits in self._iterate_failures(levels[0], question):
             # A statement that is short of one more condition moves one level up.
-            moved = [level & failing for level in levels]
+            moved_levels = [level & failing_bits for level in levels]
             levels = [
-                level ^ up | below for level, up, below in zip((*levels, 0), (*moved, 0), (0, *moved), strict=True)
+                level ^ leaving_bits | entering_bits
+                for level, leaving_bits, entering_bits in zip(
+                    (*levels, 0), (*moved_levels, 0), (0, *moved_levels), strict=True
+                )
             ]
         while levels and not levels[-1]:
             levels.pop()
-        return tuple(tuple(self._each(level)) for level in levels)
+        return tuple(tuple(self._iterate_statements(level)) for level in levels)
 
-    def coverage(self, actor: Actor, privilege: str) -> Coverage:
+    def compute_coverage(self, actor: Actor, privilege: str) -> Coverage:
         """Return what the actor may use the privilege on, as selectors (questions without sub-resources)."""
         if actor.urn == SYSTEM_ACTOR:
             return Coverage(actor=actor, version=self.version, is_everything=True)
         if not actor.is_active:
             return Coverage(actor=actor, version=self.version)
-        live = self._by_privilege.get(privilege, 0)
-        named = self._speaking_to(actor)
-        towards = union(self._towards.values())
+        candidates = self._by_privilege.get(privilege, 0)
+        named_statements = self._match_actor(actor)
+        relational_statements = union(self._by_relational_token.values())
         tokens = actor.tokens
-        speaking = self.select(live & (named | towards))
-        if live & self._provided:
-            settled = (actor_conditions.settled(statement, actor) for statement in speaking)
-            speaking = tuple(statement for statement in settled if statement is not None)
-        covers = [actor_conditions.cover_of(statement, tokens) for statement in speaking]
+        matching_statements = self.select(candidates & (named_statements | relational_statements))
+        if candidates & self._conditional_bits:
+            bound_statements = (actor_conditions.bind_actor(statement, actor) for statement in matching_statements)
+            matching_statements = tuple(statement for statement in bound_statements if statement is not None)
+        covers = [actor_conditions.actor_cover(statement, tokens) for statement in matching_statements]
         return Coverage(
             actor=actor,
             allows=tuple(cover for cover in covers if cover.statement.effect is Effect.ALLOW),
@@ -197,103 +202,103 @@ class Snapshot(Numbering):
 
     # -- small steps --------------------------------------------------------------------------------------------
 
-    def _candidates(self, privilege: str, type: str | None) -> int:
+    def _find_candidates(self, privilege: str, type: str | None) -> int:
         """Return the statements that list a privilege and accept a type of resource (None: a question without one)."""
         key = (privilege, type)
-        found = self._by_question.get(key)
-        if found is None:
-            found = self._by_privilege.get(privilege, 0)
+        candidates = self._by_question.get(key)
+        if candidates is None:
+            candidates = self._by_privilege.get(privilege, 0)
             if type is None:
-                found &= self._without_resource
+                candidates &= self._resourceless_bits
             else:
                 values = (type,) if type else ()
-                for kept in self._type_columns:
-                    found = kept.keep(found, values)
-            _remember(self._by_question, key, found)
-        return found
+                for index in self._type_indexes:
+                    candidates = index.retain_matching(candidates, values)
+            _remember(self._by_question, key, candidates)
+        return candidates
 
-    def _speaking_to(self, actor: Actor) -> int:
+    def _match_actor(self, actor: Actor) -> int:
         """Return the statements whose actor clause names the actor, whatever the resource."""
         key = (actor.urn, actor.groups, actor.roles)
-        found = self._by_actor.get(key)
-        if found is None:
-            get = self._by_token.get
-            found = get(EVERYONE, 0)
+        matching_bits = self._by_actor.get(key)
+        if matching_bits is None:
+            get_bits = self._by_token.get
+            matching_bits = get_bits(EVERYONE, 0)
             for tokens in ((actor.urn, IN_ANY_GROUP) if actor.groups else (actor.urn,), actor.groups, actor.roles):
                 for token in tokens:
-                    bits = get(token)
+                    bits = get_bits(token)
                     if bits is not None:
                         # With nothing found yet the union would be a copy, which costs as much as a union.
-                        found = found | bits if found else bits
-            _remember(self._by_actor, key, found)
-        return found
+                        matching_bits = matching_bits | bits if matching_bits else bits
+            _remember(self._by_actor, key, matching_bits)
+        return matching_bits
 
-    def _speaking_towards(self, privilege: str, actor: Actor, resource: Resource) -> int:
+    def _match_relational_candidates(self, privilege: str, actor: Actor, resource: Resource) -> int:
         """Return the candidates that speak to what the actor is to the resource."""
-        found = self._being_towards(actor, resource)
-        return found & self._candidates(privilege, resource.type) if found else 0
+        matching_bits = self._match_relational(actor, resource)
+        return matching_bits & self._find_candidates(privilege, resource.type) if matching_bits else 0
 
-    def _being_towards(self, actor: Actor, resource: Resource) -> int:
+    def _match_relational(self, actor: Actor, resource: Resource) -> int:
         """Return the statements that speak to what the actor is to the resource: itself, or an owner of it.
 
         An entry without a type counts for clauses on any type only (rules/datahub.md a.2).
         """
-        get = self._towards.get
-        found = get(ONESELF, 0) if resource.urn and resource.urn == actor.urn else 0
+        get_bits = self._by_relational_token.get
+        matching_bits = get_bits(ONESELF, 0) if resource.urn and resource.urn == actor.urn else 0
         for owner in resource.owners:
             if owner.actor == actor.urn or owner.actor in actor.groups:
-                found |= get(OWNER_OF_ANY_TYPE, 0)
+                matching_bits |= get_bits(OWNER_OF_ANY_TYPE, 0)
                 if owner.type:
-                    found |= get(owner_token(owner.type), 0)
-        return found
+                    matching_bits |= get_bits(owner_token(owner.type), 0)
+        return matching_bits
 
-    def _failing(self, live: int, question: Question) -> Iterator[int]:
+    def _iterate_failures(self, candidates: int, question: Question) -> Iterator[int]:
         """Give for each kind of condition the statements of which it does not hold."""
         actor, resource = question.actor, question.resource
-        speaking = self._speaking_to(actor)
+        matching_bits = self._match_actor(actor)
         if resource is not None:
-            speaking |= self._being_towards(actor, resource)
-        yield live & ~speaking
+            matching_bits |= self._match_relational(actor, resource)
+        yield candidates & ~matching_bits
         if resource is None:
-            yield live & ~self._without_resource
+            yield candidates & ~self._resourceless_bits
         else:
-            for column in self._columns.values():
-                if tested := live & column.mentions:
-                    yield tested & ~column.keep(tested, resource.values(column.field))
+            for index in self._criterion_indexes.values():
+                if tested_bits := candidates & index.mentions:
+                    yield tested_bits & ~index.retain_matching(tested_bits, resource.values(index.field))
         if question.subresources:
-            yield live & ~self._constrain(live, question.subresources)
-        yield from self._short_of(live & self._provided, actor, resource)
+            yield candidates & ~self._apply_subresource_constraints(candidates, question.subresources)
+        yield from self._iterate_condition_failures(candidates & self._conditional_bits, actor, resource)
 
-    def _listing(self, privileges: Iterable[str]) -> int:
+    def _match_privileges(self, privileges: Iterable[str]) -> int:
         return union(self._by_privilege.get(privilege, 0) for privilege in privileges)
 
-    def _constrain(self, live: int, subresources: tuple[Resource, ...]) -> int:
+    def _apply_subresource_constraints(self, candidates: int, subresources: tuple[Resource, ...]) -> int:
         """Keep the statements whose constraint every sub-resource passes: one statement covers all (a.5)."""
-        for bit, statement in self._bits(live & self._constrained):
-            if not constraint_holds(statement, subresources):
-                live ^= bit
-        return live
+        for bit, statement in self._iterate_bits(candidates & self._constrained_bits):
+            if not meets_constraint(statement, subresources):
+                candidates ^= bit
+        return candidates
 
-    def _provide(self, live: int, actor: Actor, resource: Resource | None) -> int:
+    def _apply_conditions(self, candidates: int, actor: Actor, resource: Resource | None) -> int:
         """Keep the statements whose provisos hold."""
-        known = actor_conditions.known_of(actor)
-        for bit, statement in self._bits(live & self._provided):
-            if not all(proviso.holds(known, resource) for proviso in statement.provisos):
-                live ^= bit
-        return live
+        attributes = actor_conditions.attributes_of(actor)
+        for bit, statement in self._iterate_bits(candidates & self._conditional_bits):
+            if not all(condition.holds(attributes, resource) for condition in statement.actor_conditions):
+                candidates ^= bit
+        return candidates
 
-    def _short_of(self, live: int, actor: Actor, resource: Resource | None) -> Iterator[int]:
+    def _iterate_condition_failures(self, candidates: int, actor: Actor, resource: Resource | None) -> Iterator[int]:
         """Give the statements of which at least one proviso does not hold, those of which two do not, and so on."""
         levels: list[int] = []
-        for bit, statement in self._bits(live):
-            for level in range(len(actor_conditions.failing(statement, actor, resource))):
+        for bit, statement in self._iterate_bits(candidates):
+            for level in range(len(actor_conditions.failing_conditions(statement, actor, resource))):
                 if level == len(levels):
                     levels.append(0)
                 levels[level] |= bit
         yield from levels
 
 
-def constraint_holds(statement: Statement, subresources: tuple[Resource, ...]) -> bool:
+def meets_constraint(statement: Statement, subresources: tuple[Resource, ...]) -> bool:
     """Whether every sub-resource passes the statement's constraint; no sub-resources, or no constraint, passes."""
     selector = statement.subresources
     if selector is None:
@@ -301,20 +306,22 @@ def constraint_holds(statement: Statement, subresources: tuple[Resource, ...]) -
     return all(resource.is_any_subresource or selector.covers(resource) for resource in subresources)
 
 
-def _neighbourhood(compiled: tuple[str, tuple[Statement, ...]]) -> tuple[str, str]:
+def _locality_sort_key(policy: tuple[str, tuple[Statement, ...]]) -> tuple[str, str]:
     """Order policies by a facet value that they want, so that those that want the same have numbers close together.
 
     A set is as long as its highest number, and fetching sets from memory is most of what a decision waits for.
     """
-    criteria = [one for statement in compiled[1] for one in statement.resources.criteria if one.field != TYPE]
-    return min(((one.field, min(one.values, default="")) for one in criteria), default=("~", ""))
+    criteria = [
+        criterion for statement in policy[1] for criterion in statement.resources.criteria if criterion.field != TYPE
+    ]
+    return min(((criterion.field, min(criterion.values, default="")) for criterion in criteria), default=("~", ""))
 
 
-def _remember(kept: dict[Key, Kept], key: Key, found: Kept) -> None:
-    if len(kept) >= _KEPT:
-        kept.clear()
-    kept[key] = found
+def _remember(cache: dict[Key, Value], key: Key, value: Value) -> None:
+    if len(cache) >= _MAX_CACHED_SETS:
+        cache.clear()
+    cache[key] = value
 
 
-def _in_order(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+def _sort_statements(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     return tuple(sorted(statements, key=lambda statement: (statement.origin.policy, statement.origin.index)))

@@ -1,7 +1,7 @@
 """A decision about a table as SQL: the SELECT that shows exactly what may be read (rules/datazone.md DZ-56 to DZ-62).
 
-`view_of` says which rows and which cells are shown; `select` prints that in a dialect. Nothing is pasted: conditions
-are printed from their trees, names from identifiers. A dialect that has no equal of a condition is refused.
+`build_view` says which rows and which cells are shown; `render_select` prints that in a dialect. Nothing is pasted:
+conditions are printed from their trees, names from identifiers. A dialect that has no equal of a condition is refused.
 """
 
 import re
@@ -13,17 +13,17 @@ from sqlglot import exp
 from sqlglot.dialects.sqlite import SQLite
 
 from policies.engine.errors import EngineError
-from policies.engine.families.datazone_row_conditions import Node, columns, parsed
+from policies.engine.families.datazone_row_conditions import SqlNode, list_columns, parse_condition
 from policies.engine.families.vocabulary import read_table
-from policies.engine.restrictions import ColumnPath, Slice, column_path, is_held, shared_columns
+from policies.engine.restrictions import ColumnPath, RoleSlice, column_path, intersect_columns, is_included
 
 #: One alternative: conditions that a row must all meet. None at all: every row does.
-Rows = tuple[str, ...]
+RowConditions = tuple[str, ...]
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class CannotRender(EngineError):
+class RenderError(EngineError):
     """A query that cannot be printed: `code` says why and `pointer` which part of what was asked stands in the way."""
 
     def __init__(self, code: str, pointer: str, detail: str) -> None:
@@ -32,139 +32,161 @@ class CannotRender(EngineError):
         super().__init__(detail)
 
 
-class NothingToShow(EngineError):
+class NoVisibleColumns(EngineError):
     """No column of the table is left to show (DZ-57)."""
 
     code = "no_columns"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class VisibleColumn:
     """A column, and the alternatives of which a row must meet one for its cell to be shown; () where it always is."""
 
     name: str
-    rows: tuple[Rows, ...] = ()
+    rows: tuple[RowConditions, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TableView:
     """What may be read of a table: these columns (None: all), of the rows that meet one of the alternatives (): all."""
 
-    columns: tuple[Shown, ...] | None
-    rows: tuple[Rows, ...] = ()
+    columns: tuple[VisibleColumn, ...] | None
+    rows: tuple[RowConditions, ...] = ()
 
 
-def view_of(
-    slices: Sequence[Slice] | None, *, known: Sequence[str] | None = None, wanted: Sequence[str] | None = None
-) -> View:
+def build_view(
+    slices: Sequence[RoleSlice] | None,
+    *,
+    table_columns: Sequence[str] | None = None,
+    requested_columns: Sequence[str] | None = None,
+) -> TableView:
     """Return what slices (None: no restriction) show of a table.
 
-    `known` are the columns that the table has, where they are known, and `wanted` those that are asked for (None: all).
-    Raises NothingToShow, or CannotRender when several slices meet on columns that nobody has named.
+    `table_columns` are the columns that the table has, where they are known, and `requested_columns` those that are
+    asked for (None: all). Raises NothingToShow, or CannotRender when several slices meet on columns that nobody has
+    named.
     """
-    parts = (Slice("", (), None, None),) if slices is None else slices
-    table = None if known is None else _Table(known)
-    shown = [
-        (part, _listed(part.columns, table, wanted)) for part in parts if table is None or table.can_ask(part.rows)
+    role_slices = (RoleSlice("", (), None, None),) if slices is None else slices
+    table = None if table_columns is None else _TableColumns(table_columns)
+    slice_columns = [
+        (role_slice, _select_columns(role_slice.columns, table, requested_columns))
+        for role_slice in role_slices
+        if table is None or table.can_evaluate(role_slice.rows)
     ]
-    shown = [(part, listed) for part, listed in shown if listed != ()]
-    if not shown:
-        raise NothingToShow("No column is left to show.")
-    rows = _alternatives(part for part, _ in shown)
-    if len(shown) == 1 and shown[0][1] is None:
-        return View(None, rows)
-    if known is not None:
-        shown = [(part, _topmost(known) if listed is None else listed) for part, listed in shown]
-    lists = [listed for _, listed in shown if listed is not None]
-    if len(lists) < len(shown):
+    slice_columns = [
+        (role_slice, visible_columns) for role_slice, visible_columns in slice_columns if visible_columns != ()
+    ]
+    if not slice_columns:
+        raise NoVisibleColumns("No column is left to show.")
+    rows = _row_alternatives(role_slice for role_slice, _ in slice_columns)
+    if len(slice_columns) == 1 and slice_columns[0][1] is None:
+        return TableView(None, rows)
+    if table_columns is not None:
+        slice_columns = [
+            (role_slice, _drop_nested(table_columns) if visible_columns is None else visible_columns)
+            for role_slice, visible_columns in slice_columns
+        ]
+    column_lists = [visible_columns for _, visible_columns in slice_columns if visible_columns is not None]
+    if len(column_lists) < len(slice_columns):
         detail = "Several roles show different parts; name the columns of the table."
-        raise CannotRender("columns.needed", "/columns", detail)
-    return View(tuple(_cells(shown, _ordered(lists, known))), rows)
+        raise RenderError("columns.needed", "/columns", detail)
+    return TableView(tuple(_iterate_cells(slice_columns, _order_columns(column_lists, table_columns))), rows)
 
 
-def select(view: View, *, table: str, dialect: str, known: Collection[str] | None = None) -> str:
+def render_select(view: TableView, *, table: str, dialect: str, table_columns: Collection[str] | None = None) -> str:
     """Return the SELECT of a view, in `spark`, `sqlite` or `postgres`, names quoted only where they must be.
 
     `table` may have dots. Raises CannotRender for what is no name of a table, and for a condition that the dialect has
     no equal of.
     """
-    printer = _Printer(dialect, known)
+    printer = _SqlPrinter(dialect, table_columns)
     if view.columns is None:
-        cells: list[Node] = [exp.Star()]
+        cells: list[SqlNode] = [exp.Star()]
     else:
-        cells = [printer.cell(column) for column in view.columns]
-    query = exp.Select(expressions=cells).from_(printer.table(table), copy=False)
+        cells = [printer.build_cell(column) for column in view.columns]
+    query = exp.Select(expressions=cells).from_(printer.build_table(table), copy=False)
     if view.rows:
-        query = query.where(printer.any_of(view.rows), copy=False)
-    return _for_spark(query) if dialect == "spark" else query.sql(dialect=_dialect(dialect))
+        query = query.where(printer.build_any_of(view.rows), copy=False)
+    return _render_for_spark(query) if dialect == "spark" else query.sql(dialect=_sqlglot_dialect(dialect))
 
 
 # -- which cells ------------------------------------------------------------------------------------------------------
 
 
-class _Table:
+class _TableColumns:
     """The columns that a table is known to have."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
-        self.spelled = {name.casefold(): name for name in names}
+        self.spelling_by_key = {name.casefold(): name for name in names}
         paths = map(column_path, names)
         self._paths = {path[:length] for path in paths for length in range(1, len(path) + 1)}
-        self._opened: set[ColumnPath] = {(), *(path[:-1] for path in self._paths)}
+        self._struct_paths: set[ColumnPath] = {(), *(path[:-1] for path in self._paths)}
 
-    def has(self, name: str) -> bool:
+    def has_column(self, name: str) -> bool:
         """Whether the table has a column, as far as is known: not every schema tells the fields of its columns."""
         path = column_path(name)
-        deepest = path
-        while deepest and deepest not in self._paths:
-            deepest = deepest[:-1]
-        return deepest == path or deepest not in self._opened
+        known_path = path
+        while known_path and known_path not in self._paths:
+            known_path = known_path[:-1]
+        return known_path == path or known_path not in self._struct_paths
 
-    def can_ask(self, rows: Rows) -> bool:
+    def can_evaluate(self, rows: RowConditions) -> bool:
         """Whether the table has every column that the conditions read; one that it has not grants nothing (DZ-51)."""
-        return all(self.has(read) for row in rows for read in columns(row))
+        return all(self.has_column(column) for row in rows for column in list_columns(row))
 
 
-def _listed(
-    allowed: Sequence[str] | None, table: _Table | None, wanted: Sequence[str] | None
+def _select_columns(
+    allowed: Sequence[str] | None, table: _TableColumns | None, requested_columns: Sequence[str] | None
 ) -> tuple[str, ...] | None:
     """Return the columns that one slice shows, spelled as the table spells them; None for all, whichever they are."""
-    if allowed is None and wanted is None:
+    if allowed is None and requested_columns is None:
         return None
-    lists = [names for names in (None if table is None else table.names, wanted, allowed) if names is not None]
-    found: Sequence[str] = lists[0]
-    for names in lists[1:]:
-        found = shared_columns(found, names)
+    column_lists = [
+        names for names in (None if table is None else table.names, requested_columns, allowed) if names is not None
+    ]
+    selected_names: Sequence[str] = column_lists[0]
+    for names in column_lists[1:]:
+        selected_names = intersect_columns(selected_names, names)
     if table is not None:
-        found = [table.spelled.get(name.casefold(), name) for name in found if table.has(name)]
-    return _topmost(found)
+        selected_names = [
+            table.spelling_by_key.get(name.casefold(), name) for name in selected_names if table.has_column(name)
+        ]
+    return _drop_nested(selected_names)
 
 
-def _topmost(names: Sequence[str]) -> tuple[str, ...]:
+def _drop_nested(names: Sequence[str]) -> tuple[str, ...]:
     """Leave out fields of columns that are there as a whole."""
     paths = frozenset(map(column_path, names))
-    return tuple(name for name in names if not is_held(column_path(name)[:-1], paths))
+    return tuple(name for name in names if not is_included(column_path(name)[:-1], paths))
 
 
-def _alternatives(slices: Iterable[Slice]) -> tuple[Rows, ...]:
+def _row_alternatives(slices: Iterable[RoleSlice]) -> tuple[RowConditions, ...]:
     """Return the different conditions of slices, or () when one of them has none."""
-    found = tuple(dict.fromkeys(one.rows for one in slices))
-    return () if () in found else found
+    alternatives = tuple(dict.fromkeys(role_slice.rows for role_slice in slices))
+    return () if () in alternatives else alternatives
 
 
-def _ordered(lists: Sequence[Sequence[str]], known: Sequence[str] | None) -> list[str]:
-    names = {name.casefold(): name for listed in reversed(lists) for name in listed}
-    first_seen = dict.fromkeys(name.casefold() for listed in lists for name in listed)
-    places = {name.casefold(): place for place, name in enumerate(known or ())}
-    return [names[key] for key in sorted(first_seen, key=lambda key: places.get(key, -1))]
+def _order_columns(column_lists: Sequence[Sequence[str]], table_columns: Sequence[str] | None) -> list[str]:
+    names = {name.casefold(): name for column_list in reversed(column_lists) for name in column_list}
+    first_keys = dict.fromkeys(name.casefold() for column_list in column_lists for name in column_list)
+    positions = {name.casefold(): position for position, name in enumerate(table_columns or ())}
+    return [names[key] for key in sorted(first_keys, key=lambda key: positions.get(key, -1))]
 
 
-def _cells(shown: Sequence[tuple[Slice, Sequence[str] | None]], names: Iterable[str]) -> Iterable[Shown]:
-    paths = [(part, frozenset(map(column_path, listed or ()))) for part, listed in shown]
+def _iterate_cells(
+    slice_columns: Sequence[tuple[RoleSlice, Sequence[str] | None]], names: Iterable[str]
+) -> Iterable[VisibleColumn]:
+    paths = [
+        (role_slice, frozenset(map(column_path, visible_columns or ())))
+        for role_slice, visible_columns in slice_columns
+    ]
     for name in names:
-        listing = [part for part, listed in paths if is_held(column_path(name), listed)]
-        is_everywhere = len(listing) == len(shown)
-        yield Shown(name, () if is_everywhere else _alternatives(listing))
+        listing_slices = [
+            role_slice for role_slice, visible_columns in paths if is_included(column_path(name), visible_columns)
+        ]
+        is_everywhere = len(listing_slices) == len(slice_columns)
+        yield VisibleColumn(name, () if is_everywhere else _row_alternatives(listing_slices))
 
 
 # -- printing ---------------------------------------------------------------------------------------------------------
@@ -180,7 +202,7 @@ class _SQLite(SQLite):
 
 
 #: The dialects offered, and what each has no equal of.
-_DIALECTS: dict[str, tuple[str | type[SQLite], tuple[type[Node], ...]]] = {
+_DIALECTS: dict[str, tuple[str | type[SQLite], tuple[type[SqlNode], ...]]] = {
     "spark": ("spark", ()),
     "postgres": ("postgres", (exp.RegexpLike, exp.EndsWith, exp.Contains)),
     "sqlite": (
@@ -204,104 +226,109 @@ DIALECTS = tuple(_DIALECTS)
 _SQLITE_CASTS = frozenset({exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.DATE})
 
 
-def _for_spark(query: exp.Select) -> str:
+def _render_for_spark(query: exp.Select) -> str:
     """Print so that Spark puts no setting of its session for `${name}`, which it does even inside texts and names."""
     if any("${" in name.name for name in query.find_all(exp.Identifier)):
-        raise CannotRender("dialect.unsupported", "/dialect", "spark reads ${ in the name of a column as a setting.")
+        raise RenderError("dialect.unsupported", "/dialect", "spark reads ${ in the name of a column as a setting.")
     return query.sql(dialect="spark").replace("${", "$\\u007b")
 
 
-def _dialect(name: str) -> str | type[SQLite]:
+def _sqlglot_dialect(name: str) -> str | type[SQLite]:
     return _DIALECTS[name][0]
 
 
-class _Printer:
+class _SqlPrinter:
     """Makes the parts of one query."""
 
-    def __init__(self, dialect: str, known: Collection[str] | None) -> None:
+    def __init__(self, dialect: str, table_columns: Collection[str] | None) -> None:
         self._dialect = dialect
-        self._spelled = {name.casefold(): name for name in known or ()}
+        self._spelling_by_key = {name.casefold(): name for name in table_columns or ()}
 
-    def table(self, name: str) -> exp.Table:
+    def build_table(self, name: str) -> exp.Table:
         parts = name.split(".")
         if len(name) > 512 or len(parts) > 3 or not all(part and part.isprintable() for part in parts):
-            raise CannotRender("table.invalid", "/table", "This is no name of a table: up to three parts with dots.")
-        found = [self._identifier(part, is_exact=True) for part in reversed(parts)]
-        return exp.Table(**dict(zip(("this", "db", "catalog"), found, strict=False)))
+            raise RenderError("table.invalid", "/table", "This is no name of a table: up to three parts with dots.")
+        identifiers = [self._build_identifier(part, is_exact=True) for part in reversed(parts)]
+        return exp.Table(**dict(zip(("this", "db", "catalog"), identifiers, strict=False)))
 
-    def cell(self, column: Shown) -> Node:
+    def build_cell(self, column: VisibleColumn) -> SqlNode:
         path = column.name.split(".")
-        is_exact = column.name.casefold() in self._spelled
-        identifiers = [self._identifier(part, is_exact=is_exact) for part in path]
-        plain: Node = exp.Column(this=identifiers[0])
+        is_exact = column.name.casefold() in self._spelling_by_key
+        identifiers = [self._build_identifier(part, is_exact=is_exact) for part in path]
+        column_node: SqlNode = exp.Column(this=identifiers[0])
         for part in identifiers[1:]:
-            plain = exp.Dot(this=plain, expression=part)
+            column_node = exp.Dot(this=column_node, expression=part)
         if column.rows:
-            case = exp.Case(ifs=[exp.If(this=self.any_of(column.rows), true=plain)])
-            return exp.Alias(this=case, alias=self._identifier(column.name, is_exact=is_exact))
+            case = exp.Case(ifs=[exp.If(this=self.build_any_of(column.rows), true=column_node)])
+            return exp.Alias(this=case, alias=self._build_identifier(column.name, is_exact=is_exact))
         if len(path) > 1:
-            return exp.Alias(this=plain, alias=self._identifier(column.name, is_exact=is_exact))
-        return plain
+            return exp.Alias(this=column_node, alias=self._build_identifier(column.name, is_exact=is_exact))
+        return column_node
 
-    def any_of(self, alternatives: Sequence[Rows]) -> Node:
-        found = [self._all_of(rows) for rows in alternatives]
-        if len(found) == 1:
-            return found[0]
-        return _joined(exp.Or, [one if isinstance(one, exp.Paren) else exp.Paren(this=one) for one in found])
+    def build_any_of(self, alternatives: Sequence[RowConditions]) -> SqlNode:
+        conditions = [self._build_all_of(rows) for rows in alternatives]
+        if len(conditions) == 1:
+            return conditions[0]
+        return _join_nodes(
+            exp.Or,
+            [condition if isinstance(condition, exp.Paren) else exp.Paren(this=condition) for condition in conditions],
+        )
 
-    def _all_of(self, rows: Rows) -> Node:
-        return _joined(exp.And, [exp.Paren(this=self._condition(row)) for row in rows])
+    def _build_all_of(self, rows: RowConditions) -> SqlNode:
+        return _join_nodes(exp.And, [exp.Paren(this=self._build_condition(row)) for row in rows])
 
-    def _condition(self, text: str) -> Node:
-        tree = parsed(text).copy()
+    def _build_condition(self, text: str) -> SqlNode:
+        tree = parse_condition(text).copy()
         for node in list(tree.walk()):
             self._refuse(node, text)
             if isinstance(node, exp.Column):
                 self._spell(node)
         for name in list(tree.find_all(exp.Identifier)):
-            is_exact = name.name in self._spelled.values()
+            is_exact = name.name in self._spelling_by_key.values()
             name.set("quoted", self._must_be_quoted(name.name, is_exact=is_exact or bool(name.args.get("quoted"))))
         return tree.transform(_as_sqlite, copy=False) if self._dialect == "sqlite" else tree
 
-    def _refuse(self, node: Node, text: str) -> None:
-        is_strange = isinstance(node, _DIALECTS[self._dialect][1])
+    def _refuse(self, node: SqlNode, text: str) -> None:
+        is_unsupported = isinstance(node, _DIALECTS[self._dialect][1])
         if self._dialect == "sqlite" and isinstance(node, exp.Cast):
-            is_strange = node.to.this not in _SQLITE_CASTS
-        if is_strange:
+            is_unsupported = node.to.this not in _SQLITE_CASTS
+        if is_unsupported:
             detail = f"{self._dialect} has nothing that means the same as this condition: {text[:80]}"
-            raise CannotRender("dialect.unsupported", "/dialect", detail)
+            raise RenderError("dialect.unsupported", "/dialect", detail)
 
     def _spell(self, column: exp.Column) -> None:
         """Spell a column as the table does; conditions do not mind case (DZ-51)."""
         parts = column.parts
-        whole = self._spelled.get(".".join(part.name for part in parts).casefold())
-        spelled = whole.split(".") if whole is not None else [self._spelled.get(parts[0].name.casefold(), "")]
-        for part, name in zip(parts, spelled, strict=False):
+        full_name = self._spelling_by_key.get(".".join(part.name for part in parts).casefold())
+        spelling = (
+            full_name.split(".") if full_name is not None else [self._spelling_by_key.get(parts[0].name.casefold(), "")]
+        )
+        for part, name in zip(parts, spelling, strict=False):
             if name:
                 part.set("this", name)
 
-    def _identifier(self, name: str, *, is_exact: bool) -> exp.Identifier:
+    def _build_identifier(self, name: str, *, is_exact: bool) -> exp.Identifier:
         return exp.Identifier(this=name, quoted=self._must_be_quoted(name, is_exact=is_exact))
 
     def _must_be_quoted(self, name: str, *, is_exact: bool) -> bool:
         """PostgreSQL takes capitals for small letters unless quoted; a name that is not known to be exact lets it."""
         is_folded = self._dialect == "postgres" and is_exact and name != name.lower()
-        return is_folded or _PLAIN.fullmatch(name) is None or name.lower() in _reserved(self._dialect)
+        return is_folded or _PLAIN_NAME.fullmatch(name) is None or name.lower() in _load_reserved_words(self._dialect)
 
 
 @cache
-def _reserved(dialect: str) -> frozenset[str]:
+def _load_reserved_words(dialect: str) -> frozenset[str]:
     return frozenset(read_table("reserved_words")[dialect])
 
 
-def _joined(how: type[exp.Connector], nodes: Sequence[Node]) -> Node:
-    found = nodes[0]
+def _join_nodes(connector: type[exp.Connector], nodes: Sequence[SqlNode]) -> SqlNode:
+    joined_node = nodes[0]
     for node in nodes[1:]:
-        found = how(this=found, expression=node)
-    return found
+        joined_node = connector(this=joined_node, expression=node)
+    return joined_node
 
 
-def _as_sqlite(node: Node) -> Node:
+def _as_sqlite(node: SqlNode) -> SqlNode:
     """Say in SQLite what it would otherwise understand differently: its LIKE does not mind case, its GLOB does."""
     if isinstance(node, exp.Like):
         return exp.Glob(this=node.this, expression=exp.Literal.string(_as_glob(node.expression.name)))
@@ -311,14 +338,14 @@ def _as_sqlite(node: Node) -> Node:
 
 
 def _as_glob(pattern: str) -> str:
-    found, letters = [], iter(pattern)
+    glob_parts, letters = [], iter(pattern)
     for letter in letters:
         if letter == "\\":
-            found.append(_literally(next(letters, letter)))
+            glob_parts.append(_escape_glob(next(letters, letter)))
         else:
-            found.append({"%": "*", "_": "?"}.get(letter) or _literally(letter))
-    return "".join(found)
+            glob_parts.append({"%": "*", "_": "?"}.get(letter) or _escape_glob(letter))
+    return "".join(glob_parts)
 
 
-def _literally(letter: str) -> str:
+def _escape_glob(letter: str) -> str:
     return f"[{letter}]" if letter in "*?[" else letter

@@ -8,93 +8,103 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from policies.engine.actor_conditional_reach import kind_of
+from policies.engine.actor_conditional_reach import statement_kind
 from policies.engine.postings import Postings
 from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, TYPE, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class StatementGroup:
     """Statements that cover the same entities of a type: whom the plain allows, the restricted and the denies name."""
 
     type: str
     criteria: tuple[Criterion, ...]
-    plain: frozenset[str]
-    limited: frozenset[str]
-    denied: frozenset[str]
+    allow_tokens: frozenset[str]
+    restricted_tokens: frozenset[str]
+    deny_tokens: frozenset[str]
 
     @property
-    def is_wide(self) -> bool:
+    def covers_whole_type(self) -> bool:
         """Whether it covers its whole type but for what its criteria leave out."""
         return all(criterion.condition is Condition.NOT_EQUALS for criterion in self.criteria)
 
     def tokens(self, kind: int) -> frozenset[str]:
-        """Return whom statements of one kind name (`policies.engine.actor_conditional_reach.kind_of`)."""
-        return (self.plain, self.limited, self.denied)[kind]
+        """Return whom statements of one kind name (`policies.engine.actor_conditional_reach.statement_kind`)."""
+        return (self.allow_tokens, self.restricted_tokens, self.deny_tokens)[kind]
 
     @property
-    def towards(self) -> frozenset[str]:
+    def relational_tokens(self) -> frozenset[str]:
         """The tokens that an actor has only towards an entity."""
-        tokens = self.plain | self.limited | self.denied
+        tokens = self.allow_tokens | self.restricted_tokens | self.deny_tokens
         return frozenset(token for token in tokens if token == ONESELF or token.startswith(OWNER_OF_ANY_TYPE))
 
 
-def units_of(snapshot: Snapshot, privilege: str, types: Iterable[str]) -> tuple[Unit, ...]:
+def group_statements(snapshot: Snapshot, privilege: str, types: Iterable[str]) -> tuple[StatementGroup, ...]:
     """Return the units of a privilege for these types of entities, in an order that depends on the statements alone.
 
     Statements with provisos are in none: they speak to each actor apart (`policies.engine.actor_conditional_reach`).
     """
-    said: dict[tuple[str, tuple[Criterion, ...]], tuple[set[str], set[str], set[str]]] = {}
-    wanted = sorted(set(types))
-    for statement in snapshot.listed(privilege):
-        if statement.provisos:
+    tokens_by_criteria: dict[tuple[str, tuple[Criterion, ...]], tuple[set[str], set[str], set[str]]] = {}
+    type_names = sorted(set(types))
+    for statement in snapshot.list_statements(privilege):
+        if statement.actor_conditions:
             continue
         criteria = statement.resources.criteria
-        rest = tuple(criterion for criterion in criteria if criterion.field != TYPE)
-        tests = [criterion for criterion in criteria if criterion.field == TYPE]
-        for type_ in wanted:
-            if all(test.holds(frozenset((type_,)) if type_ else frozenset()) for test in tests):
-                kinds = said.setdefault((type_, rest), (set(), set(), set()))
-                kinds[kind_of(statement)].update(statement.actors.tokens)
-    ordered = sorted(said.items(), key=lambda item: (item[0][0], [_order(one) for one in item[0][1]]))
+        other_criteria = tuple(criterion for criterion in criteria if criterion.field != TYPE)
+        type_criteria = [criterion for criterion in criteria if criterion.field == TYPE]
+        for type_name in type_names:
+            if all(
+                type_criterion.holds(frozenset((type_name,)) if type_name else frozenset())
+                for type_criterion in type_criteria
+            ):
+                kinds = tokens_by_criteria.setdefault((type_name, other_criteria), (set(), set(), set()))
+                kinds[statement_kind(statement)].update(statement.actors.tokens)
+    sorted_groups = sorted(
+        tokens_by_criteria.items(),
+        key=lambda item: (item[0][0], [_criterion_sort_key(criterion) for criterion in item[0][1]]),
+    )
     return tuple(
-        Unit(type_, rest, frozenset(plain), frozenset(limited), frozenset(denied))
-        for (type_, rest), (plain, limited, denied) in ordered
+        StatementGroup(
+            type_name, other_criteria, frozenset(allow_tokens), frozenset(restricted_tokens), frozenset(deny_tokens)
+        )
+        for (type_name, other_criteria), (allow_tokens, restricted_tokens, deny_tokens) in sorted_groups
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
-    """Entities that the same units cover, by number: `covering` units that want something, `without` wide ones."""
+class EntityGroup:
+    """Entities that the same groups cover, by number: `covering_groups` want something, `excluding_groups` are wide."""
 
-    covering: tuple[int, ...]
-    without: tuple[int, ...]
+    covering_groups: tuple[int, ...]
+    excluding_groups: tuple[int, ...]
     type: str
     entities: Sequence[int]
 
 
-def groups(postings: Postings, units: Sequence[Unit]) -> Iterator[Alike]:
+def group_entities(postings: Postings, statement_groups: Sequence[StatementGroup]) -> Iterator[EntityGroup]:
     """Give the entities of the slice, grouped by the units that cover them."""
-    covering: list[list[int]] = [[] for _ in postings.urns]
-    without: dict[int, list[int]] = defaultdict(list)
-    for place, unit in enumerate(units):
-        block = postings.of_type(unit.type)
-        if not block:
+    covering_groups: list[list[int]] = [[] for _ in postings.urns]
+    excluding_groups: dict[int, list[int]] = defaultdict(list)
+    for group_number, statement_group in enumerate(statement_groups):
+        typed_entities = postings.with_type(statement_group.type)
+        if not typed_entities:
             continue
-        extent = postings.extent(Selector(unit.criteria)) & block
-        if unit.is_wide:
-            for number in block - extent:
-                without[number].append(place)
+        extent = postings.find_extent(Selector(statement_group.criteria)) & typed_entities
+        if statement_group.covers_whole_type:
+            for number in typed_entities - extent:
+                excluding_groups[number].append(group_number)
         else:
             for number in extent:
-                covering[number].append(place)
-    alike: dict[tuple[str, tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)
-    for number, type_ in enumerate(postings.types):
-        alike[type_, tuple(covering[number]), tuple(without.get(number, ()))].append(number)
-    for (type_, wanting, missing), numbers in alike.items():
-        yield Alike(wanting, missing, type_, numbers)
+                covering_groups[number].append(group_number)
+    entities_by_key: dict[tuple[str, tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)
+    for number, type_name in enumerate(postings.types):
+        entities_by_key[type_name, tuple(covering_groups[number]), tuple(excluding_groups.get(number, ()))].append(
+            number
+        )
+    for (type_name, covering_key, excluding_key), numbers in entities_by_key.items():
+        yield EntityGroup(covering_key, excluding_key, type_name, numbers)
 
 
-def _order(criterion: Criterion) -> tuple[str, str, list[str]]:
+def _criterion_sort_key(criterion: Criterion) -> tuple[str, str, list[str]]:
     return criterion.field, criterion.condition, sorted(criterion.values)

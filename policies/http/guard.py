@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView  # which imports this module while it is being imported
 
 #: Where a request keeps who is calling.
-_ACTOR = "actor"
+_ACTOR_ATTRIBUTE = "actor"
 
 #: Channels: what people look at, Django's admin, and the project's own API.
 PAGES, ADMIN, API = "pages", "admin", "api"
@@ -51,33 +51,33 @@ class Guard:
         if isinstance(view, type):
             is_api = hasattr(view, "permission_classes")
             if issubclass(view, View) and not is_api:
-                view.dispatch = method_decorator(self._asking)(view.dispatch)  # type: ignore[method-assign]
+                view.dispatch = method_decorator(self._wrap_view)(view.dispatch)  # type: ignore[method-assign]
             view.guard = self.with_channel(API) if is_api else self  # type: ignore[attr-defined]
             return view
-        asking = self._asking(view)
-        asking.guard = self  # type: ignore[attr-defined]
-        return asking
+        guarded_view = self._wrap_view(view)
+        guarded_view.guard = self  # type: ignore[attr-defined]
+        return guarded_view
 
     def with_channel(self, channel: str) -> "Guard":
         """Return the same guard for views of another interface."""
         return replace(self, channel=channel)
 
-    def admit(self, request: HttpRequest | Request) -> None:
+    def check_access(self, request: HttpRequest | Request) -> None:
         """Let a signed-in caller pass, or raise Forbidden naming what is missing."""
         if self.any_of:
-            authorizer.require(by=actor_of(request), any_of=self.any_of)
+            authorizer.require(by=get_actor(request), any_of=self.any_of)
 
-    def _asking(self, view: AnyView) -> AnyView:
+    def _wrap_view(self, view: AnyView) -> AnyView:
         @wraps(view)
-        def ask_first(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        def check_and_call(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if not self.is_public:
                 if not request.user.is_authenticated:
                     return redirect_to_login(request.get_full_path())
-                self.admit(request)
-            answer: HttpResponseBase = view(request, *args, **kwargs)
-            return answer
+                self.check_access(request)
+            response: HttpResponseBase = view(request, *args, **kwargs)
+            return response
 
-        return ask_first  # type: ignore[return-value]
+        return check_and_call  # type: ignore[return-value]
 
 
 #: Open to everybody.
@@ -91,56 +91,61 @@ def needs(*privileges: str) -> Guard:
     return Guard(any_of=tuple((privilege,) for privilege in privileges))
 
 
-def guard_of(view: Callable[..., Any]) -> Guard | None:
+def get_guard(view: Callable[..., Any]) -> Guard | None:
     """Return the mark of a view as a URL pattern holds it, or None when it has none."""
-    found = getattr(view, "guard", None) or getattr(getattr(view, "view_class", None), "guard", None)
-    return found if isinstance(found, Guard) else None
+    guard = getattr(view, "guard", None) or getattr(getattr(view, "view_class", None), "guard", None)
+    return guard if isinstance(guard, Guard) else None
 
 
-def channel_of(match: ResolverMatch | None) -> str:
+def get_channel(match: ResolverMatch | None) -> str:
     """Return the channel of the view that an address leads to; what leads nowhere is answered by a page."""
     if match is None:
         return PAGES
     if ADMIN in match.app_names:
         return ADMIN
-    guard = guard_of(match.func)
+    guard = get_guard(match.func)
     return PAGES if guard is None else guard.channel
 
 
-def actor_of(request: HttpRequest | Request) -> Actor:
+def get_actor(request: HttpRequest | Request) -> Actor:
     """Return who is calling, with groups and roles; resolved once for each request. Raises NotAuthenticated."""
-    found: Actor | None = request.__dict__.get(_ACTOR)
-    if found is None:
+    actor: Actor | None = request.__dict__.get(_ACTOR_ATTRIBUTE)
+    if actor is None:
         if not request.user.is_authenticated:
             raise NotAuthenticated
-        found = fact_cache.actor(urn=request.user.urn)
-        setattr(request, _ACTOR, found)
-    return found
+        actor = fact_cache.get_actor(urn=request.user.urn)
+        setattr(request, _ACTOR_ATTRIBUTE, actor)
+    return actor
 
 
-def reading(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+def viewer_context_middleware(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
     """Middleware: whoever calls reads the answer, so that it names and lists nothing the caller may not view.
 
     What is asked meanwhile was asked through the door that the caller came in by.
     """
 
-    def answered(request: HttpRequest) -> HttpResponse:
-        with authorizer.read_by(lambda: _reader_of(request)), decision_log.through(_door_of(request)):
+    def handle(request: HttpRequest) -> HttpResponse:
+        with (
+            authorizer.bind_viewer(lambda: _get_viewer(request)),
+            decision_log.bind_request(_build_request_channel(request)),
+        ):
             return get_response(request)
 
-    return answered
+    return handle
 
 
-def _door_of(request: HttpRequest) -> decision_log.Door:
-    return decision_log.Door(
-        name=lambda: channel_of(request.resolver_match),
+def _build_request_channel(request: HttpRequest) -> decision_log.RequestChannel:
+    return decision_log.RequestChannel(
+        name=lambda: get_channel(request.resolver_match),
         by=lambda: getattr(request.user, "urn", ""),
         request_id=lambda: str(structlog.contextvars.get_contextvars().get("request_id", "")),
     )
 
 
-def _reader_of(request: HttpRequest) -> Actor:
-    return actor_of(request) if request.user.is_authenticated else Actor("", is_active=False)
+def _get_viewer(request: HttpRequest) -> Actor:
+    return get_actor(request) if request.user.is_authenticated else Actor("", is_active=False)
 
 
 class IsGuarded(BasePermission):
@@ -155,5 +160,5 @@ class IsGuarded(BasePermission):
             return True
         if not request.user.is_authenticated:
             raise NotAuthenticated
-        guard.admit(request)
+        guard.check_access(request)
         return True

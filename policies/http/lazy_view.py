@@ -9,15 +9,15 @@ from django.utils.module_loading import import_string
 from policies.http.guard import Guard
 
 
-def late(path: str, guard: Guard) -> Callable[..., HttpResponse]:
+def lazy_view(path: str, guard: Guard) -> Callable[..., HttpResponse]:
     """Return the view with this dotted path, marked with the guard that it keeps to by itself.
 
     Some libraries of protocols take longer to import than all else together, and many installations never use them.
     """
 
-    def view(request: HttpRequest, *args: Any, **parts: Any) -> HttpResponse:
-        found: HttpResponse = import_string(path)(request, *args, **parts)
-        return found
+    def call_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response: HttpResponse = import_string(path)(request, *args, **kwargs)
+        return response
 
-    view.guard = guard  # type: ignore[attr-defined]
-    return view
+    call_view.guard = guard  # type: ignore[attr-defined]
+    return call_view

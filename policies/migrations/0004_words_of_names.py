@@ -6,7 +6,7 @@ from django.apps.registry import Apps
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-from policies.models.words import words
+from policies.models.words import split_words
 
 _KEPT = 24
 _BATCH = 5000
@@ -20,10 +20,10 @@ def index(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     def rows() -> Iterator[object]:
         users = apps.get_model("policies", "User").objects.using(alias)
         for pk, *texts in users.values_list("pk", "display_name", "username", "email").iterator():
-            yield from (model(user_id=pk, word=word) for word in words(" ".join(texts))[:_KEPT])
+            yield from (model(user_id=pk, word=word) for word in split_words(" ".join(texts))[:_KEPT])
         groups = apps.get_model("policies", "GroupProfile").objects.using(alias)
         for pk, *texts in groups.values_list("pk", "name", "identifier").iterator():
-            yield from (model(group_id=pk, word=word) for word in words(" ".join(texts))[:_KEPT])
+            yield from (model(group_id=pk, word=word) for word in split_words(" ".join(texts))[:_KEPT])
 
     model.objects.using(alias).bulk_create(rows(), batch_size=_BATCH)
 

@@ -4,7 +4,7 @@ from django.apps.registry import Apps
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-from policies.models.words import words
+from policies.models.words import split_words
 
 _CHUNK = 1000
 
@@ -16,7 +16,7 @@ def mark_addresses(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     indexed = apps.get_model("policies", "NameWord").objects.using(alias)
     last = 0
     while some := list(users.filter(pk__gt=last).only("pk", "username", "display_name")[:_CHUNK]):
-        names = {user.pk: set(words(f"{user.display_name} {user.username}")) for user in some}
+        names = {user.pk: set(split_words(f"{user.display_name} {user.username}")) for user in some}
         rows = indexed.filter(user__gte=some[0].pk, user__lte=some[-1].pk).values_list("pk", "user", "word")
         marked = [pk for pk, user, word in rows if user in names and word not in names[user]]
         for start in range(0, len(marked), _CHUNK):

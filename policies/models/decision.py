@@ -6,7 +6,7 @@ from django.db.models import Q
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
 
 #: Longest list of privileges that is kept, in characters.
-WANTED_LENGTH = 1024
+MAX_WANTED_LENGTH = 1024
 
 
 class LoggedDecision(models.Model):
@@ -23,7 +23,7 @@ class LoggedDecision(models.Model):
     door = models.CharField(max_length=32)
     request_id = models.CharField(max_length=64)
     operation = models.CharField(max_length=255)
-    wanted = BytewiseCharField(max_length=WANTED_LENGTH)
+    wanted = BytewiseCharField(max_length=MAX_WANTED_LENGTH)
     resource = UrnField()
     resource_type = models.CharField(max_length=64)
     sub_resources = JsonTextField()

@@ -18,9 +18,9 @@ from policies.engine import actor_conditions, property_conditions
 from policies.models.people import GroupProfile, User
 from policies.models.roles import Role
 
-Json = dict[str, Any]
-Documents = dict[str, Json]
-Row = User | GroupProfile | Role
+AspectJson = dict[str, Any]
+AspectDocuments = dict[str, AspectJson]
+IdentityRow = User | GroupProfile | Role
 
 USER_INFO = "corpUserInfo"
 USER_EDITABLE = "corpUserEditableInfo"
@@ -38,14 +38,14 @@ ROLES = "roleMembership"
 #: What `subTypes` says of a user of kind SERVICE, and of no other (clients.md 2.3).
 SERVICE_ACCOUNT = "SERVICE_ACCOUNT"
 
-Place = tuple[str, str]
+AspectField = tuple[str, str]
 
 #: Stands in the text of `extra` of those who have properties.
-_CUSTOM = '"customProperties":{"'
+_PROPERTIES_MARKER = '"customProperties":{"'
 
 #: Column → the places that hold it, the deciding one first. The address comes from the source first: whoever may edit
 #: the editable part of a profile must not be able to take over another person's address.
-_PLACES: Mapping[type[Row], Mapping[str, tuple[Place, ...]]] = {
+_COLUMN_FIELDS: Mapping[type[IdentityRow], Mapping[str, tuple[AspectField, ...]]] = {
     User: {
         "display_name": ((USER_EDITABLE, "displayName"), (USER_INFO, "displayName")),
         "title": ((USER_EDITABLE, "title"), (USER_INFO, "title")),
@@ -60,40 +60,40 @@ _PLACES: Mapping[type[Row], Mapping[str, tuple[Place, ...]]] = {
     Role: {"name": ((ROLE_INFO, "name"),), "description": ((ROLE_INFO, "description"),)},
 }
 #: Where a value that no aspect holds yet is put.
-_HOME: Mapping[str, str] = {USER_EDITABLE: USER_INFO, GROUP_EDITABLE: GROUP_INFO}
+_DEFAULT_ASPECTS: Mapping[str, str] = {USER_EDITABLE: USER_INFO, GROUP_EDITABLE: GROUP_INFO}
 #: What an aspect that is made here holds beside what is put into it: the fields DataHub's clients require.
-_BLANK: Mapping[str, Json] = {
+_REQUIRED_MEMBERS: Mapping[str, AspectJson] = {
     USER_INFO: {"active": True},
     GROUP_INFO: {"admins": [], "members": [], "groups": []},
 }
 #: Lists of URNs that relations hold; `extra` keeps their order.
-_RELATIONS = {EXTERNAL_GROUPS: "groups", NATIVE_GROUPS: "nativeGroups", ROLES: "roles"}
+_RELATION_FIELDS = {EXTERNAL_GROUPS: "groups", NATIVE_GROUPS: "nativeGroups", ROLES: "roles"}
 
 
-def compose(row: Row) -> Documents:
+def to_aspects(row: IdentityRow) -> AspectDocuments:
     """Return the aspects that were written to this row, as they read now; those of memberships are not among them."""
-    columns = {place: column for column, places in _PLACES[type(row)].items() for place in places}
+    columns = {field: column for column, fields in _COLUMN_FIELDS[type(row)].items() for field in fields}
     is_service = isinstance(row, User) and row.kind == User.Kind.SERVICE
     # The column says what a service is, also when no program has written the aspect.
-    composed: Documents = {SUB_TYPES: {"typeNames": [SERVICE_ACCOUNT]}} if is_service else {}
-    return composed | {
+    aspects: AspectDocuments = {SUB_TYPES: {"typeNames": [SERVICE_ACCOUNT]}} if is_service else {}
+    return aspects | {
         aspect: {
-            key: stored["kept"][key] if key in stored["kept"] else getattr(row, columns[aspect, key])
-            for key in stored["keys"]
+            key: aspect_extra["kept"][key] if key in aspect_extra["kept"] else getattr(row, columns[aspect, key])
+            for key in aspect_extra["keys"]
         }
-        for aspect, stored in row.extra.items()
-        if aspect not in _RELATIONS
+        for aspect, aspect_extra in row.extra.items()
+        if aspect not in _RELATION_FIELDS
     }
 
 
-def reduce(row: Row, documents: Documents) -> None:
-    """Set the columns and `extra` of the row (unsaved) so that `compose` returns these documents."""
-    columns: dict[Place, str] = {}
-    for column, places in _PLACES[type(row)].items():
-        setattr(row, column, _first(documents, places) or _fallback(row, column, documents))
-        columns |= dict.fromkeys(places, column)
-    kept_relations = {aspect: stored for aspect, stored in row.extra.items() if aspect in _RELATIONS}
-    row.extra = kept_relations | {
+def set_aspects(row: IdentityRow, documents: AspectDocuments) -> None:
+    """Set the columns and `extra` of the row (unsaved) so that `to_aspects` returns these documents."""
+    columns: dict[AspectField, str] = {}
+    for column, fields in _COLUMN_FIELDS[type(row)].items():
+        setattr(row, column, _find_value(documents, fields) or _fallback_value(row, column, documents))
+        columns |= dict.fromkeys(fields, column)
+    relation_extras = {aspect: aspect_extra for aspect, aspect_extra in row.extra.items() if aspect in _RELATION_FIELDS}
+    row.extra = relation_extras | {
         aspect: {
             "keys": list(document),
             "kept": {
@@ -104,102 +104,104 @@ def reduce(row: Row, documents: Documents) -> None:
         }
         for aspect, document in documents.items()
     }
-    _settle(row, documents)
+    _set_state(row, documents)
 
 
-def edit(row: Row, changes: Mapping[str, str]) -> None:
+def set_columns(row: IdentityRow, changes: Mapping[str, str]) -> None:
     """Set columns (unsaved) and let every aspect that says them say the new value; '' takes the value out."""
-    documents = compose(row)
+    documents = to_aspects(row)
     for column, value in changes.items():
-        places = _PLACES[type(row)][column]
-        holders = [(aspect, key) for aspect, key in places if key in documents.get(aspect, {})]
-        if not holders and value:
-            homes = [place for place in places if place[0] not in _HOME]
-            holders = homes[:1] or list(places[:1])
-        for aspect, key in holders:
-            document = documents.setdefault(aspect, dict(_BLANK.get(aspect, {})))
+        fields = _COLUMN_FIELDS[type(row)][column]
+        filled_fields = [(aspect, key) for aspect, key in fields if key in documents.get(aspect, {})]
+        if not filled_fields and value:
+            default_fields = [field for field in fields if field[0] not in _DEFAULT_ASPECTS]
+            filled_fields = default_fields[:1] or list(fields[:1])
+        for aspect, key in filled_fields:
+            document = documents.setdefault(aspect, dict(_REQUIRED_MEMBERS.get(aspect, {})))
             if value:
                 document[key] = value
             else:
                 document.pop(key, None)
-    reduce(row, documents)
+    set_aspects(row, documents)
 
 
-def circumstances(email: str, extra: str) -> frozenset[tuple[str, str]]:
+def actor_attributes(email: str, extra: str) -> frozenset[tuple[str, str]]:
     """Return what is known of a user when it acts, from its columns (`extra` as text): its address, its properties.
 
     These are what only its source, or who manages users, can write; what people say of themselves is not among them.
     The address wins over a property of that name.
     """
-    custom: Any = {}
-    if _CUSTOM in extra:
-        custom = json.loads(extra).get(USER_INFO, {}).get("kept", {}).get("customProperties")
-    said = (custom if isinstance(custom, dict) else {}) | ({"email": email} if email else {})
-    return actor_conditions.circumstances(property_conditions.facts(said, property_conditions.ACTOR))
+    custom_properties: Any = {}
+    if _PROPERTIES_MARKER in extra:
+        custom_properties = json.loads(extra).get(USER_INFO, {}).get("kept", {}).get("customProperties")
+    attributes = (custom_properties if isinstance(custom_properties, dict) else {}) | (
+        {"email": email} if email else {}
+    )
+    return actor_conditions.actor_attributes(property_conditions.to_facets(attributes, property_conditions.ACTOR))
 
 
-def is_service(document: Json | None) -> bool:
+def is_service(document: AspectJson | None) -> bool:
     """Whether a `subTypes` aspect says that its user is a service account."""
     return SERVICE_ACCOUNT in ((document or {}).get("typeNames") or ())
 
 
-def suspend(user: User, stamp: Json) -> None:
+def suspend(user: User, stamp: AspectJson) -> None:
     """Set the user's status (unsaved) to SUSPENDED, with the audit stamp of who and when."""
-    reduce(user, compose(user) | {USER_STATUS: {"status": "SUSPENDED", "lastModified": stamp}})
+    set_aspects(user, to_aspects(user) | {USER_STATUS: {"status": "SUSPENDED", "lastModified": stamp}})
 
 
-def activate(user: User, stamp: Json) -> None:
+def activate(user: User, stamp: AspectJson) -> None:
     """Set the user's status (unsaved) to ACTIVE, also where its source delivered it as inactive."""
-    documents = compose(user) | {USER_STATUS: {"status": "ACTIVE", "lastModified": stamp}}
+    documents = to_aspects(user) | {USER_STATUS: {"status": "ACTIVE", "lastModified": stamp}}
     if USER_INFO in documents:
         documents[USER_INFO]["active"] = True
-    reduce(user, documents)
+    set_aspects(user, documents)
 
 
-def relation(row: User | GroupProfile, aspect: str, members: list[str]) -> Json | None:
+def build_relation(row: User | GroupProfile, aspect: str, members: list[str]) -> AspectJson | None:
     """Return a membership aspect from the URNs that relations hold now, or None when it says nothing.
 
     Keeps the order in which a client gave them; what was added since stands behind.
     """
-    stored = row.extra.get(aspect)
-    if stored is None:
-        return {_RELATIONS[aspect]: members} if members else None
-    given = {urn: position for position, urn in enumerate(stored["order"])}
-    ordered = sorted(members, key=lambda urn: given.get(urn, len(given)))
+    aspect_extra = row.extra.get(aspect)
+    if aspect_extra is None:
+        return {_RELATION_FIELDS[aspect]: members} if members else None
+    positions = {urn: position for position, urn in enumerate(aspect_extra["order"])}
+    ordered_members = sorted(members, key=lambda urn: positions.get(urn, len(positions)))
     # A client may have left the list out while there was nothing to list; now it is there.
-    keys = dict.fromkeys([*stored["keys"], *([_RELATIONS[aspect]] if ordered else [])])
-    return {key: ordered if key == _RELATIONS[aspect] else stored["kept"][key] for key in keys}
+    keys = dict.fromkeys([*aspect_extra["keys"], *([_RELATION_FIELDS[aspect]] if ordered_members else [])])
+    return {key: ordered_members if key == _RELATION_FIELDS[aspect] else aspect_extra["kept"][key] for key in keys}
 
 
-def keep_relation(row: User | GroupProfile, aspect: str, document: Json | None) -> list[str]:
+def set_relation(row: User | GroupProfile, aspect: str, document: AspectJson | None) -> list[str]:
     """Remember (unsaved) what a membership aspect says beside its list, and return the list; None forgets it."""
-    others = {name: stored for name, stored in row.extra.items() if name != aspect}
+    other_extras = {name: aspect_extra for name, aspect_extra in row.extra.items() if name != aspect}
     if document is None:
-        row.extra = others
+        row.extra = other_extras
         return []
-    field = _RELATIONS[aspect]
+    field = _RELATION_FIELDS[aspect]
     order = list(dict.fromkeys(document.get(field) or []))
-    kept = {key: value for key, value in document.items() if key != field}
-    row.extra = others | {aspect: {"keys": list(document), "kept": kept, "order": order}}
+    other_members = {key: value for key, value in document.items() if key != field}
+    row.extra = other_extras | {aspect: {"keys": list(document), "kept": other_members, "order": order}}
     return order
 
 
 def members_field(aspect: str) -> str:
     """Return the field that holds the list of a membership aspect."""
-    return _RELATIONS[aspect]
+    return _RELATION_FIELDS[aspect]
 
 
-def _first(documents: Documents, places: tuple[Place, ...]) -> str:
-    return next((value for aspect, key in places if (value := documents.get(aspect, {}).get(key))), "")
+def _find_value(documents: AspectDocuments, fields: tuple[AspectField, ...]) -> str:
+    return next((value for aspect, key in fields if (value := documents.get(aspect, {}).get(key))), "")
 
 
-def _fallback(row: Row, column: str, documents: Documents) -> str:
+def _fallback_value(row: IdentityRow, column: str, documents: AspectDocuments) -> str:
     if isinstance(row, User):
         return documents.get(USER_INFO, {}).get("fullName") or "" if column == "display_name" else ""
     return row.identifier if column == "name" else ""
 
 
-def _settle(row: Row, documents: Documents) -> None:
+def _set_state(row: IdentityRow, documents: AspectDocuments) -> None:
     if isinstance(row, User):
         status = str(documents.get(USER_STATUS, {}).get("status", "")).strip().upper()
         is_suspended = status == "SUSPENDED" or documents.get(USER_INFO, {}).get("active") is False

@@ -5,7 +5,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from policies.models.fields import JsonTextField, UrnField
-from policies.models.people import NAME_LENGTH
+from policies.models.people import MAX_NAME_LENGTH
 
 
 class Verb(models.TextChoices):
@@ -34,7 +34,7 @@ class Event(models.Model):
     `by` is the URN of who did it and `door` the way it came in. Neither holds a secret.
     """
 
-    name = models.CharField(max_length=NAME_LENGTH)
+    name = models.CharField(max_length=MAX_NAME_LENGTH)
     verb = models.CharField(max_length=16, choices=Verb)
     by = UrnField()
     at = models.DateTimeField(default=timezone.now)

@@ -25,15 +25,15 @@ else:
 _BYTEWISE = {"postgresql": "C", "sqlite": "BINARY"}
 
 #: Length of every URN column, in characters.
-URN_LENGTH = 512
+MAX_URN_LENGTH = 512
 
 
 def is_storable(text: str) -> bool:
     """Whether a text column can hold this: no NUL (PostgreSQL refuses it) and no lone surrogate (no UTF-8 has it)."""
-    return "\x00" not in text and (text.isascii() or not any("\ud800" <= one <= "\udfff" for one in text))
+    return "\x00" not in text and (text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text))
 
 
-def storable(texts: Iterable[str]) -> list[str]:
+def filter_storable(texts: Iterable[str]) -> list[str]:
     """Return those that a column can hold, each once and in order; no row can carry the others."""
     return [text for text in dict.fromkeys(texts) if is_storable(text)]
 
@@ -58,7 +58,7 @@ class BytewiseCharField(_Char):
 
 
 @BytewiseCharField.register_lookup
-class _Exact(lookups.Exact):
+class _StorableExact(lookups.Exact):
     """Equality that no row meets when no column can hold the text; PostgreSQL would raise, SQLite for surrogates."""
 
     def as_sql(self, *args: Any, **kwargs: Any) -> Any:
@@ -68,7 +68,7 @@ class _Exact(lookups.Exact):
 
 
 @BytewiseCharField.register_lookup
-class _In(lookups.In):
+class _StorableIn(lookups.In):
     """Membership that passes over texts that no column can hold, for the same reason."""
 
     def get_prep_lookup(self) -> Any:
@@ -81,7 +81,7 @@ class UrnField(BytewiseCharField):
     """A URN of anything, up to 512 characters."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs["max_length"] = URN_LENGTH
+        kwargs["max_length"] = MAX_URN_LENGTH
         super().__init__(*args, **kwargs)
 
     def deconstruct(self) -> Any:
@@ -91,11 +91,11 @@ class UrnField(BytewiseCharField):
         return name, path, args, kwargs
 
 
-# Of bytewise text both databases change the letters of ASCII only, as `folded` does.
+# Of bytewise text both databases change the letters of ASCII only, as `fold_ascii` does.
 BytewiseCharField.register_lookup(Lower)
 
 
-def folded(text: str) -> str:
+def fold_ascii(text: str) -> str:
     """Return a text as `column__lower` has it: the letters of ASCII are small, others stay."""
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 

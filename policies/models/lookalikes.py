@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 def fold_name(text: str) -> str:
     """Return a name as it looks: NFKC, look-alikes replaced, no letter case. Equal for names that look the same."""
-    table = _table()
+    table = _load_table()
     # Replaced before and after: a capital letter may look like one of ASCII where its small letter does not.
-    plain = unicodedata.normalize("NFKC", text).translate(table).casefold().translate(table)
-    folded = unicodedata.normalize("NFKC", plain)
-    if len(folded) <= MAX_FOLDED_LENGTH:
-        return folded
-    return f"sha256:{hashlib.sha256(folded.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    plain_text = unicodedata.normalize("NFKC", text).translate(table).casefold().translate(table)
+    folded_text = unicodedata.normalize("NFKC", plain_text)
+    if len(folded_text) <= MAX_FOLDED_LENGTH:
+        return folded_text
+    return f"sha256:{hashlib.sha256(folded_text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 @cache
-def _table() -> dict[int, str]:
+def _load_table() -> dict[int, str]:
     table: dict[int, str] = {}
     for line in Path(__file__).with_name("lookalikes.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
@@ -51,13 +51,13 @@ class FoldedNameField(BytewiseCharField):
     def deconstruct(self) -> Any:
         """Return the constructor's arguments: the source, and none of those that it sets itself."""
         name, path, args, kwargs = super().deconstruct()
-        for given in ("max_length", "editable", "default"):
-            kwargs.pop(given, None)
+        for argument in ("max_length", "editable", "default"):
+            kwargs.pop(argument, None)
         return name, path, args, kwargs | {"source": self.source}
 
     def pre_save(self, model_instance: "Model", add: bool) -> Any:  # noqa: ARG002, FBT001 - Django's signature
         """Return the folded source; `bulk_create` asks here too, so that no service can forget it."""
         text = getattr(model_instance, self.source)
-        folded = fold_name(text) if is_storable(text) else text
-        setattr(model_instance, self.attname, folded)
-        return folded
+        folded_text = fold_name(text) if is_storable(text) else text
+        setattr(model_instance, self.attname, folded_text)
+        return folded_text

@@ -28,13 +28,13 @@ ROOT_USERNAME = "datahub"
 SYSTEM_USERNAME = "__datahub_system"
 
 #: Longest name or title of a person, group, role or policy, in characters.
-NAME_LENGTH = 255
+MAX_NAME_LENGTH = 255
 #: Longest id that a source of people gives them, in characters.
-EXTERNAL_ID_LENGTH = 255
+MAX_EXTERNAL_ID_LENGTH = 255
 #: Longest user name and longest id of a group or role, in characters.
-IDENTIFIER_LENGTH = 200
+MAX_IDENTIFIER_LENGTH = 200
 
-_GROUP_NAME_LENGTH = 150
+_MAX_GROUP_NAME_LENGTH = 150
 
 
 def new_object_id() -> str:
@@ -44,7 +44,7 @@ def new_object_id() -> str:
 
 def django_group_name(urn: str) -> str:
     """Return the name of the Django group behind a URN: the URN, or a digest of one too long for the column."""
-    return urn if len(urn) <= _GROUP_NAME_LENGTH else f"sha256:{hashlib.sha256(urn.encode()).hexdigest()}"
+    return urn if len(urn) <= _MAX_GROUP_NAME_LENGTH else f"sha256:{hashlib.sha256(urn.encode()).hexdigest()}"
 
 
 class UserManager(BaseUserManager["User"]):
@@ -72,12 +72,12 @@ class User(AbstractBaseUser, PermissionsMixin):
         PERSON = "PERSON"
         SERVICE = "SERVICE"
 
-    username = BytewiseCharField(max_length=IDENTIFIER_LENGTH, unique=True)
+    username = BytewiseCharField(max_length=MAX_IDENTIFIER_LENGTH, unique=True)
     folded_username = FoldedNameField(source="username")
     urn = UrnField(unique=True, editable=False)
-    display_name = models.CharField(max_length=NAME_LENGTH, blank=True)
+    display_name = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     email = models.CharField(max_length=320, blank=True)
-    title = models.CharField(max_length=NAME_LENGTH, blank=True)
+    title = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     description = models.TextField(blank=True)
     state = models.CharField(max_length=16, choices=State, default=State.ACTIVE)
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.PERSON)
@@ -86,7 +86,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     object_id = models.CharField(max_length=24, unique=True, default=new_object_id, editable=False)
     session_epoch = models.PositiveIntegerField(default=0, editable=False)
     scim_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
-    external_id = BytewiseCharField(max_length=EXTERNAL_ID_LENGTH, blank=True, editable=False, db_index=True)
+    external_id = BytewiseCharField(max_length=MAX_EXTERNAL_ID_LENGTH, blank=True, editable=False, db_index=True)
     delivered = JsonTextField(default=dict, blank=True, editable=False)
     extra = JsonTextField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -190,14 +190,14 @@ class GroupProfile(models.Model):
 
     group = models.OneToOneField(Group, on_delete=models.CASCADE, related_name="profile")
     urn = UrnField(unique=True, editable=False)
-    identifier = BytewiseCharField(max_length=IDENTIFIER_LENGTH, unique=True, editable=False)
-    name = models.CharField(max_length=NAME_LENGTH)
+    identifier = BytewiseCharField(max_length=MAX_IDENTIFIER_LENGTH, unique=True, editable=False)
+    name = models.CharField(max_length=MAX_NAME_LENGTH)
     description = models.TextField(blank=True)
     email = models.CharField(max_length=320, blank=True)
     origin = models.CharField(max_length=16, choices=Origin, default=Origin.NATIVE)
     is_removed = models.BooleanField(default=False)
     scim_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
-    external_id = BytewiseCharField(max_length=EXTERNAL_ID_LENGTH, blank=True, editable=False, db_index=True)
+    external_id = BytewiseCharField(max_length=MAX_EXTERNAL_ID_LENGTH, blank=True, editable=False, db_index=True)
     extra = JsonTextField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     created_by = UrnField(editable=False)

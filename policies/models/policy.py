@@ -5,7 +5,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
-from policies.models.people import NAME_LENGTH
+from policies.models.people import MAX_NAME_LENGTH
 
 POLICY_PREFIX = "urn:li:dataHubPolicy:"
 
@@ -40,7 +40,7 @@ class Policy(models.Model):
 
     urn = UrnField(unique=True, editable=False)
     family = models.CharField(max_length=16, choices=Family)
-    name = models.CharField(max_length=NAME_LENGTH)
+    name = models.CharField(max_length=MAX_NAME_LENGTH)
     description = models.TextField(blank=True)
     type = models.CharField(max_length=16, choices=Type, blank=True)
     state = models.CharField(max_length=16, choices=State, default=State.ACTIVE)

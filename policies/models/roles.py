@@ -8,7 +8,7 @@ from django.db.models.functions import Concat
 from django.utils import timezone
 
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
-from policies.models.people import IDENTIFIER_LENGTH, NAME_LENGTH, new_object_id
+from policies.models.people import MAX_IDENTIFIER_LENGTH, MAX_NAME_LENGTH, new_object_id
 
 ROLE_PREFIX = "urn:li:dataHubRole:"
 
@@ -17,8 +17,8 @@ class Role(models.Model):
     """A role: has the power that policies naming it give, and that was granted to its hidden Django group."""
 
     urn = UrnField(unique=True, editable=False)
-    identifier = BytewiseCharField(max_length=IDENTIFIER_LENGTH, unique=True, editable=False)
-    name = models.CharField(max_length=NAME_LENGTH)
+    identifier = BytewiseCharField(max_length=MAX_IDENTIFIER_LENGTH, unique=True, editable=False)
+    name = models.CharField(max_length=MAX_NAME_LENGTH)
     description = models.TextField(blank=True)
     is_editable = models.BooleanField(default=True)
     object_id = models.CharField(max_length=24, unique=True, default=new_object_id, editable=False)

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from policies.models.fields import UrnField
-from policies.models.people import NAME_LENGTH
+from policies.models.people import MAX_NAME_LENGTH
 
 
 class AccessToken(models.Model):
@@ -16,7 +16,7 @@ class AccessToken(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="access_tokens")
-    name = models.CharField(max_length=NAME_LENGTH)
+    name = models.CharField(max_length=MAX_NAME_LENGTH)
     description = models.TextField(blank=True)
     prefix = models.CharField(max_length=12, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)

@@ -14,31 +14,31 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Q
 
 from policies.propagation import invalidation
-from policies.propagation.invalidating_cache import Word
+from policies.propagation.invalidating_cache import Invalidation
 
 #: On which connection policies were written last, and in which open block.
-_moved_in: WeakKeyDictionary[BaseDatabaseWrapper, Any] = WeakKeyDictionary()
+_policy_write_blocks: WeakKeyDictionary[BaseDatabaseWrapper, Any] = WeakKeyDictionary()
 
 
-class _Touched:
+class _TouchedFacts:
     """What the transaction of one outermost block touched; nobody knows what as long as nobody said."""
 
     def __init__(self, block: Any) -> None:
         self.block = block
         self.urns: set[str] | None = None
-        self.through: set[str] = set()
+        self.dependency_urns: set[str] = set()
         self.is_everything = False
 
-    def word(self, number: int) -> Word:
+    def take_invalidation(self, number: int) -> Invalidation:
         """Return the word about the write with this number; nothing is left to say about a second one."""
         urns = None if self.is_everything or self.urns is None else frozenset(self.urns)
-        found = Word(number - 1, number, urns, frozenset(self.through))
-        self.urns, self.through, self.is_everything = set(), set(), False
-        return found
+        message = Invalidation(number - 1, number, urns, frozenset(self.dependency_urns))
+        self.urns, self.dependency_urns, self.is_everything = set(), set(), False
+        return message
 
 
 #: What the transaction that is open on a connection touched.
-_touched: WeakKeyDictionary[BaseDatabaseWrapper, _Touched] = WeakKeyDictionary()
+_touched_facts: WeakKeyDictionary[BaseDatabaseWrapper, _TouchedFacts] = WeakKeyDictionary()
 
 
 class PolicyVersion(models.Model):
@@ -69,8 +69,8 @@ class PolicyVersion(models.Model):
         counters = {"version": F("version") + versions, "change_seq": F("change_seq") + 1}
         if cls.objects.filter(pk=cls.ROW).update(**counters) != 1:
             raise cls.DoesNotExist("The row of the policy version is gone; run the migrations.")
-        number = cls.last_change()
-        transaction.on_commit(partial(_spread, _of_transaction(), number), robust=True)
+        number = cls.load_last_change()
+        transaction.on_commit(partial(_broadcast, _get_touched_facts(), number), robust=True)
         return number
 
     @classmethod
@@ -78,27 +78,27 @@ class PolicyVersion(models.Model):
         """Note that the open transaction writes policies; policies are no facts, so that touches none."""
         cls.touch()
         connection = transaction.get_connection()
-        _moved_in[connection] = outermost_block(connection)
+        _policy_write_blocks[connection] = outermost_block(connection)
 
     @classmethod
-    def touch(cls, urns: Collection[str] = (), through: Collection[str] = ()) -> None:
-        """Say which facts the open transaction touches: of these URNs, and all that is known through those (`Word`)."""
-        found = _of_transaction()
-        found.urns = (found.urns or set()) | set(urns)
-        found.through |= set(through)
+    def touch(cls, urns: Collection[str] = (), dependency_urns: Collection[str] = ()) -> None:
+        """Note which facts the open transaction touches: of these URNs, and what is known through the others."""
+        facts = _get_touched_facts()
+        facts.urns = (facts.urns or set()) | set(urns)
+        facts.dependency_urns |= set(dependency_urns)
 
     @classmethod
     def touch_everything(cls) -> None:
         """Say that the open transaction may touch any fact."""
-        _of_transaction().is_everything = True
+        _get_touched_facts().is_everything = True
 
     @classmethod
-    def current(cls) -> int:
+    def load_version(cls) -> int:
         """Return the version of the policies."""
-        return cls.numbers()[0]
+        return cls.load_numbers()[0]
 
     @classmethod
-    def numbers(cls) -> tuple[int, int]:
+    def load_numbers(cls) -> tuple[int, int]:
         """Return the version of the policies and the number of the last change, as they were at one moment."""
         version, number = cls.objects.values_list("version", "change_seq").get(pk=cls.ROW)
         return int(version), int(number)
@@ -110,21 +110,21 @@ class PolicyVersion(models.Model):
         What it reads then may be rolled back, so nobody else may be answered from it.
         """
         connection = transaction.get_connection()
-        return any(block is _moved_in.get(connection) for block in connection.atomic_blocks)
+        return any(block is _policy_write_blocks.get(connection) for block in connection.atomic_blocks)
 
     @classmethod
-    def last_change(cls) -> int:
+    def load_last_change(cls) -> int:
         """Return the number of the last change."""
-        return cls.numbers()[1]
+        return cls.load_numbers()[1]
 
 
-def _of_transaction() -> _Touched:
+def _get_touched_facts() -> _TouchedFacts:
     connection = transaction.get_connection()
     block = outermost_block(connection)
-    found = _touched.get(connection)
-    if found is None or found.block is not block:
-        found = _touched[connection] = _Touched(block)
-    return found
+    facts = _touched_facts.get(connection)
+    if facts is None or facts.block is not block:
+        facts = _touched_facts[connection] = _TouchedFacts(block)
+    return facts
 
 
 def outermost_block(connection: BaseDatabaseWrapper) -> Any:
@@ -133,5 +133,5 @@ def outermost_block(connection: BaseDatabaseWrapper) -> Any:
     return next((block for block in blocks if not block._from_testcase), None)
 
 
-def _spread(touched: _Touched, number: int) -> None:
-    invalidation.spread(touched.word(number))
+def _broadcast(facts: _TouchedFacts, number: int) -> None:
+    invalidation.broadcast(facts.take_invalidation(number))

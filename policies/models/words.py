@@ -10,7 +10,7 @@ from policies.models.fields import BytewiseCharField
 from policies.models.people import GroupProfile, User
 
 #: Longest word that is indexed, in characters; a longer one is found by its beginning.
-WORD_LENGTH = 64
+MAX_WORD_LENGTH = 64
 
 #: Sorts behind everything a word can go on with.
 LAST_CHARACTER = "\U0010ffff"
@@ -18,13 +18,13 @@ LAST_CHARACTER = "\U0010ffff"
 _WORD = re.compile(r"[^\W_]+")
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text as they are indexed and searched: casefolded, cut, each once.
 
     Compatibility forms are unified, so that full-width or ligature spellings find the plain ones.
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return list(dict.fromkeys(word[:WORD_LENGTH] for word in _WORD.findall(folded)))
+    folded_text = unicodedata.normalize("NFKC", text).casefold()
+    return list(dict.fromkeys(word[:MAX_WORD_LENGTH] for word in _WORD.findall(folded_text)))
 
 
 class NameWord(models.Model):
@@ -32,7 +32,7 @@ class NameWord(models.Model):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="words", null=True)
     group = models.ForeignKey(GroupProfile, on_delete=models.CASCADE, related_name="words", null=True)
-    word = BytewiseCharField(max_length=WORD_LENGTH)
+    word = BytewiseCharField(max_length=MAX_WORD_LENGTH)
     #: Whether only the e-mail address of a user has it: such a word finds the user for those who may see the address.
     is_address = models.BooleanField(default=False, db_default=False)
 

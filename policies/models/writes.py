@@ -19,15 +19,15 @@ from policies.models.event import ChangeEvent, ChangeSet
 from policies.models.version import PolicyVersion, outermost_block
 
 Arguments = ParamSpec("Arguments")
-Answer = TypeVar("Answer")
+WriteResult = TypeVar("WriteResult")
 
-_EVENTS_AT_ONCE = 500
+_EVENT_BATCH_SIZE = 500
 
 #: Keeps the locks of the gates apart from those of other programs in the same database.
 _LOCK_SPACE = 0x617A7369
 
 #: What PostgreSQL calls a deadlock, and a write that could not be put in order with another.
-_LOST_TO_ANOTHER = frozenset({"40P01", "40001"})
+_RETRYABLE_SQLSTATES = frozenset({"40P01", "40001"})
 
 
 class Gate(IntEnum):
@@ -58,11 +58,11 @@ class WriteTransaction:
 
         Raises TransactionManagementError for a gate that comes before one that was passed.
         """
-        new = set(gates) - self.gates
-        if new and self.gates and min(new) < max(self.gates):
-            message = f"The gate {min(new).name} is passed before {max(self.gates).name}."
+        new_gates = set(gates) - self.gates
+        if new_gates and self.gates and min(new_gates) < max(self.gates):
+            message = f"The gate {min(new_gates).name} is passed before {max(self.gates).name}."
             raise transaction.TransactionManagementError(message)
-        if new and self.is_numbered:
+        if new_gates and self.is_numbered:
             raise transaction.TransactionManagementError("No gate is passed once a write has its number.")
         for gate in sorted(gates):
             # SQLite has one writer at a time: the transaction began by becoming that one. Asked again where it was
@@ -72,7 +72,7 @@ class WriteTransaction:
                     cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_SPACE, gate.value])
             self.gates.add(gate)
 
-    def bump(self) -> int:
+    def bump_version(self) -> int:
         """Return the version of all policies that this write makes; each call makes one more.
 
         Only who passed the gate PEOPLE moves the version, so what it will be is known before the row is taken.
@@ -80,7 +80,7 @@ class WriteTransaction:
         if Gate.PEOPLE not in self.gates:
             raise transaction.TransactionManagementError("Who writes policies passes the gate PEOPLE.")
         if not self._versions:
-            self._version_before = PolicyVersion.current()
+            self._version_before = PolicyVersion.load_version()
         self._versions += 1
         PolicyVersion.mark_moving()
         return self._version_before + self._versions
@@ -94,7 +94,7 @@ class WriteTransaction:
             self._change_set = ChangeSet.objects.create().pk
         for event in events:
             event.change_set_id = self._change_set
-        ChangeEvent.objects.bulk_create(events, batch_size=_EVENTS_AT_ONCE)
+        ChangeEvent.objects.bulk_create(events, batch_size=_EVENT_BATCH_SIZE)
 
     def finish(self) -> None:
         """Take the number of this write, which holds up every other one until the commit.
@@ -109,9 +109,9 @@ class WriteTransaction:
             ChangeSet.objects.filter(pk=self._change_set).update(change_seq=number)
 
 
-_open: WeakKeyDictionary[BaseDatabaseWrapper, WriteTransaction] = WeakKeyDictionary()
+_open_writes: WeakKeyDictionary[BaseDatabaseWrapper, WriteTransaction] = WeakKeyDictionary()
 #: The last write that took its number, with the outermost block it did so in.
-_numbered: WeakKeyDictionary[BaseDatabaseWrapper, tuple[Any, WriteTransaction]] = WeakKeyDictionary()
+_numbered_writes: WeakKeyDictionary[BaseDatabaseWrapper, tuple[Any, WriteTransaction]] = WeakKeyDictionary()
 
 
 @contextmanager
@@ -124,43 +124,43 @@ def open_write(*gates: Gate) -> Iterator[WriteTransaction]:
     """
     connection = transaction.get_connection()
     with transaction.atomic():
-        write = _open.get(connection)
+        write = _open_writes.get(connection)
         if write is None:
-            write = _open[connection] = _begin(connection)
+            write = _open_writes[connection] = _begin(connection)
         write.depth += 1
         try:
             write.pass_gates(gates)
             yield write
             if write.depth == 1:
                 write.finish()
-                _numbered[connection] = (outermost_block(connection), write)
+                _numbered_writes[connection] = (outermost_block(connection), write)
         finally:
             write.depth -= 1
             if not write.depth:
-                del _open[connection]
+                del _open_writes[connection]
 
 
 def _begin(connection: BaseDatabaseWrapper) -> WriteTransaction:
     """Return a new write; a second one in the same transaction stands where the first one did."""
     write = WriteTransaction(connection)
-    block, earlier = _numbered.get(connection, (None, None))
-    if earlier is not None and block is not None and block is outermost_block(connection):
-        write.gates, write.is_numbered = set(earlier.gates), True
+    block, earlier_write = _numbered_writes.get(connection, (None, None))
+    if earlier_write is not None and block is not None and block is outermost_block(connection):
+        write.gates, write.is_numbered = set(earlier_write.gates), True
     return write
 
 
-def retry_deadlock(write: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+def retry_deadlock(write: Callable[Arguments, WriteResult]) -> Callable[Arguments, WriteResult]:
     """Return a function that writes once more when the database ended its transaction in favour of another.
 
     Inside a transaction it does not: what came before would be lost.
     """
 
     @wraps(write)
-    def attempt(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+    def attempt(*args: Arguments.args, **kwargs: Arguments.kwargs) -> WriteResult:
         try:
             return write(*args, **kwargs)
         except OperationalError as error:
-            is_lost = getattr(error.__cause__, "sqlstate", None) in _LOST_TO_ANOTHER
+            is_lost = getattr(error.__cause__, "sqlstate", None) in _RETRYABLE_SQLSTATES
             if not is_lost or transaction.get_connection().in_atomic_block:
                 raise
             return write(*args, **kwargs)

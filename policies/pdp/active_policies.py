@@ -6,14 +6,14 @@ from policies.engine.selectors import EVERYONE
 from policies.models import Policy, PolicyFacet
 
 
-def active_policies() -> QuerySet[Policy]:
+def list_active_policies() -> QuerySet[Policy]:
     """Return the policies that take part in decisions, by URN."""
     return Policy.objects.filter(state=Policy.State.ACTIVE).order_by("urn")
 
 
 def is_open_to_everybody() -> bool:
     """Whether an active policy lets every user manage policies, and with that everything; pages show a banner then."""
-    rows = active_policies()
+    rows = list_active_policies()
     for field, value in ((PolicyFacet.Field.ACTOR, EVERYONE), (PolicyFacet.Field.PRIVILEGE, "MANAGE_POLICIES")):
         rows = rows.filter(Exists(PolicyFacet.objects.filter(policy=OuterRef("pk"), field=field, value=value)))
     return rows.exists()

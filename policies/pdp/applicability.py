@@ -2,13 +2,13 @@
 
 from enum import StrEnum
 
-from policies.engine.actor_conditions import failing
+from policies.engine.actor_conditions import failing_conditions
 from policies.engine.families import datahub
 from policies.engine.model import SYSTEM_ACTOR, Actor, Statement
 from policies.engine.selectors import Resource, resource_tokens
 from policies.models import Policy
 from policies.pdp import authorizer, snapshot_store
-from policies.pdp.authorizer import Asked
+from policies.pdp.authorizer import ResourceRef
 
 
 class Obstacle(StrEnum):
@@ -22,7 +22,7 @@ class Obstacle(StrEnum):
     ACTOR = "The actor does not match."
 
 
-def list_obstacles(*, actor: Actor, asked: Asked | None) -> dict[str, Obstacle]:
+def list_obstacles(*, actor: Actor, resource: ResourceRef | None) -> dict[str, Obstacle]:
     """Return display name → obstacle of every stored DataHub policy that does not apply, whatever it gives.
 
     By display name, as DataHub keeps them: of two policies with one name the later URN stays. Nothing stands in the way
@@ -30,25 +30,25 @@ def list_obstacles(*, actor: Actor, asked: Asked | None) -> dict[str, Obstacle]:
     """
     if actor.urn == SYSTEM_ACTOR:
         return {}
-    snapshot = snapshot_store.current()
-    statements = {one.origin.policy: one for one in snapshot.statements}
-    resource = None
-    if asked is not None:
-        privileges = frozenset[str]().union(*(one.privileges for one in statements.values()))
-        resource = authorizer.resource_for(asked=asked, snapshot=snapshot, privileges=privileges)
+    snapshot = snapshot_store.get_current()
+    statements = {statement.origin.policy: statement for statement in snapshot.statements}
+    resource_facts = None
+    if resource is not None:
+        privileges = frozenset[str]().union(*(statement.privileges for statement in statements.values()))
+        resource_facts = authorizer.load_resource(resource=resource, snapshot=snapshot, privileges=privileges)
     rows = Policy.objects.filter(family=datahub.NAME).order_by("urn").values_list("urn", "name")
-    judged = ((name, _obstacle(statements.get(urn), actor, resource)) for urn, name in rows)
-    return {name: obstacle for name, obstacle in judged if obstacle is not None}
+    obstacle_pairs = ((name, _find_obstacle(statements.get(urn), actor, resource_facts)) for urn, name in rows)
+    return {name: obstacle for name, obstacle in obstacle_pairs if obstacle is not None}
 
 
-def _obstacle(statement: Statement | None, actor: Actor, resource: Resource | None) -> Obstacle | None:
+def _find_obstacle(statement: Statement | None, actor: Actor, resource: Resource | None) -> Obstacle | None:
     """Return what keeps a policy from applying; a policy without a statement in the snapshot is not in force."""
     if statement is None:
         return Obstacle.INACTIVE
-    lacking = failing(statement, actor, resource)
-    if not statement.resources.covers(resource) or any(one.is_about_resource for one in lacking):
+    failed_conditions = failing_conditions(statement, actor, resource)
+    if not statement.resources.covers(resource) or any(condition.is_about_resource for condition in failed_conditions):
         return Obstacle.RESOURCE
     is_named = not statement.actors.tokens.isdisjoint(
         actor.tokens | resource_tokens(actor.urn, actor.holders, resource)
     )
-    return Obstacle.ACTOR if lacking or not is_named else None
+    return Obstacle.ACTOR if failed_conditions or not is_named else None

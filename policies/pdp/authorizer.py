@@ -1,7 +1,7 @@
 """Gathers the facts a question needs and asks the engine. Every page, API, list and door asks here.
 
-The three questions: may this actor (`answer`), on what (`visible`), and who may (`actors_with`). A fact that cannot be
-loaded raises; nothing is allowed meanwhile.
+The three questions: may this actor (`answer`), on what (`compute_coverage`), and who may (`actors_with`). A fact that
+cannot be loaded raises; nothing is allowed meanwhile.
 """
 
 import time
@@ -19,38 +19,39 @@ from django.utils.module_loading import import_string
 from policies.engine import families
 from policies.engine.alternatives import limit_alternatives
 from policies.engine.evaluate import Relatives, decide_requirement
-from policies.engine.model import SYSTEM_ACTOR, Actor, Code, Coverage, Decision, Missing, Statement
-from policies.engine.ports import Directory, FacetSource, Grants, GrantSource
-from policies.engine.requested_columns import narrowed
-from policies.engine.requirements import SELF, Requirement, alternatives
+from policies.engine.model import SYSTEM_ACTOR, Actor, Coverage, Decision, DecisionCode, MissingPrivilege, Statement
+from policies.engine.ports import Directory, FacetSource, GrantsByEntity, GrantSource
+from policies.engine.requested_columns import apply_requested_columns
+from policies.engine.requirements import SELF, Requirement, any_of_requirement
 from policies.engine.selectors import ANY_SUBRESOURCE, BRANCH, CREATION, MAIN_BRANCH, PROJECT, YES, Resource
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
 from policies.pdp import decision_log, display_names, snapshot_store
-from policies.pdp.fact_cache import KeptFacets
+from policies.pdp.fact_cache import CachingFacetSource
 from policies.propagation import metrics
 
 #: The actor as which management commands and the bootstrap act.
 SYSTEM = Actor(SYSTEM_ACTOR)
 
 #: Who reads what is answered now; nobody outside of requests, where the system does.
-_READER: ContextVar[Callable[[], Actor] | None] = ContextVar("reader", default=None)
+_VIEWER: ContextVar[Callable[[], Actor] | None] = ContextVar("reader", default=None)
 
 #: Relatives that are assembled from others, and those they come from: a side of a logical parent link is the entity
 #: itself and, when it is a schema field, the dataset it belongs to.
-_SIDES = {"child": SELF, "parent": "parent"}
+_LINK_SIDES = {"child": SELF, "parent": "parent"}
 
 #: Relatives of which a schema field that the question names stands for its dataset (stored ones already do).
-_STANDING = frozenset({"subjects"})
+_DATASET_RELATIVES = frozenset({"subjects"})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ResourceRef:
     """The resource of a question: a URN, or a type alone (`urn` empty). `type` empty: what the catalog or URN says.
 
     `project` is the object id of the project in which something of the type is to be made; that of an entity comes from
-    the catalog. `branch` empty is main. `columns` and `path` narrow the question to part of the resource. `said` are
-    facts of the resource, fields with their values, that count for this question in place of those that are known.
+    the catalog. `branch` empty is main. `columns` and `path` narrow the question to part of the resource.
+    `fact_overrides` are facts of the resource, fields with their values, that count for this question in place of those
+    that are known.
     """
 
     urn: str = ""
@@ -59,11 +60,11 @@ class Asked:
     branch: str = ""
     columns: tuple[str, ...] | None = None
     path: str | None = None
-    said: tuple[tuple[str, frozenset[str]], ...] = ()
+    fact_overrides: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class AccessRequest:
     """One question before its facts are gathered.
 
     `relatives` are URNs named by the question itself (the domains of a product to be created); relatives that the
@@ -72,56 +73,58 @@ class Ask:
     """
 
     requirement: Requirement
-    resource: Asked | None = None
+    resource: ResourceRef | None = None
     subresources: tuple[str, ...] = ()
     relatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     operation: str = ""
 
 
-def answer(*, actor: Actor, ask: Ask, at_least: int = 0) -> Decision:
+def answer(*, actor: Actor, request: AccessRequest, at_least: int = 0) -> Decision:
     """Answer one question."""
-    return answer_many(asks=[(actor, ask)], at_least=at_least)[0]
+    return answer_many(requests=[(actor, request)], at_least=at_least)[0]
 
 
-def answer_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> list[Decision]:
+def answer_many(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0) -> list[Decision]:
     """Answer questions in their order, loading the facts of all of them at once.
 
     Raises Unavailable when the version asked for is not there.
     """
-    decisions = _answers(asks, at_least)
-    metrics.decided((ask.requirement for _, ask in asks), decisions)
+    decisions = _decide_all(requests, at_least)
+    metrics.count_decisions((request.requirement for _, request in requests), decisions)
     return decisions
 
 
-def _answers(asks: Sequence[tuple[Actor, Ask]], at_least: int) -> list[Decision]:
+def _decide_all(requests: Sequence[tuple[Actor, AccessRequest]], at_least: int) -> list[Decision]:
     if not settings.AUTH_POLICIES_ENABLED:
-        version = snapshot_store.current(at_least=at_least).version
-        return [Decision(is_allowed=True, code=Code.POLICIES_DISABLED, version=version) for _ in asks]
-    if not at_least and all(actor.urn == SYSTEM_ACTOR for actor, _ in asks):
-        return [Decision(is_allowed=True, code=Code.SYSTEM_ACTOR) for _ in asks]
-    snapshot = snapshot_store.current(at_least=at_least)
-    facts = _Facts(snapshot, [ask for _, ask in asks])
-    granted = _Granted(asks, facts)
-    return [facts.decide(actor, ask, granted.to(actor, ask)) for actor, ask in asks]
+        version = snapshot_store.get_current(at_least=at_least).version
+        return [Decision(is_allowed=True, code=DecisionCode.POLICIES_DISABLED, version=version) for _ in requests]
+    if not at_least and all(actor.urn == SYSTEM_ACTOR for actor, _ in requests):
+        return [Decision(is_allowed=True, code=DecisionCode.SYSTEM_ACTOR) for _ in requests]
+    snapshot = snapshot_store.get_current(at_least=at_least)
+    facts = _RequestFacts(snapshot, [request for _, request in requests])
+    grant_loader = _GrantLoader(requests, facts)
+    return [facts.decide(actor, request, grant_loader.applicable_grants(actor, request)) for actor, request in requests]
 
 
-def answer_logged(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> list[Decision]:
+def answer_and_log(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0) -> list[Decision]:
     """Answer like `answer_many`, and note the answers in the decision log.
 
     For what somebody asks through a door or is about to do; not for what a page looks up to draw its buttons.
     """
-    began = time.perf_counter()
-    decisions = answer_many(asks=asks, at_least=at_least)
-    wanted = decision_log.wanted(decisions)
-    found = decision_log.here() if wanted else None
-    if found is not None:
-        keeper, call = found
-        each = (time.perf_counter() - began) * 1000 / max(len(asks), 1)
-        for place in wanted:
-            (actor, ask), decision = asks[place], decisions[place]
-            urn, kind = (ask.resource.urn, ask.resource.type) if ask.resource is not None else ("", "")
-            asked = (ask.operation, ask.requirement, urn, kind, ask.subresources)
-            keeper.note(decision_log.Entry(call, actor.urn, *asked, decision, each))
+    started_at = time.perf_counter()
+    decisions = answer_many(requests=requests, at_least=at_least)
+    indexes = decision_log.sample_indexes(decisions)
+    log_context = decision_log.current_context() if indexes else None
+    if log_context is not None:
+        log_writer, request_context = log_context
+        milliseconds = (time.perf_counter() - started_at) * 1000 / max(len(requests), 1)
+        for index in indexes:
+            (actor, request), decision = requests[index], decisions[index]
+            urn, resource_type = (
+                (request.resource.urn, request.resource.type) if request.resource is not None else ("", "")
+            )
+            question_fields = (request.operation, request.requirement, urn, resource_type, request.subresources)
+            log_writer.enqueue(decision_log.Entry(request_context, actor.urn, *question_fields, decision, milliseconds))
     return decisions
 
 
@@ -130,271 +133,311 @@ def require(
     by: Actor,
     any_of: Iterable[Iterable[str]] = (),
     requirement: Requirement | None = None,
-    resource: Asked | None = None,
+    resource: ResourceRef | None = None,
     subresources: Sequence[str] = (),
     relatives: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Decision:
     """Answer like `answer`, or raise Forbidden naming what is missing."""
-    ask = Ask(requirement or alternatives(any_of), resource, tuple(subresources), relatives or {})
-    (decision,) = answer_logged(asks=[(by, ask)])
+    request = AccessRequest(requirement or any_of_requirement(any_of), resource, tuple(subresources), relatives or {})
+    (decision,) = answer_and_log(requests=[(by, request)])
     if not decision.is_allowed:
-        raise refusal_of(decision)
+        raise build_refusal(decision)
     return decision
 
 
-def refusal_of(decision: Decision) -> Forbidden:
+def build_refusal(decision: Decision) -> Forbidden:
     """Return what a service raises for a decision that is a refusal."""
     return Forbidden(decision.missing, missing_any=decision.missing_any)
 
 
-def let_pass(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> None:
+def require_cached(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> None:
     """Raise Forbidden unless the actor holds one of these lists of platform privileges; for what each call asks again.
 
     Whether it does follows from the policies and the actor alone, so it is asked once for each pair of them.
     """
-    passed = _passed.setdefault(snapshot_store.current(), set())
-    if not settings.AUTH_POLICIES_ENABLED or (by, any_of) in passed:
+    allowed_checks = _allowed_checks.setdefault(snapshot_store.get_current(), set())
+    if not settings.AUTH_POLICIES_ENABLED or (by, any_of) in allowed_checks:
         return
     require(by=by, any_of=any_of)
-    if len(passed) >= _PASSED:
-        passed.clear()
-    passed.add((by, any_of))
+    if len(allowed_checks) >= _MAX_ALLOWED_CHECKS:
+        allowed_checks.clear()
+    allowed_checks.add((by, any_of))
 
 
 #: Who passed which lists under which policies; forgotten with them.
-_passed: WeakKeyDictionary[Snapshot, set[tuple[Actor, tuple[tuple[str, ...], ...]]]] = WeakKeyDictionary()
-_PASSED = 1000
+_allowed_checks: WeakKeyDictionary[Snapshot, set[tuple[Actor, tuple[tuple[str, ...], ...]]]] = WeakKeyDictionary()
+_MAX_ALLOWED_CHECKS = 1000
 
 
-def find_refusal(*, by: Actor, asks: Sequence[Ask]) -> Forbidden | None:
+def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden | None:
     """Return the refusal that names everything the actor lacks for all of these together; None when all are allowed.
 
     A refusal that no privilege would mend (a suspended actor) is raised.
     """
-    refused = [one for one in answer_logged(asks=[(by, ask) for ask in asks]) if not one.is_allowed]
-    for decision in refused:
+    denials = [
+        denial for denial in answer_and_log(requests=[(by, request) for request in requests]) if not denial.is_allowed
+    ]
+    for decision in denials:
         if not decision.missing:
             raise Forbidden((), f"{by.urn} may not act: {decision.code.value}.")
-    return Forbidden.join(refusal_of(one) for one in refused) if refused else None
+    return Forbidden.join(build_refusal(denial) for denial in denials) if denials else None
 
 
-def missing_many(*, by: Actor, asks: Sequence[Ask]) -> tuple[Missing, ...]:
+def find_missing_privileges(*, by: Actor, requests: Sequence[AccessRequest]) -> tuple[MissingPrivilege, ...]:
     """Return the privileges that `find_refusal` finds missing; empty when all are allowed."""
-    refusal = find_refusal(by=by, asks=asks)
+    refusal = find_refusal(by=by, requests=requests)
     return () if refusal is None else refusal.missing
 
 
-def visible(*, actor: Actor, privilege: str, at_least: int = 0) -> Coverage:
+def compute_coverage(*, actor: Actor, privilege: str, at_least: int = 0) -> Coverage:
     """Return what the actor may use the privilege on, as selectors that `coverage_sql` turns into one WHERE."""
-    snapshot = snapshot_store.current(at_least=at_least)
+    snapshot = snapshot_store.get_current(at_least=at_least)
     if not settings.AUTH_POLICIES_ENABLED:
         return Coverage(actor=actor, version=snapshot.version, is_everything=True)
-    coverage = snapshot.coverage(actor, privilege)
-    has_say = families.is_granted([privilege]) and actor.is_active
-    return replace(coverage, granted=privilege) if has_say and not coverage.is_everything else coverage
+    coverage = snapshot.compute_coverage(actor, privilege)
+    may_hold_grants = families.is_granted([privilege]) and actor.is_active
+    return (
+        replace(coverage, granted_privilege=privilege) if may_hold_grants and not coverage.is_everything else coverage
+    )
 
 
-def resource_for(*, asked: Asked, snapshot: Snapshot, privileges: Collection[str]) -> Resource:
+def load_resource(*, resource: ResourceRef, snapshot: Snapshot, privileges: Collection[str]) -> Resource:
     """Return one resource with every facet that statements on these privileges test."""
-    fields = snapshot.fields_for(privileges)
-    return _resource(asked, _load({asked.urn} - {""}, fields), fields)
+    fields = snapshot.tested_fields(privileges)
+    return _build_resource(resource, _load_resources({resource.urn} - {""}, fields), fields)
 
 
-def facts_for(
-    *, asks: Sequence[Ask], snapshot: Snapshot
-) -> Callable[[Ask], tuple[Resource | None, tuple[Resource, ...]]]:
+def load_request_facts(
+    *, requests: Sequence[AccessRequest], snapshot: Snapshot
+) -> Callable[[AccessRequest], tuple[Resource | None, tuple[Resource, ...]]]:
     """Load the facts of several questions at once; return what gives the resource and sub-resources of each."""
-    facts = _Facts(snapshot, asks)
-    return lambda ask: (facts.relatives(ask)[SELF][0], facts.subresources(ask))
+    facts = _RequestFacts(snapshot, requests)
+    return lambda request: (facts.relatives(request)[SELF][0], facts.subresources(request))
 
 
-def granted_on(*, urns: Collection[str]) -> Grants:
+def load_grants(*, urns: Collection[str]) -> GrantsByEntity:
     """Return every grant that reaches one of these entities, whoever holds it."""
-    source: GrantSource = _port("GrantSource")
-    return source.statements(holders=None, urns=urns)
+    source: GrantSource = _build_port("GrantSource")
+    return source.load_statements(holders=None, urns=urns)
 
 
-def grantors(*, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+def load_grantors(*, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
     """Return who could give privileges on each of these entities."""
-    source: GrantSource = _port("GrantSource")
-    return source.grantors(urns=urns)
+    source: GrantSource = _build_port("GrantSource")
+    return source.load_grantors(urns=urns)
 
 
-def kept_alone(*, holder: str, limit: int) -> Sequence[str]:
+def list_sole_administered(*, holder: str, limit: int) -> Sequence[str]:
     """Return the entities on which nobody but this user, group or role could give privileges, up to a limit."""
-    source: GrantSource = _port("GrantSource")
-    return source.kept_alone(holder=holder, limit=limit)
+    source: GrantSource = _build_port("GrantSource")
+    return source.list_sole_administered(holder=holder, limit=limit)
 
 
-def facets() -> FacetSource:
+def facet_source() -> FacetSource:
     """Return the source of facts that settings.POLICY_PORTS names, and what is kept of it."""
-    return _kept_facets()
+    return _build_facet_source()
 
 
 @contextmanager
-def read_by(reader: Callable[[], Actor]) -> Iterator[None]:
+def bind_viewer(get_viewer: Callable[[], Actor]) -> Iterator[None]:
     """Let the directory name and list, while this lasts, what this reader may view; asked for when that is wanted."""
-    token = _READER.set(reader)
+    token = _VIEWER.set(get_viewer)
     try:
         yield
     finally:
-        _READER.reset(token)
+        _VIEWER.reset(token)
 
 
 def directory() -> Directory:
     """Return the directory that settings.POLICY_PORTS names, as whoever reads the answer may see it."""
-    reader = _READER.get() if settings.VIEW_AUTHORIZATION_ENABLED else None
-    found: Directory = _named("Directory")(viewer=None if reader is None else reader())
-    return found
+    get_viewer = _VIEWER.get() if settings.VIEW_AUTHORIZATION_ENABLED else None
+    viewer_directory: Directory = _import_port("Directory")(viewer=None if get_viewer is None else get_viewer())
+    return viewer_directory
 
 
-def names(*, urns: Collection[str]) -> dict[str, str]:
+def load_names(*, urns: Collection[str]) -> dict[str, str]:
     """Return the display names of anything with a URN; what has none, or may not be viewed, is left out."""
-    known = display_names.names(urns=urns)
-    rest = [urn for urn in urns if urn not in known]
-    return {**directory().names(urns=rest), **known} if rest else known
+    names_by_urn = display_names.load_names(urns=urns)
+    other_urns = [urn for urn in urns if urn not in names_by_urn]
+    return {**directory().load_names(urns=other_urns), **names_by_urn} if other_urns else names_by_urn
 
 
 @cache
-def _kept_facets() -> FacetSource:
-    return KeptFacets(_port("FacetSource"))
+def _build_facet_source() -> FacetSource:
+    return CachingFacetSource(_build_port("FacetSource"))
 
 
 @cache
-def _port(name: str) -> Any:
-    return _named(name)()
+def _build_port(name: str) -> Any:
+    return _import_port(name)()
 
 
 @cache
-def _named(name: str) -> Any:
+def _import_port(name: str) -> Any:
     return import_string(settings.POLICY_PORTS[name])
 
 
-class _Facts:
+class _RequestFacts:
     """The facts of several questions, loaded together."""
 
-    def __init__(self, snapshot: Snapshot, asks: Sequence[Ask]) -> None:
+    def __init__(self, snapshot: Snapshot, requests: Sequence[AccessRequest]) -> None:
         self._snapshot = snapshot
-        privileges = frozenset[str]().union(*(ask.requirement.privileges for ask in asks))
-        self._fields = snapshot.fields_for(privileges) | snapshot.subfields_for(privileges)
-        self._related = _related(asks)
-        urns = {urn for ask in asks for urns in self.urns(ask).values() for urn in urns}
-        urns |= {urn for ask in asks for urn in ask.subresources if urn != ANY_SUBRESOURCE}
-        self._loaded = _load(urns, self._fields)
+        privileges = frozenset[str]().union(*(request.requirement.privileges for request in requests))
+        self._fields = snapshot.tested_fields(privileges) | snapshot.tested_subfields(privileges)
+        self._related_urns = _load_related_urns(requests)
+        urns = {urn for request in requests for urns in self.resolve_relative_urns(request).values() for urn in urns}
+        urns |= {urn for request in requests for urn in request.subresources if urn != ANY_SUBRESOURCE}
+        self._resources = _load_resources(urns, self._fields)
 
-    def decide(self, actor: Actor, ask: Ask, grants: Sequence[Statement]) -> Decision:
+    def decide(self, actor: Actor, request: AccessRequest, grants: Sequence[Statement]) -> Decision:
         """Answer one of the questions.
 
         One about columns or a path is put for each alternative apart: what one shows too little of, another may show.
         """
-        asked = ask.resource
-        relatives, subresources = self.relatives(ask), self.subresources(ask)
-        if asked is None or (asked.columns is None and asked.path is None):
-            return decide_requirement(self._snapshot, actor, ask.requirement, relatives, subresources, grants)
+        resource = request.resource
+        relatives, subresources = self.relatives(request), self.subresources(request)
+        if resource is None or (resource.columns is None and resource.path is None):
+            return decide_requirement(self._snapshot, actor, request.requirement, relatives, subresources, grants)
         decisions = [
-            narrowed(
+            apply_requested_columns(
                 decide_requirement(self._snapshot, actor, Requirement((alternative,)), relatives, subresources, grants),
-                columns=asked.columns,
-                path=asked.path,
+                columns=resource.columns,
+                path=resource.path,
             )
-            for alternative in ask.requirement.any_of or ((),)
+            for alternative in request.requirement.any_of or ((),)
         ]
-        allowed = next((one for one in decisions if one.is_allowed), None)
-        if allowed is not None:
-            return allowed
-        lists = limit_alternatives(one for decision in decisions for one in decision.missing_any)
-        return decisions[0]._replace(missing_any=lists)
+        allowed_decision = next((item for item in decisions if item.is_allowed), None)
+        if allowed_decision is not None:
+            return allowed_decision
+        alternatives_to_grant = limit_alternatives(item for decision in decisions for item in decision.missing_any)
+        return decisions[0]._replace(missing_any=alternatives_to_grant)
 
-    def relatives(self, ask: Ask) -> Relatives:
+    def relatives(self, request: AccessRequest) -> Relatives:
         """Return the resources of each relative that the question's requirement mentions."""
-        found: dict[str, Sequence[Resource | None]] = {
-            name: [self._loaded[urn] for urn in urns] for name, urns in self.urns(ask).items() if name != SELF
+        resources_by_relative: dict[str, Sequence[Resource | None]] = {
+            name: [self._resources[urn] for urn in urns]
+            for name, urns in self.resolve_relative_urns(request).items()
+            if name != SELF
         }
-        found[SELF] = [None if ask.resource is None else _resource(ask.resource, self._loaded, self._fields)]
-        return found
+        resources_by_relative[SELF] = [
+            None if request.resource is None else _build_resource(request.resource, self._resources, self._fields)
+        ]
+        return resources_by_relative
 
-    def subresources(self, ask: Ask) -> tuple[Resource, ...]:
+    def subresources(self, request: AccessRequest) -> tuple[Resource, ...]:
         """Return the sub-resources of a question."""
-        return tuple(_subresource(urn, self._loaded) for urn in ask.subresources)
+        return tuple(_subresource(urn, self._resources) for urn in request.subresources)
 
-    def urns(self, ask: Ask) -> dict[str, tuple[str, ...]]:
+    def resolve_relative_urns(self, request: AccessRequest) -> dict[str, tuple[str, ...]]:
         """Return the URNs of each relative that the question's requirement mentions."""
-        own = () if ask.resource is None or not ask.resource.urn else (ask.resource.urn,)
-        found: dict[str, tuple[str, ...]] = {SELF: own}
-        for name in ask.requirement.others:
-            base = own if _SIDES.get(name) == SELF else ask.relatives.get(name)
-            if base is None:
-                base = tuple(urn for one in own for urn in self._related.get(one, {}).get(name, ()))
-            if name in _SIDES:
-                base = tuple(urn for one in base for urn in (one, *self._related.get(one, {}).get("dataset", ())))
-            if name in _STANDING:
-                base = tuple(urn for one in base for urn in self._related.get(one, {}).get("dataset") or (one,))
-            found[name] = base
-        return found
+        own_urns = () if request.resource is None or not request.resource.urn else (request.resource.urn,)
+        urns_by_relative: dict[str, tuple[str, ...]] = {SELF: own_urns}
+        for name in request.requirement.other_relatives:
+            relative_urns = own_urns if _LINK_SIDES.get(name) == SELF else request.relatives.get(name)
+            if relative_urns is None:
+                relative_urns = tuple(
+                    urn for base_urn in own_urns for urn in self._related_urns.get(base_urn, {}).get(name, ())
+                )
+            if name in _LINK_SIDES:
+                relative_urns = tuple(
+                    urn
+                    for base_urn in relative_urns
+                    for urn in (base_urn, *self._related_urns.get(base_urn, {}).get("dataset", ()))
+                )
+            if name in _DATASET_RELATIVES:
+                relative_urns = tuple(
+                    urn
+                    for base_urn in relative_urns
+                    for urn in self._related_urns.get(base_urn, {}).get("dataset") or (base_urn,)
+                )
+            urns_by_relative[name] = relative_urns
+        return urns_by_relative
 
 
-class _Granted:
+class _GrantLoader:
     """The grants that have a say in several questions, loaded together; none are looked up where none has."""
 
-    def __init__(self, asks: Sequence[tuple[Actor, Ask]], facts: _Facts) -> None:
+    def __init__(self, requests: Sequence[tuple[Actor, AccessRequest]], facts: _RequestFacts) -> None:
         self._facts = facts
-        about = [(actor, ask) for actor, ask in asks if families.is_granted(ask.requirement.privileges)]
-        urns = {urn for _, ask in about for named in facts.urns(ask).values() for urn in named}
-        holders = {holder for actor, _ in about for holder in actor.holders | actor.roles}
-        source: GrantSource = _port("GrantSource")
-        self._found: Grants = source.statements(holders=holders, urns=urns) if urns else {}
+        grant_requests = [
+            (actor, request) for actor, request in requests if families.is_granted(request.requirement.privileges)
+        ]
+        urns = {
+            urn
+            for _, request in grant_requests
+            for relative_urns in facts.resolve_relative_urns(request).values()
+            for urn in relative_urns
+        }
+        holders = {holder for actor, _ in grant_requests for holder in actor.holders | actor.roles}
+        source: GrantSource = _build_port("GrantSource")
+        self._grants: GrantsByEntity = source.load_statements(holders=holders, urns=urns) if urns else {}
 
-    def to(self, actor: Actor, ask: Ask) -> Sequence[Statement]:
+    def applicable_grants(self, actor: Actor, request: AccessRequest) -> Sequence[Statement]:
         """Return the actor's grants that reach what one of the questions is about."""
-        if not self._found:
+        if not self._grants:
             return ()
-        reaching = [self._found.get(urn, {}) for named in self._facts.urns(ask).values() for urn in named]
+        entity_grants = [
+            self._grants.get(urn, {})
+            for relative_urns in self._facts.resolve_relative_urns(request).values()
+            for urn in relative_urns
+        ]
         holders = sorted(actor.holders | actor.roles)
-        return [one for found in reaching for holder in holders if holder in found for one in found[holder]]
+        return [
+            grant
+            for grants_by_holder in entity_grants
+            for holder in holders
+            if holder in grants_by_holder
+            for grant in grants_by_holder[holder]
+        ]
 
 
-def _related(asks: Sequence[Ask]) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+def _load_related_urns(requests: Sequence[AccessRequest]) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Look up in the catalog the relatives that requirements mention and questions do not name."""
     urns: set[str] = set()
-    wanted: set[str] = set()
-    for ask in asks:
-        if not ask.requirement.others:
+    relative_names: set[str] = set()
+    for request in requests:
+        if not request.requirement.other_relatives:
             continue
-        open_names = ask.requirement.others - ask.relatives.keys()
-        sides = ask.requirement.others & (_SIDES.keys() | _STANDING)
-        wanted |= {"dataset"} if sides else set()
-        wanted |= open_names - {"child"}
-        if (open_names or sides) and ask.resource is not None and ask.resource.urn:
-            urns.add(ask.resource.urn)
-        urns.update(urn for name in sides for urn in ask.relatives.get(name, ()))
-    return facets().relatives(urns=urns, names=wanted) if urns else {}
+        missing_names = request.requirement.other_relatives - request.relatives.keys()
+        sides = request.requirement.other_relatives & (_LINK_SIDES.keys() | _DATASET_RELATIVES)
+        relative_names |= {"dataset"} if sides else set()
+        relative_names |= missing_names - {"child"}
+        if (missing_names or sides) and request.resource is not None and request.resource.urn:
+            urns.add(request.resource.urn)
+        urns.update(urn for name in sides for urn in request.relatives.get(name, ()))
+    return facet_source().load_relatives(urns=urns, names=relative_names) if urns else {}
 
 
-def _subresource(urn: str, loaded: Mapping[str, Resource]) -> Resource:
-    return Resource(urn, "", {}) if urn == ANY_SUBRESOURCE else loaded[urn]
+def _subresource(urn: str, resources: Mapping[str, Resource]) -> Resource:
+    return Resource(urn, "", {}) if urn == ANY_SUBRESOURCE else resources[urn]
 
 
-def _load(urns: Collection[str], fields: Collection[str]) -> Mapping[str, Resource]:
-    return facets().load(urns=urns, fields=fields) if urns else {}
+def _load_resources(urns: Collection[str], fields: Collection[str]) -> Mapping[str, Resource]:
+    return facet_source().load(urns=urns, fields=fields) if urns else {}
 
 
-def _resource(asked: Asked, loaded: Mapping[str, Resource], fields: Collection[str]) -> Resource:
+def _build_resource(resource: ResourceRef, resources: Mapping[str, Resource], fields: Collection[str]) -> Resource:
     """Return the resource of a question: facts of the entity, and what the question itself says (rules/datazone.md).
 
     A type alone has empty facets (rules/datahub.md a.3), but that it is about making one, and in which project.
     """
-    if not asked.urn:
-        facts = dict.fromkeys(fields, frozenset[str]()) | dict(asked.said)
-        facts |= {CREATION: frozenset((YES,)), BRANCH: frozenset((_branch(asked, asked.type),))}
-        facts |= {PROJECT: frozenset((asked.project,))} if asked.project else {}
-        return Resource("", asked.type, facts)
-    found = loaded[asked.urn]
-    kind, branch = asked.type or found.type, _branch(asked, found.type)
-    if kind == found.type and branch == MAIN_BRANCH and not asked.said:
-        return found
-    return Resource(found.urn, kind, {**found.facets, BRANCH: frozenset((branch,)), **dict(asked.said)}, found.owners)
+    if not resource.urn:
+        facts = dict.fromkeys(fields, frozenset[str]()) | dict(resource.fact_overrides)
+        facts |= {CREATION: frozenset((YES,)), BRANCH: frozenset((_branch(resource, resource.type),))}
+        facts |= {PROJECT: frozenset((resource.project,))} if resource.project else {}
+        return Resource("", resource.type, facts)
+    entity = resources[resource.urn]
+    resource_type, branch = resource.type or entity.type, _branch(resource, entity.type)
+    if resource_type == entity.type and branch == MAIN_BRANCH and not resource.fact_overrides:
+        return entity
+    return Resource(
+        entity.urn,
+        resource_type,
+        {**entity.facets, BRANCH: frozenset((branch,)), **dict(resource.fact_overrides)},
+        entity.owners,
+    )
 
 
-def _branch(asked: Asked, kind: str) -> str:
+def _branch(resource: ResourceRef, resource_type: str) -> str:
     """Return the branch a question is about; what has no versions is always on main (DZ-41, DZ-43)."""
-    return MAIN_BRANCH if kind in families.unversioned() else asked.branch or MAIN_BRANCH
+    return MAIN_BRANCH if resource_type in families.unversioned_types() else resource.branch or MAIN_BRANCH

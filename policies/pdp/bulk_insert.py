@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 
-def store(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def insert_rows(model: type[models.Model], field_names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Store rows of values for the fields of these names, all of them or none.
 
     Values are as the database takes them: JSON as text, times and UUIDs as `connection.ops` and fields prepare them.
@@ -14,7 +14,7 @@ def store(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequen
     """
     quote = connection.ops.quote_name
     table = quote(model._meta.db_table)
-    columns = ", ".join(quote(_column(model, name)) for name in names)
+    columns = ", ".join(quote(_column_name(model, name)) for name in field_names)
     if connection.vendor == "postgresql":
         # Django passes COPY through to psycopg, without turning its errors into its own.
         with (
@@ -25,12 +25,12 @@ def store(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequen
             for row in rows:
                 copy.write_row(row)
         return
-    marks = ", ".join(["%s"] * len(names))
+    placeholders = ", ".join(["%s"] * len(field_names))
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", list(rows))  # noqa: S608 - our own names, quoted
+        cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({placeholders})", list(rows))  # noqa: S608 - our own names, quoted
 
 
-def _column(model: type[models.Model], name: str) -> str:
+def _column_name(model: type[models.Model], name: str) -> str:
     field = model._meta.get_field(name)
     assert isinstance(field, models.Field)  # noqa: S101 - a reverse relation has no column, and nobody names one here
     return str(field.column)

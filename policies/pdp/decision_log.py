@@ -1,8 +1,9 @@
 """The decision log of this process: answers are noted beside the request and written by one thread, in batches.
 
-A process keeps a log from `start` to `stop`, and only of what is asked through a door (`through`): management commands
-and tasks ask for themselves. A refusal is always kept, of what is allowed every nth (settings.DECISION_LOG_SAMPLE). A
-request never waits for the log: when the database is away for long, what no longer fits is dropped, counted and said.
+A process keeps a log from `start` to `stop`, and only of what is asked through a door (`bind_request`): management
+commands and tasks ask for themselves. A refusal is always kept, of what is allowed every nth
+(settings.DECISION_LOG_SAMPLE). A request never waits for the log: when the database is away for long, what no longer
+fits is dropped, counted and said.
 """
 
 import itertools
@@ -25,8 +26,8 @@ from django.utils import timezone
 from policies.engine.model import Decision
 from policies.engine.requirements import Requirement
 from policies.models import LoggedDecision
-from policies.models.decision import WANTED_LENGTH
-from policies.models.fields import URN_LENGTH, is_storable, json_text
+from policies.models.decision import MAX_WANTED_LENGTH
+from policies.models.fields import MAX_URN_LENGTH, is_storable, json_text
 from policies.outages import find_outage
 from policies.pdp import bulk_insert
 from policies.propagation import metrics
@@ -34,15 +35,15 @@ from policies.propagation import metrics
 log = logging.getLogger(__name__)
 
 #: How many answers may wait; a batch of the API has up to 10,000.
-CAPACITY = 50_000
+MAX_QUEUED_ENTRIES = 50_000
 #: How many rows one statement writes.
-BATCH = 500
+INSERT_BATCH_SIZE = 500
 #: Seconds for which answers are collected before they are written.
-COLLECT = 0.5
+COLLECT_SECONDS = 0.5
 #: Seconds until a database that was away is tried again, and how often that is done once the process is to end.
-RETRY, LAST_TRIES = 1.0, 5
+RETRY_SECONDS, MAX_FINAL_TRIES = 1.0, 5
 #: Of longer lists only the beginning is kept.
-LISTED = 20
+MAX_LOGGED_ITEMS = 20
 
 _COLUMNS = (
     "at",
@@ -63,7 +64,7 @@ _COLUMNS = (
 )
 
 
-class Door(NamedTuple):
+class RequestChannel(NamedTuple):
     """How a call came in; looked up when there is something to note, since signing in comes after the middleware."""
 
     name: Callable[[], str]
@@ -71,11 +72,11 @@ class Door(NamedTuple):
     request_id: Callable[[], str]
 
 
-class Call(NamedTuple):
+class RequestContext(NamedTuple):
     """When, by whom and how questions were asked."""
 
     at: datetime
-    door: str
+    channel: str
     by: str
     request_id: str
 
@@ -83,7 +84,7 @@ class Call(NamedTuple):
 class Entry(NamedTuple):
     """An answer as it waits: what was asked, and what was decided."""
 
-    call: Call
+    context: RequestContext
     actor: str
     operation: str
     requirement: Requirement
@@ -94,63 +95,63 @@ class Entry(NamedTuple):
     milliseconds: float
 
 
-_THROUGH: ContextVar[Door | None] = ContextVar("through", default=None)
+_REQUEST_CHANNEL: ContextVar[RequestChannel | None] = ContextVar("through", default=None)
 
 
-class Keeper:
+class BufferedLogWriter:
     """What waits to be written, and the thread that writes it; the thread begins with the first answer."""
 
-    def __init__(self, *, capacity: int = CAPACITY) -> None:
+    def __init__(self, *, capacity: int = MAX_QUEUED_ENTRIES) -> None:
         self._capacity = capacity
-        self._waiting: deque[Entry] = deque()
-        self._dropped = 0
-        self._allowed = itertools.count(1)
+        self._queue: deque[Entry] = deque()
+        self._dropped_count = 0
+        self._allowed_counter = itertools.count(1)
         self._lock = threading.Lock()
-        self._awake = threading.Event()
-        self._ending = threading.Event()
+        self._wake_event = threading.Event()
+        self._stop_event = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def wants(self, decision: Decision) -> bool:
+    def should_log(self, decision: Decision) -> bool:
         """Whether this answer is kept: every refusal, and of the others the share that the setting names, evenly."""
         share = settings.DECISION_LOG_SAMPLE
         if not decision.is_allowed or share >= 1:
             return True
-        number = next(self._allowed)
+        number = next(self._allowed_counter)
         return int(number * share) > int((number - 1) * share)
 
-    def note(self, entry: Entry) -> None:
+    def enqueue(self, entry: Entry) -> None:
         """Let an answer wait to be written; never blocks."""
-        if len(self._waiting) >= self._capacity:
+        if len(self._queue) >= self._capacity:
             with self._lock:
-                self._dropped += 1
+                self._dropped_count += 1
         else:
-            self._waiting.append(entry)
-        if not self._awake.is_set():
+            self._queue.append(entry)
+        if not self._wake_event.is_set():
             if self._thread is None:
-                self._begin()
-            self._awake.set()
+                self._start_thread()
+            self._wake_event.set()
 
     def stop(self) -> None:
         """Write everything that waits, and end the thread."""
-        self._ending.set()
-        self._awake.set()
+        self._stop_event.set()
+        self._wake_event.set()
         if self._thread is not None:
             self._thread.join()
-        self._say_dropped()
+        self._report_dropped()
 
-    def _begin(self) -> None:
+    def _start_thread(self) -> None:
         with self._lock:
-            if self._thread is None and not self._ending.is_set():
+            if self._thread is None and not self._stop_event.is_set():
                 thread = threading.Thread(target=self._run, name="decision-log", daemon=True)
                 thread.start()
                 self._thread = thread
 
     def _run(self) -> None:
         try:
-            while not self._ending.is_set():
-                self._awake.wait()
-                self._ending.wait(COLLECT)
-                self._awake.clear()
+            while not self._stop_event.is_set():
+                self._wake_event.wait()
+                self._stop_event.wait(COLLECT_SECONDS)
+                self._wake_event.clear()
                 self._write_all()
                 # A connection that lies idle is one less for requests.
                 connection.close()
@@ -160,146 +161,148 @@ class Keeper:
             connection.close()
 
     def _write_all(self) -> None:
-        self._say_dropped()
-        while self._waiting:
-            count = min(BATCH, len(self._waiting))
-            self._write(_rows([self._waiting.popleft() for _ in range(count)]))
+        self._report_dropped()
+        while self._queue:
+            count = min(INSERT_BATCH_SIZE, len(self._queue))
+            self._write(_build_rows([self._queue.popleft() for _ in range(count)]))
 
     def _write(self, values: Sequence[tuple[Any, ...]]) -> None:
         """Write rows, however long the database is away; once the process is to end, that is given up some time."""
-        tries_left = LAST_TRIES
+        tries_left = MAX_FINAL_TRIES
         while True:
             try:
-                bulk_insert.store(LoggedDecision, _COLUMNS, values)
+                bulk_insert.insert_rows(LoggedDecision, _COLUMNS, values)
             except (DatabaseError, InterfaceError) as error:
                 if find_outage(error) is None:
                     log.exception("decisions_refused")
-                    self._lose(len(values))
+                    self._count_dropped(len(values))
                     return
-                tries_left -= self._ending.is_set()
+                tries_left -= self._stop_event.is_set()
                 connection.close()
-                log.warning("decisions_wait", extra={"error": str(error), "waiting": len(values) + len(self._waiting)})
+                log.warning("decisions_wait", extra={"error": str(error), "waiting": len(values) + len(self._queue)})
                 if not tries_left:
-                    self._lose(len(values))
+                    self._count_dropped(len(values))
                     return
-                time.sleep(RETRY) if self._ending.is_set() else self._ending.wait(RETRY)
+                time.sleep(RETRY_SECONDS) if self._stop_event.is_set() else self._stop_event.wait(RETRY_SECONDS)
             else:
                 return
 
-    def _lose(self, count: int) -> None:
+    def _count_dropped(self, count: int) -> None:
         with self._lock:
-            self._dropped += count
+            self._dropped_count += count
 
-    def _say_dropped(self) -> None:
+    def _report_dropped(self) -> None:
         with self._lock:
-            dropped, self._dropped = self._dropped, 0
-        if dropped:
-            metrics.not_logged(dropped)
-            log.warning("decisions_not_logged", extra={"count": dropped})
+            dropped_count, self._dropped_count = self._dropped_count, 0
+        if dropped_count:
+            metrics.count_unlogged(dropped_count)
+            log.warning("decisions_not_logged", extra={"count": dropped_count})
 
 
-class _Kept:
+class _ProcessDecisionLog:
     """The one log of this process."""
 
     def __init__(self) -> None:
-        self.keeper: Keeper | None = None
-        self.at_end: Finalize | None = None
+        self.writer: BufferedLogWriter | None = None
+        self.finalizer: Finalize | None = None
 
 
-_kept = _Kept()
+_process_log = _ProcessDecisionLog()
 
 
-def start(*, capacity: int = CAPACITY) -> None:
+def start(*, capacity: int = MAX_QUEUED_ENTRIES) -> None:
     """Keep a log from now on; what waits when the process ends is written before it does."""
     stop()
-    _kept.keeper = Keeper(capacity=capacity)
+    _process_log.writer = BufferedLogWriter(capacity=capacity)
     # Not atexit: the processes that granian forks end like those of multiprocessing, which do not look there.
-    _kept.at_end = Finalize(None, stop, exitpriority=0)
+    _process_log.finalizer = Finalize(None, stop, exitpriority=0)
 
 
 def stop() -> None:
     """Write what waits and keep no log any more."""
-    keeper, _kept.keeper = _kept.keeper, None
-    at_end, _kept.at_end = _kept.at_end, None
-    if at_end is not None:
-        at_end.cancel()
-    if keeper is not None:
-        keeper.stop()
+    writer, _process_log.writer = _process_log.writer, None
+    finalizer, _process_log.finalizer = _process_log.finalizer, None
+    if finalizer is not None:
+        finalizer.cancel()
+    if writer is not None:
+        writer.stop()
 
 
 @contextmanager
-def through(door: Door) -> Iterator[None]:
+def bind_request(channel: RequestChannel) -> Iterator[None]:
     """Note, while this lasts, what is answered as asked through this door."""
-    token = _THROUGH.set(door)
+    token = _REQUEST_CHANNEL.set(channel)
     try:
         yield
     finally:
-        _THROUGH.reset(token)
+        _REQUEST_CHANNEL.reset(token)
 
 
-def wanted(decisions: Sequence[Decision]) -> list[int]:
+def sample_indexes(decisions: Sequence[Decision]) -> list[int]:
     """Return the places of those of the answers given now that are kept; none where no log is."""
-    keeper = _kept.keeper
-    if keeper is None or _THROUGH.get() is None:
+    writer = _process_log.writer
+    if writer is None or _REQUEST_CHANNEL.get() is None:
         return []
-    return [place for place, decision in enumerate(decisions) if keeper.wants(decision)]
+    return [index for index, decision in enumerate(decisions) if writer.should_log(decision)]
 
 
-def here() -> tuple[Keeper, Call] | None:
+def current_context() -> tuple[BufferedLogWriter, RequestContext] | None:
     """Return where answers given now are noted and how they were asked for; None where they are not."""
-    keeper, door = _kept.keeper, _THROUGH.get()
-    if keeper is None or door is None:
+    writer, channel = _process_log.writer, _REQUEST_CHANNEL.get()
+    if writer is None or channel is None:
         return None
-    return keeper, Call(timezone.now(), door.name(), door.by(), door.request_id())
+    return writer, RequestContext(timezone.now(), channel.name(), channel.by(), channel.request_id())
 
 
-def _rows(entries: Iterable[Entry]) -> list[tuple[Any, ...]]:
+def _build_rows(entries: Iterable[Entry]) -> list[tuple[Any, ...]]:
     # Many answers belong to one call, and their time is written in the database's own way.
-    at = cache(connection.ops.adapt_datetimefield_value)
-    return [_row(entry, at(entry.call.at)) for entry in entries]
+    adapt_time = cache(connection.ops.adapt_datetimefield_value)
+    return [_build_row(entry, adapt_time(entry.context.at)) for entry in entries]
 
 
-def _row(entry: Entry, at: Any) -> tuple[Any, ...]:
+def _build_row(entry: Entry, adapted_time: Any) -> tuple[Any, ...]:
     """Return the values of _COLUMNS."""
-    call, decision = entry.call, entry.decision
+    context, decision = entry.context, entry.decision
     return (
-        at,
-        _fit(entry.actor, URN_LENGTH),
-        _fit(call.by, URN_LENGTH),
-        call.door,
-        _fit(call.request_id, 64),
-        _fit(entry.operation, 255),
-        _fit(in_words(entry.requirement), WANTED_LENGTH),
-        _fit(entry.resource, URN_LENGTH),
-        _fit(entry.resource_type, 64),
-        json_text([_fit(urn, URN_LENGTH) for urn in entry.subresources[:LISTED]]),
+        adapted_time,
+        _fit_text(entry.actor, MAX_URN_LENGTH),
+        _fit_text(context.by, MAX_URN_LENGTH),
+        context.channel,
+        _fit_text(context.request_id, 64),
+        _fit_text(entry.operation, 255),
+        _fit_text(format_requirement(entry.requirement), MAX_WANTED_LENGTH),
+        _fit_text(entry.resource, MAX_URN_LENGTH),
+        _fit_text(entry.resource_type, 64),
+        json_text([_fit_text(urn, MAX_URN_LENGTH) for urn in entry.subresources[:MAX_LOGGED_ITEMS]]),
         decision.is_allowed,
         decision.code.value,
         decision.version,
         json_text(
             [
                 {
-                    "policy": one.origin.policy,
-                    "name": one.origin.name,
-                    "statement": one.origin.index,
-                    "effect": one.effect.value,
+                    "policy": statement.origin.policy,
+                    "name": statement.origin.name,
+                    "statement": statement.origin.index,
+                    "effect": statement.effect.value,
                 }
-                for one in decision.statements[:LISTED]
+                for statement in decision.statements[:MAX_LOGGED_ITEMS]
             ]
         ),
         round(entry.milliseconds, 3),
     )
 
 
-def in_words(requirement: Requirement) -> str:
+def format_requirement(requirement: Requirement) -> str:
     """Return the privileges of a requirement, each between blanks: "A and B | C or D", where | binds closest.
 
     On which relative each is needed is the operation's to say.
     """
-    return " or ".join(" and ".join(" | ".join(need.privileges) for need in one) for one in requirement.any_of)
+    return " or ".join(
+        " and ".join(" | ".join(need.privileges) for need in alternative) for alternative in requirement.any_of
+    )
 
 
-def _fit(text: str, length: int) -> str:
+def _fit_text(text: str, length: int) -> str:
     """Return a text that its column can hold: one that nobody can look for must not cost the rows beside it."""
     if not is_storable(text):
         text = text.replace("\x00", "�").encode(errors="replace").decode()

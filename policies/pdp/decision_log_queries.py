@@ -11,47 +11,47 @@ from policies.models import LoggedDecision
 from policies.models.fields import is_storable
 
 #: Exact numbers of rows are told up to this many.
-COUNTED = 10_000
+MAX_COUNTED_ROWS = 10_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_FAR = 2**63
+_MAX_ROW_NUMBER = 2**63
 #: What stands between privileges in what was wanted.
-_BETWEEN = frozenset(("and", "or", "|"))
+_PRIVILEGE_SEPARATORS = frozenset(("and", "or", "|"))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPosition:
     """A place in the log: right at the row with this time and number."""
 
     at: datetime
     number: int
 
     @classmethod
-    def of(cls, row: LoggedDecision) -> "Place":
+    def from_row(cls, row: LoggedDecision) -> "LogPosition":
         """Return the place of a row."""
         return cls(row.at, row.pk)
 
     @classmethod
-    def read(cls, text: str) -> "Place":
+    def parse(cls, text: str) -> "LogPosition":
         """Return the place that a text names; raises ValueError for any other text."""
         at, _, number = text.partition("-")
         if not (text.isascii() and at.isdigit() and number.isdigit() and len(text) <= 40):
             raise ValueError(text)
         try:
-            found = cls(_EPOCH + int(at) * _MICROSECOND, int(number))
+            position = cls(_EPOCH + int(at) * _MICROSECOND, int(number))
         except OverflowError:
             raise ValueError(text) from None
-        if found.number >= _FAR:
+        if position.number >= _MAX_ROW_NUMBER:
             raise ValueError(text)
-        return found
+        return position
 
     def __str__(self) -> str:
         return f"{(self.at - _EPOCH) // _MICROSECOND}-{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class LogPage:
     """Some rows that stand together, newest first, and whether there are newer and older ones."""
 
     rows: Sequence[LoggedDecision]
@@ -59,7 +59,7 @@ class Slice:
     has_older: bool
 
 
-def decisions(
+def list_decisions(
     *,
     actor: str = "",
     by: str = "",
@@ -87,56 +87,56 @@ def decisions(
         return rows.none()
     if privilege:
         # A position and not LIKE, which takes `a` for `A` in SQLite.
-        padded = Concat(Value(" "), "wanted", Value(" "))
-        rows = rows.alias(place=StrIndex(padded, Value(f" {privilege} "))).filter(place__gt=0)
+        padded_text = Concat(Value(" "), "wanted", Value(" "))
+        rows = rows.alias(place=StrIndex(padded_text, Value(f" {privilege} "))).filter(place__gt=0)
     return rows
 
 
-def decisions_at(
-    rows: QuerySet[LoggedDecision], *, size: int, before: Place | None = None, after: Place | None = None
-) -> Slice:
+def load_decision_page(
+    rows: QuerySet[LoggedDecision], *, size: int, before: LogPosition | None = None, after: LogPosition | None = None
+) -> LogPage:
     """Return the newest of these rows, or those right before (older than) or right after (newer than) a place."""
     if after is not None:
-        newer = rows.filter(at__gte=after.at).exclude(Q(at=after.at, id__lte=after.number)).order_by("at", "id")
-        found = list(newer[: size + 1])
-        return Slice(found[:size][::-1], len(found) > size, has_older=True)
+        newer_rows = rows.filter(at__gte=after.at).exclude(Q(at=after.at, id__lte=after.number)).order_by("at", "id")
+        page_rows = list(newer_rows[: size + 1])
+        return LogPage(page_rows[:size][::-1], len(page_rows) > size, has_older=True)
     if before is not None:
         rows = rows.filter(at__lte=before.at).exclude(Q(at=before.at, id__gte=before.number))
-    found = list(rows[: size + 1])
-    return Slice(found[:size], before is not None, len(found) > size)
+    page_rows = list(rows[: size + 1])
+    return LogPage(page_rows[:size], before is not None, len(page_rows) > size)
 
 
-def decisions_counted(rows: QuerySet[LoggedDecision]) -> int:
+def count_decisions(rows: QuerySet[LoggedDecision]) -> int:
     """Return how many rows there are, COUNTED + 1 standing for all numbers above."""
-    return rows.order_by()[: COUNTED + 1].count()
+    return rows.order_by()[: MAX_COUNTED_ROWS + 1].count()
 
 
-def forget_decisions(*, before: datetime, batch: int) -> int:
+def delete_old_decisions(*, before: datetime, batch: int) -> int:
     """Delete up to `batch` of the oldest answers given before this time; return how many were deleted."""
-    oldest = LoggedDecision.objects.filter(at__lt=before).order_by("at", "id").values_list("id", flat=True)
-    deleted, _ = LoggedDecision.objects.filter(id__in=list(oldest[:batch])).delete()
-    return deleted
+    oldest_ids = LoggedDecision.objects.filter(at__lt=before).order_by("at", "id").values_list("id", flat=True)
+    deleted_count, _ = LoggedDecision.objects.filter(id__in=list(oldest_ids[:batch])).delete()
+    return deleted_count
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class PrivilegeUse:
     """That somebody was allowed something: which privileges would have done, which policies allowed it, when last."""
 
     actor: str
     privileges: frozenset[str]
     policies: frozenset[str]
-    last: datetime
+    last_at: datetime
 
 
-def uses(*, since: datetime) -> Iterator[Use]:
+def iterate_privilege_uses(*, since: datetime) -> Iterator[PrivilegeUse]:
     """Give what was allowed since then, each combination once with its last time."""
     rows = LoggedDecision.objects.filter(is_allowed=True, at__gte=since).order_by()
-    found = rows.values_list("actor", "wanted", "statements").annotate(last=Max("at"))
-    for actor, wanted, statements, last in found.iterator(chunk_size=2000):
-        policies = frozenset(one["policy"] for one in statements)
-        yield Use(actor, frozenset(wanted.split()) - _BETWEEN, policies, last)
+    combinations = rows.values_list("actor", "wanted", "statements").annotate(last=Max("at"))
+    for actor, privileges_text, statements, last_at in combinations.iterator(chunk_size=2000):
+        policies = frozenset(statement["policy"] for statement in statements)
+        yield PrivilegeUse(actor, frozenset(privileges_text.split()) - _PRIVILEGE_SEPARATORS, policies, last_at)
 
 
-def decisions_began() -> datetime | None:
+def find_first_decision_time() -> datetime | None:
     """Return the time of the oldest answer that was kept; None when there is none."""
     return LoggedDecision.objects.order_by("at", "id").values_list("at", flat=True).first()

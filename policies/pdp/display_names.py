@@ -6,34 +6,34 @@ from collections.abc import Collection, Mapping
 from django.db.models import Case, F, QuerySet, When
 
 from policies.models import GroupProfile, Policy, Role, User
-from policies.models.fields import is_storable, storable
+from policies.models.fields import filter_storable, is_storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.models.words import LAST_CHARACTER
 
 
-def names(*, urns: Collection[str]) -> dict[str, str]:
+def load_names(*, urns: Collection[str]) -> dict[str, str]:
     """Return URN → display name of the users, groups, roles and policies among these; one query for each kind.
 
     A URN of something else, or of nothing that is stored, is left out.
     """
-    found: dict[str, str] = {}
-    asked = storable(urns)
-    for prefix, rows in _sources().items():
-        if mine := [urn for urn in asked if urn.startswith(prefix)]:
-            found |= dict(rows.filter(urn__in=mine).values_list("urn", "shown"))
-    return found
+    names_by_urn: dict[str, str] = {}
+    storable_urns = filter_storable(urns)
+    for prefix, rows in _build_name_queries().items():
+        if matching_urns := [urn for urn in storable_urns if urn.startswith(prefix)]:
+            names_by_urn |= dict(rows.filter(urn__in=matching_urns).values_list("urn", "shown"))
+    return names_by_urn
 
 
-def known_people() -> set[str]:
+def load_people_urns() -> set[str]:
     """Return the URNs of all users, groups and roles there are; three queries."""
     users = User.objects.filter(is_removed=False).order_by().values_list("urn", flat=True)
     groups = GroupProfile.objects.filter(is_removed=False).order_by().values_list("urn", flat=True)
     return {*users, *groups, *Role.objects.order_by().values_list("urn", flat=True)}
 
 
-def similar_users(*, urn: str, limit: int = 3) -> tuple[str, ...]:
+def find_similar_users(*, urn: str, limit: int = 3) -> tuple[str, ...]:
     """Return up to `limit` URNs of users that an unknown URN may have been meant for, best first.
 
     Compared are user names that begin alike, so that the search stays a range however many users there are.
@@ -41,15 +41,17 @@ def similar_users(*, urn: str, limit: int = 3) -> tuple[str, ...]:
     name = urn.removeprefix(USER_PREFIX)
     if name == urn or not name or not is_storable(name):
         return ()
-    near = User.objects.filter(is_removed=False, username__gte=name[:2], username__lt=name[:2] + LAST_CHARACTER)
-    close = difflib.get_close_matches(name, near.order_by("username").values_list("username", flat=True)[:5000], limit)
-    return tuple(f"{USER_PREFIX}{username}" for username in close)
+    candidates = User.objects.filter(is_removed=False, username__gte=name[:2], username__lt=name[:2] + LAST_CHARACTER)
+    matches = difflib.get_close_matches(
+        name, candidates.order_by("username").values_list("username", flat=True)[:5000], limit
+    )
+    return tuple(f"{USER_PREFIX}{username}" for username in matches)
 
 
-def _sources() -> Mapping[str, QuerySet]:  # type: ignore[type-arg]  # four models, two columns each
-    is_named = Case(When(display_name="", then=F("username")), default=F("display_name"))
+def _build_name_queries() -> Mapping[str, QuerySet]:  # type: ignore[type-arg]  # four models, two columns each
+    user_name = Case(When(display_name="", then=F("username")), default=F("display_name"))
     return {
-        USER_PREFIX: User.objects.order_by().annotate(shown=is_named),
+        USER_PREFIX: User.objects.order_by().annotate(shown=user_name),
         GROUP_PREFIX: GroupProfile.objects.order_by().annotate(shown=F("name")),
         ROLE_PREFIX: Role.objects.order_by().annotate(shown=F("name")),
         POLICY_PREFIX: Policy.objects.order_by().annotate(shown=F("name")),

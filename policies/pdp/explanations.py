@@ -10,38 +10,38 @@ from django.conf import settings
 
 from policies.engine import explain, families, missing_grants
 from policies.engine.families import vocabulary
-from policies.engine.model import Actor, Code, Decision, Missing, Question
+from policies.engine.model import Actor, Decision, DecisionCode, MissingPrivilege, Question
 from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer, display_names, inverse_queries, snapshot_store
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 #: How many near misses an explanation names.
-NEAREST = 3
+MAX_NEAR_MISSES = 3
 #: Whom policies for administrators alone name: near misses that nobody should be added to while there are others.
 ADMINISTRATORS = frozenset({f"{USER_PREFIX}{ROOT_USERNAME}", f"{ROLE_PREFIX}Admin"})
 #: How many of those who could change something a sentence names.
-_NAMED = 5
+_MAX_NAMED_ACTORS = 5
 #: How a sentence calls what its reader may not view.
-_CONCEALED = "something you may not view"
+_CONCEALED_NAME = "something you may not view"
 #: For how many unknown actors of one call users with a similar name are looked up.
-STRANGERS = 5
+MAX_UNKNOWN_ACTORS = 5
 #: For how many unknown privileges of one call similar names are looked up: finding one takes milliseconds.
 MAX_SUGGESTIONS = 20
 
 
 #: What each code of a decision means, as a sentence.
 SENTENCES = {
-    Code.ALLOWED: "A policy allows it.",
-    Code.POLICIES_DISABLED: "Policies are switched off, so everything is allowed.",
-    Code.SYSTEM_ACTOR: "The system itself may do everything.",
-    Code.EXPLICIT_DENY: "A statement denies it, and a deny wins over every allow.",
-    Code.IMPLICIT_DENY: "Nothing allows it.",
-    Code.NO_COLUMNS: "What is allowed leaves no column to see.",
-    Code.PATH_NOT_ALLOWED: "The path lies outside what is allowed.",
-    Code.ACTOR_SUSPENDED: "The account is suspended or removed.",
+    DecisionCode.ALLOWED: "A policy allows it.",
+    DecisionCode.POLICIES_DISABLED: "Policies are switched off, so everything is allowed.",
+    DecisionCode.SYSTEM_ACTOR: "The system itself may do everything.",
+    DecisionCode.EXPLICIT_DENY: "A statement denies it, and a deny wins over every allow.",
+    DecisionCode.IMPLICIT_DENY: "Nothing allows it.",
+    DecisionCode.NO_COLUMNS: "What is allowed leaves no column to see.",
+    DecisionCode.PATH_NOT_ALLOWED: "The path lies outside what is allowed.",
+    DecisionCode.ACTOR_SUSPENDED: "The account is suspended or removed.",
 }
 
 #: What is said when nothing is stored about the resource of a question.
@@ -52,13 +52,13 @@ NOT_STORED = "The catalog does not hold this entity; it was judged by its URN an
 class Hint:
     """A name in the question that nothing is known of, and what it may have been meant for."""
 
-    what: str
+    field_name: str
     name: str
     suggestions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class Explanation:
     """A decision, why it is so, for a refusal what came closest, and names that are not known.
 
     Where the reader may not view the resource (`is_concealed`), nothing that is stored about it is told: reasons have
@@ -67,70 +67,84 @@ class Explained:
 
     decision: Decision
     reasons: tuple[explain.Reason, ...]
-    nearest: tuple[explain.Near, ...]
+    near_misses: tuple[explain.NearMatch, ...]
     hints: tuple[Hint, ...]
     is_concealed: bool = False
 
 
-def explained(*, actor: Actor, ask: Ask, at_least: int = 0) -> Explained:
+def explain_answer(*, actor: Actor, request: AccessRequest, at_least: int = 0) -> Explanation:
     """Answer one question and explain the answer; raises what `authority.answer` raises."""
-    return explained_many(asks=[(actor, ask)], at_least=at_least)[0]
+    return explain_answers(requests=[(actor, request)], at_least=at_least)[0]
 
 
-def explained_many(*, asks: Sequence[tuple[Actor, Ask]], at_least: int = 0) -> list[Explained]:
+def explain_answers(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0) -> list[Explanation]:
     """Answer questions in their order and explain each, in a number of queries that does not grow with them."""
-    decisions = authorizer.answer_logged(asks=asks, at_least=at_least)
-    snapshot = snapshot_store.current(at_least=max((decision.version for decision in decisions), default=at_least))
-    facts = authorizer.facts_for(asks=[ask for _, ask in asks], snapshot=snapshot)
+    decisions = authorizer.answer_and_log(requests=requests, at_least=at_least)
+    snapshot = snapshot_store.get_current(at_least=max((decision.version for decision in decisions), default=at_least))
+    find_facts = authorizer.load_request_facts(requests=[request for _, request in requests], snapshot=snapshot)
     traces = [
-        _Trace(decision, actor, sorted(ask.requirement.privileges), *facts(ask))
-        for (actor, ask), decision in zip(asks, decisions, strict=True)
+        _Trace(decision, actor, sorted(request.requirement.privileges), *find_facts(request))
+        for (actor, request), decision in zip(requests, decisions, strict=True)
     ]
-    ungiven = {lack.entity for trace in traces for lack in missing_grants.pairs(trace.decision) if lack.entity}
-    concealed = authorizer.directory().hidden(urns=({trace.urn for trace in traces} | ungiven) - {""})
+    grantable_urns = {
+        missing_privilege.entity
+        for trace in traces
+        for missing_privilege in missing_grants.grantable_pairs(trace.decision)
+        if missing_privilege.entity
+    }
+    concealed_urns = authorizer.directory().find_hidden_urns(
+        urns=({trace.urn for trace in traces} | grantable_urns) - {""}
+    )
     # Ranking is most of the work, so it is done once; words come twice, first to learn which names they need.
-    lacking = _ungranted(traces, ungiven, concealed)
+    lacking_grants = _load_missing_grants(traces, grantable_urns, concealed_urns)
     pairs = [
-        (trace, [] if trace.urn in concealed else _nearest([*mine, *trace.misses(snapshot)]))
-        for trace, mine in zip(traces, lacking, strict=True)
-    ]
-    named = _Names()
-    for trace, _ in pairs:
-        trace.reasons(named)
-    able = _who_could(snapshot, [miss.worded(named) for _, misses in pairs for miss in misses], concealed)
-    for holders in able.values():
-        for urn in holders:
-            named(urn)
-    name_of = named.resolved()
-    hints = _hints(traces)
-    return [
-        Explained(
-            one.decision,
-            _unworded(one.reasons(name_of)) if one.urn in concealed else one.reasons(name_of),
-            tuple(_with_who(miss.worded(name_of), able, name_of) for miss in misses),
-            hints(one),
-            is_concealed=one.urn in concealed,
+        (
+            trace,
+            [] if trace.urn in concealed_urns else _select_nearest([*trace_grants, *trace.list_near_misses(snapshot)]),
         )
-        for one, misses in pairs
+        for trace, trace_grants in zip(traces, lacking_grants, strict=True)
+    ]
+    name_collector = _NameCollector()
+    for trace, _ in pairs:
+        trace.list_reasons(name_collector)
+    holders_by_remedy = _find_remedy_holders(
+        snapshot, [miss.to_near_match(name_collector) for _, misses in pairs for miss in misses], concealed_urns
+    )
+    for holders in holders_by_remedy.values():
+        for urn in holders:
+            name_collector(urn)
+    name_of = name_collector.resolve()
+    find_hints = _build_hint_finder(traces)
+    return [
+        Explanation(
+            explained_trace.decision,
+            _without_wording(explained_trace.list_reasons(name_of))
+            if explained_trace.urn in concealed_urns
+            else explained_trace.list_reasons(name_of),
+            tuple(_with_holders(miss.to_near_match(name_of), holders_by_remedy, name_of) for miss in misses),
+            find_hints(explained_trace),
+            is_concealed=explained_trace.urn in concealed_urns,
+        )
+        for explained_trace, misses in pairs
     ]
 
 
 def is_known(*, urn: str) -> bool:
     """Whether anything is stored about a URN; a question about another is judged by its URN and type alone."""
-    return bool(display_names.names(urns=[urn]) or authorizer.facets().known(urns=[urn]))
+    return bool(display_names.load_names(urns=[urn]) or authorizer.facet_source().load_types(urns=[urn]))
 
 
-def remedy(lack: explain.Lack) -> str:
+def format_remedy(condition: explain.FailedCondition) -> str:
     """Say who could change the condition that did not hold: by name where that is known, else with which privilege."""
-    needed = lack.remedy
-    if lack.who:
-        names = [name for _, name in lack.who[:_NAMED]]
-        names += [f"{more} more"] if (more := len(lack.who) - len(names)) else []
-        listed = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-        return f"{listed} can change that."
-    info = vocabulary.datahub().get(needed.privilege)
-    name = info.display if info else needed.privilege
-    return f"Somebody with {name}{' on it' if needed.entity else ''} can change that."
+    remedy = condition.remedy
+    if condition.remedy_actors:
+        names = [name for _, name in condition.remedy_actors[:_MAX_NAMED_ACTORS]]
+        names += [f"{rest_count} more"] if (rest_count := len(condition.remedy_actors) - len(names)) else []
+        names_text = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+        return f"{names_text} can change that."
+    info = vocabulary.load_datahub().get(remedy.privilege)
+    name = info.display if info else remedy.privilege
+    return f"Somebody with {name}{' on it' if remedy.entity else ''} can change that."
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,122 +162,147 @@ class _Trace:
         """What the question is about; nothing where it is about no one entity."""
         return self.resource.urn if self.resource else ""
 
-    def reasons(self, name_of: explain.NameOf) -> tuple[explain.Reason, ...]:
+    def list_reasons(self, name_of: explain.NameOf) -> tuple[explain.Reason, ...]:
         """Return why the answer is what it is."""
-        return explain.reasons(self.decision, Question(self.actor, "", self.resource, self.subresources), name_of)
+        return explain.list_reasons(self.decision, Question(self.actor, "", self.resource, self.subresources), name_of)
 
-    def misses(self, snapshot: Snapshot) -> tuple[explain.Miss, ...]:
+    def list_near_misses(self, snapshot: Snapshot) -> tuple[explain.NearMiss, ...]:
         """Rank the near misses of every privilege that would have done, a statement once."""
         if self.decision.is_allowed:
             return ()
-        found: dict[tuple[str, int], explain.Miss] = {}
+        near_misses: dict[tuple[str, int], explain.NearMiss] = {}
         for privilege in self.privileges:
             question = Question(self.actor, privilege, self.resource, self.subresources)
-            for miss in explain.misses(snapshot, question, NEAREST, ADMINISTRATORS):
+            for miss in explain.list_near_misses(snapshot, question, MAX_NEAR_MISSES, ADMINISTRATORS):
                 origin = miss.statement.origin
-                found.setdefault((origin.policy, origin.index), miss)
-        return tuple(one for one in _nearest(tuple(found.values())) if isinstance(one, explain.Miss))
+                near_misses.setdefault((origin.policy, origin.index), miss)
+        return tuple(
+            near_miss
+            for near_miss in _select_nearest(tuple(near_misses.values()))
+            if isinstance(near_miss, explain.NearMiss)
+        )
 
 
-def _who_could(
-    snapshot: Snapshot, nearest: Sequence[explain.Near], concealed: Collection[str]
-) -> Mapping[Missing, tuple[str, ...]]:
+def _find_remedy_holders(
+    snapshot: Snapshot, near_matches: Sequence[explain.NearMatch], concealed_urns: Collection[str]
+) -> Mapping[MissingPrivilege, tuple[str, ...]]:
     """Return the users, groups and roles that hold each privilege with which a lack could be mended, as policies say.
 
     One load of facts for all of them. Not looked up are those whom a lack names itself (who could grant), and who could
     do something about what is concealed.
     """
-    lacks = [lack for near in nearest for lack in near.lacks if not lack.who]
-    wanted = dict.fromkeys(lack.remedy for lack in lacks if lack.remedy.entity not in concealed)
-    asked = [(lack.privilege, Asked(lack.entity) if lack.entity else None) for lack in wanted]
-    found = inverse_queries.who_many(asked=asked, at_least=snapshot.version) if asked else []
+    failed_conditions = [
+        item for near_match in near_matches for item in near_match.failed_conditions if not item.remedy_actors
+    ]
+    remedies = dict.fromkeys(item.remedy for item in failed_conditions if item.remedy.entity not in concealed_urns)
+    questions = [(item.privilege, ResourceRef(item.entity) if item.entity else None) for item in remedies]
+    answers = (
+        inverse_queries.find_allowed_actors_many(questions=questions, at_least=snapshot.version) if questions else []
+    )
     return {
-        lack: (*holders.roles, *holders.groups, *holders.users) for lack, holders in zip(wanted, found, strict=True)
+        item: (*holders.roles, *holders.groups, *holders.users) for item, holders in zip(remedies, answers, strict=True)
     }
 
 
-def _with_who(near: explain.Near, able: Mapping[Missing, tuple[str, ...]], name_of: explain.NameOf) -> explain.Near:
-    lacks = (
-        lack if lack.who else replace(lack, who=tuple((urn, name_of(urn)) for urn in able.get(lack.remedy, ())))
-        for lack in near.lacks
+def _with_holders(
+    near_match: explain.NearMatch,
+    holders_by_remedy: Mapping[MissingPrivilege, tuple[str, ...]],
+    name_of: explain.NameOf,
+) -> explain.NearMatch:
+    failed_conditions = (
+        condition
+        if condition.remedy_actors
+        else replace(
+            condition, remedy_actors=tuple((urn, name_of(urn)) for urn in holders_by_remedy.get(condition.remedy, ()))
+        )
+        for condition in near_match.failed_conditions
     )
-    return replace(near, lacks=tuple(lacks))
+    return replace(near_match, failed_conditions=tuple(failed_conditions))
 
 
-def _unworded(reasons: Sequence[explain.Reason]) -> tuple[explain.Reason, ...]:
-    return tuple(replace(one, because="") for one in reasons)
+def _without_wording(reasons: Sequence[explain.Reason]) -> tuple[explain.Reason, ...]:
+    return tuple(replace(reason, explanation="") for reason in reasons)
 
 
-Missed = missing_grants.Ungranted | explain.Miss
+AnyNearMiss = missing_grants.MissingGrant | explain.NearMiss
 
 
-def _nearest(found: Sequence[Missed]) -> list[Missed]:
+def _select_nearest(misses: Sequence[AnyNearMiss]) -> list[AnyNearMiss]:
     """Return the nearest; those for administrators only where there is no other."""
-    others = [miss for miss in found if isinstance(miss, missing_grants.Ungranted) or not miss.is_last_resort]
-    return sorted(others or found, key=lambda miss: miss.lacking)[:NEAREST]
+    ordinary_misses = [
+        miss for miss in misses if isinstance(miss, missing_grants.MissingGrant) or not miss.is_last_resort
+    ]
+    return sorted(ordinary_misses or misses, key=lambda miss: miss.missing_count)[:MAX_NEAR_MISSES]
 
 
-def _ungranted(
-    traces: Sequence[_Trace], urns: Collection[str], concealed: Collection[str]
-) -> list[tuple[missing_grants.Ungranted, ...]]:
+def _load_missing_grants(
+    traces: Sequence[_Trace], urns: Collection[str], concealed_urns: Collection[str]
+) -> list[tuple[missing_grants.MissingGrant, ...]]:
     """Return for each answer the grants that it lacks on these entities, in a number of queries that does not grow.
 
     Of what is concealed nobody is named: who administers it would tell that it is there (CD-22).
     """
     if not urns:
         return [()] * len(traces)
-    grants, grantors = authorizer.granted_on(urns=urns), authorizer.grantors(urns=urns)
-    told = {urn: who for urn, who in grantors.items() if urn not in concealed}
-    return [missing_grants.ungranted(trace.decision, trace.actor, grants, told) for trace in traces]
+    grants, grantors = authorizer.load_grants(urns=urns), authorizer.load_grantors(urns=urns)
+    visible_grantors = {urn: grantor_urns for urn, grantor_urns in grantors.items() if urn not in concealed_urns}
+    return [
+        missing_grants.list_missing_grants(trace.decision, trace.actor, grants, visible_grantors) for trace in traces
+    ]
 
 
-def _hints(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:
+def _build_hint_finder(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:
     """Return a function from a trace to its hints; suggestions are looked up for the first few unknown names of all."""
-    known = list(families.vocabularies().values())
+    family_vocabularies = list(families.load_vocabularies().values())
     actors = dict.fromkeys(trace.actor.urn for trace in traces)
-    people = display_names.names(urns=list(actors))
-    strangers = [urn for urn in actors if urn not in people]
-    similar = {urn: display_names.similar_users(urn=urn) for urn in strangers[:STRANGERS]}
+    names_by_urn = display_names.load_names(urns=list(actors))
+    unknown_urns = [urn for urn in actors if urn not in names_by_urn]
+    similar_users = {urn: display_names.find_similar_users(urn=urn) for urn in unknown_urns[:MAX_UNKNOWN_ACTORS]}
 
     suggestions: dict[str, tuple[str, ...]] = {}
 
     def suggest(name: str) -> tuple[str, ...]:
         if name not in suggestions and len(suggestions) < MAX_SUGGESTIONS:
-            suggestions[name] = tuple(close for one in known for close in one.suggest(name))
+            suggestions[name] = tuple(
+                suggestion
+                for family_vocabulary in family_vocabularies
+                for suggestion in family_vocabulary.suggest(name)
+            )
         return suggestions.get(name, ())
 
-    def find(trace: _Trace) -> tuple[Hint, ...]:
+    def find_hints(trace: _Trace) -> tuple[Hint, ...]:
         hints = [
             Hint("privilege", name, suggest(name))
             for name in trace.privileges
-            if all(one.get(name) is None for one in known) and name not in settings.CUSTOM_PRIVILEGES
+            if all(family_vocabulary.get(name) is None for family_vocabulary in family_vocabularies)
+            and name not in settings.CUSTOM_PRIVILEGES
         ]
-        if trace.actor.urn not in people:
-            hints.append(Hint("actor", trace.actor.urn, similar.get(trace.actor.urn, ())))
+        if trace.actor.urn not in names_by_urn:
+            hints.append(Hint("actor", trace.actor.urn, similar_users.get(trace.actor.urn, ())))
         return tuple(hints)
 
-    return find
+    return find_hints
 
 
-class _Names:
+class _NameCollector:
     """Collects the URNs a sentence wants to name, so that all names are looked up together."""
 
     def __init__(self) -> None:
-        self._wanted: set[str] = set()
+        self._urns: set[str] = set()
 
     def __call__(self, urn: str) -> str:
-        self._wanted.add(urn)
+        self._urns.add(urn)
         return urn
 
-    def resolved(self) -> explain.NameOf:
+    def resolve(self) -> explain.NameOf:
         """Return a function that names each of them; one without a name is called by the id in its URN."""
-        urns = {urn for urn in self._wanted if urn.startswith("urn:")}
-        found = authorizer.names(urns=urns)
-        concealed = authorizer.directory().hidden(urns=urns - found.keys())
-        return lambda urn: _CONCEALED if urn in concealed else found.get(urn) or _plain(urn)
+        urns = {urn for urn in self._urns if urn.startswith("urn:")}
+        names_by_urn = authorizer.load_names(urns=urns)
+        concealed_urns = authorizer.directory().find_hidden_urns(urns=urns - names_by_urn.keys())
+        return lambda urn: _CONCEALED_NAME if urn in concealed_urns else names_by_urn.get(urn) or _strip_urn(urn)
 
 
-def _plain(urn: str) -> str:
+def _strip_urn(urn: str) -> str:
     """Return the id of a URN that has a single one (`urn:li:tag:PII` is PII), else the text as it is."""
     parts = urn.split(":", 3)
     return parts[3] if len(parts) == 4 and parts[:2] == ["urn", "li"] and not parts[3].startswith("(") else urn

@@ -14,45 +14,49 @@ from django.db import transaction
 
 from policies.engine.model import Actor
 from policies.engine.ports import FacetSource
-from policies.engine.selectors import GROUP_MEMBERSHIP, HIERARCHIES, Resource
+from policies.engine.selectors import GROUP_MEMBERSHIP, HIERARCHICAL_FIELDS, Resource
 from policies.models.people import USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import actor_resolution, snapshot_store
-from policies.propagation.invalidating_cache import Shelf, memory
+from policies.propagation.invalidating_cache import CacheRegion, process_cache
 
 Value = TypeVar("Value")
 
 #: Relatives of an entity by name.
-Relatives = Mapping[str, tuple[str, ...]]
+RelativeUrns = Mapping[str, tuple[str, ...]]
 
 #: Facets that follow from other things than the entity itself.
-_THROUGH = (*sorted(HIERARCHIES), GROUP_MEMBERSHIP)
+_DEPENDENCY_FACETS = (*sorted(HIERARCHICAL_FIELDS), GROUP_MEMBERSHIP)
 
 
-def _of_actor(actor: Actor) -> Iterable[Collection[str]]:
+def _actor_dependencies(actor: Actor) -> Iterable[Collection[str]]:
     return actor.groups, actor.roles
 
 
-def _of_resource(resource: Resource) -> Iterable[Collection[str]]:
+def _resource_dependencies(resource: Resource) -> Iterable[Collection[str]]:
     facets = resource.facets
-    return [facets[field] for field in _THROUGH if field in facets]
+    return [facets[field] for field in _DEPENDENCY_FACETS if field in facets]
 
 
-def _of_relatives(relatives: Relatives) -> Iterable[Collection[str]]:
+def _relative_dependencies(relatives: RelativeUrns) -> Iterable[Collection[str]]:
     return [relatives["term_groups"]] if "term_groups" in relatives else ()
 
 
-def _of_nothing(_value: object) -> Iterable[Collection[str]]:
+def _no_dependencies(_value: object) -> Iterable[Collection[str]]:
     return ()
 
 
-_actors: Shelf[Actor] = memory.shelf(settings.ACTORS_KEPT, _of_actor, never=(USER_PREFIX,))
-_resources: Shelf[Resource] = memory.shelf(settings.ENTITIES_KEPT, _of_resource, never=(USER_PREFIX, ROLE_PREFIX))
-_relatives: Shelf[Relatives] = memory.shelf(settings.ENTITIES_KEPT, _of_relatives)
-_types: Shelf[str] = memory.shelf(settings.ENTITIES_KEPT, _of_nothing)
+_actors: CacheRegion[Actor] = process_cache.add_region(
+    settings.ACTORS_KEPT, _actor_dependencies, ignored_prefixes=(USER_PREFIX,)
+)
+_resources: CacheRegion[Resource] = process_cache.add_region(
+    settings.ENTITIES_KEPT, _resource_dependencies, ignored_prefixes=(USER_PREFIX, ROLE_PREFIX)
+)
+_relatives: CacheRegion[RelativeUrns] = process_cache.add_region(settings.ENTITIES_KEPT, _relative_dependencies)
+_types: CacheRegion[str] = process_cache.add_region(settings.ENTITIES_KEPT, _no_dependencies)
 
 
-def is_reliable() -> bool:
+def is_fresh() -> bool:
     """Whether what is kept may be relied upon here and now, comparing first when that was too long ago.
 
     Raises the error of a database that cannot be asked.
@@ -61,89 +65,95 @@ def is_reliable() -> bool:
         return False
     # A number that moved may be explained by a word on its way; the second look does not wait for it.
     for _ in range(2):
-        if memory.is_true(snapshot_store.LOOK_EVERY):
+        if process_cache.is_fresh(snapshot_store.VERSION_CHECK_SECONDS):
             return True
         snapshot_store.refresh()
-    return memory.is_true(snapshot_store.LOOK_EVERY)
+    return process_cache.is_fresh(snapshot_store.VERSION_CHECK_SECONDS)
 
 
-def actor(*, urn: str) -> Actor:
+def get_actor(*, urn: str) -> Actor:
     """Return an actor with its groups and roles; a user nobody knows is a bare actor."""
-    return actors(urns=[urn])[urn]
+    return get_actors(urns=[urn])[urn]
 
 
-def actors(*, urns: Collection[str]) -> Mapping[str, Actor]:
+def get_actors(*, urns: Collection[str]) -> Mapping[str, Actor]:
     """Return an actor for each URN."""
-    return through(_actors, urns, lambda missing: actor_resolution.actors(urns=missing))
+    return get_or_load(_actors, urns, lambda missing_urns: actor_resolution.load_actors(urns=missing_urns))
 
 
-def through(
-    shelf: Shelf[Value], keys: Collection[str], load: Callable[[Collection[str]], Mapping[str, Value]]
+def get_or_load(
+    region: CacheRegion[Value], keys: Collection[str], load: Callable[[Collection[str]], Mapping[str, Value]]
 ) -> Mapping[str, Value]:
     """Return what is kept under these keys, and keep what has to be loaded; what `load` does not return is left out."""
-    if not is_reliable():
+    if not is_fresh():
         return load(keys)
-    found = {key: value for key in keys if (value := shelf.get(key)) is not None}
-    missing = [key for key in keys if key not in found]
-    if not missing:
-        return found
-    ticket = memory.ticket()
-    loaded = load(missing)
-    memory.keep(shelf, loaded, ticket)
-    return {**found, **loaded}
+    cached_values = {key: value for key in keys if (value := region.get(key)) is not None}
+    missing_keys = [key for key in keys if key not in cached_values]
+    if not missing_keys:
+        return cached_values
+    generation = process_cache.generation()
+    loaded_values = load(missing_keys)
+    process_cache.put_if_current(region, loaded_values, generation)
+    return {**cached_values, **loaded_values}
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFacets:
+class CachingFacetSource:
     """`policies.engine.ports.FacetSource` over another one: keeps what that one loads."""
 
     source: FacetSource
 
     def load(self, *, urns: Collection[str], fields: Collection[str]) -> Mapping[str, Resource]:
         """Return a resource for each URN, with these fields and perhaps others that were asked for before."""
-        if not is_reliable():
+        if not is_fresh():
             return self.source.load(urns=urns, fields=fields)
-        wanted = frozenset(fields)
-        found: dict[str, Resource] = {}
-        fewer: set[str] = set()
+        required_fields = frozenset(fields)
+        cached_resources: dict[str, Resource] = {}
+        cached_fields: set[str] = set()
         for urn in urns:
-            kept = _resources.get(urn)
-            if kept is None:
+            resource = _resources.get(urn)
+            if resource is None:
                 continue
-            if wanted <= kept.facets.keys():
-                found[urn] = kept
+            if required_fields <= resource.facets.keys():
+                cached_resources[urn] = resource
             else:
-                fewer |= kept.facets.keys()
-        missing = [urn for urn in urns if urn not in found]
-        if not missing:
-            return found
-        ticket = memory.ticket()
+                cached_fields |= resource.facets.keys()
+        missing_urns = [urn for urn in urns if urn not in cached_resources]
+        if not missing_urns:
+            return cached_resources
+        generation = process_cache.generation()
         # With the fields that were asked for before, so that two questions do not take turns in ousting one another.
-        loaded = self.source.load(urns=missing, fields=wanted | fewer)
-        memory.keep(_resources, loaded, ticket)
-        return {**found, **loaded}
+        loaded_resources = self.source.load(urns=missing_urns, fields=required_fields | cached_fields)
+        process_cache.put_if_current(_resources, loaded_resources, generation)
+        return {**cached_resources, **loaded_resources}
 
-    def relatives(self, *, urns: Collection[str], names: Collection[str]) -> Mapping[str, Relatives]:
+    def load_relatives(self, *, urns: Collection[str], names: Collection[str]) -> Mapping[str, RelativeUrns]:
         """Return, for each URN, the URNs of each of the named relatives."""
-        if not is_reliable():
-            return self.source.relatives(urns=urns, names=names)
-        wanted = frozenset(names)
-        kept = {urn: one for urn in urns if (one := _relatives.get(urn)) is not None}
-        found = {urn: one for urn, one in kept.items() if wanted <= one.keys()}
-        missing = [urn for urn in urns if urn not in found]
-        if not missing:
-            return found
-        ticket = memory.ticket()
-        loaded = self.source.relatives(urns=missing, names=wanted.union(*kept.values()))
-        memory.keep(_relatives, loaded, ticket)
-        return {**found, **loaded}
-
-    def known(self, *, urns: Collection[str]) -> Mapping[str, str]:
-        """Return URN → entity type of those that are stored."""
-        found = through(
-            _types, urns, lambda missing: dict.fromkeys(missing, "") | dict(self.source.known(urns=missing))
+        if not is_fresh():
+            return self.source.load_relatives(urns=urns, names=names)
+        required_names = frozenset(names)
+        cached_relatives = {urn: relatives for urn in urns if (relatives := _relatives.get(urn)) is not None}
+        sufficient_relatives = {
+            urn: relatives for urn, relatives in cached_relatives.items() if required_names <= relatives.keys()
+        }
+        missing_urns = [urn for urn in urns if urn not in sufficient_relatives]
+        if not missing_urns:
+            return sufficient_relatives
+        generation = process_cache.generation()
+        loaded_relatives = self.source.load_relatives(
+            urns=missing_urns, names=required_names.union(*cached_relatives.values())
         )
-        return {urn: kind for urn, kind in found.items() if kind}
+        process_cache.put_if_current(_relatives, loaded_relatives, generation)
+        return {**sufficient_relatives, **loaded_relatives}
+
+    def load_types(self, *, urns: Collection[str]) -> Mapping[str, str]:
+        """Return URN → entity type of those that are stored."""
+        types_by_urn = get_or_load(
+            _types,
+            urns,
+            lambda missing_urns: dict.fromkeys(missing_urns, "") | dict(self.source.load_types(urns=missing_urns)),
+        )
+        return {urn: entity_type for urn, entity_type in types_by_urn.items() if entity_type}
 
     def find(self, *, objects: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
         """Return (type, object id) → URN of those that are stored; not kept."""

@@ -10,24 +10,24 @@ from policies.pdp import snapshot_store
 Result = TypeVar("Result")
 
 #: How many results are kept of one snapshot.
-_MOST = 512
+_MAX_RESULTS = 512
 
 #: They go when nobody holds their snapshot any more.
-_kept: WeakKeyDictionary[Snapshot, dict[Hashable, Any]] = WeakKeyDictionary()
+_results_by_snapshot: WeakKeyDictionary[Snapshot, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
-def kept(key: Hashable, make: Callable[[], Result]) -> Result:
+def memoize(key: Hashable, make: Callable[[], Result]) -> Result:
     """Return what `make` gave when it was last called with this key and the policies of now.
 
     `make` may ask `authority` for whatever follows from the policies and from what the key holds, and must not look at
     anything else that changes. The key begins with the name of who asks. Raises what `store.current` raises.
     """
-    results = _kept.setdefault(snapshot_store.current(), {})
+    results = _results_by_snapshot.setdefault(snapshot_store.get_current(), {})
     try:
-        found: Result = results[key]
+        result: Result = results[key]
     except KeyError:
-        found = make()
-        if len(results) >= _MOST:
+        result = make()
+        if len(results) >= _MAX_RESULTS:
             results.clear()
-        results[key] = found
-    return found
+        results[key] = result
+    return result

@@ -12,41 +12,41 @@ from policies.models import PolicyVersion, open_write
 from policies.pdp import snapshot_store
 from policies.pdp import tasks as pdp_tasks
 from policies.propagation import pubsub
-from policies.propagation.pubsub import AWAY
+from policies.propagation.pubsub import CONNECTION_ERRORS
 
 log = logging.getLogger(__name__)
 
 
-def policies_changed() -> None:
+def publish_policy_change() -> None:
     """Let every process look again at once: this one, those that hear the bell, and the workers by a task.
 
     One refresh that has not begun yet serves all writes before it, so a second one is not queued. A broker or cache
     that is away does not undo a write that is committed: every process looks at the version itself within a second,
     and the schedule repeats the refresh.
     """
-    snapshot_store.forget()
+    snapshot_store.mark_stale()
     try:
-        pubsub.ring()
-    except AWAY as error:
+        pubsub.publish()
+    except CONNECTION_ERRORS as error:
         log.warning("bell_not_rung", extra={"error": str(error)})
         if settings.REDIS_URL:
             # The cache and the broker are the same server.
             return
     try:
-        if cache.add(pdp_tasks.QUEUED, value=True, timeout=pdp_tasks.QUEUED_SECONDS):
+        if cache.add(pdp_tasks.REFRESH_QUEUED_KEY, value=True, timeout=pdp_tasks.REFRESH_QUEUED_SECONDS):
             pdp_tasks.refresh_policy_cache.delay()
     except (DatabaseError, OperationalError, OSError, RedisError) as error:
         log.warning("refresh_not_queued", extra={"error": str(error)})
 
 
-def reload() -> int:
+def reload_all() -> int:
     """Load all active policies anew, ask the workers to compare theirs, and return the version of the policies.
 
     Every process forgets the facts it keeps, since the number of the last change moves and nobody says what changed.
     """
     with open_write():
         PolicyVersion.touch_everything()
-    snapshot_store.drop()
+    snapshot_store.reset()
     version = snapshot_store.refresh()
-    policies_changed()
+    publish_policy_change()
     return version

@@ -24,13 +24,13 @@ from policies.pdp import snapshot_store
 log = logging.getLogger(__name__)
 
 #: Seconds between two notes of one process, and after how many a note is forgotten.
-TELL_EVERY = 10.0
-_FORGOTTEN_AFTER = 25
+HEARTBEAT_SECONDS = 10.0
+_HEARTBEAT_TTL_SECONDS = 25
 
 #: Seconds that workers have to answer.
-PATIENCE = 1
+WORKER_REPLY_SECONDS = 1
 
-_LIST = "policies:followed"
+_LIST_KEY = "policies:followed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,59 +63,74 @@ class Queue:
         )
 
 
-def here() -> Process:
+def describe_own_process() -> Process:
     """Return this process."""
-    version = snapshot_store.current().version
-    held = snapshot_store.held()
+    version = snapshot_store.get_current().version
+    loaded_snapshot = snapshot_store.loaded_snapshot()
     return Process(
-        _name(), version, snapshot_store.age(), held.since if held and held.snapshot.version == version else None
+        _process_name(),
+        version,
+        snapshot_store.age(),
+        loaded_snapshot.since if loaded_snapshot and loaded_snapshot.snapshot.version == version else None,
     )
 
 
-def web() -> tuple[Process, ...]:
+def list_web_processes() -> tuple[Process, ...]:
     """Return the web processes that left a note lately, this one first."""
-    mine = here()
-    names = [name for name in cache.get(_LIST, ()) if name != mine.name]
-    notes = cache.get_many([_key(name) for name in names])
-    found = [mine]
+    own_process = describe_own_process()
+    names = [name for name in cache.get(_LIST_KEY, ()) if name != own_process.name]
+    notes = cache.get_many([_heartbeat_key(name) for name in names])
+    web_processes = [own_process]
     for name in names:
-        if note := notes.get(_key(name)):
+        if note := notes.get(_heartbeat_key(name)):
             version, looked_at, since = note
-            found.append(Process(name, version, max(time.time() - looked_at, 0.0), since))
-    return tuple(found)
+            web_processes.append(Process(name, version, max(time.time() - looked_at, 0.0), since))
+    return tuple(web_processes)
 
 
-def queue() -> Queue:
+def inspect_queue() -> Queue:
     """Ask the broker and the workers; takes up to PATIENCE seconds, since nobody knows how many workers there are."""
     try:
-        with current_app.connection_for_write(connect_timeout=PATIENCE) as link:
-            link.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=PATIENCE)
-            kind = str(link.transport.driver_type)
-            replies = current_app.control.broadcast("policy_version", reply=True, timeout=PATIENCE, connection=link)
+        with current_app.connection_for_write(connect_timeout=WORKER_REPLY_SECONDS) as broker_connection:
+            broker_connection.ensure_connection(
+                max_retries=1, interval_start=0, interval_step=0, timeout=WORKER_REPLY_SECONDS
+            )
+            kind = str(broker_connection.transport.driver_type)
+            replies = current_app.control.broadcast(
+                "policy_version", reply=True, timeout=WORKER_REPLY_SECONDS, connection=broker_connection
+            )
     except (OperationalError, OSError):
         return Queue(None, {})
     return Queue(kind, {name: answer for reply in replies or () for name, answer in reply.items()})
 
 
-def tell() -> None:
+def send_heartbeat() -> None:
     """Leave a note about this process; a process that has answered nothing yet has none, and no cache is no harm."""
-    held = snapshot_store.held()
-    if held is None:
+    loaded_snapshot = snapshot_store.loaded_snapshot()
+    if loaded_snapshot is None:
         return
-    looked_at = time.time() - (time.monotonic() - held.looked_at)
+    looked_at = time.time() - (time.monotonic() - loaded_snapshot.looked_at)
     try:
-        cache.set(_key(_name()), [held.snapshot.version, looked_at, held.since], timeout=_FORGOTTEN_AFTER)
-        names = cache.get(_LIST, [])
-        if _name() not in names:
-            alive = cache.get_many([_key(name) for name in names])
-            cache.set(_LIST, [*(name for name in names if _key(name) in alive), _name()], timeout=None)
+        cache.set(
+            _heartbeat_key(_process_name()),
+            [loaded_snapshot.snapshot.version, looked_at, loaded_snapshot.since],
+            timeout=_HEARTBEAT_TTL_SECONDS,
+        )
+        names = cache.get(_LIST_KEY, [])
+        if _process_name() not in names:
+            live_notes = cache.get_many([_heartbeat_key(name) for name in names])
+            cache.set(
+                _LIST_KEY,
+                [*(name for name in names if _heartbeat_key(name) in live_notes), _process_name()],
+                timeout=None,
+            )
     except (DatabaseError, RedisError, OSError) as error:
         log.warning("note_not_left", extra={"error": str(error)})
 
 
-def _name() -> str:
+def _process_name() -> str:
     return f"web-{socket.gethostname()}-{os.getpid()}"
 
 
-def _key(name: str) -> str:
-    return f"{_LIST}:{name}"
+def _heartbeat_key(name: str) -> str:
+    return f"{_LIST_KEY}:{name}"

@@ -6,25 +6,25 @@ Counted in SQL up to a limit. A side is a policy, or the roles of somebody, as i
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from policies.engine.model import Cover, Coverage, Effect, Origin, Statement
+from policies.engine.model import Cover, Coverage, Effect, Statement, StatementOrigin
 from policies.engine.selectors import ActorMatch
 from policies.pdp import authorizer, users_by_actor_clause
 
 #: Beyond this nobody counts here; an access report gives the exact figure.
-MOST = 10_000
+MAX_COUNT = 10_000
 
 #: How many of those who gain or lose are named.
-SAMPLES = 5
+MAX_SAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class CountChange:
     """A number now and then (MOST + 1 stands for any larger one), and the first few who come and go, as URN → name."""
 
-    now: int
-    then: int
-    gained: Mapping[str, str]
-    lost: Mapping[str, str]
+    before: int
+    after: int
+    gained_names: Mapping[str, str]
+    lost_names: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,34 +34,35 @@ class PrivilegeChange:
     The terms of a privilege are everything else in the statements that name it: actors, resources, conditions, columns.
     """
 
-    now: int
-    then: int
-    gained: tuple[str, ...]
-    lost: tuple[str, ...]
-    moved: tuple[str, ...]
+    before: int
+    after: int
+    gained_names: tuple[str, ...]
+    lost_names: tuple[str, ...]
+    altered_names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Impact:
     """What a change means; `entities` is None when neither side is about entities.
 
-    `allowed` and `denied` are the privileges, with those that they imply, that statements allow and deny.
+    `allowed_privileges` and `denied_privileges` are the privileges, with those that they imply, that statements allow
+    and deny.
     """
 
-    people: Count
-    entities: Count | None
-    allowed: PrivilegeChange
-    denied: PrivilegeChange
+    people: CountChange
+    entities: CountChange | None
+    allowed_privileges: PrivilegeChange
+    denied_privileges: PrivilegeChange
 
     @property
     def has_same_reach(self) -> bool:
         """Whether the same people and the same entities are reached, as far as is counted here."""
-        counts = [one for one in (self.people, self.entities) if one is not None]
-        return not any(one.gained or one.lost or one.now != one.then for one in counts)
+        counts = [count for count in (self.people, self.entities) if count is not None]
+        return not any(count.gained_names or count.lost_names or count.before != count.after for count in counts)
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PolicySide:
     """Something as it is or would be: whom it reaches, by their tokens, on what (None: on no entities), and how."""
 
     tokens: frozenset[str] = frozenset()
@@ -69,80 +70,101 @@ class Side:
     statements: tuple[Statement, ...] = ()
 
 
-def compared(now: Side, then: Side) -> Impact:
+def compare_reach(before: PolicySide, after: PolicySide) -> Impact:
     """Count what it is and what it would be."""
-    allowed, denied = (_privileges(now.statements, then.statements, effect) for effect in (Effect.ALLOW, Effect.DENY))
-    return Impact(_people(now.tokens, then.tokens), _entities(now.coverage, then.coverage), allowed, denied)
+    allowed_privileges, denied_privileges = (
+        _compare_privileges(before.statements, after.statements, effect) for effect in (Effect.ALLOW, Effect.DENY)
+    )
+    return Impact(
+        _compare_people(before.tokens, after.tokens),
+        _compare_entities(before.coverage, after.coverage),
+        allowed_privileges,
+        denied_privileges,
+    )
 
 
-def cover_of(statement: Statement) -> Cover:
+def selector_cover(statement: Statement) -> Cover:
     """Return what a statement covers, the same for all that differ in whom they speak to and what they give alone."""
-    what = replace(statement, origin=Origin("", ""), actors=ActorMatch(), privileges=frozenset())
-    return Cover(what, is_unconditional=True)
+    bare_statement = replace(statement, origin=StatementOrigin("", ""), actors=ActorMatch(), privileges=frozenset())
+    return Cover(bare_statement, is_unconditional=True)
 
 
-def _privileges(now: Iterable[Statement], then: Iterable[Statement], effect: Effect) -> PrivilegeChange:
-    before, after = _terms_by_privilege(now, effect), _terms_by_privilege(then, effect)
+def _compare_privileges(
+    old_statements: Iterable[Statement], new_statements: Iterable[Statement], effect: Effect
+) -> PrivilegeChange:
+    before, after = _terms_by_privilege(old_statements, effect), _terms_by_privilege(new_statements, effect)
     return PrivilegeChange(
-        now=len(before),
-        then=len(after),
-        gained=tuple(sorted(after.keys() - before.keys())),
-        lost=tuple(sorted(before.keys() - after.keys())),
-        moved=tuple(sorted(name for name in before.keys() & after.keys() if before[name] != after[name])),
+        before=len(before),
+        after=len(after),
+        gained_names=tuple(sorted(after.keys() - before.keys())),
+        lost_names=tuple(sorted(before.keys() - after.keys())),
+        altered_names=tuple(sorted(name for name in before.keys() & after.keys() if before[name] != after[name])),
     )
 
 
 def _terms_by_privilege(statements: Iterable[Statement], effect: Effect) -> dict[str, set[Statement]]:
-    found: dict[str, set[Statement]] = {}
+    terms_by_name: dict[str, set[Statement]] = {}
     for statement in statements:
         if statement.effect is effect:
-            terms = replace(statement, origin=Origin("", ""), privileges=frozenset())
+            terms = replace(statement, origin=StatementOrigin("", ""), privileges=frozenset())
             for name in statement.privileges:
-                found.setdefault(name, set()).add(terms)
-    return found
+                terms_by_name.setdefault(name, set()).add(terms)
+    return terms_by_name
 
 
-def _people(now: frozenset[str], then: frozenset[str]) -> Count:
-    number = _number(now)
-    return Count(number, number if now == then else _number(then), _beyond(then, now), _beyond(now, then))
+def _compare_people(before: frozenset[str], after: frozenset[str]) -> CountChange:
+    number = _count_people(before)
+    return CountChange(
+        number,
+        number if before == after else _count_people(after),
+        _sample_people(after, before),
+        _sample_people(before, after),
+    )
 
 
-def _number(tokens: frozenset[str]) -> int:
-    return users_by_actor_clause.reached(tokens=tokens).order_by()[: MOST + 1].count()
+def _count_people(tokens: frozenset[str]) -> int:
+    return users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens).order_by()[: MAX_COUNT + 1].count()
 
 
-def _beyond(tokens: frozenset[str], others: frozenset[str]) -> dict[str, str]:
-    rows = users_by_actor_clause.reached(tokens=tokens, without=others)[:SAMPLES]
+def _sample_people(tokens: frozenset[str], excluded_tokens: frozenset[str]) -> dict[str, str]:
+    rows = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens, excluded_tokens=excluded_tokens)[
+        :MAX_SAMPLES
+    ]
     return {user.urn: user.name for user in rows}
 
 
-def _entities(now: Coverage | None, then: Coverage | None) -> Count | None:
-    if now is None and then is None:
+def _compare_entities(before: Coverage | None, after: Coverage | None) -> CountChange | None:
+    if before is None and after is None:
         return None
-    number = _reach(now)
-    return Count(number, number if now == then else _reach(then), _differing(then, now), _differing(now, then))
+    number = _count_entities(before)
+    return CountChange(
+        number,
+        number if before == after else _count_entities(after),
+        _sample_entities(after, before),
+        _sample_entities(before, after),
+    )
 
 
-def _reach(coverage: Coverage | None) -> int:
-    return authorizer.directory().count_covered(coverage=coverage, limit=MOST + 1) if coverage is not None else 0
+def _count_entities(coverage: Coverage | None) -> int:
+    return authorizer.directory().count_covered(coverage=coverage, limit=MAX_COUNT + 1) if coverage is not None else 0
 
 
-def _differing(coverage: Coverage | None, others: Coverage | None) -> dict[str, str]:
-    rest = _without_shared(coverage, others)
-    if rest is None or not rest.allows:
+def _sample_entities(coverage: Coverage | None, others: Coverage | None) -> dict[str, str]:
+    difference = _without_shared_covers(coverage, others)
+    if difference is None or not difference.allows:
         return {}
-    found = authorizer.directory().sample_covered(coverage=rest, without=others, limit=SAMPLES)
-    return {one.urn: one.name for one in found}
+    entities = authorizer.directory().sample_covered(coverage=difference, excluded=others, limit=MAX_SAMPLES)
+    return {entity.urn: entity.name for entity in entities}
 
 
-def _without_shared(coverage: Coverage | None, others: Coverage | None) -> Coverage | None:
+def _without_shared_covers(coverage: Coverage | None, others: Coverage | None) -> Coverage | None:
     """Leave out the covers that both have: what they reach, the other reaches too, when both do nothing but allow."""
-    if coverage is None or others is None or not (_only_allows(coverage) and _only_allows(others)):
+    if coverage is None or others is None or not (_has_only_allows(coverage) and _has_only_allows(others)):
         return None if coverage == others else coverage
     have_same_owners = coverage.actor == others.actor
-    shared = {cover for cover in others.allows if have_same_owners or not cover.is_owned}
-    return replace(coverage, allows=tuple(cover for cover in coverage.allows if cover not in shared))
+    shared_covers = {cover for cover in others.allows if have_same_owners or not cover.is_owned}
+    return replace(coverage, allows=tuple(cover for cover in coverage.allows if cover not in shared_covers))
 
 
-def _only_allows(coverage: Coverage) -> bool:
+def _has_only_allows(coverage: Coverage) -> bool:
     return not coverage.denies and all(cover.statement.restriction is None for cover in coverage.allows)

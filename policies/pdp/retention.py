@@ -18,12 +18,12 @@ def delete_changes(*, before: datetime, batch: int) -> int:
 
     Returns how many were deleted. A change set goes with the last of its events.
     """
-    old = ChangeEvent.objects.filter(at__lt=before).order_by("id").values_list("pk", "change_set_id")
-    rows = list(old[:batch])
-    deleted, _ = ChangeEvent.objects.filter(pk__in=[event for event, _ in rows]).delete()
+    old_rows = ChangeEvent.objects.filter(at__lt=before).order_by("id").values_list("pk", "change_set_id")
+    rows = list(old_rows[:batch])
+    deleted_count, _ = ChangeEvent.objects.filter(pk__in=[event for event, _ in rows]).delete()
     events = ChangeEvent.objects.filter(change_set=OuterRef("pk"))
     ChangeSet.objects.filter(~Q(Exists(events)), pk__in={change_set for _, change_set in rows}).delete()
-    return deleted
+    return deleted_count
 
 
 def delete_policy_changes(*, before: datetime, batch: int) -> int:
@@ -31,12 +31,14 @@ def delete_policy_changes(*, before: datetime, batch: int) -> int:
 
     The newest one of a policy that is there stays, since it says who wrote the text that is in force.
     """
-    later = PolicyEvent.objects.filter(policy_urn=OuterRef("policy_urn"), id__gt=OuterRef("id"))
-    is_there = Policy.objects.filter(urn=OuterRef("policy_urn"))
-    old = PolicyEvent.objects.filter(Q(Exists(later)) | ~Q(Exists(is_there)), at__lt=before)
-    return _delete(old.order_by("id"), batch)
+    later_events = PolicyEvent.objects.filter(policy_urn=OuterRef("policy_urn"), id__gt=OuterRef("id"))
+    existing_policies = Policy.objects.filter(urn=OuterRef("policy_urn"))
+    old_events = PolicyEvent.objects.filter(Q(Exists(later_events)) | ~Q(Exists(existing_policies)), at__lt=before)
+    return _delete(old_events.order_by("id"), batch)
 
 
 def _delete(rows: QuerySet[Model], batch: int) -> int:
-    deleted, _ = rows.model._default_manager.filter(pk__in=list(rows.values_list("pk", flat=True)[:batch])).delete()
-    return deleted
+    deleted_count, _ = rows.model._default_manager.filter(
+        pk__in=list(rows.values_list("pk", flat=True)[:batch])
+    ).delete()
+    return deleted_count

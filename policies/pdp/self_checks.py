@@ -21,28 +21,28 @@ from policies.models.roles import ROLE_PREFIX
 from policies.pdp import active_policies, authorizer, membership_stats, snapshot_store
 
 #: How many of what it finds a check names.
-SHOWN: Final = 10
+MAX_FINDINGS: Final = 10
 
 #: From which numbers on a check has something to say. The guide gives none; these are ours.
-_MANY_POLICIES: Final = 1000
-_MANY_FOR_URNS: Final = 50
-_MANY_FOR_ONE: Final = 10
-_MANY_GROUPS: Final = 10
-_DEEP: Final = 3
+_MAX_POLICIES: Final = 1000
+_MAX_URN_POLICIES: Final = 50
+_MAX_SINGLE_USER_POLICIES: Final = 10
+_MAX_GROUPS: Final = 10
+_MAX_DOMAIN_DEPTH: Final = 3
 
 #: Where the users in many groups are kept, and for how many seconds.
-CROWDS: Final = "policies:crowds"
-_COUNTED_EVERY: Final = 60
+GROUP_OVERLAP_CACHE_KEY: Final = "policies:crowds"
+_GROUP_OVERLAP_CACHE_SECONDS: Final = 60
 
 #: The privilege that view authorization asks for (rules/datahub.md a.10).
-_VIEWING: Final = "VIEW_ENTITY_PAGE"
+_VIEW_PRIVILEGE: Final = "VIEW_ENTITY_PAGE"
 
 #: Roles whose default policies view everything, whatever other policies say.
-_VIEWING_ROLES: Final = (f"{ROLE_PREFIX}Editor", f"{ROLE_PREFIX}Reader")
+_VIEW_ALL_ROLES: Final = (f"{ROLE_PREFIX}Editor", f"{ROLE_PREFIX}Reader")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """One thing that a check is about: a policy, user, role or entity, and what is to be said of it."""
 
     urn: str
@@ -59,69 +59,82 @@ class Check:
     is_fine: bool
     sentence: str
     advice: str = ""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[CheckFinding, ...] = ()
     count: int = 0
 
 
 def run() -> tuple[Check, ...]:
     """Return every check, in the order of the guide."""
-    by_domain, by_container, *others = _about_policies(snapshot_store.current())
-    return (_active(), by_domain, _depth(), by_container, _crowds(), *others, _roles(), _freshness())
+    domain_check, container_check, *other_checks = _check_policies(snapshot_store.get_current())
+    return (
+        _check_active_policies(),
+        domain_check,
+        _check_domain_depth(),
+        container_check,
+        _check_group_overlap(),
+        *other_checks,
+        _check_viewing_roles(),
+        _check_freshness(),
+    )
 
 
 @lru_cache(maxsize=1)
-def _about_policies(snapshot: Snapshot) -> tuple[Check, ...]:
+def _check_policies(snapshot: Snapshot) -> tuple[Check, ...]:
     """Return the checks that follow from the policies alone; kept as long as these are the policies."""
     statements = snapshot.select(snapshot.everything)
-    viewing = snapshot.listed(_VIEWING)
+    view_statements = snapshot.list_statements(_VIEW_PRIVILEGE)
     return (
-        _viewing_by(DOMAIN, "domain", viewing),
-        _viewing_by(CONTAINER, "container", viewing),
-        _of_statements(
+        _check_view_policies(DOMAIN, "domain", view_statements),
+        _check_view_policies(CONTAINER, "container", view_statements),
+        _build_statement_check(
             "many_groups_listed",
             "Groups that one policy lists",
-            filter(_lists_many_groups, statements),
-            f"list more than {_MANY_GROUPS} groups",
+            filter(_has_many_groups, statements),
+            f"list more than {_MAX_GROUPS} groups",
             "One group per boundary is quicker and easier to keep.",
         ),
-        _of_statements(
+        _build_statement_check(
             "one_user",
             "Policies for one person",
-            filter(_is_for_one, statements),
+            filter(_is_for_single_user, statements),
             "name one user and nobody else",
             "Put people into groups and name the group.",
-            _MANY_FOR_ONE,
+            _MAX_SINGLE_USER_POLICIES,
         ),
-        _of_statements(
+        _build_statement_check(
             "urns",
             "Policies for single entities",
-            filter(_names_urns, statements),
+            filter(_has_urns, statements),
             "list URNs of entities",
             "Tag the entities and write one policy for the tag.",
-            _MANY_FOR_URNS,
+            _MAX_URN_POLICIES,
         ),
     )
 
 
-def _active() -> Check:
-    count = active_policies.active_policies().count()
+def _check_active_policies() -> Check:
+    count = active_policies.list_active_policies().count()
     return Check(
         "active_policies",
         "Active policies",
-        count <= _MANY_POLICIES,
+        count <= _MAX_POLICIES,
         f"Active policies: {count:,}.",
         "Many policies are often many times the same one: bring together those that give the same privileges.",
         count=count,
     )
 
 
-def _viewing_by(field: str, noun: str, viewing: Sequence[Statement]) -> Check:
+def _check_view_policies(field: str, noun: str, view_statements: Sequence[Statement]) -> Check:
     """Check which view policies draw their boundary by a hierarchy; to let people see the domains is what it is for."""
-    found = [one for one in viewing if _tests(one, field) and _types(one) != {"domain"}]
-    return _of_statements(
+    boundary_statements = [
+        statement
+        for statement in view_statements
+        if _has_criterion(statement, field) and _resource_types(statement) != {"domain"}
+    ]
+    return _build_statement_check(
         f"view_by_{noun}",
         f"View policies by {noun}",
-        found,
+        boundary_statements,
         f"let people view things by the {noun} they are in",
         "Prefer ownership for that, and filters by domain for domains alone."
         if field == DOMAIN
@@ -129,83 +142,93 @@ def _viewing_by(field: str, noun: str, viewing: Sequence[Statement]) -> Check:
     )
 
 
-def _depth() -> Check:
-    nodes = authorizer.directory().deepest(type="domain", limit=SHOWN)
+def _check_domain_depth() -> Check:
+    nodes = authorizer.directory().list_deepest_nodes(type="domain", limit=MAX_FINDINGS)
     level = nodes[0].level if nodes else 1
-    deep = tuple(Finding(one.urn, one.name, f"level {one.level}") for one in nodes if one.level > _DEEP)
+    findings = tuple(
+        CheckFinding(node.urn, node.name, f"level {node.level}") for node in nodes if node.level > _MAX_DOMAIN_DEPTH
+    )
     sentence = f"The domain tree has {level} level{'s' * (level > 1)}."
-    return Check("domain_depth", "Depth of domains", not deep, sentence, "Make it flatter.", deep, level)
+    return Check("domain_depth", "Depth of domains", not findings, sentence, "Make it flatter.", findings, level)
 
 
-def _crowds() -> Check:
+def _check_group_overlap() -> Check:
     # Every membership is counted, which is too much for each visit of a page.
-    kept = cache.get(CROWDS)
-    if kept is None:
-        crowd = membership_stats.in_many_groups(more_than=_MANY_GROUPS, limit=SHOWN)
-        kept = (crowd.count, crowd.first)
-        cache.set(CROWDS, kept, timeout=_COUNTED_EVERY)
-    count, first = kept
+    cache_entry = cache.get(GROUP_OVERLAP_CACHE_KEY)
+    if cache_entry is None:
+        overlap = membership_stats.list_users_in_many_groups(threshold=_MAX_GROUPS, limit=MAX_FINDINGS)
+        cache_entry = (overlap.user_count, overlap.top_users)
+        cache.set(GROUP_OVERLAP_CACHE_KEY, cache_entry, timeout=_GROUP_OVERLAP_CACHE_SECONDS)
+    count, sample_users = cache_entry
     return Check(
         "overlapping_groups",
         "Overlapping groups",
         count == 0,
-        f"{count or 'No'} {_plural(count, 'user')} in more than {_MANY_GROUPS} groups.",
+        f"{count or 'No'} {_pluralize(count, 'user')} in more than {_MAX_GROUPS} groups.",
         "One group per boundary of policies is enough.",
-        tuple(Finding(urn, name, f"{groups} groups") for urn, name, groups in first),
+        tuple(CheckFinding(urn, name, f"{groups} groups") for urn, name, groups in sample_users),
         count,
     )
 
 
-def _roles() -> Check:
-    holders = membership_stats.holders_of(roles=_VIEWING_ROLES) if settings.VIEW_AUTHORIZATION_ENABLED else {}
-    names = authorizer.names(urns=holders)
-    found = tuple(Finding(urn, names.get(urn, urn), f"{count} holders") for urn, count in sorted(holders.items()))
+def _check_viewing_roles() -> Check:
+    holders = (
+        membership_stats.count_role_assignments(roles=_VIEW_ALL_ROLES) if settings.VIEW_AUTHORIZATION_ENABLED else {}
+    )
+    names = authorizer.load_names(urns=holders)
+    findings = tuple(
+        CheckFinding(urn, names.get(urn, urn), f"{count} holders") for urn, count in sorted(holders.items())
+    )
     sentence = "View authorization is off: everybody may look at everything."
     if settings.VIEW_AUTHORIZATION_ENABLED:
         sentence = "Nobody holds Editor or Reader beside view authorization."
-    if found:
+    if findings:
         sentence = "Whoever holds Editor or Reader may view everything, whatever view policies say."
     advice = "Take the roles from people whose view is to be limited."
-    return Check("viewing_roles", "Editor and Reader", not found, sentence, advice, found, sum(holders.values()))
+    return Check("viewing_roles", "Editor and Reader", not findings, sentence, advice, findings, sum(holders.values()))
 
 
-def _freshness() -> Check:
+def _check_freshness() -> Check:
     seconds = settings.POLICY_CACHE_REFRESH_INTERVAL_SECONDS
     sentence = f"Every process sees a change within a second; idle workers compare every {seconds} seconds."
     return Check("freshness", "How soon a change counts", is_fine=True, sentence=sentence, count=seconds)
 
 
-def _of_statements(
-    name: str, title: str, statements: Iterable[Statement], verb: str, advice: str, allowed: int = 0
+def _build_statement_check(
+    name: str, title: str, statements: Iterable[Statement], verb: str, advice: str, max_policies: int = 0
 ) -> Check:
-    policies = dict(sorted({one.origin.policy: one.origin.name for one in statements}.items()))
-    is_fine = len(policies) <= allowed
+    policies = dict(sorted({statement.origin.policy: statement.origin.name for statement in statements}.items()))
+    is_fine = len(policies) <= max_policies
     sentence = f"Active policies that {verb}: {len(policies):,}." if policies else f"No active policies {verb}."
-    findings = () if is_fine else tuple(Finding(urn, name) for urn, name in list(policies.items())[:SHOWN])
+    findings = () if is_fine else tuple(CheckFinding(urn, name) for urn, name in list(policies.items())[:MAX_FINDINGS])
     return Check(name, title, is_fine, sentence, advice, findings, len(policies))
 
 
-def _tests(statement: Statement, field: str) -> bool:
-    return any(one.field == field for one in statement.resources.criteria)
+def _has_criterion(statement: Statement, field: str) -> bool:
+    return any(criterion.field == field for criterion in statement.resources.criteria)
 
 
-def _types(statement: Statement) -> set[str]:
-    return {value for one in statement.resources.criteria if one.field == TYPE for value in one.values}
+def _resource_types(statement: Statement) -> set[str]:
+    return {
+        value for criterion in statement.resources.criteria if criterion.field == TYPE for value in criterion.values
+    }
 
 
-def _lists_many_groups(statement: Statement) -> bool:
-    return sum(token.startswith(GROUP_PREFIX) for token in statement.actors.tokens) > _MANY_GROUPS
+def _has_many_groups(statement: Statement) -> bool:
+    return sum(token.startswith(GROUP_PREFIX) for token in statement.actors.tokens) > _MAX_GROUPS
 
 
-def _is_for_one(statement: Statement) -> bool:
+def _is_for_single_user(statement: Statement) -> bool:
     # The root user's own policies come with every installation.
     (token,) = statement.actors.tokens if len(statement.actors.tokens) == 1 else ("",)
     return token.startswith(USER_PREFIX) and token != f"{USER_PREFIX}{ROOT_USERNAME}"
 
 
-def _names_urns(statement: Statement) -> bool:
-    return any(one.field == URN and one.condition is Condition.EQUALS for one in statement.resources.criteria)
+def _has_urns(statement: Statement) -> bool:
+    return any(
+        criterion.field == URN and criterion.condition is Condition.EQUALS for criterion in statement.resources.criteria
+    )
 
 
-def _plural(count: int, noun: str) -> str:
+def _pluralize(count: int, noun: str) -> str:
     return f"{noun} is" if count == 1 else f"{noun}s are"

@@ -18,7 +18,7 @@ from policies.errors import Unavailable
 from policies.models import PolicyVersion
 from policies.pdp import process_registry, snapshot_store
 from policies.propagation import invalidation, pubsub
-from policies.propagation.pubsub import AWAY, Bell
+from policies.propagation.pubsub import CONNECTION_ERRORS, Subscription
 
 log = logging.getLogger(__name__)
 
@@ -29,71 +29,74 @@ def start() -> None:
 
 
 #: Seconds between two looks: so often that requests never find the last one too old.
-EVERY = snapshot_store.LOOK_EVERY / 2
+POLL_SECONDS = snapshot_store.VERSION_CHECK_SECONDS / 2
 
 #: Seconds that the database has for its answers to one look, those that load many policies included.
-LOOK_SECONDS = 10
+POLL_BUDGET_SECONDS = 10
 
 
-class Follower:
+class SnapshotListener:
     """Looks and tells; keeps when it looked, what it told last, and whether looking went well."""
 
     def __init__(self) -> None:
-        self._looked_at = float("-inf")
-        self._told: int | None = None
-        self._told_at = float("-inf")
-        self._is_well = True
+        self._polled_at = float("-inf")
+        self._published_version: int | None = None
+        self._published_at = float("-inf")
+        self._is_healthy = True
 
-    def step(self, bell: Bell | None) -> None:
+    def step(self, subscription: Subscription | None) -> None:
         """Wait for the bell (without one half a second), look, and tell the others what this process answers from.
 
         Raises one of AWAY when the bell cannot be heard any more.
         """
-        messages = bell.wait(EVERY) if bell is not None else ()
-        if bell is None:
-            threading.Event().wait(EVERY)
+        messages = subscription.wait(POLL_SECONDS) if subscription is not None else ()
+        if subscription is None:
+            threading.Event().wait(POLL_SECONDS)
         # Each is heard, also after one that has this process look.
-        is_plain = [invalidation.heard(message) for message in messages]
-        if not all(is_plain) or time.monotonic() - self._looked_at >= EVERY:
-            snapshot_store.forget()
-            self.look()
+        are_applied = [invalidation.receive(message) for message in messages]
+        if not all(are_applied) or time.monotonic() - self._polled_at >= POLL_SECONDS:
+            snapshot_store.mark_stale()
+            self.poll()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look once. What is away is said in the log once, and looked for again next time."""
-        self._looked_at = time.monotonic()
+        self._polled_at = time.monotonic()
         try:
-            with deadlines.within(LOOK_SECONDS):
-                version = snapshot_store.current().version
-            if version != self._told or time.monotonic() - self._told_at >= process_registry.TELL_EVERY:
-                self._told, self._told_at = version, time.monotonic()
-                process_registry.tell()
-            self._is_well = True
-        except (*AWAY, Unavailable, PolicyVersion.DoesNotExist) as error:
-            if self._is_well:
+            with deadlines.open_budget(POLL_BUDGET_SECONDS):
+                version = snapshot_store.get_current().version
+            if (
+                version != self._published_version
+                or time.monotonic() - self._published_at >= process_registry.HEARTBEAT_SECONDS
+            ):
+                self._published_version, self._published_at = version, time.monotonic()
+                process_registry.send_heartbeat()
+            self._is_healthy = True
+        except (*CONNECTION_ERRORS, Unavailable, PolicyVersion.DoesNotExist) as error:
+            if self._is_healthy:
                 log.warning("policies_not_followed", extra={"error": str(error)})
-            self._is_well = False
+            self._is_healthy = False
 
 
 def _follow() -> None:
-    follower = Follower()
-    follower.look()
+    listener = SnapshotListener()
+    listener.poll()
     connection.close()
     # The policies and the program stay as they are: the collector need not go through them again and again.
     gc.freeze()
-    is_heard = True
+    is_connected = True
     while True:
         try:
-            with pubsub.hung() as bell:
-                is_heard = True
+            with pubsub.subscribe() as subscription:
+                is_connected = True
                 # What was rung while nobody listened is in the database by now.
-                snapshot_store.forget()
+                snapshot_store.mark_stale()
                 while True:
-                    follower.step(bell)
+                    listener.step(subscription)
                     # Between two looks the thread keeps no connection from the requests.
                     connection.close()
-        except AWAY as error:
-            if is_heard:
+        except CONNECTION_ERRORS as error:
+            if is_connected:
                 log.warning("bell_lost", extra={"error": str(error)})
-            is_heard = False
-            follower.step(None)
+            is_connected = False
+            listener.step(None)
             connection.close()

@@ -20,45 +20,45 @@ from django.db.models.functions import Cast
 from policies import deadlines
 from policies.engine import families
 from policies.engine.errors import UnknownFamily
-from policies.engine.gc_pause import uncollected
-from policies.engine.model import Origin, Statement
+from policies.engine.gc_pause import pause_gc
+from policies.engine.model import Statement, StatementOrigin
 from policies.engine.snapshot import Snapshot
 from policies.errors import Unavailable
 from policies.models import Policy, PolicyEvent, PolicyVersion
 from policies.propagation import metrics
-from policies.propagation.invalidating_cache import memory
+from policies.propagation.invalidating_cache import process_cache
 
 log = logging.getLogger(__name__)
 
 #: Seconds after which a process looks at the version row again.
-LOOK_EVERY = 1.0
+VERSION_CHECK_SECONDS = 1.0
 
 #: Seconds a question that demands a version is held back before it is refused.
-WAIT_AT_MOST = 1.0
+VERSION_WAIT_SECONDS = 1.0
 
-_CHUNK = 500
+_BATCH_SIZE = 500
 
 #: Row number and own version of a policy: together they never come again, not even when a URN is used a second time.
 Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LoadedSnapshot:
     """What a process holds: the snapshot, the stamp of each policy in it, and when it was last compared.
 
-    `event` is the number of the last write that is in it; 0 for none. `since` is when the process went over to it from
-    an earlier one, in Unix time; None for the first.
+    `last_event_id` is the number of the last write that is in it; 0 for none. `since` is when the process went over to
+    it from an earlier one, in Unix time; None for the first.
     """
 
     snapshot: Snapshot
     stamps: Mapping[str, Stamp]
-    event: int
+    last_event_id: int
     looked_at: float = float("-inf")
     since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class StoredPolicy:
     """A stored policy as it is compiled."""
 
     urn: str
@@ -68,31 +68,31 @@ class Document:
     document: Mapping[str, Any]
 
 
-class _Holder:
+class _SnapshotSlot:
     """The one reference of this process."""
 
     def __init__(self) -> None:
-        self.held: Held | None = None
+        self.current: LoadedSnapshot | None = None
         self.lock = threading.Lock()
 
 
-_holder = _Holder()
+_slot = _SnapshotSlot()
 
 
-def current(*, at_least: int = 0) -> Snapshot:
+def get_current(*, at_least: int = 0) -> Snapshot:
     """Return the newest snapshot this process knows of, looking at the version row at most once a second.
 
     With `at_least` it is that version or a later one. Raises Unavailable when that version does not exist within
     WAIT_AT_MOST seconds. A database that cannot be asked raises the database's own error: nothing is answered from a
     snapshot that may be stale for longer than promised.
     """
-    held = _holder.held
+    current = _slot.current
     now = time.monotonic()
-    if held is not None and now - held.looked_at < LOOK_EVERY and held.snapshot.version >= at_least:
-        return held.snapshot
-    deadline = now + WAIT_AT_MOST
+    if current is not None and now - current.looked_at < VERSION_CHECK_SECONDS and current.snapshot.version >= at_least:
+        return current.snapshot
+    deadline = now + VERSION_WAIT_SECONDS
     while True:
-        snapshot = _look()
+        snapshot = _refresh_if_changed()
         if snapshot.version >= at_least:
             return snapshot
         if time.monotonic() >= deadline:
@@ -100,151 +100,157 @@ def current(*, at_least: int = 0) -> Snapshot:
         time.sleep(0.05)
 
 
-def forget() -> None:
+def mark_stale() -> None:
     """Make this process look again at its next question, so that an editor sees the change at once."""
-    held = _holder.held
-    if held is not None:
-        _holder.held = replace(held, looked_at=float("-inf"))
+    current = _slot.current
+    if current is not None:
+        _slot.current = replace(current, looked_at=float("-inf"))
 
 
-def drop() -> None:
+def reset() -> None:
     """Let go of the snapshot altogether, and of all that is kept of facts; the next question builds one anew."""
-    _holder.held = None
-    memory.reset()
+    _slot.current = None
+    process_cache.clear()
 
 
 def age() -> float | None:
     """Return the seconds since this process last compared its snapshot with the database; None when it has none."""
-    held = _holder.held
-    return None if held is None else time.monotonic() - held.looked_at
+    current = _slot.current
+    return None if current is None else time.monotonic() - current.looked_at
 
 
-def held() -> Held | None:
+def loaded_snapshot() -> LoadedSnapshot | None:
     """Return what this process holds, without looking; None for nothing."""
-    return _holder.held
+    return _slot.current
 
 
 def refresh() -> int:
     """Compare with the database now, whenever this process did so last, and return the version it answers from."""
-    forget()
-    return current().version
+    mark_stale()
+    return get_current().version
 
 
-def _look() -> Snapshot:
+def _refresh_if_changed() -> Snapshot:
     """Compare with the database and load what changed.
 
     Inside a transaction that moved the version itself the snapshot stays as it is, and one that is loaded there is not
     kept: what is not committed yet is nobody's policy. A load that a commit overtook is repeated, so version and
     policies always belong together.
     """
-    with deadlines.locked(_holder.lock):
-        held = _holder.held
+    with deadlines.hold_lock(_slot.lock):
+        current = _slot.current
         is_moving = PolicyVersion.is_moving()
-        if held is not None and is_moving:
-            return held.snapshot
+        if current is not None and is_moving:
+            return current.snapshot
         while True:
             looked_at = time.monotonic()
-            version, number = PolicyVersion.numbers()
+            version, number = PolicyVersion.load_numbers()
             if not transaction.get_connection().in_atomic_block:
-                memory.compared(number, looked_at)
-            if held is not None and version <= held.snapshot.version:
-                _holder.held = replace(held, looked_at=looked_at)
-                metrics.compared(at=time.time())
-                return held.snapshot
-            fresh = _load(version) if held is None else _catch_up(held, version)
-            if PolicyVersion.current() == version:
+                process_cache.confirm_sequence(number, looked_at)
+            if current is not None and version <= current.snapshot.version:
+                _slot.current = replace(current, looked_at=looked_at)
+                metrics.record_comparison(at=time.time())
+                return current.snapshot
+            refreshed = _load_all(version) if current is None else _catch_up(current, version)
+            if PolicyVersion.load_version() == version:
                 break
         if is_moving:
-            return fresh.snapshot
-        _holder.held = replace(fresh, looked_at=looked_at, since=None if held is None else time.time())
-        metrics.loaded(
+            return refreshed.snapshot
+        _slot.current = replace(refreshed, looked_at=looked_at, since=None if current is None else time.time())
+        metrics.record_load(
             version=version,
-            statements=len(fresh.snapshot),
+            statements=len(refreshed.snapshot),
             seconds=time.monotonic() - looked_at,
-            kind="all" if held is None else "changes",
+            kind="all" if current is None else "changes",
         )
-        metrics.compared(at=time.time())
-        log.info("policies_loaded", extra={"policy_version": version, "policies": len(fresh.stamps)})
-        return fresh.snapshot
+        metrics.record_comparison(at=time.time())
+        log.info("policies_loaded", extra={"policy_version": version, "policies": len(refreshed.stamps)})
+        return refreshed.snapshot
 
 
-def _load(version: int) -> Held:
-    event = _last_event()
-    with uncollected():
-        documents = list(_documents(_active()))
-        snapshot = Snapshot.build(version, [*families.implicit(), *_compiled(documents)])
-    return Held(snapshot, {one.urn: one.stamp for one in documents}, event)
+def _load_all(version: int) -> LoadedSnapshot:
+    last_event_id = _load_last_event_id()
+    with pause_gc():
+        documents = list(_read_documents(_active_policies()))
+        snapshot = Snapshot.build(version, [*families.implicit_policies(), *_compile_documents(documents)])
+    return LoadedSnapshot(snapshot, {document.urn: document.stamp for document in documents}, last_event_id)
 
 
-def _catch_up(held: Held, version: int) -> Held:
+def _catch_up(current: LoadedSnapshot, version: int) -> LoadedSnapshot:
     """Read and compile only the policies that were written since; a vanished or inactive one has no statements."""
-    written = _written_since(held, version)
-    event, urns = written if written is not None else (_last_event(), _moved(held))
-    wanted = list(urns)
-    changed: dict[str, tuple[Statement, ...]] = dict.fromkeys(wanted, ())
-    stamps = {urn: stamp for urn, stamp in held.stamps.items() if urn not in changed}
-    for start in range(0, len(wanted), _CHUNK):
-        documents = list(_documents(_active().filter(urn__in=wanted[start : start + _CHUNK])))
-        changed.update(_compiled(documents))
-        stamps.update((one.urn, one.stamp) for one in documents)
-    return Held(held.snapshot.replace(version, changed), stamps, event)
+    changes = _find_changes_since(current, version)
+    last_event_id, urns = changes if changes is not None else (_load_last_event_id(), _find_changed_urns(current))
+    changed_urns = list(urns)
+    statements_by_urn: dict[str, tuple[Statement, ...]] = dict.fromkeys(changed_urns, ())
+    stamps = {urn: stamp for urn, stamp in current.stamps.items() if urn not in statements_by_urn}
+    for start in range(0, len(changed_urns), _BATCH_SIZE):
+        documents = list(_read_documents(_active_policies().filter(urn__in=changed_urns[start : start + _BATCH_SIZE])))
+        statements_by_urn.update(_compile_documents(documents))
+        stamps.update((document.urn, document.stamp) for document in documents)
+    return LoadedSnapshot(current.snapshot.replace(version, statements_by_urn), stamps, last_event_id)
 
 
-def _written_since(held: Held, version: int) -> tuple[int, frozenset[str]] | None:
+def _find_changes_since(current: LoadedSnapshot, version: int) -> tuple[int, frozenset[str]] | None:
     """Return the number of the last event and the policies written since, as the events tell.
 
     None when they are too many, or do not tell of every version in between: then the policies have to be compared.
     Writers of policies queue (`policies.models.writes`), so events have the order of their versions.
     """
-    later = PolicyEvent.objects.filter(id__gt=held.event).order_by("id")
-    events = list(later.values_list("id", "policy_version", "policy_urn")[:_CHUNK])
-    told = {number for _, number, _ in events}
-    if len(events) == _CHUNK or any(number not in told for number in range(version, held.snapshot.version, -1)):
+    later_events = PolicyEvent.objects.filter(id__gt=current.last_event_id).order_by("id")
+    events = list(later_events.values_list("id", "policy_version", "policy_urn")[:_BATCH_SIZE])
+    event_versions = {number for _, number, _ in events}
+    if len(events) == _BATCH_SIZE or any(
+        number not in event_versions for number in range(version, current.snapshot.version, -1)
+    ):
         return None
     return events[-1][0], frozenset(urn for _, _, urn in events)
 
 
-def _last_event() -> int:
+def _load_last_event_id() -> int:
     return PolicyEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
 
 
-def _moved(held: Held) -> frozenset[str]:
+def _find_changed_urns(current: LoadedSnapshot) -> frozenset[str]:
     """Return the policies whose stamp moved, and those that came or went."""
-    stored = {urn: (key, own) for urn, key, own in _active().values_list("urn", "pk", "version")}
-    return frozenset(urn for urn, _ in stored.items() ^ held.stamps.items())
+    current_stamps = {
+        urn: (key, own_version) for urn, key, own_version in _active_policies().values_list("urn", "pk", "version")
+    }
+    return frozenset(urn for urn, _ in current_stamps.items() ^ current.stamps.items())
 
 
-def _active() -> QuerySet[Policy]:
+def _active_policies() -> QuerySet[Policy]:
     return Policy.objects.filter(state=Policy.State.ACTIVE)
 
 
-def _documents(policies: QuerySet[Policy]) -> Iterable[Document]:
+def _read_documents(policies: QuerySet[Policy]) -> Iterable[StoredPolicy]:
     """Yield stored policies; raises Unavailable, with its URN, for one that is no JSON object."""
     text = Cast("document", TextField())
     rows = policies.order_by("urn").values_list("urn", "family", "name", "pk", "version", text)
-    for urn, family, name, key, own, written in rows.iterator(chunk_size=2000):
+    for urn, family, name, key, own_version, document_text in rows.iterator(chunk_size=2000):
         try:
-            document = json.loads(written)
+            document = json.loads(document_text)
         except ValueError as error:
-            raise _illegible(urn, error) from error
-        yield Document(urn, family, name, (key, own), document)
+            raise _log_illegible(urn, error) from error
+        yield StoredPolicy(urn, family, name, (key, own_version), document)
 
 
-def _compiled(documents: Iterable[Document]) -> list[tuple[str, tuple[Statement, ...]]]:
+def _compile_documents(documents: Iterable[StoredPolicy]) -> list[tuple[str, tuple[Statement, ...]]]:
     """Compile stored policies. One that cannot be read may be the one that forbids, so nothing is answered without it.
 
     Raises Unavailable with its URN.
     """
-    found = []
-    for one in documents:
+    compiled_policies = []
+    for document in documents:
         try:
-            statements = families.get(one.family).compile(one.document, Origin(one.urn, one.name))
+            statements = families.get(document.family).compile(
+                document.document, StatementOrigin(document.urn, document.name)
+            )
         except (UnknownFamily, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise _illegible(one.urn, error) from error
-        found.append((one.urn, statements))
-    return found
+            raise _log_illegible(document.urn, error) from error
+        compiled_policies.append((document.urn, statements))
+    return compiled_policies
 
 
-def _illegible(urn: str, error: Exception) -> Unavailable:
+def _log_illegible(urn: str, error: Exception) -> Unavailable:
     log.error("policy_illegible", extra={"policy": urn, "error": repr(error)})
     return Unavailable(f"The stored policy {urn} cannot be read ({type(error).__name__}).")

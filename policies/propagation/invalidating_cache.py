@@ -18,23 +18,23 @@ from typing import Generic, NamedTuple, TypeVar
 Value = TypeVar("Value")
 
 #: How much of a full shelf is cleared at once, so that a full shelf does not cost every newcomer a search.
-_SHARE = 8
+_EVICTION_DIVISOR = 8
 
 
-class Word(NamedTuple):
-    """What the write with this number touched; `before` is the number that was the last one when it began.
+class Invalidation(NamedTuple):
+    """What the write with this number touched; `previous_number` is the number that was the last one when it began.
 
-    `urns` are whose facts changed; `through` what they may be known through: a group of an actor, a domain above an
-    entity. `urns` None: nobody knows what was touched.
+    `urns` are whose facts changed; `dependency_urns` what they may be known through: a group of an actor, a domain
+    above an entity. `urns` None: nobody knows what was touched.
     """
 
-    before: int
+    previous_number: int
     number: int
     urns: Collection[str] | None
-    through: Collection[str] = ()
+    dependency_urns: Collection[str] = ()
 
 
-class Shelf(Generic[Value]):
+class CacheRegion(Generic[Value]):
     """Facts of one kind by URN (tokens by their digest), at most `capacity` of them.
 
     `names` gives the URNs that a value depends on beside its key; those that begin with `never` are not among them,
@@ -42,11 +42,14 @@ class Shelf(Generic[Value]):
     """
 
     def __init__(
-        self, capacity: int, names: Callable[[Value], Iterable[Collection[str]]], never: tuple[str, ...]
+        self,
+        capacity: int,
+        list_dependencies: Callable[[Value], Iterable[Collection[str]]],
+        ignored_prefixes: tuple[str, ...],
     ) -> None:
         self.capacity = capacity
-        self._names = names
-        self._never = never
+        self._list_dependencies = list_dependencies
+        self._ignored_prefixes = ignored_prefixes
         self._values: dict[str, Value] = {}
 
     def __len__(self) -> int:
@@ -56,109 +59,114 @@ class Shelf(Generic[Value]):
         """Return what is kept under a key; whether it may be relied upon is the memory's to say."""
         return self._values.get(key)
 
-    def _put(self, found: Mapping[str, Value]) -> None:
+    def _put(self, entries: Mapping[str, Value]) -> None:
         values = self._values
-        values.update(islice(found.items(), self.capacity))
+        values.update(islice(entries.items(), self.capacity))
         if len(values) > self.capacity:
-            surplus = len(values) - self.capacity + self.capacity // _SHARE
+            surplus = len(values) - self.capacity + self.capacity // _EVICTION_DIVISOR
             for key in list(islice(values, surplus)):
                 del values[key]
 
-    def _drop(self, urns: Collection[str], through: Collection[str]) -> None:
+    def _drop(self, urns: Collection[str], dependency_urns: Collection[str]) -> None:
         for urn in urns:
             self._values.pop(urn, None)
-        if wanted := frozenset(urn for urn in through if not urn.startswith(self._never)):
-            for key in [key for key, value in self._values.items() if self._is_through(value, wanted)]:
+        if dropped_dependencies := frozenset(
+            urn for urn in dependency_urns if not urn.startswith(self._ignored_prefixes)
+        ):
+            for key in [key for key, value in self._values.items() if self._is_dependent(value, dropped_dependencies)]:
                 del self._values[key]
 
-    def _is_through(self, value: Value, through: frozenset[str]) -> bool:
-        return any(not through.isdisjoint(names) for names in self._names(value))
+    def _is_dependent(self, value: Value, dependency_urns: frozenset[str]) -> bool:
+        return any(not dependency_urns.isdisjoint(urns) for urns in self._list_dependencies(value))
 
     def _clear(self) -> None:
         self._values.clear()
 
 
-class Memory:
+class InvalidatingCache:
     """All shelves of a process, and up to which number they follow the database."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._shelves: list[Shelf[object]] = []
+        self._regions: list[CacheRegion[object]] = []
         self._number: int | None = None
-        self._compared_at = float("-inf")
-        self._awaited = False
-        self._drops = 0
+        self._confirmed_at = float("-inf")
+        self._is_awaiting = False
+        self._generation = 0
 
-    def shelf(
-        self, capacity: int, names: Callable[[Value], Iterable[Collection[str]]], never: tuple[str, ...] = ()
-    ) -> Shelf[Value]:
+    def add_region(
+        self,
+        capacity: int,
+        list_dependencies: Callable[[Value], Iterable[Collection[str]]],
+        ignored_prefixes: tuple[str, ...] = (),
+    ) -> CacheRegion[Value]:
         """Return a new shelf."""
-        made = Shelf(capacity, names, never)
-        self._shelves.append(made)  # type: ignore[arg-type]  # what lies on it does not matter here
-        return made
+        region = CacheRegion(capacity, list_dependencies, ignored_prefixes)
+        self._regions.append(region)  # type: ignore[arg-type]  # what lies on it does not matter here
+        return region
 
-    def is_true(self, seconds: float) -> bool:
+    def is_fresh(self, seconds: float) -> bool:
         """Whether what is kept was compared with the database within so many seconds."""
-        return time.monotonic() - self._compared_at < seconds
+        return time.monotonic() - self._confirmed_at < seconds
 
-    def ticket(self) -> int:
-        """Return what `keep` wants to see: taken before loading."""
-        return self._drops
+    def generation(self) -> int:
+        """Return what `put_if_current` wants to see: taken before loading."""
+        return self._generation
 
-    def keep(self, shelf: Shelf[Value], found: Mapping[str, Value], ticket: int) -> None:
+    def put_if_current(self, region: CacheRegion[Value], entries: Mapping[str, Value], generation: int) -> None:
         """Keep what was loaded since the ticket was taken, unless something was dropped meanwhile."""
         with self._lock:
-            if self._number is not None and ticket == self._drops:
-                shelf._put(found)
+            if self._number is not None and generation == self._generation:
+                region._put(entries)
 
-    def heard(self, word: Word) -> None:
+    def apply(self, invalidation: Invalidation) -> None:
         """Drop what a write touched; everything when it does not say, or when a write before it was not heard of."""
         with self._lock:
-            if self._number is not None and word.number <= self._number:
+            if self._number is not None and invalidation.number <= self._number:
                 return
-            self._drops += 1
-            self._awaited = False
-            if self._number != word.before or word.urns is None:
-                self._clear()
+            self._generation += 1
+            self._is_awaiting = False
+            if self._number != invalidation.previous_number or invalidation.urns is None:
+                self._clear_regions()
             else:
-                for shelf in self._shelves:
-                    shelf._drop(word.urns, word.through)
+                for region in self._regions:
+                    region._drop(invalidation.urns, invalidation.dependency_urns)
             if self._number is not None:
-                self._number = word.number
+                self._number = invalidation.number
 
-    def compared(self, number: int, at: float) -> None:
+    def confirm_sequence(self, number: int, at: float) -> None:
         """Take in the number that the database had at this time (monotonic).
 
         A number that moved may be explained by a word that is on its way, so nothing counts as compared until it is
         heard. If the next comparison finds another number than was heard of again, everything is dropped.
         """
         with self._lock:
-            if self._number is not None and number > self._number and not self._awaited:
-                self._awaited = True
+            if self._number is not None and number > self._number and not self._is_awaiting:
+                self._is_awaiting = True
                 return
             if number != self._number:
-                self._drops += 1
+                self._generation += 1
                 self._number = number
-                self._clear()
-            self._awaited = False
-            self._compared_at = max(self._compared_at, at)
+                self._clear_regions()
+            self._is_awaiting = False
+            self._confirmed_at = max(self._confirmed_at, at)
 
-    def reset(self) -> None:
+    def clear(self) -> None:
         """Forget everything, and the number too: nothing is kept until the next comparison."""
         with self._lock:
-            self._drops += 1
-            self._number, self._awaited, self._compared_at = None, False, float("-inf")
-            self._clear()
+            self._generation += 1
+            self._number, self._is_awaiting, self._confirmed_at = None, False, float("-inf")
+            self._clear_regions()
 
-    def doubt(self) -> None:
+    def expire(self) -> None:
         """Have the next question compare before it relies on anything."""
         with self._lock:
-            self._compared_at = float("-inf")
+            self._confirmed_at = float("-inf")
 
-    def _clear(self) -> None:
-        for shelf in self._shelves:
-            shelf._clear()
+    def _clear_regions(self) -> None:
+        for region in self._regions:
+            region._clear()
 
 
 #: The one memory of this process.
-memory = Memory()
+process_cache = InvalidatingCache()

@@ -4,47 +4,50 @@ import json
 import logging
 
 from policies.propagation import invalidating_cache, pubsub
-from policies.propagation.invalidating_cache import Word
+from policies.propagation.invalidating_cache import Invalidation
 
 log = logging.getLogger(__name__)
 
 #: Of a write that touched more, nobody is told what: to forget everything is then the cheaper message.
-MOST = 2000
+MAX_NAMED_URNS = 2000
 
 
-def spread(word: Word) -> None:
+def broadcast(invalidation: Invalidation) -> None:
     """Forget here, and ring. A carrier that is away undoes nothing: everybody compares within a second."""
-    if word.urns is not None and len(word.urns) + len(word.through) > MOST:
-        word = word._replace(urns=None, through=())
-    invalidating_cache.memory.heard(word)
+    if invalidation.urns is not None and len(invalidation.urns) + len(invalidation.dependency_urns) > MAX_NAMED_URNS:
+        invalidation = invalidation._replace(urns=None, dependency_urns=())
+    invalidating_cache.process_cache.apply(invalidation)
     try:
-        pubsub.ring(_text(word))
-    except pubsub.AWAY as error:
+        pubsub.publish(_encode_message(invalidation))
+    except pubsub.CONNECTION_ERRORS as error:
         log.warning("bell_not_rung", extra={"error": str(error)})
 
 
-def heard(message: str) -> bool:
+def receive(message: str) -> bool:
     """Forget what a message says was touched; return False for one that only says that something changed."""
-    word = _read(message)
-    if word is None:
-        invalidating_cache.memory.doubt()
+    invalidation = _decode_message(message)
+    if invalidation is None:
+        invalidating_cache.process_cache.expire()
         return False
-    invalidating_cache.memory.heard(word)
+    invalidating_cache.process_cache.apply(invalidation)
     return True
 
 
-def _text(word: Word) -> str:
-    urns = None if word.urns is None else sorted(word.urns)
-    return json.dumps([word.before, word.number, urns, sorted(word.through)], separators=(",", ":"))
+def _encode_message(invalidation: Invalidation) -> str:
+    urns = None if invalidation.urns is None else sorted(invalidation.urns)
+    return json.dumps(
+        [invalidation.previous_number, invalidation.number, urns, sorted(invalidation.dependency_urns)],
+        separators=(",", ":"),
+    )
 
 
-def _read(message: str) -> Word | None:
+def _decode_message(message: str) -> Invalidation | None:
     try:
         match json.loads(message):
-            case [int(before), int(number), (list() | None) as urns, list(through)]:
-                listed = [*(urns or ()), *through]
-                is_read = before < number and all(isinstance(urn, str) for urn in listed)
-                return Word(before, number, urns, through) if is_read else None
+            case [int(previous_number), int(number), (list() | None) as urns, list(dependency_urns)]:
+                all_urns = [*(urns or ()), *dependency_urns]
+                is_valid = previous_number < number and all(isinstance(urn, str) for urn in all_urns)
+                return Invalidation(previous_number, number, urns, dependency_urns) if is_valid else None
             case _:
                 return None
     except ValueError:

@@ -16,52 +16,56 @@ from policies.engine.model import Decision
 from policies.engine.requirements import Requirement
 
 #: Upper bounds in seconds. One warm question takes about a millisecond, one that waits for a version up to a second.
-_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_SECONDS_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _DECISIONS = Counter("authz_decisions", "Decisions of the engine, by whatever asked.", ["family", "outcome"])
-_UNLOGGED = Counter("authz_decisions_not_logged", "Decisions that the decision log should have kept and lost.")
+_UNLOGGED_DECISIONS = Counter(
+    "authz_decisions_not_logged", "Decisions that the decision log should have kept and lost."
+)
 _REQUESTS = Counter("authz_http_requests", "Answers sent, by route.", ["method", "route", "status"])
-AUTHORIZE = Histogram("authz_authorize_seconds", "Seconds of one POST /api/v1/authorize.", buckets=_SECONDS)
+AUTHORIZE_SECONDS = Histogram(
+    "authz_authorize_seconds", "Seconds of one POST /api/v1/authorize.", buckets=_SECONDS_BUCKETS
+)
 _LOADS = Histogram(
-    "authz_snapshot_load_seconds", "Seconds of reading and compiling policies.", ["kind"], buckets=_SECONDS
+    "authz_snapshot_load_seconds", "Seconds of reading and compiling policies.", ["kind"], buckets=_SECONDS_BUCKETS
 )
 _VERSION = Gauge("authz_snapshot_version", "Policy version the process answers from.", multiprocess_mode="liveall")
 _STATEMENTS = Gauge("authz_snapshot_statements", "Compiled statements it holds.", multiprocess_mode="liveall")
-_COMPARED = Gauge(
+_COMPARISON_TIME = Gauge(
     "authz_snapshot_compared_timestamp_seconds",
     "When it last compared its policies with the database, in Unix time.",
     multiprocess_mode="liveall",
 )
 
 
-def decided(requirements: Iterable[Requirement], decisions: Sequence[Decision]) -> None:
+def count_decisions(requirements: Iterable[Requirement], decisions: Sequence[Decision]) -> None:
     """Count decisions, each with the requirement it answers."""
-    found = Tally(
+    counts = Tally(
         (_family(requirement), "ALLOW" if decision.is_allowed else "DENY")
         for requirement, decision in zip(requirements, decisions, strict=True)
     )
-    for (family, outcome), number in found.items():
-        _decisions(family, outcome).inc(number)
+    for (family, outcome), number in counts.items():
+        _decision_counter(family, outcome).inc(number)
 
 
-def not_logged(count: int) -> None:
+def count_unlogged(count: int) -> None:
     """Count decisions that the decision log lost."""
-    _UNLOGGED.inc(count)
+    _UNLOGGED_DECISIONS.inc(count)
 
 
-def answered(*, method: str, route: str | None, status: int) -> None:
+def count_response(*, method: str, route: str | None, status: int) -> None:
     """Count an answer that was sent; `route` is None for static files and addresses that do not exist."""
-    _requests(method if method in _METHODS else "other", route, status).inc()
+    _request_counter(method if method in _METHODS else "other", route, status).inc()
 
 
-def compared(*, at: float) -> None:
+def record_comparison(*, at: float) -> None:
     """Note when this process last compared, in Unix time."""
-    _COMPARED.set(at)
+    _COMPARISON_TIME.set(at)
 
 
-def loaded(*, version: int, statements: int, seconds: float, kind: str) -> None:
+def record_load(*, version: int, statements: int, seconds: float, kind: str) -> None:
     """Note what this process answers from now, and how long it took to load (`kind`: all or changes)."""
     _LOADS.labels(kind).observe(seconds)
     _VERSION.set(version)
@@ -69,21 +73,29 @@ def loaded(*, version: int, statements: int, seconds: float, kind: str) -> None:
 
 
 @cache
-def _decisions(family: str, outcome: str) -> Counter:
+def _decision_counter(family: str, outcome: str) -> Counter:
     return _DECISIONS.labels(family, outcome)
 
 
 @cache
-def _requests(method: str, route: str | None, status: int) -> Counter:
+def _request_counter(method: str, route: str | None, status: int) -> Counter:
     return _REQUESTS.labels(method, "none" if route is None else f"/{route}", str(status))
 
 
 def _family(requirement: Requirement) -> str:
     """Return the family whose privilege comes first; privileges that an administrator defined are of none."""
-    first = next(iter(chain.from_iterable(requirement.any_of)), None)
-    return "none" if first is None or not first.privileges else _families().get(first.privileges[0], "own")
+    first_need = next(iter(chain.from_iterable(requirement.any_of)), None)
+    return (
+        "none"
+        if first_need is None or not first_need.privileges
+        else _family_by_privilege().get(first_need.privileges[0], "own")
+    )
 
 
 @cache
-def _families() -> Mapping[str, str]:
-    return {privilege: family for family, known in families.vocabularies().items() for privilege in known.privileges}
+def _family_by_privilege() -> Mapping[str, str]:
+    return {
+        privilege: family
+        for family, vocabulary in families.load_vocabularies().items()
+        for privilege in vocabulary.privileges
+    }

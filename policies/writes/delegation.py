@@ -16,16 +16,16 @@ from django.conf import settings
 
 from policies.engine.evaluate import decide
 from policies.engine.families import vocabulary
-from policies.engine.model import Actor, Effect, Missing, Question
+from policies.engine.model import Actor, Effect, MissingPrivilege, Question
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
 from policies.models import Membership, User
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import actor_resolution, snapshot_store, users_by_actor_clause
 
-_MANAGE = "MANAGE_POLICIES"
+_MANAGE_POLICIES = "MANAGE_POLICIES"
 
-_Holdings = Mapping[str, frozenset[str]]
+_PrivilegesByUrn = Mapping[str, frozenset[str]]
 
 
 @dataclass(slots=True)
@@ -33,62 +33,75 @@ class Delegation:
     """The platform privileges that people hold before and after one change by this author."""
 
     author: Actor
-    announced: set[str] = field(default_factory=set)
-    before: dict[str, frozenset[str]] = field(default_factory=dict)
-    _withheld: frozenset[str] | None = None
+    announced_urns: set[str] = field(default_factory=set)
+    privileges_before: dict[str, frozenset[str]] = field(default_factory=dict)
+    _withheld_privileges: frozenset[str] | None = None
 
     @property
-    def withheld(self) -> frozenset[str]:
+    def withheld_privileges(self) -> frozenset[str]:
         """The platform privileges that the author may not give."""
-        if self._withheld is None:
-            self._withheld = find_withheld(by=self.author)
-        return self._withheld
+        if self._withheld_privileges is None:
+            self._withheld_privileges = find_withheld_privileges(by=self.author)
+        return self._withheld_privileges
 
     def announce(self, urns: Iterable[str]) -> None:
         """Note what these users, and the members of these groups, hold as long as nothing is written."""
-        fresh = set(urns) - self.announced
-        self.announced |= fresh
-        if fresh and self.withheld:
-            for urn, privileges in find_holders(privileges=self.withheld, urns=fresh).items():
-                self.before.setdefault(urn, privileges)
+        new_urns = set(urns) - self.announced_urns
+        self.announced_urns |= new_urns
+        if new_urns and self.withheld_privileges:
+            for urn, privileges in find_holders(privileges=self.withheld_privileges, urns=new_urns).items():
+                self.privileges_before.setdefault(urn, privileges)
 
     def refuse_gain(self) -> None:
         """Raise Forbidden when somebody who was announced holds more now of what the author may not give."""
-        if not self.announced or not self.withheld:
+        if not self.announced_urns or not self.withheld_privileges:
             return
-        after = find_holders(privileges=self.withheld, urns=self.announced)
-        _refuse(held - self.before.get(urn, frozenset()) for urn, held in after.items())
+        privileges_after = find_holders(privileges=self.withheld_privileges, urns=self.announced_urns)
+        _refuse(
+            privileges - self.privileges_before.get(urn, frozenset()) for urn, privileges in privileges_after.items()
+        )
 
 
-def find_withheld(*, by: Actor) -> frozenset[str]:
+def find_withheld_privileges(*, by: Actor) -> frozenset[str]:
     """Return the platform privileges that somebody may not give: those not held, none for who may manage policies."""
     if not settings.BOUNDED_DELEGATION or not settings.AUTH_POLICIES_ENABLED:
         return frozenset()
-    snapshot = snapshot_store.current()
-    if _held(by, [_MANAGE], snapshot):
+    snapshot = snapshot_store.get_current()
+    if _find_allowed_privileges(by, [_MANAGE_POLICIES], snapshot):
         return frozenset()
-    names = frozenset(privilege.name for privilege in vocabulary.datahub().platform())
-    return names - _held(by, names, snapshot)
+    names = frozenset(privilege.name for privilege in vocabulary.load_datahub().platform_privileges())
+    return names - _find_allowed_privileges(by, names, snapshot)
 
 
-def find_holders(*, privileges: Collection[str], urns: Collection[str]) -> _Holdings:
+def find_holders(*, privileges: Collection[str], urns: Collection[str]) -> _PrivilegesByUrn:
     """Return user URN → which of these platform privileges it holds, for users and members of groups that hold any.
 
     Users who may not act, and those who are not there, hold nothing. Three queries at most, however many users.
     """
-    snapshot = snapshot_store.current()
-    allowing = [one for name in privileges for one in snapshot.listed(name) if one.effect is Effect.ALLOW]
-    tokens = frozenset[str]().union(*(one.actors.tokens for one in allowing))
+    snapshot = snapshot_store.get_current()
+    allow_statements = [
+        statement
+        for name in privileges
+        for statement in snapshot.list_statements(name)
+        if statement.effect is Effect.ALLOW
+    ]
+    tokens = frozenset[str]().union(*(statement.actors.tokens for statement in allow_statements))
     users = User.objects.filter(urn__in=[urn for urn in urns if urn.startswith(USER_PREFIX)])
-    listed = set(users.order_by().values_list("urn", flat=True))
+    user_urns = set(users.order_by().values_list("urn", flat=True))
     if groups := [urn for urn in urns if urn.startswith(GROUP_PREFIX)]:
         members = Membership.objects.filter(group__profile__urn__in=groups).values("user")
-        listed |= set(users_by_actor_clause.reached(tokens=tokens).filter(pk__in=members).values_list("urn", flat=True))
-    actors = actor_resolution.actors(urns=listed) if listed else {}
+        user_urns |= set(
+            users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens)
+            .filter(pk__in=members)
+            .values_list("urn", flat=True)
+        )
+    actors = actor_resolution.load_actors(urns=user_urns) if user_urns else {}
     # Most people are named by none of these statements, and need not be asked about.
-    named = {urn: actor for urn, actor in actors.items() if not tokens.isdisjoint(actor.tokens)}
-    found = {urn: _held(actor, privileges, snapshot) for urn, actor in named.items()}
-    return {urn: held for urn, held in found.items() if held}
+    named_actors = {urn: actor for urn, actor in actors.items() if not tokens.isdisjoint(actor.tokens)}
+    privileges_by_urn = {
+        urn: _find_allowed_privileges(actor, privileges, snapshot) for urn, actor in named_actors.items()
+    }
+    return {urn: held_privileges for urn, held_privileges in privileges_by_urn.items() if held_privileges}
 
 
 def require_account(*, by: Actor, urns: Collection[str]) -> None:
@@ -96,40 +109,55 @@ def require_account(*, by: Actor, urns: Collection[str]) -> None:
 
     A suspended user counts as an active one: a credential outlasts the suspension.
     """
-    if withheld := find_withheld(by=by):
-        snapshot = snapshot_store.current()
-        actors = actor_resolution.actors(urns=urns).values()
-        _refuse(_held(replace(actor, is_active=True), withheld, snapshot) for actor in actors)
+    if withheld_privileges := find_withheld_privileges(by=by):
+        snapshot = snapshot_store.get_current()
+        actors = actor_resolution.load_actors(urns=urns).values()
+        _refuse(
+            _find_allowed_privileges(replace(actor, is_active=True), withheld_privileges, snapshot) for actor in actors
+        )
 
 
 def require_role(*, by: Actor, role: str) -> None:
     """Raise Forbidden unless the author holds every platform privilege that a role (its URN) gives to a person."""
-    if withheld := find_withheld(by=by):
-        _refuse([_held(Actor("", roles=frozenset({role})), withheld, snapshot_store.current())])
+    if withheld_privileges := find_withheld_privileges(by=by):
+        _refuse(
+            [
+                _find_allowed_privileges(
+                    Actor("", roles=frozenset({role})), withheld_privileges, snapshot_store.get_current()
+                )
+            ]
+        )
 
 
-def list_gained(*, by: Actor, actor: Actor, groups: Mapping[str, Collection[str]]) -> _Holdings:
+def list_gained_privileges(*, by: Actor, actor: Actor, groups: Mapping[str, Collection[str]]) -> _PrivilegesByUrn:
     """Return group URN → platform privileges that the actor would gain by joining it and the author may not give.
 
     `groups` is group URN → URNs of its roles. Groups that would give nothing of the kind are left out.
     """
-    withheld, snapshot = find_withheld(by=by), snapshot_store.current()
-    now = _held(actor, withheld, snapshot)
-    joined = {
+    withheld_privileges, snapshot = find_withheld_privileges(by=by), snapshot_store.get_current()
+    current_privileges = _find_allowed_privileges(actor, withheld_privileges, snapshot)
+    actors_by_group = {
         urn: replace(actor, groups=actor.groups | {urn}, roles=actor.roles.union(roles))
         for urn, roles in groups.items()
     }
-    found = {urn: _held(one, withheld, snapshot) - now for urn, one in joined.items()}
-    return {urn: gained for urn, gained in found.items() if gained}
+    gains_by_group = {
+        urn: _find_allowed_privileges(joined_actor, withheld_privileges, snapshot) - current_privileges
+        for urn, joined_actor in actors_by_group.items()
+    }
+    return {urn: gained_privileges for urn, gained_privileges in gains_by_group.items() if gained_privileges}
 
 
-def _held(actor: Actor, privileges: Collection[str], snapshot: Snapshot) -> frozenset[str]:
+def _find_allowed_privileges(actor: Actor, privileges: Collection[str], snapshot: Snapshot) -> frozenset[str]:
     return frozenset(name for name in privileges if decide(snapshot, Question(actor, name)).is_allowed)
 
 
 def _refuse(gains: Iterable[Collection[str]]) -> None:
-    gained = frozenset[str]().union(*gains)
-    missing = tuple(Missing(None, one.name) for one in vocabulary.datahub().platform() if one.name in gained)
+    gained_names = frozenset[str]().union(*gains)
+    missing = tuple(
+        MissingPrivilege(None, item.name)
+        for item in vocabulary.load_datahub().platform_privileges()
+        if item.name in gained_names
+    )
     if missing:
-        named = ", ".join(one.privilege for one in missing)
-        raise Forbidden(missing, f"Nobody gives others a platform privilege without holding it. Missing: {named}.")
+        names_text = ", ".join(item.privilege for item in missing)
+        raise Forbidden(missing, f"Nobody gives others a platform privilege without holding it. Missing: {names_text}.")

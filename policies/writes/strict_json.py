@@ -13,47 +13,49 @@ from policies.engine.families.document_reader import escape, is_clean
 from policies.errors import Invalid
 
 #: Levels of lists and objects inside one another; nothing that is asked or stored here comes near.
-DEEPEST = 64
+MAX_DEPTH = 64
 
 #: Most commas and opening brackets of a body: reading it takes as long as these are many.
 MAX_SIGNS = 250_000
 #: Most names of one object.
-MAX_NAMES = 10_000
+MAX_OBJECT_NAMES = 10_000
 
 # Only an escape can bring in NUL or half of a surrogate pair: raw ones are not JSON and not UTF-8.
-_SUSPICIOUS = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_SUSPICIOUS_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
-def loads(body: bytes, *, what: str = "The body", most: int = MAX_SIGNS) -> Any:
+def loads(body: bytes, *, label: str = "The body", max_signs: int = MAX_SIGNS) -> Any:
     """Return the value that a body in UTF-8 holds; raises Invalid with every problem found.
 
     No doubled names, no numbers beyond a double, no NUL, no lone surrogates, no endless nesting, no object of more
-    than MAX_NAMES names, no more than `most` commas and brackets. `what` is what a sentence calls the body.
+    than MAX_NAMES names, no more than `max_signs` commas and brackets. `label` is what a sentence calls the body.
     """
-    check_signs(body, most=most, what=what)
+    check_signs(body, max_signs=max_signs, label=label)
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        raise _broken(f"{what} is not UTF-8: byte {error.start} belongs to no character.") from None
+        raise _syntax_error(f"{label} is not UTF-8: byte {error.start} belongs to no character.") from None
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise _broken(f"{what} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from None
+        raise _syntax_error(f"{label} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from None
     except RecursionError:
-        raise _too_deep("") from None
+        raise _depth_error("") from None
     except ValueError as error:
-        raise _broken(f"{what} is not JSON: {error}.") from None
-    if is_deeper(value, DEEPEST):
-        raise _too_deep("")
-    if _SUSPICIOUS.search(text) and (problems := list(islice(_unclean(value, ""), MAX_PROBLEMS + 1))):
+        raise _syntax_error(f"{label} is not JSON: {error}.") from None
+    if is_deeper(value, MAX_DEPTH):
+        raise _depth_error("")
+    if _SUSPICIOUS_ESCAPE.search(text) and (problems := list(islice(_find_unclean_texts(value, ""), MAX_PROBLEMS + 1))):
         raise Invalid(problems)
     return value
 
 
-def check_signs(body: bytes, *, most: int = MAX_SIGNS, what: str = "The body") -> None:
-    """Raise Invalid for a text with more commas and opening brackets than `most`, before it is read."""
-    if len(body) > most and body.count(b",") + body.count(b"[") + body.count(b"{") > most:
-        raise Invalid.one(code="json.large", pointer="", detail=f"{what} has more than {most} commas and brackets.")
+def check_signs(body: bytes, *, max_signs: int = MAX_SIGNS, label: str = "The body") -> None:
+    """Raise Invalid for a text with more commas and opening brackets than `max_signs`, before it is read."""
+    if len(body) > max_signs and body.count(b",") + body.count(b"[") + body.count(b"{") > max_signs:
+        raise Invalid.from_problem(
+            code="json.large", pointer="", detail=f"{label} has more than {max_signs} commas and brackets."
+        )
 
 
 def is_deeper(value: Any, levels: int) -> bool:
@@ -66,11 +68,11 @@ def is_deeper(value: Any, levels: int) -> bool:
     return True
 
 
-def has_longer_list(value: Any, most: int) -> bool:
-    """Whether a list anywhere in a value has more members than `most`; none of a longer one is looked at."""
+def has_longer_list(value: Any, max_length: int) -> bool:
+    """Whether a list anywhere in a value has more members than `max_length`; none of a longer one is looked at."""
     level = [value]
     while level:
-        if any(len(one) > most for one in level if isinstance(one, list)):
+        if any(len(container) > max_length for container in level if isinstance(container, list)):
             return True
         level = _list_containers(level)
     return False
@@ -80,56 +82,60 @@ def _list_containers(level: list[Any]) -> list[Any]:
     """Return the lists and objects that stand directly inside those of one level."""
     return [
         child
-        for one in level
-        for child in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+        for container in level
+        for child in (
+            container.values() if isinstance(container, dict) else container if isinstance(container, list) else ()
+        )
         if isinstance(child, dict | list)
     ]
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(pairs) > MAX_NAMES:
-        raise ValueError(f"an object has up to {MAX_NAMES} names, not {len(pairs)}")
-    found = dict(pairs)
-    if len(found) != len(pairs):
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MAX_OBJECT_NAMES:
+        raise ValueError(f"an object has up to {MAX_OBJECT_NAMES} names, not {len(pairs)}")
+    members = dict(pairs)
+    if len(members) != len(pairs):
         counts = Counter(name for name, _ in pairs)
-        doubled = next(name for name, count in counts.items() if count > 1)
-        raise ValueError(f"the name {quote(doubled)} stands twice in one object")
-    return found
+        duplicate_name = next(name for name, count in counts.items() if count > 1)
+        raise ValueError(f"the name {quote(duplicate_name)} stands twice in one object")
+    return members
 
 
-def _constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no number")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
         raise ValueError(f"{text[:40]} is beyond every number that can be kept")
     return number
 
 
-def _unclean(value: Any, pointer: str) -> Iterator[Problem]:
+def _find_unclean_texts(value: Any, pointer: str) -> Iterator[Problem]:
     detail = "A text holds no NUL and no half of a surrogate pair."
     if isinstance(value, str) and not is_clean(value):
         yield Problem("text.invalid", pointer, detail)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _unclean(item, f"{pointer}/{index}")
+            yield from _find_unclean_texts(item, f"{pointer}/{index}")
     elif isinstance(value, dict):
         for name, item in value.items():
             if is_clean(name):
-                yield from _unclean(item, f"{pointer}/{escape(name)}")
+                yield from _find_unclean_texts(item, f"{pointer}/{escape(name)}")
             else:
                 yield Problem("text.invalid", pointer, detail)
 
 
 #: Made once: making one takes as long as reading a short body.
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
+_DECODER = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant, parse_float=_parse_finite)
 
 
-def _broken(detail: str) -> Invalid:
-    return Invalid.one(code="json.invalid", pointer="", detail=detail)
+def _syntax_error(detail: str) -> Invalid:
+    return Invalid.from_problem(code="json.invalid", pointer="", detail=detail)
 
 
-def _too_deep(pointer: str) -> Invalid:
-    return Invalid.one(code="json.deep", pointer=pointer, detail=f"More than {DEEPEST} levels inside one another.")
+def _depth_error(pointer: str) -> Invalid:
+    return Invalid.from_problem(
+        code="json.deep", pointer=pointer, detail=f"More than {MAX_DEPTH} levels inside one another."
+    )

@@ -11,26 +11,26 @@ import secrets
 
 from django.utils.crypto import salted_hmac
 
-_BODY = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_SECRET_BODY = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
-def fresh(prefix: str) -> str:
+def generate(prefix: str) -> str:
     """Return a new secret; the prefix tells people and scanners of leaked secrets what it is."""
     return prefix + secrets.token_urlsafe(32)
 
 
-def derived(prefix: str, *, of: str) -> str:
+def derive(prefix: str, *, name: str) -> str:
     """Return the secret that follows from SECRET_KEY for what this names.
 
     Who holds the key can make it again as long as the key is the same; whoever reads the database alone cannot.
     """
-    made = salted_hmac("policies.writes.token_secrets", of, algorithm="sha256").digest()
-    return prefix + base64.urlsafe_b64encode(made).decode().rstrip("=")
+    signature = salted_hmac("policies.writes.token_secrets", name, algorithm="sha256").digest()
+    return prefix + base64.urlsafe_b64encode(signature).decode().rstrip("=")
 
 
-def is_shaped(text: str, prefix: str) -> bool:
+def is_well_formed(text: str, prefix: str) -> bool:
     """Whether this can be a secret with the prefix at all."""
-    return text.startswith(prefix) and _BODY.fullmatch(text.removeprefix(prefix)) is not None
+    return text.startswith(prefix) and _SECRET_BODY.fullmatch(text.removeprefix(prefix)) is not None
 
 
 def digest(text: str) -> str:

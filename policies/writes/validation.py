@@ -12,15 +12,15 @@ from policies.engine.errors import Problem
 from policies.errors import Invalid
 from policies.models import User
 from policies.models.fields import is_storable
-from policies.models.people import IDENTIFIER_LENGTH
+from policies.models.people import MAX_IDENTIFIER_LENGTH
 
 #: Longest address, in characters (RFC 5321 with room for a quoted name).
-EMAIL_LENGTH = 320
+MAX_EMAIL_LENGTH = 320
 #: Longest free text, in characters.
-TEXT_LENGTH = 100_000
+MAX_TEXT_LENGTH = 100_000
 
 # A comma or bracket would end the name inside a URN that holds it; U+241F separates parts in DataHub's own keys.
-_RESERVED = frozenset(",()\u241f")
+_RESERVED_CHARACTERS = frozenset(",()\u241f")
 
 
 @dataclass(slots=True)
@@ -38,13 +38,15 @@ class Checks:
         if self.problems:
             raise Invalid(self.problems)
 
-    def count(self, values: Sequence[object], pointer: str, *, limit: int) -> None:
+    def validate_count(self, values: Sequence[object], pointer: str, *, limit: int) -> None:
         """Check how many members a list has; raises Invalid at once, since nothing is looked at of one too long."""
         if len(values) > limit:
             self.add("list.long", pointer, f"One call names up to {limit} here, not {len(values)}.")
             self.finish()
 
-    def text(self, value: Any, pointer: str, *, limit: int = TEXT_LENGTH, is_required: bool = False) -> None:
+    def validate_text(
+        self, value: Any, pointer: str, *, limit: int = MAX_TEXT_LENGTH, is_required: bool = False
+    ) -> None:
         """Check a text that a column is to hold."""
         if not isinstance(value, str):
             self.add("type", pointer, "This must be a text.")
@@ -55,35 +57,35 @@ class Checks:
         elif is_required and not value.strip():
             self.add("required", pointer, "This field is required.")
 
-    def identifier(self, value: Any, pointer: str) -> None:
+    def validate_identifier(self, value: Any, pointer: str) -> None:
         """Check the name that a user, group or role has in its URN.
 
         Any printable characters but comma, round brackets and U+241F, without blanks at either end: addresses, Windows
         names and names with blanks are all in use.
         """
-        before = len(self.problems)
-        self.text(value, pointer, limit=IDENTIFIER_LENGTH, is_required=True)
-        if len(self.problems) == before and (
-            value != value.strip() or not value.isprintable() or not _RESERVED.isdisjoint(value)
+        problem_count = len(self.problems)
+        self.validate_text(value, pointer, limit=MAX_IDENTIFIER_LENGTH, is_required=True)
+        if len(self.problems) == problem_count and (
+            value != value.strip() or not value.isprintable() or not _RESERVED_CHARACTERS.isdisjoint(value)
         ):
             detail = "Printable characters without comma and round brackets, and no blank at either end."
             self.add("identifier.invalid", pointer, detail)
 
-    def choice(self, value: Any, pointer: str, among: Sequence[str]) -> None:
+    def validate_choice(self, value: Any, pointer: str, choices: Sequence[str]) -> None:
         """Check one of a closed list."""
-        if value not in among:
-            self.add("choice", pointer, f"This is one of {', '.join(among)}.")
+        if value not in choices:
+            self.add("choice", pointer, f"This is one of {', '.join(choices)}.")
 
-    def object_id(self, value: Any, pointer: str) -> None:
+    def validate_object_id(self, value: Any, pointer: str) -> None:
         """Check an object id in lower case."""
         if not isinstance(value, str) or re.fullmatch("[0-9a-f]{24}", value) is None:
             self.add("object_id.invalid", pointer, "An object id is 24 hexadecimal digits.")
 
-    def password(self, value: Any, pointer: str, user: User) -> None:
+    def validate_password(self, value: Any, pointer: str, user: User) -> None:
         """Check a new password against the site's rules."""
-        before = len(self.problems)
-        self.text(value, pointer, limit=1024, is_required=True)
-        if len(self.problems) > before:
+        problem_count = len(self.problems)
+        self.validate_text(value, pointer, limit=1024, is_required=True)
+        if len(self.problems) > problem_count:
             return
         try:
             password_validation.validate_password(value, user)
@@ -91,8 +93,8 @@ class Checks:
             for message in error.messages:
                 self.add("password.weak", pointer, message)
 
-    def known(self, urns: Sequence[str], found: Collection[str], pointer: str, kind: str) -> None:
+    def validate_known(self, urns: Sequence[str], existing_urns: Collection[str], pointer: str, kind: str) -> None:
         """Check that each URN of a list is among those that were found."""
         for position, urn in enumerate(urns):
-            if urn not in found:
+            if urn not in existing_urns:
                 self.add("unknown", f"{pointer}/{position}", f"There is no {kind} {urn!r}.")

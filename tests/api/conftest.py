@@ -18,11 +18,11 @@ Document = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
-    monkeypatch.setattr(snapshot_store, "WAIT_AT_MOST", 0.0)
-    snapshot_store.drop()
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(snapshot_store, "VERSION_WAIT_SECONDS", 0.0)
+    snapshot_store.reset()
     yield
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def stored(db: None) -> Callable[..., str]:
     def make(name: str, **changes: Any) -> str:
         urn = f"urn:li:dataHubPolicy:{name}"
         document = document_of(displayName=name, **changes)
-        policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door=DOOR, urn=urn)
+        policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR, urn=urn)
         return urn
 
     return make
@@ -43,12 +43,12 @@ def client_of(db: None, stored: Callable[..., str]) -> Callable[..., APIClient]:
     """Make a user with platform privileges and return a client with its token: `client_of("jo", "CHECK_ACCESS")`."""
 
     def make(username: str, *privileges: str) -> APIClient:
-        users.create(username=username, by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=username, by=authorizer.SYSTEM, channel=DOOR)
         urn = USER_PREFIX + username
         if privileges:
             actors = {"users": [urn]}
             stored(f"of-{username}", type="PLATFORM", privileges=list(privileges), actors=actors)
-        made = access_tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, door=DOOR)
+        made = access_tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, channel=DOOR)
         client = APIClient()
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
         return client

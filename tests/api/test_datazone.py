@@ -32,11 +32,11 @@ def caller(client_of: Callable[..., APIClient]) -> APIClient:
     Entity.objects.create(urn=SNOWFLAKE, type="dataset", object_id=DATASET, project=PROJECT)
     Entity.objects.create(urn=f"urn:li:view:{VIEW}", type="view", object_id=VIEW)
     Entity.objects.create(urn=f"urn:li:dataset:{LOOSE}", type="dataset", object_id=LOOSE)
-    users.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jo", by=authorizer.SYSTEM, channel=DOOR)
     for urn in (ANALYST, AUDITOR):
         name = urn.rpartition(":")[2]
-        roles.create(identifier=name, name=name, description="", by=authorizer.SYSTEM, door=DOOR)
-        roles.give(urn=urn, actors=["urn:li:corpuser:jo"], by=authorizer.SYSTEM, door=DOOR)
+        roles.create(identifier=name, name=name, description="", by=authorizer.SYSTEM, channel=DOOR)
+        roles.grant(urn=urn, actors=["urn:li:corpuser:jo"], by=authorizer.SYSTEM, channel=DOOR)
     return client_of("manager", "MANAGE_POLICIES", "CREATE_ENTITY")
 
 
@@ -198,8 +198,8 @@ def test_dz_55_to_dz_61_restrictions_in_the_answer(caller: APIClient) -> None:
     assert batch["decisions"][0]["restrictions"] == both
     put(caller, "free", said("dataset:*", "dataset:read"), bound=(AUDITOR,))
     assert ask(caller, "dataset:read", resource)["restrictions"] == both
-    roles.create(identifier="free", name="free", description="", by=authorizer.SYSTEM, door=DOOR)
-    roles.give(urn="urn:li:dataHubRole:free", actors=["urn:li:corpuser:jo"], by=authorizer.SYSTEM, door=DOOR)
+    roles.create(identifier="free", name="free", description="", by=authorizer.SYSTEM, channel=DOOR)
+    roles.grant(urn="urn:li:dataHubRole:free", actors=["urn:li:corpuser:jo"], by=authorizer.SYSTEM, channel=DOOR)
     put(caller, "freer", said("dataset:*", "dataset:read"), bound=("urn:li:dataHubRole:free",))
     assert ask(caller, "dataset:read", resource)["restrictions"] is None
 
@@ -335,14 +335,14 @@ def test_a_role_that_a_policy_names_stays(caller: APIClient) -> None:
 
 def test_dz_71_the_built_in_admin(caller: APIClient) -> None:
     bootstrap.run()
-    snapshot_store.drop()
+    snapshot_store.reset()
     place = "/api/v1/policies/urn%3Ali%3AdataHubPolicy%3Adatazone-admin/"
     found = caller.get(place).json()
     assert (found["editable"], found["family"]) == (False, "datazone")
     assert caller.put(place, {"family": "datazone", "document": found["document"]}, format="json").status_code == 403
     assert caller.patch(place, {"state": "INACTIVE"}, format="json").status_code == 403
     assert caller.delete(place).status_code == 403
-    roles.give(urn="urn:li:dataHubRole:Admin", actors=["urn:li:corpuser:jo"], by=authorizer.SYSTEM, door=DOOR)
+    roles.grant(urn="urn:li:dataHubRole:Admin", actors=["urn:li:corpuser:jo"], by=authorizer.SYSTEM, channel=DOOR)
     assert code(caller, "dataset:delete", {"type": "dataset", "id": DATASET}) == "allowed"
     assert code(caller, "endpoint:create", {"type": "endpoint"}) == "allowed"
     blocked = body("lockout", said("*", "*:*", effect="deny"), bound=("urn:li:dataHubRole:Admin",))
@@ -444,7 +444,9 @@ def test_the_query_knows_the_schema_of_the_catalog(caller: APIClient) -> None:
         "platformSchema": {"com.linkedin.schema.OtherSchema": {"rawSchema": ""}},
         "fields": fields,
     }
-    apply.apply(proposals=[Proposal(SNOWFLAKE, "schemaMetadata", json.dumps(schema))], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(
+        proposals=[Proposal(SNOWFLAKE, "schemaMetadata", json.dumps(schema))], by=authorizer.SYSTEM, channel=DOOR
+    )
     columns = ["REGION", "id", "secret"]
     put(
         caller,

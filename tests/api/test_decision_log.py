@@ -137,7 +137,7 @@ def test_filters_of_another_part_and_places_that_are_none_are_refused(client_of,
 def test_what_the_reader_may_not_view_is_not_named(client_of, stored, written, settings):
     settings.VIEW_AUTHORIZATION_ENABLED = True
     proposal = Proposal(ORDERS, "datasetProperties", '{"name": "orders"}')
-    apply.apply(proposals=[proposal], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[proposal], by=authorizer.SYSTEM, channel=DOOR)
     jo, manager = client_of("jo"), client_of("manager", "MANAGE_POLICIES")
     ask(jo, privilege="EDIT_ENTITY_TAGS", resource={"urn": ORDERS})
     written()
@@ -156,7 +156,7 @@ def test_a_change_that_names_what_the_reader_may_not_view_is_concealed(client_of
         Proposal(ORDERS, "datasetProperties", '{"name": "orders"}'),
         Proposal(lines, "upstreamLineage", json.dumps(lineage)),
     ]
-    apply.apply(proposals=told, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=told, by=authorizer.SYSTEM, channel=DOOR)
     manager = client_of("manager", "MANAGE_POLICIES")
 
     def change(urn):

@@ -123,7 +123,7 @@ def test_lists_hold_only_what_may_be_viewed(librarian, client_of, stored, settin
 def test_what_is_counted_so_far_and_paged_through_to_its_end(librarian, monkeypatch):
     """One more than the limit stands for every number above; nothing is left out of the pages."""
     register(librarian, "a", "b", "c", "d", "e")
-    monkeypatch.setattr(resources_allowed, "COUNTED", 2)
+    monkeypatch.setattr(resources_allowed, "MAX_COUNT", 2)
     body = {"privilege": "EDIT_ENTITY", "type": "dataset", "page_size": 2}
     found, address, counts = [], "/api/v1/what", set()
     while address:
@@ -160,8 +160,8 @@ def test_what(librarian, client_of, stored):
 @pytest.mark.parametrize("kind", ["corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"])
 def test_what_has_people_and_policies(librarian, client_of, stored, kind):
     """As the single question about each of them answers."""
-    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR)
-    roles.create(identifier="chief", name="Chief", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, channel=DOOR)
+    roles.create(identifier="chief", name="Chief", by=authorizer.SYSTEM, channel=DOOR)
     service = client_of("service", "CHECK_ACCESS")
     asked = {"privilege": "EDIT_ENTITY", "type": kind, "actor": "urn:li:corpuser:librarian"}
     found = [one["urn"] for one in service.post("/api/v1/what", asked).json()["results"]]
@@ -201,8 +201,8 @@ def test_what_leaves_out_what_the_caller_may_not_view_unless_it_may_ask_about_ot
 
 @pytest.mark.parametrize("kind", ["corpuser", "corpGroup", "dataHubRole", "dataHubPolicy"])
 def test_authzen_finds_people_and_policies(client_of, stored, kind):
-    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR)
-    roles.create(identifier="chief", name="Chief", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, channel=DOOR)
+    roles.create(identifier="chief", name="Chief", by=authorizer.SYSTEM, channel=DOOR)
     stored("tags", privileges=["EDIT_ENTITY_TAGS"], actors={"allUsers": True})
     service = client_of("service", "CHECK_ACCESS")
     about = {"subject": {"type": "user", "id": "service"}, "action": {"name": "EDIT_ENTITY_TAGS"}}

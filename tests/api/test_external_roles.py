@@ -44,11 +44,11 @@ def access(urn):
 def put(urn, aspect, document):
     """Store a document as an earlier release may have kept it."""
     proposal = Proposal(urn, aspect, json.dumps(document), keeps_unknown=True)
-    apply.apply(proposals=[proposal], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[proposal], by=authorizer.SYSTEM, channel=DOOR)
 
 
 def said(urn, aspect):
-    found = aspect_documents.aspect(urn=urn, name=aspect)
+    found = aspect_documents.load_aspect(urn=urn, name=aspect)
     return None if found is None else found.value
 
 
@@ -66,7 +66,7 @@ def keeper(client_of, stored):
 @pytest.fixture
 def jo(client_of):
     client = client_of("jo")
-    groups.create(identifier="analysts", name="Analysts", members=[JO], by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="analysts", name="Analysts", members=[JO], by=authorizer.SYSTEM, channel=DOOR)
     return client
 
 

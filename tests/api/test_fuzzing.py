@@ -50,17 +50,21 @@ def token(django_db_setup, django_db_blocker) -> Iterator[str]:
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     with django_db_blocker.unblock(), block:
-        snapshot_store.drop()
+        snapshot_store.reset()
         bootstrap.run()
-        users.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
-        groups.create(name="Crew", identifier="crew", members=["urn:li:corpuser:jane"], by=authorizer.SYSTEM, door=DOOR)
+        users.create(username="jane", by=authorizer.SYSTEM, channel=DOOR)
+        groups.create(
+            name="Crew", identifier="crew", members=["urn:li:corpuser:jane"], by=authorizer.SYSTEM, channel=DOOR
+        )
         described = [Proposal(DATASET, "datasetProperties", '{"name": "orders"}')]
-        apply.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
-        yield access_tokens.create(owner="urn:li:corpuser:datahub", name="fuzz", by=authorizer.SYSTEM, door=DOOR).text
+        apply.apply(proposals=described, by=authorizer.SYSTEM, channel=DOOR)
+        yield access_tokens.create(
+            owner="urn:li:corpuser:datahub", name="fuzz", by=authorizer.SYSTEM, channel=DOOR
+        ).text
         transaction.set_rollback(True)
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 @schema.parametrize()

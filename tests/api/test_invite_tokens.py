@@ -16,7 +16,7 @@ SELLER = "urn:li:dataHubRole:seller"
 
 @pytest.fixture
 def role(db):
-    return roles.create(identifier="seller", name="Seller", by=authorizer.SYSTEM, door=DOOR)
+    return roles.create(identifier="seller", name="Seller", by=authorizer.SYSTEM, channel=DOOR)
 
 
 @pytest.fixture
@@ -45,14 +45,14 @@ def test_one_link_is_live_for_each_role(inviter):
 
 def test_accepting_replaces_the_roles_of_the_caller(inviter, client_of):
     client = client_of("jo")
-    other = roles.create(identifier="other", name="Other", by=authorizer.SYSTEM, door=DOOR)
-    roles.give(urn=other.urn, actors=["urn:li:corpuser:jo"], by=authorizer.SYSTEM, door=DOOR)
+    other = roles.create(identifier="other", name="Other", by=authorizer.SYSTEM, channel=DOOR)
+    roles.grant(urn=other.urn, actors=["urn:li:corpuser:jo"], by=authorizer.SYSTEM, channel=DOOR)
     token = make(inviter, role=SELLER)["token"]
     assert client.post(f"{PLACE}accept/", {"token": token}, format="json").json() == {"role": SELLER}
-    assert users_groups_roles.user(urn="urn:li:corpuser:jo").role_urns == [SELLER]
+    assert users_groups_roles.get_user(urn="urn:li:corpuser:jo").role_urns == [SELLER]
     bare = make(inviter)["token"]
     assert client.post(f"{PLACE}accept", {"token": bare}, format="json").json() == {"role": None}
-    assert users_groups_roles.user(urn="urn:li:corpuser:jo").role_urns == []
+    assert users_groups_roles.get_user(urn="urn:li:corpuser:jo").role_urns == []
     for dead in ("azi_" + "x" * 43, "", "x" * 900, "azs_" + "x" * 43):
         assert client.post(f"{PLACE}accept/", {"token": dead}, format="json").status_code in (400, 404)
 

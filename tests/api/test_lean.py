@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from policies.decisions.api import request_serializers
 from policies.decisions.api.request_serializers import QuestionIn
 from policies.http.api import strict_fields
-from policies.models.fields import URN_LENGTH
+from policies.models.fields import MAX_URN_LENGTH
 
 #: Texts that are URNs, nearly, and not at all.
 TEXTS = st.sampled_from(
@@ -27,8 +27,8 @@ TEXTS = st.sampled_from(
         "urn:li:corpuser:jo\n",
         "urn:li:corpuser:j\x00",
         "urn:li:corpuser:\ud800",
-        "urn:li:corpuser:" + "x" * (URN_LENGTH - 16),
-        "urn:li:corpuser:" + "x" * (URN_LENGTH - 15),
+        "urn:li:corpuser:" + "x" * (MAX_URN_LENGTH - 16),
+        "urn:li:corpuser:" + "x" * (MAX_URN_LENGTH - 15),
         "VIEW_ENTITY_PAGE",
         "x" * 255,
         "x" * 256,
@@ -63,8 +63,8 @@ def outcome(check: Any) -> Any:
 
 @given(QUESTIONS)
 def test_a_plain_question_is_what_the_serializer_makes_of_it(sent: Any) -> None:
-    assert outcome(lambda: request_serializers.checked(sent)) == outcome(
-        lambda: strict_fields.checked(QuestionIn, sent)
+    assert outcome(lambda: request_serializers.validate_question(sent)) == outcome(
+        lambda: strict_fields.validate(QuestionIn, sent)
     )
 
 

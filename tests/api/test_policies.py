@@ -154,8 +154,8 @@ def test_what_cannot_be_changed(manager, stored):
     assert manager.patch(place(fixed), {"state": "INACTIVE"}).status_code == 200
     assert manager.delete(place(fixed)).status_code == 204
     system = "urn:li:dataHubPolicy:system"
-    draft = service.Draft("datahub", document_of())
-    service.create(draft=draft, by=authorizer.SYSTEM, door="test", urn=system, is_system=True)
+    draft = service.PolicyInput("datahub", document_of())
+    service.create(draft=draft, by=authorizer.SYSTEM, channel="test", urn=system, is_system=True)
     problem_of(manager.delete(place(system)), 403)
 
 

@@ -18,7 +18,7 @@ TAGS = "EDIT_ENTITY_TAGS"
 
 
 def tell(urn: str, aspect: str, document: dict[str, Any]) -> None:
-    apply.apply(proposals=[Proposal(urn, aspect, json.dumps(document))], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[Proposal(urn, aspect, json.dumps(document))], by=authorizer.SYSTEM, channel=DOOR)
 
 
 def known(**properties: str) -> None:

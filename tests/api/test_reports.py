@@ -53,7 +53,7 @@ def test_a_report_is_started_followed_and_ended(manager):
     assert "one runs at a time" in problem_of(manager.post(BASE, {"kind": KIND}, format="json"), 409)["detail"]
     found = run_state.claim(Report.objects.get().pk)
     assert found is not None
-    assert run_state.tell(found, stage="Counting", done=3, total=12)
+    assert run_state.update_progress(found, stage="Counting", done=3, total=12)
     assert manager.get(f"{BASE}{found.pk}/").json()["progress"] == {"stage": "Counting", "done": 3, "total": 12}
     assert problem_of(manager.get(table(found)), 409)["detail"] == "This report is running; it has no results."
     assert manager.post(f"{BASE}{found.pk}/cancel/").json()["status"] == "CANCELLED"

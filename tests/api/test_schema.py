@@ -43,7 +43,9 @@ def test_every_page_of_the_record_has_the_one_shape_that_is_described(manager, p
     document = manager.get("/api/v1/openapi.json").json()
     responses = document["paths"]["/api/v1/audit/"]["get"]["responses"]
     schema = responses["200"]["content"]["application/json"]["schema"]
-    past_the_end = {"before": str(decision_log_queries.Place.of(kept))} if part == "decisions" else {"page": 1_000}
+    past_the_end = (
+        {"before": str(decision_log_queries.LogPosition.from_row(kept))} if part == "decisions" else {"page": 1_000}
+    )
     for is_empty, filters in ((False, {}), (True, past_the_end)):
         answer = manager.get("/api/v1/audit/", {"of": part, **filters})
         assert (answer.status_code, not answer.json()["results"]) == (200, is_empty)
@@ -52,7 +54,7 @@ def test_every_page_of_the_record_has_the_one_shape_that_is_described(manager, p
 
 @pytest.mark.django_db
 def test_the_refusal_to_delete_the_instance_is_described(manager, stored):
-    bootstrap.cdap_instance(by=authorizer.SYSTEM)
+    bootstrap.register_cdap_instance(by=authorizer.SYSTEM)
     stored("entities", privileges=["DELETE_ENTITY"], actors={"users": ["urn:li:corpuser:manager"]})
     deletion = "/api/v1/entities/{urn}/"
     answer = manager.delete(deletion.format(urn="urn:li:instance:cdap"))

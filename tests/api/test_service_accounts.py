@@ -80,7 +80,7 @@ def test_others_are_told_the_privilege(client_of, service):
 
 
 def test_a_person_is_no_service_account(keeper, service):
-    users.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jo", by=authorizer.SYSTEM, channel=DOOR)
     place = f"{PLACE}{JO}/"
     for answer in (
         keeper.get(place),
@@ -116,22 +116,22 @@ def info(urn):
 
 def test_a_program_makes_one_by_its_aspects(client_of):
     client_of("keeper", "MANAGE_SERVICE_ACCOUNTS")
-    keeper = actor_resolution.actor(urn="urn:li:corpuser:keeper")
+    keeper = actor_resolution.load_actor(urn="urn:li:corpuser:keeper")
     urn = "urn:li:corpuser:service_x"
     aspect_services.apply(changes=[info(urn), sub_types(urn, "SERVICE_ACCOUNT")], by=keeper)
     assert User.objects.get(urn=urn).kind == User.Kind.SERVICE
-    composed = aspect_queries.aspects_of(urn=urn)
+    composed = aspect_queries.load_aspects(urn=urn)
     assert composed is not None
     assert composed["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT"]}
     aspect_services.apply(changes=[info(urn), sub_types(urn, "SERVICE_ACCOUNT", "Robot")], by=keeper)
-    composed = aspect_queries.aspects_of(urn=urn)
+    composed = aspect_queries.load_aspects(urn=urn)
     assert composed is not None
     assert composed["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT", "Robot"]}
 
 
 def test_one_made_here_reads_as_programs_expect_and_survives_other_writes(keeper, service):
-    assert (aspect_queries.aspects_of(urn=service["urn"]) or {})["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT"]}
-    aspect_services.apply(changes=[info(service["urn"])], by=actor_resolution.actor(urn="urn:li:corpuser:keeper"))
+    assert (aspect_queries.load_aspects(urn=service["urn"]) or {})["subTypes"] == {"typeNames": ["SERVICE_ACCOUNT"]}
+    aspect_services.apply(changes=[info(service["urn"])], by=actor_resolution.load_actor(urn="urn:li:corpuser:keeper"))
     assert User.objects.get(urn=service["urn"]).kind == User.Kind.SERVICE
 
 
@@ -140,8 +140,8 @@ def test_one_made_here_reads_as_programs_expect_and_survives_other_writes(keeper
 )
 def test_no_aspect_turns_a_person_into_one(client_of, privileges):
     client_of("keeper", *privileges)
-    users.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
-    keeper = actor_resolution.actor(urn="urn:li:corpuser:keeper")
+    users.create(username="jo", by=authorizer.SYSTEM, channel=DOOR)
+    keeper = actor_resolution.load_actor(urn="urn:li:corpuser:keeper")
     batches = [
         [sub_types(JO, "SERVICE_ACCOUNT")],
         [info(JO), sub_types(JO, "SERVICE_ACCOUNT")],
@@ -170,6 +170,6 @@ def test_who_manages_people_only_makes_no_service_by_aspects(client_of):
     urn = "urn:li:corpuser:service_x"
     with pytest.raises(Forbidden) as refused:
         aspect_services.apply(
-            changes=[sub_types(urn, "SERVICE_ACCOUNT")], by=actor_resolution.actor(urn="urn:li:corpuser:clerk")
+            changes=[sub_types(urn, "SERVICE_ACCOUNT")], by=actor_resolution.load_actor(urn="urn:li:corpuser:clerk")
         )
     assert [need.privilege for need in refused.value.missing] == ["MANAGE_SERVICE_ACCOUNTS"]

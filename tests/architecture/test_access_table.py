@@ -43,7 +43,7 @@ def test_everybody_gets_what_the_table_of_doors_says(shelves, place, name):
     headers = {}
     if PEOPLE[name]:
         issued = access_tokens.create(
-            owner=f"urn:li:corpuser:{PEOPLE[name]}", name="table", by=authorizer.SYSTEM, door=DOOR
+            owner=f"urn:li:corpuser:{PEOPLE[name]}", name="table", by=authorizer.SYSTEM, channel=DOOR
         )
         headers["authorization"] = f"Bearer {issued.text}"
     expected, found = {}, {}

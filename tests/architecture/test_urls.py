@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from policies.http.guard import guard_of
+from policies.http.guard import get_guard
 
 # A new public door is added here, so that opening one is seen by whoever reads the change.
 PUBLIC = {
@@ -42,10 +42,10 @@ def patterns(branch: URLResolver, prefix: str = "") -> Iterator[tuple[str, URLPa
 
 
 def test_every_url_is_guarded_or_public():
-    bare = [path for path, part in patterns(get_resolver()) if guard_of(part.callback) is None]
+    bare = [path for path, part in patterns(get_resolver()) if get_guard(part.callback) is None]
     assert bare == []
 
 
 def test_the_public_doors_are_these():
-    guards = {path: guard_of(part.callback) for path, part in patterns(get_resolver())}
+    guards = {path: get_guard(part.callback) for path, part in patterns(get_resolver())}
     assert {path for path, guard in guards.items() if guard and guard.is_public} == PUBLIC

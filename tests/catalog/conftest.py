@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 
 from catalog.ingest import apply
-from catalog.ingest.apply import Applied, Proposal
+from catalog.ingest.apply import ApplyResult, Proposal
 from catalog.models import Ancestry, Aspect, Entity, Facet
 from policies.authoring.services import policies
 from policies.engine.model import Actor
@@ -21,9 +21,9 @@ DOOR = "test"
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot() -> Iterator[None]:
-    snapshot_store.drop()
+    snapshot_store.reset()
     yield
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def said(urn: str, aspect: str, document: object = None, **more: Any) -> Proposal:
@@ -32,9 +32,9 @@ def said(urn: str, aspect: str, document: object = None, **more: Any) -> Proposa
     return Proposal(urn, aspect, text, **more)
 
 
-def tell(*found: Proposal, by: Actor = authorizer.SYSTEM, **more: Any) -> Applied:
+def tell(*found: Proposal, by: Actor = authorizer.SYSTEM, **more: Any) -> ApplyResult:
     """Write proposals, as the system unless told."""
-    return apply.apply(proposals=found, by=by, door=DOOR, **more)
+    return apply.apply(proposals=found, by=by, channel=DOOR, **more)
 
 
 def owners(*found: str) -> dict:
@@ -85,9 +85,9 @@ def holding(db: None) -> Callable[..., Actor]:
     """Make a user who holds these privileges: on everything, on what a resources block covers, or on the platform."""
 
     def make(*privileges: str, username: str = "holder", **document: object) -> Actor:
-        urn = users.create(username=username, by=authorizer.SYSTEM, door=DOOR).urn
+        urn = users.create(username=username, by=authorizer.SYSTEM, channel=DOOR).urn
         give(urn, *privileges, **document)
-        return actor_resolution.actor(urn=urn)
+        return actor_resolution.load_actor(urn=urn)
 
     return make
 
@@ -103,5 +103,5 @@ def give(urn: str, *privileges: str, **document: object) -> None:
         "privileges": list(privileges),
         "actors": {"users": [urn]},
     } | document
-    policies.create(draft=policies.Draft("datahub", whole), by=authorizer.SYSTEM, door=DOOR)
-    snapshot_store.drop()
+    policies.create(draft=policies.PolicyInput("datahub", whole), by=authorizer.SYSTEM, channel=DOOR)
+    snapshot_store.reset()

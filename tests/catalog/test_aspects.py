@@ -6,7 +6,7 @@ import pytest
 
 from catalog import urns
 from catalog.aspects import register
-from catalog.aspects.annotations import tags_of
+from catalog.aspects.annotations import column_tags
 from catalog.aspects.projection import project
 
 DATASET = urns.parse("urn:li:dataset:(urn:li:dataPlatform:hive,sales.orders,PROD)")
@@ -180,7 +180,7 @@ def test_of_a_key_that_comes_twice_the_last_counts_everywhere() -> None:
     text = '{"tags": [{"tag": "urn:li:tag:a"}], "tags": [{"tag": "urn:li:tag:b"}]}'
     found = project(urn=urns.parse("urn:li:view:v"), documents={"globalTags": text})
     assert [facet.value for facet in found.facets if facet.field == "TAG"] == ["urn:li:tag:b"]
-    assert tags_of(json.loads(text)) == {("", "urn:li:tag:b")}
+    assert column_tags(json.loads(text)) == {("", "urn:li:tag:b")}
 
 
 def test_unknown_fields_and_foreign_aspects_pass() -> None:

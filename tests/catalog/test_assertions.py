@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.reports.assertions import parser
-from catalog.reports.assertions.parser import Expected, InvalidAssertions, Kind
+from catalog.reports.assertions.parser import AssertionKind, Expectation, InvalidAssertions
 from policies.engine.selectors import Condition, Criterion
 
 WHOLE = """\
@@ -48,16 +48,16 @@ def problems(text: str) -> list[str]:
 
 def test_every_form():
     pii, finance, admins, answers = parser.parse(WHOLE)
-    assert (pii.kind, pii.line) == (Kind.NOBODY, 2)
+    assert (pii.kind, pii.line) == (AssertionKind.NOBODY, 2)
     assert pii.holders == {"urn:li:corpGroup:pii-readers", "urn:li:corpuser:auditor"}
     assert pii.privileges == ("VIEW_ENTITY_PAGE", "EDIT_ENTITY")
-    assert pii.on.criteria == (
+    assert pii.scope.criteria == (
         criterion("TYPE", "dataset", "chart"),
         criterion("TAG", "urn:li:tag:PII"),
         criterion("DOMAIN", "urn:li:domain:public", condition=Condition.NOT_EQUALS),
     )
-    assert (finance.kind, finance.holders) == (Kind.EVERY, frozenset({"urn:li:dataHubRole:Reader"}))
-    assert finance.on.criteria == (
+    assert (finance.kind, finance.holders) == (AssertionKind.EVERY, frozenset({"urn:li:dataHubRole:Reader"}))
+    assert finance.scope.criteria == (
         criterion("DOMAIN", "urn:li:domain:finance"),
         criterion(
             "URN",
@@ -66,11 +66,11 @@ def test_every_form():
             condition=Condition.STARTS_WITH,
         ),
     )
-    assert (admins.privileges, admins.platform) == ((), ("MANAGE_POLICIES",))
-    assert answers.expected == (
-        Expected("urn:li:corpuser:jo", "VIEW_ENTITY_PAGE", "urn:li:dataset:(a,b,PROD)", True, 19),
-        Expected("urn:li:corpuser:jo", "MANAGE_POLICIES", "", False, 20),
-        Expected("urn:li:corpuser:al", "EDIT_ENTITY", "urn:li:chart:(looker,x)", False, 21),
+    assert (admins.privileges, admins.platform_privileges) == ((), ("MANAGE_POLICIES",))
+    assert answers.expectations == (
+        Expectation("urn:li:corpuser:jo", "VIEW_ENTITY_PAGE", "urn:li:dataset:(a,b,PROD)", True, 19),
+        Expectation("urn:li:corpuser:jo", "MANAGE_POLICIES", "", False, 20),
+        Expectation("urn:li:corpuser:al", "EDIT_ENTITY", "urn:li:chart:(looker,x)", False, 21),
     )
 
 
@@ -142,7 +142,7 @@ def test_every_problem_at_once():
             "- name: a\n  nobody: {may: EDIT_ENTITY}\n- name: a\n  nobody: {may: EDIT_ENTITY}",
             "line 3: The name 'a' is taken on line 1 already.",
         ),
-        ("x" * (parser.LENGTH + 1), "line 1: A text has up to 1,000,000 characters, not 1,000,001."),
+        ("x" * (parser.MAX_TEXT_LENGTH + 1), "line 1: A text has up to 1,000,000 characters, not 1,000,001."),
         ("- a\n" * 2001, "line 1: A text holds up to 2,000 assertions, not 2,001."),
     ],
     ids=str,

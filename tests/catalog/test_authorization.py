@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from catalog.ingest import deletes
 from catalog.ingest.apply import Proposal
 from catalog.models import Entity
-from policies.engine.model import Actor, Missing
+from policies.engine.model import Actor, MissingPrivilege
 from policies.errors import Forbidden, Invalid
 from policies.identity.services import roles
 from policies.pdp.authorizer import SYSTEM
@@ -133,7 +133,7 @@ POLICY = {
 def test_people_and_policies_stay_guarded(holding: Holding, urn: str, aspect: str, document: dict) -> None:
     """Also where ordinary entities are open to everybody, and to whoever may edit every entity."""
     by = holding("EDIT_ENTITY_TAGS", "CREATE_ENTITY")
-    roles.create(name="Boss", identifier="Boss", by=SYSTEM, door=DOOR)
+    roles.create(name="Boss", identifier="Boss", by=SYSTEM, channel=DOOR)
     before = stored(), projection()
     for is_open in (False, True):
         with pytest.raises(Forbidden):
@@ -150,9 +150,9 @@ def test_open_doors_are_for_ordinary_entities(holding: Holding) -> None:
     by = holding("VIEW_ENTITY_PAGE")
     tell(said(DATASET, "globalTags", tags("a")), by=by, is_open=True)
     assert ("TAG", "urn:li:tag:a", "") in facets(DATASET)
-    deletes.delete(urn=DATASET, by=by, door=DOOR, is_open=True)
+    deletes.delete(urn=DATASET, by=by, channel=DOOR, is_open=True)
     with pytest.raises(Forbidden):
-        deletes.delete(urn="urn:li:corpuser:somebody", by=by, door=DOOR, is_open=True)
+        deletes.delete(urn="urn:li:corpuser:somebody", by=by, channel=DOOR, is_open=True)
     assert not Entity.objects.exists()
 
 
@@ -232,10 +232,10 @@ def test_products_are_deleted_by_their_domain(holding: Holding) -> None:
     by = holding("DELETE_ENTITY", username="d")
     assert refused(said(PRODUCT, "status", {"removed": True}), by=by)
     with pytest.raises(Forbidden):
-        deletes.delete(urn=PRODUCT, by=by, door=DOOR)
+        deletes.delete(urn=PRODUCT, by=by, channel=DOOR)
     manager = holding("MANAGE_DATA_PRODUCTS", resources=on("URN", SALES))
     tell(said(PRODUCT, "status", {"removed": True}), by=manager)
-    deletes.delete(urn=PRODUCT, by=manager, door=DOOR)
+    deletes.delete(urn=PRODUCT, by=manager, channel=DOOR)
 
 
 def subjects(*urns: str) -> Proposal:
@@ -254,7 +254,7 @@ def test_queries_go_by_their_subjects(holding: Holding) -> None:
     tell(subjects(OTHER))
     assert refused(subjects(DATASET), by=by)
     with pytest.raises(Forbidden):
-        deletes.delete(urn=QUERY, by=by, door=DOOR)
+        deletes.delete(urn=QUERY, by=by, channel=DOOR)
 
 
 def test_logical_parents_need_both_sides(holding: Holding) -> None:
@@ -293,8 +293,11 @@ def test_judging_200_items_costs_what_judging_5_costs(holding: Holding) -> None:
 def test_what_is_missing_says_entity_and_privilege(holding: Holding) -> None:
     with pytest.raises(Forbidden) as refusal:
         tell(said(DATASET, "status", {}), by=holding("VIEW_ENTITY_PAGE"))
-    assert refusal.value.missing == (Missing(DATASET, "CREATE_ENTITY"),)
-    assert refusal.value.missing_any == ((Missing(DATASET, "CREATE_ENTITY"),), (Missing(DATASET, "EDIT_ENTITY"),))
+    assert refusal.value.missing == (MissingPrivilege(DATASET, "CREATE_ENTITY"),)
+    assert refusal.value.missing_any == (
+        (MissingPrivilege(DATASET, "CREATE_ENTITY"),),
+        (MissingPrivilege(DATASET, "EDIT_ENTITY"),),
+    )
 
 
 def test_several_changes_name_what_is_enough_for_all_of_them(holding: Holding) -> None:

@@ -21,14 +21,14 @@ pytestmark = pytest.mark.django_db
 
 def info() -> dict[str, Any]:
     """What is stored of the ownership type."""
-    found = aspect_documents.aspect(urn=URN, name="ownershipTypeInfo")
+    found = aspect_documents.load_aspect(urn=URN, name="ownershipTypeInfo")
     assert found is not None
     value: dict[str, Any] = found.value
     return value
 
 
 def test_bootstrap_writes_them_and_running_it_again_changes_nothing():
-    assert "catalog.entities.bootstrap.ownership_types" in settings.BOOTSTRAP_HOOKS
+    assert "catalog.entities.bootstrap.write_ownership_types" in settings.BOOTSTRAP_HOOKS
     whole.run()
     types = Entity.objects.filter(type="ownershipType")
     assert {row.name for row in types} == {"Technical Owner", "Business Owner", "Data Steward", "None"}
@@ -41,19 +41,21 @@ def test_bootstrap_writes_them_and_running_it_again_changes_nothing():
 
 
 def test_what_somebody_here_wrote_stays(holding):
-    bootstrap.ownership_types(by=authorizer.SYSTEM)
+    bootstrap.write_ownership_types(by=authorizer.SYSTEM)
     changed = {**info(), "name": "Techie"}
     proposal = Proposal(URN, "ownershipTypeInfo", json.dumps(changed))
-    apply.apply(proposals=[proposal], by=holding("EDIT_ENTITY"), door="test")
-    bootstrap.ownership_types(by=authorizer.SYSTEM)
+    apply.apply(proposals=[proposal], by=holding("EDIT_ENTITY"), channel="test")
+    bootstrap.write_ownership_types(by=authorizer.SYSTEM)
     assert info() == changed
 
 
 def test_what_an_earlier_release_wrote_comes_back_and_what_was_added_stays():
-    bootstrap.ownership_types(by=authorizer.SYSTEM)
+    bootstrap.write_ownership_types(by=authorizer.SYSTEM)
     first = info()
     changed = {**first, "name": "Techie", "colour": "red"}
-    apply.apply(proposals=[Proposal(URN, "ownershipTypeInfo", json.dumps(changed))], by=authorizer.SYSTEM, door="test")
-    bootstrap.ownership_types(by=authorizer.SYSTEM)
+    apply.apply(
+        proposals=[Proposal(URN, "ownershipTypeInfo", json.dumps(changed))], by=authorizer.SYSTEM, channel="test"
+    )
+    bootstrap.write_ownership_types(by=authorizer.SYSTEM)
     said = info()
     assert (said["name"], said["colour"], said["created"]) == ("Technical Owner", "red", first["created"])

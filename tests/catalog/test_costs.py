@@ -53,7 +53,7 @@ def test_the_number_of_queries_does_not_grow(
     holding: Callable[..., Actor], is_system: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Looking for newer policies is one more, whenever a second has passed.
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 3600.0)
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 3600.0)
     by = SYSTEM if is_system else holding("EDIT_ENTITY")
     tell(said("urn:li:tag:first", "tagProperties", {"name": "warm"}), by=by)
     for word in ("new", "changed", "changed again"):

@@ -9,7 +9,7 @@ from catalog.access.facet_source import OrmFacetSource
 from catalog.models import Entity, prefix_range
 from policies.engine import selectors
 from policies.engine.evaluate import decide
-from policies.engine.model import Cover, Coverage, Effect, Origin, Question, Statement
+from policies.engine.model import Cover, Coverage, Effect, Question, Statement, StatementOrigin
 from policies.engine.selectors import ActorMatch, Condition, Criterion, Selector
 from policies.pdp import actor_resolution
 from tests.catalog.conftest import said, tell, undone
@@ -41,10 +41,10 @@ def test_the_facts_are_those_of_the_world(world) -> None:
         store(world)
         asked = [*ENTITIES, UNKNOWN_ENTITY, *UNKNOWN_NODES]
         loaded = OrmFacetSource().load(urns=asked, fields=FIELDS)
-        actors = actor_resolution.actors(urns=USERS)
+        actors = actor_resolution.load_actors(urns=USERS)
     for urn, actor in actors.items():
-        known = {pair for pair in world.actor(urn).circumstances if pair[0].startswith("ACTOR.")}
-        assert actor.circumstances == known
+        known = {pair for pair in world.actor(urn).attributes if pair[0].startswith("ACTOR.")}
+        assert actor.attributes == known
     assert set(loaded) == set(asked)
     for urn in asked:
         expected = world.resource(urn, fields=FIELDS)
@@ -61,8 +61,8 @@ def test_covered_is_what_the_engine_allows(world, privilege: str) -> None:
         store(world)
         for who in ACTORS:
             actor = world.actor(who)
-            coverage = snapshot.coverage(actor, privilege)
-            found = coverage_sql.covered(coverage, Entity.objects.filter(urn__in=ENTITIES))
+            coverage = snapshot.compute_coverage(actor, privilege)
+            found = coverage_sql.filter_covered(coverage, Entity.objects.filter(urn__in=ENTITIES))
             expected = {
                 urn for urn in ENTITIES if decide(snapshot, Question(actor, privilege, world.resource(urn))).is_allowed
             }
@@ -72,7 +72,9 @@ def test_covered_is_what_the_engine_allows(world, privilege: str) -> None:
 def allow(*criteria: Criterion) -> Cover:
     match = ActorMatch(frozenset({selectors.EVERYONE}))
     selector = Selector(criteria, needs_resource=True)
-    return Cover(Statement(Origin("p", "p"), Effect.ALLOW, match, frozenset({"X"}), selector), is_unconditional=True)
+    return Cover(
+        Statement(StatementOrigin("p", "p"), Effect.ALLOW, match, frozenset({"X"}), selector), is_unconditional=True
+    )
 
 
 def test_thousands_of_alternatives_are_one_query(django_assert_num_queries) -> None:
@@ -83,11 +85,11 @@ def test_thousands_of_alternatives_are_one_query(django_assert_num_queries) -> N
     one_each = [allow(Criterion("URN", Condition.EQUALS, frozenset({urn}))) for urn in urns[:3000]]
     prefixes = [allow(Criterion("URN", Condition.STARTS_WITH, frozenset({f"{urn}$"}))) for urn in urns[:2500]]
     with django_assert_num_queries(1):
-        found = coverage_sql.covered(Coverage(actor.actor, tuple(one_each + prefixes))).count()
+        found = coverage_sql.filter_covered(Coverage(actor.actor, tuple(one_each + prefixes))).count()
     assert found == 300
     prefixed = allow(Criterion("TAG", Condition.STARTS_WITH, frozenset(f"{urn}$" for urn in urns)))
     with django_assert_num_queries(1):
-        assert not coverage_sql.covered(Coverage(actor.actor, (prefixed,))).exists()
+        assert not coverage_sql.filter_covered(Coverage(actor.actor, (prefixed,))).exists()
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -117,7 +119,7 @@ def test_relatives() -> None:
         said(a, "domainProperties", {"name": "A", "parentDomain": b}),
     )
     names = ["parent", "domains", "subjects", "dataset"]
-    found = OrmFacetSource().relatives(urns=[product, query, dataset, column, a, "nonsense"], names=names)
+    found = OrmFacetSource().load_relatives(urns=[product, query, dataset, column, a, "nonsense"], names=names)
     assert found[product]["domains"] == (a,)
     assert set(found[query]["subjects"]) == {dataset, product}
     assert found[column]["dataset"] == (dataset,)
@@ -129,7 +131,7 @@ def test_relatives() -> None:
 def test_known_and_find() -> None:
     source = OrmFacetSource()
     Entity.objects.create(urn="urn:li:view:x", type="view", object_id="a" * 24)
-    assert source.known(urns=["urn:li:view:x", "urn:li:view:y", "\x00"]) == {"urn:li:view:x": "view"}
+    assert source.load_types(urns=["urn:li:view:x", "urn:li:view:y", "\x00"]) == {"urn:li:view:x": "view"}
     upper = ("view", "A" * 24)
     objects = [upper, ("dataset", "a" * 24), ("view", "\x00")]
     assert source.find(objects=objects) == {upper: "urn:li:view:x"}

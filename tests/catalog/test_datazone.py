@@ -51,7 +51,7 @@ def test_a_list_holds_what_the_oracle_allows(world: World) -> None:
         store(world)
         for urn in USERS:
             for action in ACTIONS:
-                found = coverage_sql.covered(snapshot.coverage(world.actor(urn), action))
+                found = coverage_sql.filter_covered(snapshot.compute_coverage(world.actor(urn), action))
                 expected = oracle.what(world.raw, world.policies, urn, action)
                 assert sorted(found.values_list("urn", flat=True)) == expected
 
@@ -86,7 +86,7 @@ def test_dz_57_what_shows_no_column_is_not_in_lists() -> None:
     world = World(raw, [("blind", blind), ("lifting", lifting)])
     store(world)
     for user, expected in ((USERS[0], ["b"]), (USERS[1], ["a", "b"])):
-        found = coverage_sql.covered(world.snapshot().coverage(world.actor(user), "dataset:read"))
+        found = coverage_sql.filter_covered(world.snapshot().compute_coverage(world.actor(user), "dataset:read"))
         assert [urn[-1] for urn in found.order_by("urn").values_list("urn", flat=True)] == expected
 
 
@@ -103,8 +103,8 @@ def test_dz_23_an_alias_does_not_get_round_a_project() -> None:
 
 
 def test_users_and_roles_are_objects(django_assert_num_queries) -> None:
-    users.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
-    roles.create(identifier="analyst", name="Analyst", description="", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jo", by=authorizer.SYSTEM, channel=DOOR)
+    roles.create(identifier="analyst", name="Analyst", description="", by=authorizer.SYSTEM, channel=DOOR)
     user, role = User.objects.get(username="jo"), Role.objects.get(identifier="analyst")
     source = OrmFacetSource()
     pairs = [

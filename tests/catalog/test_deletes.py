@@ -18,17 +18,17 @@ TOP, MIDDLE, LOW = (f"urn:li:domain:{name}" for name in ("top", "middle", "low")
 USER = "urn:li:corpuser:jo"
 
 
-def delete(urn: str) -> deletes.Removed:
-    return deletes.delete(urn=urn, by=SYSTEM, door=DOOR)
+def delete(urn: str) -> deletes.DeleteResult:
+    return deletes.delete(urn=urn, by=SYSTEM, channel=DOOR)
 
 
 def test_a_hard_delete_takes_everything_of_the_entity() -> None:
     tell(said(DATASET, "globalTags", tags("a")), said(DATASET, "globalTags", tags("b")))
-    assert delete(DATASET) == deletes.Removed(DATASET, 2)
+    assert delete(DATASET) == deletes.DeleteResult(DATASET, 2)
     assert not Entity.objects.exists()
     assert not Aspect.objects.exists()
     assert not Facet.objects.exists()
-    assert delete(DATASET) == deletes.Removed(DATASET, 0)
+    assert delete(DATASET) == deletes.DeleteResult(DATASET, 0)
 
 
 def test_children_stay_and_lose_their_parent() -> None:
@@ -43,11 +43,11 @@ def test_children_stay_and_lose_their_parent() -> None:
     delete("urn:li:container:c")
     assert not Ancestry.objects.exists()
     assert entity_lists.get(urn=LOW).parent is None
-    found = aspect_documents.aspect(urn=LOW, name="domainProperties")
+    found = aspect_documents.load_aspect(urn=LOW, name="domainProperties")
     assert found is not None
     assert found.value == {"name": "Low", "future": 1}
-    assert aspect_documents.aspect(urn=LOW, name="domainProperties", version=1) is not None
-    assert aspect_documents.aspect(urn=DATASET, name="container") is None
+    assert aspect_documents.load_aspect(urn=LOW, name="domainProperties", version=1) is not None
+    assert aspect_documents.load_aspect(urn=DATASET, name="container") is None
     assert entity_lists.get(urn=DATASET).parent is None
     before = projection()
     rebuild_projection.rebuild()
@@ -80,7 +80,7 @@ def test_what_is_no_urn_is_said(text: str) -> None:
     with pytest.raises(Invalid):
         delete(text)
     with pytest.raises(Invalid):
-        deletes.references(urn=text, by=SYSTEM, door=DOOR, dry_run=True)
+        deletes.remove_references(urn=text, by=SYSTEM, channel=DOOR, dry_run=True)
 
 
 def test_references_are_counted_then_taken_out() -> None:
@@ -92,14 +92,16 @@ def test_references_are_counted_then_taken_out() -> None:
         said(LOW, "domainProperties", {"name": "Low", "parentDomain": TOP}),
     )
     before = stored()
-    mentions = deletes.references(urn=USER, by=SYSTEM, door=DOOR, dry_run=True)
+    mentions = deletes.remove_references(urn=USER, by=SYSTEM, channel=DOOR, dry_run=True)
     assert mentions == [Mention(DATASET, "ownership"), Mention(role, "actors")]
     assert stored() == before
-    assert deletes.references(urn=USER, by=SYSTEM, door=DOOR, dry_run=False) == mentions
-    assert deletes.references(urn=USER, by=SYSTEM, door=DOOR, dry_run=False) == []
+    assert deletes.remove_references(urn=USER, by=SYSTEM, channel=DOOR, dry_run=False) == mentions
+    assert deletes.remove_references(urn=USER, by=SYSTEM, channel=DOOR, dry_run=False) == []
     assert {value for field, value, _ in facets(DATASET) if field == "OWNER"} == {"urn:li:corpuser:other"}
     assert facets(role) == {("ROLE_GROUP", group, "")}
-    deletes.references(urn=role, by=SYSTEM, door=DOOR, dry_run=False)
+    deletes.remove_references(urn=role, by=SYSTEM, channel=DOOR, dry_run=False)
     assert {value for field, value, _ in facets(DATASET) if field == "ACCESS_ROLE"} == {"urn:li:role:writer"}
-    assert deletes.references(urn=TOP, by=SYSTEM, door=DOOR, dry_run=False) == [Mention(LOW, "domainProperties")]
+    assert deletes.remove_references(urn=TOP, by=SYSTEM, channel=DOOR, dry_run=False) == [
+        Mention(LOW, "domainProperties")
+    ]
     assert entity_lists.get(urn=LOW).parent is None

@@ -24,7 +24,7 @@ LIST = [
 
 
 def create(*bodies: object, by: Actor = SYSTEM) -> list[Entity]:
-    return entity_services.create(bodies=bodies, by=by, door=DOOR)
+    return entity_services.create(bodies=bodies, by=by, channel=DOOR)
 
 
 def test_a_list_is_registered_with_ids_names_and_projects() -> None:
@@ -55,7 +55,7 @@ def test_what_is_known_is_updated_with_the_fields_sent() -> None:
 def test_update_changes_name_project_and_aspects() -> None:
     create(*LIST)
     body = {"name": "Scores", "project": None, "aspects": {"domains": {"domains": ["urn:li:domain:d"]}}}
-    changed = entity_services.update(urn=DATASET, body=body, by=SYSTEM, door=DOOR)
+    changed = entity_services.update(urn=DATASET, body=body, by=SYSTEM, channel=DOOR)
     assert (changed.name, changed.project, changed.object_id) == ("Scores", None, OBJECT)
     assert ("DOMAIN", "urn:li:domain:d", "") in facets(DATASET)
     assert not [facet for facet in facets(DATASET) if facet[0] == "PROJECT"]
@@ -117,20 +117,20 @@ def test_privileges(holding: Callable[..., Actor]) -> None:
     create(*LIST, by=creator)
     for call in (
         lambda: create(LIST[0], by=creator),
-        lambda: entity_services.update(urn=DATASET, body={"project": None}, by=creator, door=DOOR),
-        lambda: entity_services.delete(urn=DATASET, by=creator, door=DOOR),
+        lambda: entity_services.update(urn=DATASET, body={"project": None}, by=creator, channel=DOOR),
+        lambda: entity_services.delete(urn=DATASET, by=creator, channel=DOOR),
     ):
         with pytest.raises(Forbidden):
             call()
-    entity_services.delete(urn=DATASET, by=holding("DELETE_ENTITY", username="remover"), door=DOOR)
+    entity_services.delete(urn=DATASET, by=holding("DELETE_ENTITY", username="remover"), channel=DOOR)
     assert not Entity.objects.filter(urn=DATASET).exists()
 
 
 def test_what_is_not_there() -> None:
     for call in (
-        lambda: entity_services.update(urn=DATASET, body={}, by=SYSTEM, door=DOOR),
-        lambda: entity_services.delete(urn=DATASET, by=SYSTEM, door=DOOR),
-        lambda: entity_services.delete(urn="\x00", by=SYSTEM, door=DOOR),
+        lambda: entity_services.update(urn=DATASET, body={}, by=SYSTEM, channel=DOOR),
+        lambda: entity_services.delete(urn=DATASET, by=SYSTEM, channel=DOOR),
+        lambda: entity_services.delete(urn="\x00", by=SYSTEM, channel=DOOR),
     ):
         with pytest.raises(NotFound):
             call()

@@ -14,11 +14,11 @@ from django.contrib.auth.models import Permission
 from catalog.access import coverage_sql
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant, WildcardGrant
 from catalog.reports.snapshot import writer
-from catalog.reports.snapshot.schema import SCHEMA, TABLES
-from catalog.reports.spec import UNTESTED
+from catalog.reports.snapshot.schema import SCHEMA_VERSION, TABLES
+from catalog.reports.spec import UNTESTED_FACET_FIELDS
 from policies.authoring.services import policies
 from policies.engine import families, reach_index, selectors
-from policies.engine.model import Actor, Origin
+from policies.engine.model import Actor, StatementOrigin
 from policies.engine.postings import Postings
 from policies.engine.snapshot import Snapshot
 from policies.identity.services import groups, roles, users
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Found = dict[str, list[dict[str, Any]]]
 
 AS_OF = datetime(2026, 3, 1, tzinfo=UTC)
-BY: dict[str, Any] = {"by": authorizer.SYSTEM, "door": DOOR}
+BY: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
 JO, ANN, SAM = (f"urn:li:corpuser:{name}" for name in ("jo", "ann", "sam"))
 TEAM, GONE, STEWARD = "urn:li:corpGroup:team", "urn:li:corpGroup:gone", "urn:li:dataHubRole:steward"
 ORDERS, LINES, OLD = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "lines", "old"))
@@ -52,7 +52,7 @@ def company(transactional_db: None) -> Iterator[None]:
         groups.create(name=urn.rpartition(":")[2], identifier=urn.rpartition(":")[2], **BY)
         groups.add_members(urn=urn, members=[JO, SAM], **BY)
     roles.create(identifier="steward", name="Steward", description="", **BY)
-    roles.give(urn=STEWARD, actors=[TEAM, GONE, ANN], **BY)
+    roles.grant(urn=STEWARD, actors=[TEAM, GONE, ANN], **BY)
     GroupProfile.objects.filter(urn=GONE).update(is_removed=True)
     tell(
         said(SALES, "domainProperties", {"name": "Sales"}),
@@ -95,9 +95,9 @@ def company(transactional_db: None) -> Iterator[None]:
         {"resource": f"dataset:{'a' * 24}", "actions": ["dataset:delete"], "effect": "deny"},
     ]
     document = {"name": "project", "statements": said_so, "roles": [STEWARD]}
-    policies.create(draft=policies.Draft("datazone", document), urn="urn:li:dataHubPolicy:project", **BY)
+    policies.create(draft=policies.PolicyInput("datazone", document), urn="urn:li:dataHubPolicy:project", **BY)
     yield
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def _in(**fields: str) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _policy(name: str, **changes: Any) -> None:
         "privileges": ["VIEW_ENTITY_PAGE"],
         **changes,
     }
-    policies.create(draft=policies.Draft("datahub", document), urn=f"urn:li:dataHubPolicy:{name}", **BY)
+    policies.create(draft=policies.PolicyInput("datahub", document), urn=f"urn:li:dataHubPolicy:{name}", **BY)
 
 
 def read(folder: Path) -> Found:
@@ -141,7 +141,7 @@ def postings(found: Found) -> Postings:
         types=[one["type"] for one in found["entities"]],
         fields=fields,
         rows=[row for row in rows if row[1] in fields],
-        below=below,
+        descendants=below,
     )
 
 
@@ -170,10 +170,13 @@ def actors(found: Found) -> dict[str, Actor]:
 def snapshot(found: Found) -> Snapshot:
     """Return the engine's snapshot of the policies."""
     compiled = [
-        (one["urn"], families.get(one["family"]).compile(json.loads(one["document"]), Origin(one["urn"], one["name"])))
+        (
+            one["urn"],
+            families.get(one["family"]).compile(json.loads(one["document"]), StatementOrigin(one["urn"], one["name"])),
+        )
         for one in found["policies"]
     ]
-    return Snapshot.build(1, [*families.implicit(), *compiled])
+    return Snapshot.build(1, [*families.implicit_policies(), *compiled])
 
 
 def test_the_engine_answers_alike_from_the_files_and_from_the_database(tmp_path: Path) -> None:
@@ -182,10 +185,12 @@ def test_the_engine_answers_alike_from_the_files_and_from_the_database(tmp_path:
     facts, everybody, compiled = postings(found), actors(found), snapshot(found)
     reached = set()
     for urn, actor in everybody.items():
-        assert actor == actor_resolution.actor(urn=urn)
+        assert actor == actor_resolution.load_actor(urn=urn)
         for privilege in PRIVILEGES:
-            covered = reach_index.covered(facts, compiled.coverage(actor, privilege)).certain
-            present = coverage_sql.covered(snapshot_store.current().coverage(actor, privilege)).filter(is_removed=False)
+            covered = reach_index.compute_extent(facts, compiled.compute_coverage(actor, privilege)).allowed
+            present = coverage_sql.filter_covered(
+                snapshot_store.get_current().compute_coverage(actor, privilege)
+            ).filter(is_removed=False)
             listed = sorted(present.values_list("urn", flat=True))
             assert sorted(facts.urns[number] for number in covered) == listed, (urn, privilege)
             reached |= {(urn, privilege, facts.urns[number]) for number in covered}
@@ -228,7 +233,7 @@ def test_texts_come_back_as_they_are(tmp_path: Path) -> None:
 
 def test_what_nobody_reads_is_left_out(tmp_path: Path) -> None:
     writer.write(folder=tmp_path / "one", as_of=AS_OF)
-    writer.write(folder=tmp_path / "two", as_of=AS_OF, unread={selectors.TAG, selectors.DOMAIN})
+    writer.write(folder=tmp_path / "two", as_of=AS_OF, excluded_fields={selectors.TAG, selectors.DOMAIN})
     whole, less = read(tmp_path / "one"), read(tmp_path / "two")
     fields = {one["field"] for one in whole["facets"]}
     assert {selectors.TAG, selectors.DOMAIN, selectors.OWNER} <= fields
@@ -241,19 +246,21 @@ def test_what_nobody_reads_is_left_out(tmp_path: Path) -> None:
 def test_no_policy_tests_what_reports_go_without() -> None:
     """Of a field that the engine does not know it says so; these it knows nothing of."""
     known = {value for name, value in vars(selectors).items() if name.isupper() and isinstance(value, str)}
-    assert known.isdisjoint(UNTESTED)
-    for field in UNTESTED:
+    assert known.isdisjoint(UNTESTED_FACET_FIELDS)
+    for field in UNTESTED_FACET_FIELDS:
         document = {"type": "METADATA", "resources": {"filter": {"criteria": [{"field": field, "values": ["x"]}]}}}
-        compiled = families.get("datahub").compile(DOCUMENT | document, Origin("urn:li:dataHubPolicy:x", "x"))
-        assert {one.field for statement in compiled for one in statement.resources.criteria}.isdisjoint(UNTESTED)
+        compiled = families.get("datahub").compile(DOCUMENT | document, StatementOrigin("urn:li:dataHubPolicy:x", "x"))
+        assert {one.field for statement in compiled for one in statement.resources.criteria}.isdisjoint(
+            UNTESTED_FACET_FIELDS
+        )
 
 
 def test_the_manifest_says_what_it_is_of(tmp_path: Path) -> None:
     manifest = writer.write(folder=tmp_path / "one", as_of=AS_OF)
-    assert json.loads((tmp_path / "one" / writer.MANIFEST).read_text(encoding="utf-8")) == {
-        "schema": SCHEMA,
-        "policy_version": PolicyVersion.current(),
-        "change_seq": PolicyVersion.last_change(),
+    assert json.loads((tmp_path / "one" / writer.MANIFEST_FILE).read_text(encoding="utf-8")) == {
+        "schema": SCHEMA_VERSION,
+        "policy_version": PolicyVersion.load_version(),
+        "change_seq": PolicyVersion.load_last_change(),
         "as_of": "2026-03-01T00:00:00+00:00",
         "rows": manifest.rows,
     }
@@ -262,12 +269,12 @@ def test_the_manifest_says_what_it_is_of(tmp_path: Path) -> None:
 
 def test_it_is_of_one_moment(tmp_path: Path) -> None:
     """What is committed after the first query is not in any table."""
-    with writer._one_moment() as connection:
-        writer._counters(connection)
+    with writer._open_consistent_connection() as connection:
+        writer._read_counters(connection)
         _policy("late", actors={"allUsers": True})
         tell(said(SALES, "globalTags", tags("late")))
         for table in TABLES:
-            writer._written(connection, table, tmp_path)
+            writer._write_table(connection, table, tmp_path)
     found = read(tmp_path)
     assert "urn:li:dataHubPolicy:late" not in {one["urn"] for one in found["policies"]}
     assert "urn:li:tag:late" not in {one["value"] for one in found["facets"]}

@@ -19,7 +19,7 @@ from tests.catalog.conftest import DOOR, said, tags, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BY: dict[str, Any] = {"by": authorizer.SYSTEM, "door": DOOR}
+BY: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
 JO, ANN = "urn:li:corpuser:jo", "urn:li:corpuser:ann"
 TEAM, PII, VIEW = "urn:li:corpGroup:team", "urn:li:tag:pii", "VIEW_ENTITY_PAGE"
 ORDERS, PUBLIC = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "public"))
@@ -41,17 +41,17 @@ def company(transactional_db: None, settings: Any, tmp_path: Path) -> None:
         "actors": {"groups": [TEAM]},
         "resources": {"filter": {"criteria": [{"field": "TAG", "condition": "EQUALS", "values": [PII]}]}},
     }
-    policies.create(draft=policies.Draft("datahub", document), **BY)
+    policies.create(draft=policies.PolicyInput("datahub", document), **BY)
 
 
 def run_of_now() -> Report:
     """Return a finished run that kept what there is now."""
     now = timezone.now()
     report = Report.objects.create(kind="effective_access", requested_by=authorizer.SYSTEM.urn)
-    folder = run_state.folder_of(report.pk)
+    folder = run_state.report_folder(report.pk)
     folder.mkdir()
     manifest = writer.write(folder=folder / "input", as_of=now)
-    effective_access_spec.say_settings(report, folder / "input")
+    effective_access_spec.write_grant_settings(report, folder / "input")
     ended = {"status": Report.Status.READY, "started_at": now, "finished_at": now, "as_of": now}
     Report.objects.filter(pk=report.pk).update(policy_version=manifest.policy_version, **ended)
     report.refresh_from_db()
@@ -92,7 +92,7 @@ def test_what_a_run_did_not_know_is_no_empty_answer(arguments, sentence):
 
 def test_what_a_run_did_not_keep_is_said():
     report = run_of_now()
-    (run_state.folder_of(report.pk) / "input").rename(run_state.folder_of(report.pk) / "gone")
+    (run_state.report_folder(report.pk) / "input").rename(run_state.report_folder(report.pk) / "gone")
     with pytest.raises(CommandError, match="did not keep"):
         asked(report, "--entity", ORDERS)
     with pytest.raises(CommandError, match="no finished effective access report"):

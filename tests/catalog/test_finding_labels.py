@@ -1,12 +1,12 @@
 """Every type of finding that a report can write has a name on pages."""
 
-from catalog.reports.finding_labels import FINDING_LABELS, name_finding_type
+from catalog.reports.finding_labels import FINDING_LABELS, finding_type_label
 from catalog.reports.kinds.policy_hygiene import job as policy_hygiene_job
-from catalog.reports.kinds.role_mapping_check.differences import Type
+from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
 
 
 def test_every_type_of_finding_has_a_name():
-    written = {str(code) for code in [*policy_hygiene_job.SEVERITIES, *Type]}
+    written = {str(code) for code in [*policy_hygiene_job.SEVERITIES, *DifferenceType]}
     assert written == FINDING_LABELS.keys()
 
 
@@ -16,4 +16,4 @@ def test_names_are_words_and_distinct():
 
 
 def test_a_type_of_an_earlier_release_is_spelt_from_its_code():
-    assert name_finding_type("SOMETHING_OLD") == "Something old"
+    assert finding_type_label("SOMETHING_OLD") == "Something old"

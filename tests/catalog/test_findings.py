@@ -10,7 +10,7 @@ from catalog.models import Finding, FindingEvent, Report, ReportRow
 from catalog.reports import finding_writer as merging
 from catalog.reports import tasks as report_tasks
 from catalog.reports.kinds.policy_hygiene import spec as policy_hygiene_spec
-from catalog.reports.kinds.role_mapping_check.spec import KIND
+from catalog.reports.kinds.role_mapping_check.spec import SPEC
 from catalog.reports.services import findings
 from policies.authoring.services import policies
 from policies.engine.model import Actor
@@ -28,7 +28,7 @@ def loaded(*keys: str, severity: str = "HIGH", sentence: str = "It differs.") ->
     """Return a run that found these, merged."""
     now = timezone.now()
     report = Report.objects.create(
-        kind=KIND.name,
+        kind=SPEC.name,
         requested_by="urn:li:corpuser:datahub",
         status=Report.Status.READY,
         started_at=now,
@@ -46,7 +46,7 @@ def loaded(*keys: str, severity: str = "HIGH", sentence: str = "It differs.") ->
         )
         for place, key in enumerate(keys)
     )
-    merging.merge(report, KIND)
+    merging.merge(report, SPEC)
     return report
 
 
@@ -60,7 +60,7 @@ def pk(key: str) -> int:
 
 @pytest.fixture
 def jo() -> str:
-    users.create(username="jo", by=authorizer.SYSTEM, door="test")
+    users.create(username="jo", by=authorizer.SYSTEM, channel="test")
     return "urn:li:corpuser:jo"
 
 
@@ -169,7 +169,7 @@ def test_an_acceptance_ends_by_itself(jo: str) -> None:
     findings.accept(ids=[pk("c")], note="For good", by=authorizer.SYSTEM)
     assert report_tasks.reopen_findings() == 0, "the day itself is still accepted"
     later = datetime.combine(today, datetime.min.time(), UTC) + timedelta(days=1)
-    assert merging.reopen_ended(later) == 1
+    assert merging.reopen_expired(later) == 1
     assert states() == {"a": STATE.OPEN, "b": STATE.ACCEPTED, "c": STATE.ACCEPTED}
     ended = Finding.objects.get(key="a")
     assert (ended.accepted_until, ended.decided_by, ended.note) == (None, "", "For now")
@@ -187,12 +187,12 @@ def test_an_acceptance_cannot_have_ended_before_it_began() -> None:
 
 
 def test_sentences_about_policies_name_the_policy_and_whom_they_speak_of(jo: str) -> None:
-    draft = policies.Draft("datahub", document_of(displayName="Stewards tag"))
-    policy = policies.create(draft=draft, by=authorizer.SYSTEM, door="test").policy.urn
-    columns = next(one for one in policy_hygiene_spec.KIND.tables if one.name == "findings").columns
+    draft = policies.PolicyInput("datahub", document_of(displayName="Stewards tag"))
+    policy = policies.create(draft=draft, by=authorizer.SYSTEM, channel="test").policy.urn
+    columns = next(one for one in policy_hygiene_spec.SPEC.tables if one.name == "findings").columns
     rows = [{"policy": policy, "person": jo}, {"policy": policy, "person": "urn:li:corpuser:ghost"}, {"policy": policy}]
     run = loaded()
-    Report.objects.filter(pk=run.pk).update(kind=policy_hygiene_spec.KIND.name)
+    Report.objects.filter(pk=run.pk).update(kind=policy_hygiene_spec.SPEC.name)
     said = {"severity": "HIGH", "type": "ROLE_BESIDE_ISOLATION", "sentence": "It keeps somebody away.", "repair": ""}
     ReportRow.objects.bulk_create(
         ReportRow(
@@ -204,7 +204,7 @@ def test_sentences_about_policies_name_the_policy_and_whom_they_speak_of(jo: str
         )
         for place, row in enumerate(rows)
     )
-    merging.merge(run, policy_hygiene_spec.KIND)
+    merging.merge(run, policy_hygiene_spec.SPEC)
     assert list(Finding.objects.order_by("key").values_list("sentence", flat=True)) == [
         "“Stewards tag” (jo): It keeps somebody away.",
         "“Stewards tag” (urn:li:corpuser:ghost): It keeps somebody away.",
@@ -217,7 +217,9 @@ def test_whom_it_is_assigned_to_reads_it_and_no_other(jo: str) -> None:
     loaded("a", "b", "c")
     findings.assign(ids=[pk("a")], assignee=jo, by=authorizer.SYSTEM)
     findings.assign(
-        ids=[pk("b")], assignee=groups.create(name="crew", by=authorizer.SYSTEM, door="test").urn, by=authorizer.SYSTEM
+        ids=[pk("b")],
+        assignee=groups.create(name="crew", by=authorizer.SYSTEM, channel="test").urn,
+        by=authorizer.SYSTEM,
     )
     reader = Actor(jo, frozenset({Finding.objects.get(key="b").assignee}))
     assert [findings.read(id=pk(key), by=reader).key for key in "ab"] == ["a", "b"]

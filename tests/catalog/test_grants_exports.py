@@ -39,7 +39,7 @@ def test_nothing_to_check_is_a_sentence(settings: Any, tmp_path: Path, place: st
 
 
 def test_what_is_sensitive_is_a_tag() -> None:
-    assert KIND.checked({})["tags"] == ["urn:li:tag:PII"]
+    assert KIND.validate({})["tags"] == ["urn:li:tag:PII"]
     with pytest.raises(Invalid) as raised:
-        KIND.checked({"tags": ["urn:li:tag:a", "PII"]})
+        KIND.validate({"tags": ["urn:li:tag:a", "PII"]})
     assert [one.pointer for one in raised.value.problems] == ["/tags/1"]

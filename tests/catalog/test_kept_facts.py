@@ -18,7 +18,7 @@ from tests.catalog.conftest import DOOR, owners, said, tags, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BY: dict[str, Any] = {"by": authorizer.SYSTEM, "door": DOOR}
+BY: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
 ORDERS = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
 OTHER = "urn:li:dataset:(urn:li:dataPlatform:hive,other,PROD)"
 SALES, EMEA, WORLD = "urn:li:domain:sales", "urn:li:domain:emea", "urn:li:domain:world"
@@ -62,7 +62,10 @@ WRITES: tuple[tuple[Callable[[], Any], set[str]], ...] = (
     (lambda: tell(said(SALES, "domainProperties", {"name": "Sales", "parentDomain": WORLD})), {SALES, ORDERS}),
     (lambda: tell(said(EMEA, "domainProperties", {"name": "EMEA", "parentDomain": WORLD})), {EMEA, ORDERS}),
     (lambda: tell(said(OTHER, "domains", {"domains": [SALES]})), {OTHER}),
-    (lambda: deletes.references(urn=SALES, is_open=False, dry_run=False, by=authorizer.SYSTEM, door=DOOR), {OTHER}),
+    (
+        lambda: deletes.remove_references(urn=SALES, is_open=False, dry_run=False, by=authorizer.SYSTEM, channel=DOOR),
+        {OTHER},
+    ),
     (lambda: deletes.delete(urn=EMEA, **BY), {EMEA, ORDERS}),
     (lambda: entity_services.create(bodies=[{"type": "project", "object_id": PROJECT}], **BY), set()),
     (
@@ -90,7 +93,7 @@ WRITES: tuple[tuple[Callable[[], Any], set[str]], ...] = (
 
 def facts(source: FacetSource) -> dict[str, Any]:
     loaded = source.load(urns=EVERYBODY, fields=FIELDS)
-    related, known = source.relatives(urns=EVERYBODY, names=NAMES), source.known(urns=EVERYBODY)
+    related, known = source.load_relatives(urns=EVERYBODY, names=NAMES), source.load_types(urns=EVERYBODY)
     return {urn: (shown(loaded[urn]), dict(related[urn]), known.get(urn)) for urn in EVERYBODY}
 
 
@@ -100,7 +103,7 @@ def shown(resource: Resource) -> tuple[Any, ...]:
 
 def test_facts_are_known_anew_after_every_kind_of_write(db):
     PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
-    kept, stored = authorizer.facets(), OrmFacetSource()
+    kept, stored = authorizer.facet_source(), OrmFacetSource()
     before = facts(kept)
     for number, (write, changed) in enumerate(WRITES):
         write()
@@ -112,21 +115,21 @@ def test_facts_are_known_anew_after_every_kind_of_write(db):
 
 def test_what_was_looked_up_costs_no_query_and_what_was_not_touched_stays(db, django_assert_num_queries):
     PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
-    kept = authorizer.facets()
+    kept = authorizer.facet_source()
     facts(kept)
     tell(said(ORDERS, "globalTags", tags("a")))
     rest = [urn for urn in EVERYBODY if urn != ORDERS]
     with django_assert_num_queries(0):
         kept.load(urns=rest, fields=FIELDS)
-        kept.relatives(urns=rest, names=NAMES)
-        kept.known(urns=rest)
+        kept.load_relatives(urns=rest, names=NAMES)
+        kept.load_types(urns=rest)
     with django_assert_num_queries(1):
         kept.load(urns=[ORDERS, *rest], fields={selectors.TAG})
 
 
 def test_two_questions_about_other_facets_do_not_take_turns_in_asking(db, django_assert_num_queries):
     PolicyVersion.objects.get_or_create(pk=PolicyVersion.ROW)
-    kept = authorizer.facets()
+    kept = authorizer.facet_source()
     kept.load(urns=[ORDERS], fields={selectors.TAG})
     kept.load(urns=[ORDERS], fields={selectors.DOMAIN})
     with django_assert_num_queries(0):

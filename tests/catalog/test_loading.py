@@ -54,14 +54,14 @@ def test_plain_packed_and_piped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     out = io.StringIO()
     call_command("load_catalog", "-", stdout=out, stderr=io.StringIO())
     assert out.getvalue().startswith("-: 2 proposals")
-    found = aspect_documents.aspect(urn=DATASET, name="madeUp")
+    found = aspect_documents.load_aspect(urn=DATASET, name="madeUp")
     assert found is not None
     assert found.value == {"é": 1.0}
 
 
 def test_the_text_form_is_stored_byte_for_byte(tmp_path: Path) -> None:
     load(tmp_path / "f", [entry(aspect="madeUp") | {"aspect": {"value": '{"a":  1}'}}])
-    found = aspect_documents.aspect(urn=DATASET, name="madeUp")
+    found = aspect_documents.load_aspect(urn=DATASET, name="madeUp")
     assert found is not None
     assert found.document == '{"a":  1}'
 

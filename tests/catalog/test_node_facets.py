@@ -32,5 +32,5 @@ def test_facets_of_an_earlier_release_are_put_right_by_the_migration() -> None:
 
 def test_relationships_still_name_what_a_node_says() -> None:
     tell(said(GUEST, "domains", {"domains": [HOST]}))
-    page = relationships.related(urn=GUEST, is_incoming=False, names=(), start=0, count=10, by=SYSTEM)
-    assert [(one.name, one.urn) for one in page.shown] == [("AssociatedWith", HOST)]
+    page = relationships.list_related(urn=GUEST, is_incoming=False, names=(), start=0, count=10, by=SYSTEM)
+    assert [(one.name, one.urn) for one in page.related] == [("AssociatedWith", HOST)]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from catalog.ingest.json_patch import document_patch
-from catalog.ingest.json_patch.keyed_arrays import Impossible
+from catalog.ingest.json_patch.keyed_arrays import PatchError
 
 STAMP = {"time": 1, "actor": "urn:li:corpuser:jo"}
 SOURCE = "attribution\u241fsource"
@@ -26,7 +26,7 @@ def patched(aspect, document, patch):
     found, problems = document_patch.read(aspect, json.dumps(patch))
     assert found is not None, problems
     before = json.dumps(document)
-    after = found.applied_to(document, STAMP)
+    after = found.apply_to(document, STAMP)
     assert json.dumps(document) == before, "the document it came from has changed"
     return after
 
@@ -210,8 +210,8 @@ def test_the_order_of_entries_is_kept():
 def test_what_cannot_be_done(document, patch, reason):
     found, _ = document_patch.read("madeUp", json.dumps(patch))
     assert found is not None
-    with pytest.raises(Impossible, match="Operation 0: ") as refused:
-        found.applied_to(document, STAMP)
+    with pytest.raises(PatchError, match="Operation 0: ") as refused:
+        found.apply_to(document, STAMP)
     assert reason in str(refused.value)
 
 
@@ -254,8 +254,8 @@ def test_all_problems_of_a_patch_are_named():
 
 
 def test_what_is_not_there_begins_as_clients_can_read_it():
-    assert document_patch.blank("glossaryTerms", STAMP) == {"terms": [], "auditStamp": STAMP}
-    assert document_patch.blank("madeUp", STAMP) == {}
+    assert document_patch.blank_document("glossaryTerms", STAMP) == {"terms": [], "auditStamp": STAMP}
+    assert document_patch.blank_document("madeUp", STAMP) == {}
 
 
 def test_long_patches_of_long_lists_take_time_in_proportion():

@@ -97,7 +97,7 @@ def reader(db: None, holding: Callable[..., Any], client: Client, settings: Any)
     give(READER, "VIEW_ENTITY_PAGE", actors={"users": [], "resourceOwners": True})
     client.force_login(User.objects.get(urn=READER))
     yield client
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def sequential(client: Client, method: str, path: str, body: Any = None) -> list[str]:

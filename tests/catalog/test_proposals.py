@@ -23,7 +23,7 @@ def versions(urn: str, aspect: str) -> list[tuple[int, str]]:
 def test_a_document_comes_back_byte_for_byte() -> None:
     text = '{ "b":1.0,\n "a":"\\u00e9 é 😀",  "a2": [1e2, 0.10]}'
     tell(said(DATASET, "madeUp", text, system_metadata='{"runId":  "r"}'))
-    found = aspect_documents.aspect(urn=DATASET, name="madeUp")
+    found = aspect_documents.load_aspect(urn=DATASET, name="madeUp")
     assert found is not None
     assert (found.document, found.system_metadata) == (text, '{"runId":  "r"}')
 
@@ -103,10 +103,10 @@ def test_a_soft_delete_keeps_everything_but_leaves_lists() -> None:
     tell(said(DATASET, "globalTags", tags("a")))
     tell(said(DATASET, "status", {"removed": True}))
     assert entity_lists.get(urn=DATASET).is_removed
-    assert entity_lists.entities().count() == 0
-    assert entity_lists.entities(with_removed=True).count() == 1
+    assert entity_lists.list_entities().count() == 0
+    assert entity_lists.list_entities(with_removed=True).count() == 1
     tell(said(DATASET, "status", {"removed": False}))
-    assert entity_lists.entities().count() == 1
+    assert entity_lists.list_entities().count() == 1
 
 
 def test_every_problem_of_every_proposal_and_nothing_stored() -> None:
@@ -138,7 +138,7 @@ def test_every_problem_of_every_proposal_and_nothing_stored() -> None:
 
 def test_places_can_be_told() -> None:
     with pytest.raises(Invalid) as refusal:
-        tell(said(DATASET, "ownership", {}, place="/proposals/3", document_place="/proposals/3/value"))
+        tell(said(DATASET, "ownership", {}, pointer="/proposals/3", document_pointer="/proposals/3/value"))
     assert [problem.pointer for problem in refusal.value.problems] == ["/proposals/3/value/owners"]
 
 
@@ -150,11 +150,11 @@ def test_people_are_written_to_their_rows_and_read_back() -> None:
     )
     assert applied.urns == (user, user, DATASET)
     assert not Aspect.objects.filter(name="corpUserInfo").exists()
-    found = aspect_documents.aspects(urn=user)
+    found = aspect_documents.load_aspects(urn=user)
     assert found is not None
     assert {"corpUserKey", "corpUserInfo", "globalTags"} <= set(found)
     assert found["corpUserInfo"].value == info
-    assert display_names.names(urns=[user]) == {user: "Jo"}
+    assert display_names.load_names(urns=[user]) == {user: "Jo"}
 
 
 def test_problems_of_people_have_their_place_in_the_whole() -> None:
@@ -171,8 +171,8 @@ def test_the_key_of_a_person_is_not_deleted_as_an_aspect() -> None:
 
 def test_every_known_entity_has_its_key() -> None:
     tell(said("urn:li:role:reader", "roleProperties", {"name": "Reader"}))
-    found = aspect_documents.aspects(urn="urn:li:role:reader")
+    found = aspect_documents.load_aspects(urn="urn:li:role:reader")
     assert found is not None
     assert found["roleKey"].value == {"id": "reader"}
-    assert aspect_documents.aspects(urn="urn:li:role:writer") is None
-    assert aspect_documents.aspect(urn="urn:li:role:writer", name="roleKey") is None
+    assert aspect_documents.load_aspects(urn="urn:li:role:writer") is None
+    assert aspect_documents.load_aspect(urn="urn:li:role:writer", name="roleKey") is None

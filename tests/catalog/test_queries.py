@@ -9,7 +9,7 @@ from catalog.access import aspect_documents, entity_lists
 from catalog.access.directory import OrmDirectory
 from catalog.access.grant_source import OrmGrantSource
 from catalog.models import Entity, EntityGroupGrant, EntityUserGrant
-from policies.engine.ports import Named
+from policies.engine.ports import DirectoryEntry
 from policies.errors import NotFound
 from policies.identity.services import roles
 from policies.models import Role, User
@@ -67,7 +67,7 @@ def test_searching_for_anything(text: str) -> None:
 
 def test_narrowing() -> None:
     def urns(**filters: Any) -> set[str]:
-        return set(entity_lists.entities(**filters).values_list("urn", flat=True))
+        return set(entity_lists.list_entities(**filters).values_list("urn", flat=True))
 
     assert urns(tag="urn:li:tag:PII") == {ORDERS}
     assert urns(domain="urn:li:domain:top") == {ORDERS, "urn:li:domain:low", "urn:li:domain:top"}
@@ -85,17 +85,19 @@ def test_get() -> None:
 
 
 def test_documents() -> None:
-    found = aspect_documents.documents(urns=[ORDERS, "urn:li:tag:none", "nonsense", "\x00"])
+    found = aspect_documents.load_documents(urns=[ORDERS, "urn:li:tag:none", "nonsense", "\x00"])
     assert list(found) == [ORDERS]
     assert set(found[ORDERS]) == {"datasetKey", "globalTags", "domains"}
-    assert aspect_documents.aspect(urn=ORDERS, name="globalTags", version=1) is None
-    assert aspect_documents.aspect(urn=ORDERS, name="globalTags", version=10**30) is None
+    assert aspect_documents.load_aspect(urn=ORDERS, name="globalTags", version=1) is None
+    assert aspect_documents.load_aspect(urn=ORDERS, name="globalTags", version=10**30) is None
 
 
 def test_the_directory() -> None:
     directory = OrmDirectory()
-    assert directory.names(urns=[READER, "urn:li:tag:none", "\x00"]) == {READER: "Snowflake Reader Role"}
-    assert directory.search(text="snow", types=["role"], limit=5) == [Named(READER, "Snowflake Reader Role", "role")]
+    assert directory.load_names(urns=[READER, "urn:li:tag:none", "\x00"]) == {READER: "Snowflake Reader Role"}
+    assert directory.search(text="snow", types=["role"], limit=5) == [
+        DirectoryEntry(READER, "Snowflake Reader Role", "role")
+    ]
     assert len(directory.search(text="", types=[], limit=2)) == 2
 
 
@@ -106,8 +108,8 @@ def test_grants_are_statements_for_their_holder(django_assert_num_queries) -> No
         said(user, "corpUserInfo", {"active": True}),
         said(user, "nativeGroupMembership", {"nativeGroups": [group]}),
     )
-    role: Role = roles.create(name="Boss", identifier="Boss", by=SYSTEM, door=DOOR)
-    roles.give(urn=role.urn, actors=[group], by=SYSTEM, door=DOOR)
+    role: Role = roles.create(name="Boss", identifier="Boss", by=SYSTEM, channel=DOOR)
+    roles.grant(urn=role.urn, actors=[group], by=SYSTEM, channel=DOOR)
     entity = Entity.objects.get(urn=ORDERS)
     allowed = {
         name: Permission.objects.get(content_type__app_label="catalog", codename=name) for name in ("READ", "WRITE")
@@ -119,10 +121,10 @@ def test_grants_are_statements_for_their_holder(django_assert_num_queries) -> No
         EntityGroupGrant.objects.create(group=holder, permission=allowed["READ"], content_object=entity)
     holders = [user, group, role.urn]
     with django_assert_num_queries(1):
-        found = OrmGrantSource().statements(holders=holders, urns=[ORDERS, READER])
+        found = OrmGrantSource().load_statements(holders=holders, urns=[ORDERS, READER])
     said_of = {holder: one.privileges for holder, (one,) in found[ORDERS].items()}
     assert said_of == {user: {"READ", "WRITE"}, group: {"READ"}, role.urn: {"READ"}}
-    assert OrmGrantSource().statements(holders=["urn:li:corpuser:other"], urns=[ORDERS]) == {}
+    assert OrmGrantSource().load_statements(holders=["urn:li:corpuser:other"], urns=[ORDERS]) == {}
     entity.delete()
     assert not EntityUserGrant.objects.exists()
     assert not EntityGroupGrant.objects.exists()

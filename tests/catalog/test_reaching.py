@@ -64,21 +64,23 @@ def test_what_has_it_exactly_when_the_single_question_allows(world, privilege, a
         loaded = OrmFacetSource().load(urns=known, fields=FIELDS)
         for who in ACTORS:
             actor = world.actor(who)
-            found = reachable_resources.reachable(coverage=snapshot.coverage(actor, privilege), most=1000)
+            found = reachable_resources.list_reachable(
+                coverage=snapshot.compute_coverage(actor, privilege), max_count=1000
+            )
             rows = found[0:1000]
             allowed = {urn for urn in known if decide(snapshot, Question(actor, privilege, loaded[urn])).is_allowed}
             assert sorted(row.urn for row in rows) == sorted(allowed)
-            assert len(found) == found.total() == len(allowed)
+            assert len(found) == found.count_all() == len(allowed)
             assert all(row.urn.startswith(f"urn:li:{row.type}:") for row in rows)
             start, size = data.draw(st.integers(0, len(allowed) + 2)), data.draw(st.integers(1, 4))
             assert found[start : start + size] == rows[start : start + size]
-            assert found.urns_after("urn:li:corpuser:", 1000) == sorted(
+            assert found.list_urns_after("urn:li:corpuser:", 1000) == sorted(
                 one for one in allowed if one > "urn:li:corpuser:"
             )
 
 
 def _add_roles_and_policies() -> None:
     for name in ("a", "b"):
-        roles.create(name=name, identifier=f"made-{name}", by=authorizer.SYSTEM, door=DOOR)
-    draft = policies.Draft("datahub", document(displayName="Stored", privileges=["EDIT_ENTITY"], actors={}))
-    policies.create(draft=draft, by=authorizer.SYSTEM, door=DOOR)
+        roles.create(name=name, identifier=f"made-{name}", by=authorizer.SYSTEM, channel=DOOR)
+    draft = policies.PolicyInput("datahub", document(displayName="Stored", privileges=["EDIT_ENTITY"], actors={}))
+    policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR)

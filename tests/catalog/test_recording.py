@@ -39,7 +39,11 @@ def test_what_a_document_was_and_became() -> None:
     assert events() == [(Verb.CREATED, None, a), (Verb.UPDATED, a, b), (Verb.DELETED, b, None)]
     found = ChangeEvent.objects.filter(object_urn=DATASET).order_by("id")
     numbers = list(found.values_list("change_set__change_seq", flat=True))
-    assert numbers == [PolicyVersion.last_change() - 3, PolicyVersion.last_change() - 2, PolicyVersion.last_change()]
+    assert numbers == [
+        PolicyVersion.load_last_change() - 3,
+        PolicyVersion.load_last_change() - 2,
+        PolicyVersion.load_last_change(),
+    ]
 
 
 def test_one_event_for_a_document_that_a_batch_writes_twice() -> None:
@@ -53,7 +57,7 @@ def test_an_entity_that_goes_is_recorded_with_all_it_was() -> None:
         said(LOW, "domainProperties", {"name": "Low", "parentDomain": TOP}),
         said(TOP, "ownership", owners("urn:li:corpuser:jo")),
     )
-    deletes.delete(urn=TOP, by=SYSTEM, door=DOOR)
+    deletes.delete(urn=TOP, by=SYSTEM, channel=DOOR)
     gone = {"domainProperties": {"name": "Top"}, "ownership": owners("urn:li:corpuser:jo")}
     assert events(TOP)[-1] == (Verb.DELETED, gone, None)
     # What lay in it loses its parent, which is a change as well.
@@ -63,7 +67,7 @@ def test_an_entity_that_goes_is_recorded_with_all_it_was() -> None:
 
 def test_a_mention_that_is_taken_out_is_recorded() -> None:
     tell(said(DATASET, "globalTags", tags("a", "b")))
-    deletes.references(urn="urn:li:tag:a", by=SYSTEM, door=DOOR, dry_run=False)
+    deletes.remove_references(urn="urn:li:tag:a", by=SYSTEM, channel=DOOR, dry_run=False)
     assert events()[-1] == (Verb.UPDATED, {"globalTags": tags("a", "b")}, {"globalTags": tags("b")})
 
 
@@ -75,12 +79,12 @@ def test_a_file_that_is_loaded_is_recorded() -> None:
         "aspectName": "globalTags",
         "aspect": {"json": tags("a")},
     }
-    file_import.load(stream=io.BytesIO(json.dumps([proposal]).encode()), by=SYSTEM, door=DOOR)
+    file_import.load(stream=io.BytesIO(json.dumps([proposal]).encode()), by=SYSTEM, channel=DOOR)
     assert events() == [(Verb.CREATED, None, {"globalTags": tags("a")})]
 
 
 def test_of_a_long_document_length_and_sum_are_kept() -> None:
-    text = json.dumps({"name": "n", "description": "é" * audit.KEPT}, ensure_ascii=False)
+    text = json.dumps({"name": "n", "description": "é" * audit.MAX_RECORDED_CHARACTERS}, ensure_ascii=False)
     tell(said(DATASET, "datasetProperties", text))
     shown = {"characters": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
     assert events() == [(Verb.CREATED, None, {"datasetProperties": shown})]

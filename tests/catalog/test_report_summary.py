@@ -7,7 +7,7 @@ from catalog.reports.run.summary import Bar, Chart, Number, Summary
 
 def test_numbers_and_charts_are_read_in_their_order():
     bars = [{"label": "Sales", "urn": "urn:li:domain:sales", "value": 17}, {"label": "None", "value": 2}]
-    found = Summary.read(
+    found = Summary.parse(
         {
             "numbers": [{"title": "People", "value": 120}],
             "charts": [{"name": "domains", "title": "By domain", "bars": bars}],
@@ -30,10 +30,10 @@ def test_numbers_and_charts_are_read_in_their_order():
     ],
 )
 def test_what_has_another_shape_is_passed_over(summary):
-    assert Summary.read(summary) == Summary((), ())
+    assert Summary.parse(summary) == Summary((), ())
 
 
 def test_a_bar_may_be_named_by_its_urn_alone_and_is_never_less_than_nothing():
     bars = [{"urn": "urn:li:tag:PII", "value": -1}]
-    (chart,) = Summary.read({"charts": [{"name": "tags", "bars": bars}]}).charts
+    (chart,) = Summary.parse({"charts": [{"name": "tags", "bars": bars}]}).charts
     assert chart == Chart("tags", "tags", (Bar("urn:li:tag:PII", 0, "urn:li:tag:PII"),))

@@ -16,7 +16,7 @@ from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, result_loader, run_state, runner
 from catalog.reports.services import reports
 from catalog.reports.snapshot import writer
-from catalog.reports.spec import Column, ColumnKind, Input, Kind, Parameter, ResultTable
+from catalog.reports.spec import ColumnKind, Parameter, ParameterType, ReportColumn, ReportSpec, ResultTable
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
 from policies.pdp.authorizer import SYSTEM
@@ -34,18 +34,21 @@ def no_room(report: Report, _: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-KIND = Kind(
+KIND = ReportSpec(
     name="things",
     title="Things",
     description="Three things.",
     module="tests.catalog.report_job",
     parameters=(
-        Parameter("wanted", "Wanted", Input.CHOICE, default="well", choices=lambda: dict.fromkeys(WAYS, "")),
-        Parameter("most", "Most", Input.NUMBER, maximum=9),
+        Parameter("wanted", "Wanted", ParameterType.CHOICE, default="well", choices=lambda: dict.fromkeys(WAYS, "")),
+        Parameter("most", "Most", ParameterType.NUMBER, maximum=9),
     ),
     tables=(
         ResultTable(
-            "things", "Things", (Column("thing", "Thing"), Column("count", "Count", ColumnKind.NUMBER)), limit=2
+            "things",
+            "Things",
+            (ReportColumn("thing", "Thing"), ReportColumn("count", "Count", ColumnKind.NUMBER)),
+            limit=2,
         ),
     ),
     prepare=no_room,
@@ -61,8 +64,8 @@ def _kinds(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def made(wanted: str = "well") -> Report:
     """Return a run that was made here."""
-    report = reports.request(kind="things", parameters={"wanted": wanted}, by=SYSTEM, is_queued=False)
-    runner.make(report.pk)
+    report = reports.request_report(kind="things", parameters={"wanted": wanted}, by=SYSTEM, is_queued=False)
+    runner.run_report(report.pk)
     report.refresh_from_db()
     return report
 
@@ -72,9 +75,11 @@ def test_a_run_that_ends_well(tmp_path: Path):
     assert (report.status, report.problem, report.summary["numbers"][0]["value"]) == (READY, "", 3)
     rows = list(report.rows.values_list("table", "position", "key", "text", "values"))
     assert rows == [("things", 0, "a", "a", ["a", 1]), ("things", 1, "b", "b", ["b", 2])]
-    folder = run_state.folder_of(report.pk)
+    folder = run_state.report_folder(report.pk)
     assert [one.name for one in folder.iterdir()] == ["output"]
-    whole = [batch.num_rows for batch in result_loader.batches(KIND.tables[0], folder / "output", is_whole=True)]
+    whole = [
+        batch.num_rows for batch in result_loader.read_batches(KIND.tables[0], folder / "output", is_unlimited=True)
+    ]
     assert whole == [3]
     assert report.log == "beginning\n"
 
@@ -94,7 +99,7 @@ def test_a_run_that_fails_says_why_and_the_last_good_one_stays(wanted: str, sent
     report = made(wanted)
     assert (report.status, report.problem) == (FAILED, sentence)
     assert not report.rows.exists()
-    assert not run_state.folder_of(report.pk).exists()
+    assert not run_state.report_folder(report.pk).exists()
     good.refresh_from_db()
     assert (good.status, good.rows.count()) == (READY, 2)
 
@@ -106,7 +111,7 @@ def test_a_run_that_takes_too_long_is_ended(settings: Any):
 
 
 def test_a_cancelled_run_is_ended_and_its_job_with_it(tmp_path: Path):
-    report = reports.request(kind="things", parameters={"wanted": "hang"}, by=SYSTEM, is_queued=False)
+    report = reports.request_report(kind="things", parameters={"wanted": "hang"}, by=SYSTEM, is_queued=False)
     writer.write(folder=tmp_path / "in", as_of=timezone.now())
     (tmp_path / "in" / "parameters.json").write_text('{"wanted": "hang"}', encoding="utf-8")
 
@@ -114,16 +119,16 @@ def test_a_cancelled_run_is_ended_and_its_job_with_it(tmp_path: Path):
         return progress.stage != "Working"
 
     with pytest.raises(launcher.JobCancelled):
-        launcher.run(module=KIND.module, source=tmp_path / "in", target=tmp_path / "out", tell=tell)
+        launcher.run(module=KIND.module, source=tmp_path / "in", target=tmp_path / "out", on_progress=tell)
     reports.cancel(report_id=report.pk, by=SYSTEM)
-    assert runner.make(report.pk) == CANCELLED
+    assert runner.run_report(report.pk) == CANCELLED
     with pytest.raises(Conflict):
         reports.cancel(report_id=report.pk, by=SYSTEM)
 
 
 def test_only_the_end_of_a_long_log_is_kept():
     report = made("chatter")
-    assert len(report.log) < 2 * launcher._KEPT
+    assert len(report.log) < 2 * launcher._MAX_LOG_LENGTH
     assert report.log.startswith("(")
     assert report.log.endswith("line 19999\n")
 
@@ -134,9 +139,9 @@ def test_what_java_says_on_every_start_is_not_in_the_log_and_real_warnings_are()
 
 
 def test_one_run_of_a_kind_at_a_time():
-    first = reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
+    first = reports.request_report(kind="things", parameters={}, by=SYSTEM, is_queued=False)
     with pytest.raises(Conflict):
-        reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
+        reports.request_report(kind="things", parameters={}, by=SYSTEM, is_queued=False)
     run_state.cancel(first.pk)
     assert made().status == READY
 
@@ -147,18 +152,18 @@ def test_reports_wait_their_turn_and_each_end_sends_for_the_next(settings: Any, 
     monkeypatch.setattr(report_tasks.run_report, "apply_async", lambda args, **_: sent.append(args))
     other = replace(KIND, name="others")
     monkeypatch.setattr(runner, "KINDS", {KIND.name: KIND, other.name: other})
-    first, second = (run_state.queue(kind=kind, parameters={"wanted": "well"}, by=SYSTEM.urn) for kind in (KIND, other))
+    first, second = (run_state.queue(spec=kind, parameters={"wanted": "well"}, by=SYSTEM.urn) for kind in (KIND, other))
     assert first is not None
     assert second is not None
-    assert (first := run_state.claim(first.pk, at_once=1)) is not None
+    assert (first := run_state.claim(first.pk, max_running=1)) is not None
     assert report_tasks.run_report(str(second.pk)) == Report.Status.QUEUED
     assert sent == []
-    assert (second := run_state.claim(second.pk, at_once=2)) is not None
+    assert (second := run_state.claim(second.pk, max_running=2)) is not None
     assert run_state.fail(second, problem="Ended.")
-    third = run_state.queue(kind=other, parameters={"wanted": "well"}, by=SYSTEM.urn)
+    third = run_state.queue(spec=other, parameters={"wanted": "well"}, by=SYSTEM.urn)
     assert third is not None
     assert run_state.fail(first, problem="Ended.")
-    fourth = run_state.queue(kind=KIND, parameters={"wanted": "well"}, by=SYSTEM.urn)
+    fourth = run_state.queue(spec=KIND, parameters={"wanted": "well"}, by=SYSTEM.urn)
     assert fourth is not None
     assert report_tasks.run_report(str(third.pk)) == READY
     assert sent == [(str(fourth.pk),)]
@@ -166,16 +171,16 @@ def test_reports_wait_their_turn_and_each_end_sends_for_the_next(settings: Any, 
 
 def test_every_problem_of_parameters_at_once():
     with pytest.raises(Invalid) as found:
-        reports.request(kind="things", parameters={"wanted": "x", "most": 10, "other": 1}, by=SYSTEM)
+        reports.request_report(kind="things", parameters={"wanted": "x", "most": 10, "other": 1}, by=SYSTEM)
     assert sorted(one.pointer for one in found.value.problems) == [
         "/parameters/most",
         "/parameters/other",
         "/parameters/wanted",
     ]
     with pytest.raises(NotFound):
-        reports.request(kind="nothing", parameters={}, by=SYSTEM)
+        reports.request_report(kind="nothing", parameters={}, by=SYSTEM)
     with pytest.raises(Forbidden):
-        reports.request(kind="things", parameters={}, by=NOBODY)
+        reports.request_report(kind="things", parameters={}, by=NOBODY)
     assert not Report.objects.exists()
 
 
@@ -184,15 +189,15 @@ def lose_worker(report: Report) -> Report:
     begun = run_state.claim(report.pk)
     assert begun is not None
     ReportRow.objects.create(report=begun, table="things", position=0, key="half", values=[])
-    run_state.attempt_folder_of(begun).mkdir(parents=True)
-    Report.objects.filter(pk=begun.pk).update(seen_at=timezone.now() - 2 * run_state.lease())
+    run_state.attempt_folder(begun).mkdir(parents=True)
+    Report.objects.filter(pk=begun.pk).update(seen_at=timezone.now() - 2 * run_state.lease_duration())
     return begun
 
 
 def test_a_run_whose_worker_is_gone_is_made_again(monkeypatch: pytest.MonkeyPatch):
     good = made()
-    queued = reports.request(kind="things", parameters={"wanted": "well"}, by=SYSTEM, is_queued=False)
-    Report.objects.filter(pk=queued.pk).update(requested_at=timezone.now() - 2 * run_state.lease())
+    queued = reports.request_report(kind="things", parameters={"wanted": "well"}, by=SYSTEM, is_queued=False)
+    Report.objects.filter(pk=queued.pk).update(requested_at=timezone.now() - 2 * run_state.lease_duration())
     lost = lose_worker(queued)
     sent: list[tuple[str, ...]] = []
     monkeypatch.setattr(report_tasks.run_report, "apply_async", lambda args, **_: sent.append(args))
@@ -203,20 +208,20 @@ def test_a_run_whose_worker_is_gone_is_made_again(monkeypatch: pytest.MonkeyPatc
     assert queued.stage.startswith("The worker that made this report ended")
     assert not queued.rows.exists()
     assert good.rows.count() == 2
-    assert not run_state.tell(lost, stage="still here"), "who comes back learns that it is over"
+    assert not run_state.update_progress(lost, stage="still here"), "who comes back learns that it is over"
     assert not run_state.fail(lost, problem="Too late.")
-    assert not run_state.is_mine(lost)
+    assert not run_state.is_current_attempt(lost)
 
-    assert runner.make(queued.pk) == READY
+    assert runner.run_report(queued.pk) == READY
     queued.refresh_from_db()
     assert (queued.attempts, queued.problem, queued.rows.count()) == (2, "", 2)
-    assert [one.name for one in run_state.folder_of(queued.pk).iterdir()] == ["output"]
-    assert not run_state.ready(lost, summary={}, log="too late")
+    assert [one.name for one in run_state.report_folder(queued.pk).iterdir()] == ["output"]
+    assert not run_state.mark_ready(lost, summary={}, log="too late")
     assert not run_state.fail(lost, problem="Too late.")
 
 
 def test_a_run_whose_second_worker_is_gone_too_fails_and_lets_the_next_one_in():
-    queued = reports.request(kind="things", parameters={}, by=SYSTEM, is_queued=False)
+    queued = reports.request_report(kind="things", parameters={}, by=SYSTEM, is_queued=False)
     lose_worker(queued)
     assert run_state.expire() == 1
     lost = lose_worker(queued)
@@ -225,35 +230,35 @@ def test_a_run_whose_second_worker_is_gone_too_fails_and_lets_the_next_one_in():
     assert queued.status == FAILED
     assert queued.problem.startswith("The worker that made this report ended before it was finished, and so did")
     assert not queued.rows.exists()
-    assert not run_state.tell(lost, stage="still here")
+    assert not run_state.update_progress(lost, stage="still here")
     assert made().status == READY
 
 
 def test_a_worker_that_was_taken_for_gone_leaves_alone_what_another_one_makes(monkeypatch: pytest.MonkeyPatch):
-    queued = reports.request(kind="things", parameters={"wanted": "well"}, by=SYSTEM, is_queued=False)
+    queued = reports.request_report(kind="things", parameters={"wanted": "well"}, by=SYSTEM, is_queued=False)
     load = result_loader.load
 
     def stall(report: Report, *args: Any, **kwargs: Any) -> int:
         if report.attempts == 1:
-            Report.objects.filter(pk=report.pk).update(seen_at=timezone.now() - 2 * run_state.lease())
+            Report.objects.filter(pk=report.pk).update(seen_at=timezone.now() - 2 * run_state.lease_duration())
             assert run_state.expire() == 1
-            assert runner.make(report.pk) == READY
+            assert runner.run_report(report.pk) == READY
         return load(report, *args, **kwargs)
 
     monkeypatch.setattr(result_loader, "load", stall)
-    assert runner.make(queued.pk) == READY
+    assert runner.run_report(queued.pk) == READY
     queued.refresh_from_db()
     assert (queued.status, queued.attempts, queued.rows.count()) == (READY, 2, 2)
-    assert [one.name for one in run_state.folder_of(queued.pk).iterdir()] == ["output"]
+    assert [one.name for one in run_state.report_folder(queued.pk).iterdir()] == ["output"]
 
 
 def test_old_runs_are_forgotten(settings: Any):
     settings.REPORTS_KEPT = 1
     old, new = made(), made()
     Report.objects.filter(pk=old.pk).update(requested_at=timezone.now() - timedelta(days=1))
-    assert run_state.forget() == 1
+    assert run_state.delete_old() == 1
     assert list(Report.objects.all()) == [new]
-    assert not run_state.folder_of(old.pk).exists()
+    assert not run_state.report_folder(old.pk).exists()
 
 
 def test_the_command_says_what_came_of_it(capsys: pytest.CaptureFixture[str]):
@@ -268,4 +273,4 @@ def test_every_kind_accepts_its_own_defaults_or_says_what_it_needs():
         needed = {parameter.name for parameter in kind.parameters if parameter.is_required and not parameter.default}
         if kind.is_nightly:
             assert not needed, kind.name
-            assert kind.checked({}).keys() == {parameter.name for parameter in kind.parameters}
+            assert kind.validate({}).keys() == {parameter.name for parameter in kind.parameters}

@@ -50,7 +50,7 @@ def test_versions_beyond_those_that_are_kept_are_deleted(
     owners: list[int],
     status: list[int],
 ) -> None:
-    monkeypatch.setattr(tasks, "FORGOTTEN_AT_ONCE", 2)
+    monkeypatch.setattr(tasks, "DELETE_BATCH_SIZE", 2)
     settings.ASPECT_VERSIONS_KEPT = kept
     write_versions("globalTags", 6)
     write_versions("ownership", 3)
@@ -63,4 +63,7 @@ def test_versions_beyond_those_that_are_kept_are_deleted(
 def test_the_order_of_batches_does_not_matter() -> None:
     write_versions("globalTags", 6)
     Aspect.objects.get(name="globalTags", version=2).delete()
-    assert (aspect_retention.delete_old_versions(kept=1, batch=9), list_versions("globalTags")) == (3, [0, 5])
+    assert (aspect_retention.delete_old_versions(retained_versions=1, batch_size=9), list_versions("globalTags")) == (
+        3,
+        [0, 5],
+    )

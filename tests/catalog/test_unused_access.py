@@ -56,7 +56,7 @@ def test_each_use_stands_once_with_its_last_time(tmp_path):
     }
     (last,) = (row["last"] for row in rows if (row["privilege"], row["policy"]) == (VIEW, POLICY))
     assert last > newest.at.isoformat(timespec="seconds")
-    assert len(list(decision_log_queries.uses(since=timezone.now() - timedelta(days=30)))) == 3
+    assert len(list(decision_log_queries.iterate_privilege_uses(since=timezone.now() - timedelta(days=30)))) == 3
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_nested_brackets_stay_together() -> None:
     urn = urns.parse(f"urn:li:schemaField:({DATASET},a(b,c).d)")
     assert urn.parts == (DATASET, "a(b,c).d")
     assert urn.platform == "urn:li:dataPlatform:snowflake"
-    assert urns.dataset_of(urn.text) == (DATASET,)
+    assert urns.field_dataset_urns(urn.text) == (DATASET,)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_making_and_parsing_are_inverse(parts: list[str]) -> None:
 
 @given(st.text(max_size=40))
 def test_the_type_of_any_text_can_be_asked(text: str) -> None:
-    found = urns.type_of(text)
+    found = urns.entity_type(text)
     try:
         assert urns.parse(text).type == found
     except urns.InvalidUrn:
@@ -116,8 +116,8 @@ def test_the_type_of_any_text_can_be_asked(text: str) -> None:
 
 
 def test_problems_have_their_place() -> None:
-    assert urns.problem(DATASET, "/urn") is None
-    wrong = urns.problem(DATASET, "/tags/0", ("tag",))
+    assert urns.find_problem(DATASET, "/urn") is None
+    wrong = urns.find_problem(DATASET, "/tags/0", ("tag",))
     assert wrong is not None
     assert (wrong.code, wrong.pointer) == ("urn.invalid", "/tags/0")
-    assert urns.problem(7, "/urn") is not None
+    assert urns.find_problem(7, "/urn") is not None

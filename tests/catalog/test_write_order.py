@@ -21,7 +21,7 @@ from policies.pdp import actor_resolution, authorizer, display_names
 from tests.catalog.conftest import DOOR, said, tags, tell
 
 DATASET, OTHER = (f"urn:li:dataset:(urn:li:dataPlatform:hive,{name},PROD)" for name in ("orders", "lines"))
-BY: dict[str, Any] = {"by": authorizer.SYSTEM, "door": DOOR}
+BY: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
 on_postgresql = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time.")
 
 
@@ -68,24 +68,28 @@ def test_a_revoke_goes_through_while_an_ingest_is_open() -> None:
     user = users.create(username="jo", **BY)
     group = groups.create(name="Ops", members=[user.urn], **BY)
     role = roles.create(name="Steward", **BY)
-    roles.give(urn=role.urn, actors=[user.urn], **BY)
+    roles.grant(urn=role.urn, actors=[user.urn], **BY)
     token = access_tokens.create(owner=user.urn, name="t", **BY)
     document = {"displayName": "P", "type": "METADATA", "privileges": ["EDIT_ENTITY"], "actors": {"users": [user.urn]}}
     policy = policies.create(
-        draft=policies.Draft("datahub", {"description": "", "state": "ACTIVE", **document}), **BY
+        draft=policies.PolicyInput("datahub", {"description": "", "state": "ACTIVE", **document}), **BY
     ).policy
-    number = PolicyVersion.last_change()
+    number = PolicyVersion.load_last_change()
     with paused_ingest():
         groups.remove_members(urn=group.urn, members=[user.urn], **BY)
-        roles.take(urn=role.urn, actors=[user.urn], **BY)
+        roles.revoke(urn=role.urn, actors=[user.urn], **BY)
         access_tokens.revoke(token_id=token.token.pk, **BY)
         policies.set_state(urn=policy.urn, state="INACTIVE", **BY)
         tell(said(user.urn, "nativeGroupMembership", {"nativeGroups": []}))
         users.suspend(urn=user.urn, **BY)
-        assert PolicyVersion.last_change() == number + 6
+        assert PolicyVersion.load_last_change() == number + 6
         assert not Entity.objects.filter(urn=DATASET).exists()
-        assert actor_resolution.actor(urn=user.urn).roles == actor_resolution.actor(urn=user.urn).groups == frozenset()
-    assert PolicyVersion.last_change() == number + 7
+        assert (
+            actor_resolution.load_actor(urn=user.urn).roles
+            == actor_resolution.load_actor(urn=user.urn).groups
+            == frozenset()
+        )
+    assert PolicyVersion.load_last_change() == number + 7
     later = ChangeEvent.objects.filter(change_set__change_seq=number + 7).values_list("object_urn", flat=True)
     assert len(later) == 21
     assert DATASET in later
@@ -101,7 +105,7 @@ def test_what_follows_the_version_row_is_the_same_for_a_write_of_any_size() -> N
         statements = [query["sql"] for query in captured.captured_queries]
         row = next(n for n, sql in enumerate(statements) if sql.startswith('UPDATE "policies_policyversion"'))
         found[size] = [re.sub(r"\d+", "N", sql) for sql in statements[row:]]
-        events = ChangeEvent.objects.filter(change_set__change_seq=PolicyVersion.last_change())
+        events = ChangeEvent.objects.filter(change_set__change_seq=PolicyVersion.load_last_change())
         assert events.count() == size
     assert found[1] == found[40] == found[1200]
     # The row, the number read back, the number on the change set, and the commit.
@@ -112,7 +116,7 @@ def test_what_follows_the_version_row_is_the_same_for_a_write_of_any_size() -> N
 @pytest.mark.django_db(transaction=True)
 def test_what_was_recorded_before_a_savepoint_was_taken_back_keeps_its_number() -> None:
     """And so does what is recorded after one that took the change set with it."""
-    number = PolicyVersion.last_change()
+    number = PolicyVersion.load_last_change()
     for first in (True, False):
         with open_write(Gate.CATALOG):
             if first:
@@ -164,7 +168,7 @@ def test_gates_have_one_order() -> None:
         with pytest.raises(transaction.TransactionManagementError), open_write(Gate.CATALOG):
             pass
     with open_write(Gate.CATALOG), pytest.raises(transaction.TransactionManagementError), open_write() as write:
-        write.bump()
+        write.bump_version()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -181,9 +185,9 @@ def test_a_file_is_stored_in_pieces_and_others_write_between_them(monkeypatch: p
         thread.join()
         seen.append(Entity.objects.filter(type="tag").count())
 
-    loaded = file_import.load(stream=io.BytesIO(json.dumps(entries).encode()), progress=between, **BY)
+    loaded = file_import.load(stream=io.BytesIO(json.dumps(entries).encode()), on_progress=between, **BY)
     assert (loaded.proposals, seen) == (5, [2, 4, 5])
-    assert display_names.names(urns=[f"urn:li:corpuser:jo-{stored}" for stored in (2, 4, 5)]).keys() == {
+    assert display_names.load_names(urns=[f"urn:li:corpuser:jo-{stored}" for stored in (2, 4, 5)]).keys() == {
         f"urn:li:corpuser:jo-{stored}" for stored in (2, 4, 5)
     }
 
@@ -225,4 +229,4 @@ def test_a_write_that_lost_a_deadlock_is_made_once_more() -> None:
     thread.join()
     writer.join()
     assert Entity.objects.get(urn=DATASET).is_removed
-    assert PolicyVersion.current() == 7
+    assert PolicyVersion.load_version() == 7

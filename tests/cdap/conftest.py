@@ -7,11 +7,11 @@ import pytest
 from rest_framework.test import APIClient
 
 from catalog.cdap import grant_services, operation_services
-from catalog.cdap.grant_services import Sent
+from catalog.cdap.grant_services import GrantRequest
 from catalog.entities import bootstrap
 from catalog.models import Entity
 from policies.authoring.services import policies
-from policies.engine.families.cdap_requests import Said
+from policies.engine.families.cdap_requests import OperationRequest
 from policies.identity.services import access_tokens, users
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, display_names, snapshot_store
@@ -43,17 +43,17 @@ def missing(*pairs: tuple[str, str]) -> list[dict[str, str]]:
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
-    snapshot_store.drop()
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
+    snapshot_store.reset()
     yield
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 @pytest.fixture
 def instance(db: None) -> None:
     """The instance, and the root user who administers it."""
-    bootstrap.cdap_instance(by=authorizer.SYSTEM)
-    users.create(username="datahub", by=authorizer.SYSTEM, door=DOOR)
+    bootstrap.register_cdap_instance(by=authorizer.SYSTEM)
+    users.create(username="datahub", by=authorizer.SYSTEM, channel=DOOR)
 
 
 @pytest.fixture
@@ -62,14 +62,14 @@ def client_of(instance: None) -> Callable[..., APIClient]:
 
     def make(username: str, *privileges: str) -> APIClient:
         who = urn(username)
-        if who not in display_names.names(urns=[who]):
-            users.create(username=username, by=authorizer.SYSTEM, door=DOOR)
+        if who not in display_names.load_names(urns=[who]):
+            users.create(username=username, by=authorizer.SYSTEM, channel=DOOR)
         if privileges:
             policies.create(
-                draft=policies.Draft("datahub", platform(who, *privileges)), by=authorizer.SYSTEM, door=DOOR
+                draft=policies.PolicyInput("datahub", platform(who, *privileges)), by=authorizer.SYSTEM, channel=DOOR
             )
-            snapshot_store.drop()
-        made = access_tokens.create(owner=who, name="test", by=authorizer.SYSTEM, door=DOOR)
+            snapshot_store.reset()
+        made = access_tokens.create(owner=who, name="test", by=authorizer.SYSTEM, channel=DOOR)
         client = APIClient()
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
         return client
@@ -99,8 +99,8 @@ def platform(who: str, *privileges: str) -> dict[str, Any]:
 def give(principal: str, entity: str, *privileges: str) -> None:
     """Grant as the system does."""
     entity = entity if "*" in entity else urn(entity)
-    sent = [Sent(urn(principal), entity, privileges)]
-    grant_services.give(sent=sent, by=authorizer.SYSTEM, door=DOOR)
+    sent = [GrantRequest(urn(principal), entity, privileges)]
+    grant_services.grant(requests=sent, by=authorizer.SYSTEM, channel=DOOR)
 
 
 def register(*names: str) -> None:
@@ -108,7 +108,7 @@ def register(*names: str) -> None:
     from catalog.entities import services as entity_services
 
     bodies = [{"type": urn(name).split(":")[2], "urn": urn(name)} for name in names]
-    entity_services.create(bodies=bodies, by=authorizer.SYSTEM, door=DOOR)
+    entity_services.create(bodies=bodies, by=authorizer.SYSTEM, channel=DOOR)
 
 
 def do(client: APIClient, operation: str, entity: str | None = None, **more: Any) -> Any:
@@ -128,8 +128,10 @@ def may(client: APIClient, operation: str, entity: str, **more: Any) -> dict[str
 
 def performed(operation: str, entity: str, actor: str, **more: Any) -> Any:
     """Do an operation through the service, as a user."""
-    said = Said(operation, urn(entity), **more)
-    return operation_services.perform(said=said, actor=None, by=actor_resolution.actor(urn=urn(actor)), door=DOOR)
+    said = OperationRequest(operation, urn(entity), **more)
+    return operation_services.perform(
+        operation_request=said, actor=None, by=actor_resolution.load_actor(urn=urn(actor)), channel=DOOR
+    )
 
 
 def known(*names: str) -> set[str]:

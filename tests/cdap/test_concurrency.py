@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from catalog.cdap import grant_services
-from catalog.cdap.grant_services import Sent
+from catalog.cdap.grant_services import GrantRequest
 from catalog.entities import bootstrap
 from catalog.models import Entity, EntityUserGrant
 from policies.errors import Conflict, Forbidden, NotFound, PolicyAppError
@@ -25,11 +25,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def writers(transactional_db: None) -> list[str]:
     """Users who may create in the namespace ns1."""
-    bootstrap.cdap_instance(by=authorizer.SYSTEM)
+    bootstrap.register_cdap_instance(by=authorizer.SYSTEM)
     register("namespace:ns1")
     names = [f"writer{number}" for number in range(WRITERS)]
     for name in names:
-        users.create(username=name, by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=name, by=authorizer.SYSTEM, channel=DOOR)
         give(name, "namespace:ns1", "WRITE", "ADMIN")
     return names
 
@@ -85,10 +85,10 @@ def test_the_last_two_admins_cannot_both_go_cd_19(writers: list[str]):
         give(name, "stream:ns1.clicks", "ADMIN")
     deeds = [
         partial(
-            grant_services.take,
-            sent=[Sent(urn(name), urn("stream:ns1.clicks"))],
-            by=actor_resolution.actor(urn=urn(name)),
-            door=DOOR,
+            grant_services.revoke,
+            requests=[GrantRequest(urn(name), urn("stream:ns1.clicks"))],
+            by=actor_resolution.load_actor(urn=urn(name)),
+            channel=DOOR,
         )
         for name in pair
     ]

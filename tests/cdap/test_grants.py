@@ -113,7 +113,7 @@ def test_instance_administrators_come_from_the_settings_cd_18(
     assert post(root, grant("alice", "stream:ns1.clicks", "READ")).status_code == 403
     assert post(alice, grant("alice", "stream:ns1.clicks", "READ")).status_code == 201
     bob = client_of("bob")
-    groups.create(name="Keepers", identifier="keepers", members=[urn("bob")], by=authorizer.SYSTEM, door=DOOR)
+    groups.create(name="Keepers", identifier="keepers", members=[urn("bob")], by=authorizer.SYSTEM, channel=DOOR)
     assert do(bob, "namespace.create", "namespace:ns2").status_code == 200
     assert rows(alice, entity=INSTANCE) == [(urn("group:keepers"), INSTANCE, ALL), (urn("alice"), INSTANCE, ALL)]
 
@@ -140,9 +140,9 @@ def test_somebody_else_who_may_act_keeps_it_cd_19(root: APIClient, alice: APICli
     client_of("bob")
     give("alice", "stream:ns1.clicks", "ADMIN")
     give("bob", "stream:ns1.clicks", "ADMIN")
-    users.update(urn=urn("bob"), state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=urn("bob"), state="SUSPENDED", by=authorizer.SYSTEM, channel=DOOR)
     assert delete(alice, grant("alice", "stream:ns1.clicks", "ADMIN")).status_code == 409
-    users.update(urn=urn("bob"), state="ACTIVE", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=urn("bob"), state="ACTIVE", by=authorizer.SYSTEM, channel=DOOR)
     assert delete(alice, grant("alice", "stream:ns1.clicks", "ADMIN")).status_code == 204
     give("alice", "stream:ns1.*", "ADMIN")
     assert delete(root, grant("bob", "stream:ns1.clicks", "ADMIN")).status_code == 204
@@ -255,7 +255,7 @@ def test_patterns_are_granted_by_who_administers_all_they_stand_for_cd_5(
 
 def test_the_list_holds_what_the_caller_administers(root: APIClient, alice: APIClient, client_of: ClientOf):
     client_of("bob")
-    roles.create(name="Reader", identifier="r", by=authorizer.SYSTEM, door=DOOR)
+    roles.create(name="Reader", identifier="r", by=authorizer.SYSTEM, channel=DOOR)
     register("stream:ns1.other")
     give("alice", "stream:ns1.clicks", "ADMIN")
     give("role:r", "stream:ns1.clicks", "READ")
@@ -295,14 +295,14 @@ def test_bad_filters_are_refused(root: APIClient, filters: dict[str, str], point
 
 def test_grants_end_with_their_principal_cd_17(root: APIClient, alice: APIClient, client_of: ClientOf):
     client_of("bob")
-    groups.create(name="Team", identifier="team", by=authorizer.SYSTEM, door=DOOR)
-    roles.create(name="Reader", identifier="r", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(name="Team", identifier="team", by=authorizer.SYSTEM, channel=DOOR)
+    roles.create(name="Reader", identifier="r", by=authorizer.SYSTEM, channel=DOOR)
     for principal in ("bob", "group:team", "role:r"):
         give(principal, "stream:ns1.clicks", "READ")
         give(principal, "stream:ns1.*", "WRITE")
-    users.remove(urn=urn("bob"), by=authorizer.SYSTEM, door=DOOR)
-    groups.remove(urn=urn("group:team"), by=authorizer.SYSTEM, door=DOOR)
-    roles.delete(urn=urn("role:r"), by=authorizer.SYSTEM, door=DOOR)
+    users.remove(urn=urn("bob"), by=authorizer.SYSTEM, channel=DOOR)
+    groups.remove(urn=urn("group:team"), by=authorizer.SYSTEM, channel=DOOR)
+    roles.delete(urn=urn("role:r"), by=authorizer.SYSTEM, channel=DOOR)
     assert rows(root) == [(ROOT, INSTANCE, ALL)]
 
 
@@ -317,8 +317,8 @@ def test_every_change_is_recorded(root: APIClient, alice: APIClient):
 
 def test_who_and_what_agree_with_the_decision(root: APIClient, alice: APIClient, client_of: ClientOf):
     checker = client_of("checker", "CHECK_ACCESS")
-    roles.create(name="Reader", identifier="r", by=authorizer.SYSTEM, door=DOOR)
-    groups.create(name="Team", identifier="team", by=authorizer.SYSTEM, door=DOOR)
+    roles.create(name="Reader", identifier="r", by=authorizer.SYSTEM, channel=DOOR)
+    groups.create(name="Team", identifier="team", by=authorizer.SYSTEM, channel=DOOR)
     register("stream:ns1.other", "dataset:ns1.sales")
     give("alice", "stream:ns1.clicks", "READ")
     give("alice", "dataset:ns1.*", "READ")

@@ -29,7 +29,7 @@ def mara(client_of):
 
 
 def heirs(*entities):
-    return {entity: grant_source.held(pairs=[(ROOT, urn(entity))])[ROOT, urn(entity)] for entity in entities}
+    return {entity: grant_source.load_privileges(pairs=[(ROOT, urn(entity))])[ROOT, urn(entity)] for entity in entities}
 
 
 STREAMS = ("stream:ns1.clicks", "stream:ns1.views", "stream:ns2.taps")
@@ -37,15 +37,15 @@ HANDED_OVER = {"stream:ns1.clicks": ("ADMIN",), "stream:ns1.views": (), "stream:
 
 
 def delete():
-    users.remove(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
+    users.remove(urn=urn("mara"), by=authorizer.SYSTEM, channel=DOOR)
 
 
 def suspend():
-    users.suspend(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=urn("mara"), by=authorizer.SYSTEM, channel=DOOR)
 
 
 def hide():
-    apply.apply(proposals=[Proposal(urn("mara"), "status", '{"removed": true}')], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[Proposal(urn("mara"), "status", '{"removed": true}')], by=authorizer.SYSTEM, channel=DOOR)
 
 
 @pytest.mark.parametrize("leave", [delete, suspend, hide])
@@ -54,38 +54,38 @@ def test_what_an_account_alone_administered_falls_to_who_administers_the_instanc
     assert heirs(*STREAMS) == HANDED_OVER
     noted = ChangeEvent.objects.filter(object_urn=CLICKS).order_by("-id")[0]
     assert noted.after == {"principal": ROOT, "privileges": ["ADMIN"]}
-    assert grant_source.without_administrator(urns=[urn(one) for one in STREAMS]) == frozenset()
+    assert grant_source.list_unadministered(urns=[urn(one) for one in STREAMS]) == frozenset()
 
 
 @pytest.fixture
 def crowds(mara):
     """A group and a role of which each administers a stream alone."""
-    groups.create(identifier="ops", name="Operations", members=[], by=authorizer.SYSTEM, door=DOOR)
-    roles.create(identifier="keepers", name="Keepers", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="ops", name="Operations", members=[], by=authorizer.SYSTEM, channel=DOOR)
+    roles.create(identifier="keepers", name="Keepers", by=authorizer.SYSTEM, channel=DOOR)
     register("stream:ns1.one", "stream:ns1.two")
     give("group:ops", "stream:ns1.one", "ADMIN")
     give("role:keepers", "stream:ns1.two", "ADMIN")
 
 
 def test_so_it_does_with_a_group_and_a_role(crowds):
-    groups.remove(urn=urn("group:ops"), by=authorizer.SYSTEM, door=DOOR)
-    roles.delete(urn=urn("role:keepers"), by=authorizer.SYSTEM, door=DOOR)
+    groups.remove(urn=urn("group:ops"), by=authorizer.SYSTEM, channel=DOOR)
+    roles.delete(urn=urn("role:keepers"), by=authorizer.SYSTEM, channel=DOOR)
     assert heirs("stream:ns1.one", "stream:ns1.two") == dict.fromkeys(("stream:ns1.one", "stream:ns1.two"), ("ADMIN",))
 
 
 def test_a_change_that_is_refused_hands_nothing_over(mara):
     with pytest.raises(Exception, match="There is no user"):
-        users.remove(urn=urn("nobody"), by=authorizer.SYSTEM, door=DOOR)
+        users.remove(urn=urn("nobody"), by=authorizer.SYSTEM, channel=DOOR)
     assert set(heirs(*STREAMS).values()) == {()}
 
 
 def test_who_is_not_the_last_leaves_nothing_to_anybody(mara):
-    users.remove(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
+    users.remove(urn=urn("jo"), by=authorizer.SYSTEM, channel=DOOR)
     assert set(heirs(*STREAMS).values()) == {()}
 
 
 def test_a_suspended_account_is_no_other_administrator(mara):
-    users.suspend(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=urn("jo"), by=authorizer.SYSTEM, channel=DOOR)
     suspend()
     assert heirs(*STREAMS)["stream:ns1.views"] == ("ADMIN",)
 

@@ -6,11 +6,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from policies.engine.requirements import one
+from policies.engine.requirements import privilege_requirement
 from policies.identity.services import groups, users
 from policies.models import User
 from policies.pdp import actor_resolution, authorizer, explanations
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 from tests.cdap.conftest import DOOR, INSTANCE, ROOT, give, may, register, urn
 
 CLICKS, NS = urn("stream:ns1.clicks"), urn("namespace:ns1")
@@ -21,7 +21,7 @@ def jo(client_of):
     """Jo, who holds WRITE on a stream that Mara and the group `ops` administer."""
     register("namespace:ns1", "stream:ns1.clicks")
     client_of("mara")
-    groups.create(identifier="ops", name="Operations", members=[], by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="ops", name="Operations", members=[], by=authorizer.SYSTEM, channel=DOOR)
     give("mara", CLICKS, "ADMIN")
     give("group:ops", "stream:ns1.*", "ADMIN")
     client = client_of("jo")
@@ -58,8 +58,8 @@ def test_what_was_given_is_lacking_no_more_and_an_allow_lacks_nothing(jo):
 
 
 def test_who_may_not_act_could_not_give_it_cd_19(jo):
-    users.suspend(urn=urn("mara"), by=authorizer.SYSTEM, door=DOOR)
-    groups.remove(urn=urn("group:ops"), by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=urn("mara"), by=authorizer.SYSTEM, channel=DOOR)
+    groups.remove(urn=urn("group:ops"), by=authorizer.SYSTEM, channel=DOOR)
     assert near(jo)[0][2] == [ROOT]
 
 
@@ -146,16 +146,16 @@ def test_a_grant_that_decided_links_to_no_policy(jo, client_of):
 
 
 def test_explaining_many_costs_what_explaining_few_does(jo):
-    actor = actor_resolution.actor(urn=urn("jo"))
+    actor = actor_resolution.load_actor(urn=urn("jo"))
 
     def cost(start, stop):
         names = [f"stream:ns1.s{number}" for number in range(start, stop)]
         register(*names)
-        asks = [(actor, Ask(one("READ"), Asked(urn(name)))) for name in names]
-        explanations.explained_many(asks=asks)
+        asks = [(actor, AccessRequest(privilege_requirement("READ"), ResourceRef(urn(name)))) for name in names]
+        explanations.explain_answers(requests=asks)
         with CaptureQueriesContext(connection) as seen:
-            found = explanations.explained_many(asks=asks)
-        assert all(len(each.nearest) == 1 for each in found)
+            found = explanations.explain_answers(requests=asks)
+        assert all(len(each.near_misses) == 1 for each in found)
         return len(seen)
 
     assert cost(0, 2) == cost(2, 40)

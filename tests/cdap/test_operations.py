@@ -65,7 +65,7 @@ def test_the_parent_follows_from_the_name_cd_1(instance: None, name: str, parent
 def test_the_name_wins_over_a_container_cd_1(instance: None):
     dataset = urn("dataset:ns1.sales")
     document = '{"container": "urn:li:container:c"}'
-    apply.apply(proposals=[Proposal(dataset, "container", document)], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[Proposal(dataset, "container", document)], by=authorizer.SYSTEM, channel=DOOR)
     assert Entity.objects.get(urn=dataset).parent == urn("namespace:ns1")
     assert Facet.objects.filter(entity__urn=dataset, field="CONTAINER").exists()
 
@@ -153,7 +153,7 @@ def test_deleting_ends_everything_below_and_a_later_one_starts_clean_cd_17(alice
     assert do(alice, "application.deploy", "application:ns1.orders", related=related).status_code == 200
     assert do(alice, "secure_key.create", "secure_key:ns1.token").status_code == 200
     register("dataset:ns1.sales", "dataset:ns10.sales", "namespace:ns10", "tag:ns1.x")
-    group = groups.create(name="Team", identifier="team", by=authorizer.SYSTEM, door=DOOR)
+    group = groups.create(name="Team", identifier="team", by=authorizer.SYSTEM, channel=DOOR)
     give("group:team", "dataset:ns1.sales", "READ")
     give("alice", "dataset:ns1.*", "READ")
     give("alice", "program:ns1.orders.*", "READ")
@@ -190,7 +190,7 @@ def test_the_door_of_entities_deletes_what_is_below_too_cd_17(root: APIClient, c
     give("datahub", "stream:ns1.*", "READ")
     from catalog.entities import services as entity_services
 
-    entity_services.delete(urn=urn("namespace:ns1"), by=authorizer.SYSTEM, door=DOOR)
+    entity_services.delete(urn=urn("namespace:ns1"), by=authorizer.SYSTEM, channel=DOOR)
     assert not known("namespace:ns1", "stream:ns1.clicks")
     assert not EntityUserGrant.objects.exists()
     assert not WildcardGrant.objects.exists()
@@ -317,9 +317,9 @@ def test_versions_share_one_grant_cd_20(alice: APIClient):
 
 def test_privileges_reach_through_groups_and_roles_cd_4(alice: APIClient, client_of: ClientOf):
     bob, eve = client_of("bob"), client_of("eve")
-    groups.create(name="Team", identifier="team", members=[urn("bob")], by=authorizer.SYSTEM, door=DOOR)
-    roles.create(name="Reader", identifier="r", by=authorizer.SYSTEM, door=DOOR)
-    roles.assign(role=urn("role:r"), actors=[urn("group:team")], by=authorizer.SYSTEM, door=DOOR)
+    groups.create(name="Team", identifier="team", members=[urn("bob")], by=authorizer.SYSTEM, channel=DOOR)
+    roles.create(name="Reader", identifier="r", by=authorizer.SYSTEM, channel=DOOR)
+    roles.assign(role=urn("role:r"), actors=[urn("group:team")], by=authorizer.SYSTEM, channel=DOOR)
     register("stream:ns1.clicks")
     give("group:team", "stream:ns1.clicks", "READ")
     give("role:r", "namespace:ns1", "READ")
@@ -369,7 +369,7 @@ def test_acting_for_others_needs_manage_policies(alice: APIClient, client_of: Cl
     assert do(manager, "stream.create", "stream:ns1.y").status_code == 403
     nobody = do(manager, "stream.create", "stream:ns1.y", actor=urn("nobody"))
     assert (nobody.status_code, nobody.json()["errors"][0]["pointer"]) == (400, "/actor")
-    user_services.update(urn=urn("alice"), state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    user_services.update(urn=urn("alice"), state="SUSPENDED", by=authorizer.SYSTEM, channel=DOOR)
     assert do(manager, "stream.create", "stream:ns1.z", **body).status_code == 403
 
 

@@ -34,21 +34,21 @@ def there(instance, settings):
             Proposal(TAG, "tagProperties", '{"name": "pii"}'),
         ],
         by=authorizer.SYSTEM,
-        door=DOOR,
+        channel=DOOR,
     )
-    users.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
-    groups.create(identifier="team", name="Team", members=[urn("jo")], by=authorizer.SYSTEM, door=DOOR)
-    roles.create(identifier="keeper", name="Keeper", by=authorizer.SYSTEM, door=DOOR)
-    roles.give(urn=urn("role:keeper"), actors=[urn("jo")], by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jo", by=authorizer.SYSTEM, channel=DOOR)
+    groups.create(identifier="team", name="Team", members=[urn("jo")], by=authorizer.SYSTEM, channel=DOOR)
+    roles.create(identifier="keeper", name="Keeper", by=authorizer.SYSTEM, channel=DOOR)
+    roles.grant(urn=urn("role:keeper"), actors=[urn("jo")], by=authorizer.SYSTEM, channel=DOOR)
     settings.VIEW_AUTHORIZATION_ENABLED = True
 
 
 def seen(who):
     """Return what somebody may view, and hold both ways to ask equal."""
-    by = actor_resolution.actor(urn=who)
+    by = actor_resolution.load_actor(urn=who)
     urns = set(Entity.objects.values_list("urn", flat=True))
-    rows = set(view_permissions.viewable(Entity.objects.all(), by=by).values_list("urn", flat=True))
-    assert rows == urns - view_permissions.hidden(urns=urns, by=by)
+    rows = set(view_permissions.filter_viewable(Entity.objects.all(), by=by).values_list("urn", flat=True))
+    assert rows == urns - view_permissions.find_hidden(urns=urns, by=by)
     return rows - {TAG, INSTANCE, urn("namespace:ns1")}
 
 
@@ -71,7 +71,7 @@ def test_who_could_list_an_entity_views_it_cd_12_cd_20(there, grants, wanted):
     for grant in grants:
         give(*grant)
     assert seen(urn("jo")) == wanted
-    users.suspend(urn=urn("jo"), by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=urn("jo"), by=authorizer.SYSTEM, channel=DOOR)
     assert seen(urn("jo")) == set()
 
 

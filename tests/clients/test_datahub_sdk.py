@@ -182,7 +182,7 @@ from policies.identity.services import users
 from policies.models import User
 from policies.pdp import authorizer
 if not User.objects.filter(username="stranger").exists():
-    users.create(username="stranger", by=authorizer.SYSTEM, door="test")
+    users.create(username="stranger", by=authorizer.SYSTEM, channel="test")
 """
 
 

@@ -14,10 +14,10 @@ ACCOUNT = """
 from policies.authoring.services import policies
 from policies.identity.services import service_accounts
 from policies.pdp import authorizer
-account = service_accounts.create(display_name="Provider", by=authorizer.SYSTEM, door="test")
+account = service_accounts.create(display_name="Provider", by=authorizer.SYSTEM, channel="test")
 document = {"displayName": "Provisioning", "description": "", "type": "PLATFORM", "state": "ACTIVE",
             "privileges": ["MANAGE_USERS_AND_GROUPS"], "actors": {"users": [account.urn]}}
-policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door="test")
+policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel="test")
 print(account.urn)
 """
 

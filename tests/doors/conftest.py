@@ -22,10 +22,10 @@ DATASET = "urn:li:dataset:(urn:li:dataPlatform:snowflake,sales.orders,PROD)"
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
-    snapshot_store.drop()
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
+    snapshot_store.reset()
     yield
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def give(urn: str, *privileges: str, **document: object) -> None:
         "privileges": list(privileges),
         "actors": {"users": [urn]},
     } | document
-    policies.create(draft=policies.Draft("datahub", whole), by=authorizer.SYSTEM, door=DOOR)
+    policies.create(draft=policies.PolicyInput("datahub", whole), by=authorizer.SYSTEM, channel=DOOR)
 
 
 def written() -> list[str]:
@@ -93,7 +93,7 @@ def written() -> list[str]:
 
 
 def token_of(urn: str) -> str:
-    return access_tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, door=DOOR).text
+    return access_tokens.create(owner=urn, name="test", by=authorizer.SYSTEM, channel=DOOR).text
 
 
 def calling(urn: str) -> Caller:
@@ -130,7 +130,7 @@ def person(installed: None) -> Callable[..., Caller]:
     """Make a user who holds these metadata privileges on everything: `person("jo", "EDIT_ENTITY")`."""
 
     def make(username: str, *privileges: str, **document: object) -> Caller:
-        user = users.create(username=username, by=authorizer.SYSTEM, door=DOOR)
+        user = users.create(username=username, by=authorizer.SYSTEM, channel=DOOR)
         if privileges:
             give(user.urn, *privileges, **document)
         return calling(user.urn)

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.test import Client
 
-from policies.engine.families import vocabularies
+from policies.engine.families import load_vocabularies
 from policies.identity.services import groups
 from policies.pdp import authorizer
 from tests.doors.conftest import DOOR, calling, give, proposal
@@ -34,7 +34,7 @@ def point(person, root, settings):
     pep = person("pep", "CHECK_ACCESS", type="PLATFORM")
     for name in ("alice", "bob", "carol"):
         person(name)
-    groups.create(identifier="crew", name="Crew", members=["urn:li:corpuser:bob"], by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", members=["urn:li:corpuser:bob"], by=authorizer.SYSTEM, channel=DOOR)
     written = [proposal(f"urn:li:record:{one}", "status", {"removed": False}) for one in RECORDS]
     assert root.write(*written).status_code == 200
     give("urn:li:corpuser:alice", "EDIT_ENTITY_TAGS", "EDIT_ENTITY", resources=only("record-1", "record-3"))
@@ -258,7 +258,7 @@ def test_actions_are_those_that_an_evaluation_permits(point, limit):
     assert names == sorted(set(names))
     items = [{"action": {"name": name}} for name in names]
     assert all(decisions(point.post(EVALUATIONS, body | {"evaluations": items})))
-    others = sorted(vocabularies()["datahub"].names - set(names))
+    others = sorted(load_vocabularies()["datahub"].names - set(names))
     answer = point.post(EVALUATIONS, body | {"evaluations": [{"action": {"name": name}} for name in others]})
     permitted = [name for name, is_permitted in zip(others, decisions(answer), strict=True) if is_permitted]
     assert permitted == ["EDIT_ENTITY", "EDIT_ENTITY_TAGS"]

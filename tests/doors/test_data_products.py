@@ -43,7 +43,7 @@ def on(*urns):
 
 
 def somebody(name, *given):
-    made = users.create(username=name, by=SYSTEM, door=DOOR)
+    made = users.create(username=name, by=SYSTEM, channel=DOOR)
     for privileges, urns in given:
         give(made.urn, *privileges, displayName=f"{name} {privileges} {urns}", **on(*urns))
     return calling(made.urn)

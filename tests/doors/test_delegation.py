@@ -17,20 +17,20 @@ from django.test import Client
 
 from policies.authoring.services import policies
 from policies.engine.families import vocabulary
-from policies.engine.requirements import one
+from policies.engine.requirements import privilege_requirement
 from policies.errors import Forbidden
 from policies.identity.services import external_sign_in, groups, password_resets, roles, users
 from policies.identity.services import invitations as invitation_services
 from policies.models import AccessToken, ChangeEvent, GroupProfile, InviteToken, Membership, ResetToken, User
 from policies.pdp import actor_resolution, authorizer, snapshot_store
-from policies.pdp.authorizer import Ask
+from policies.pdp.authorizer import AccessRequest
 from tests.doors.conftest import DOOR, give, proposal, token_of
 
 pytestmark = pytest.mark.django_db
 
 SYSTEM = authorizer.SYSTEM
 USER, GROUP, ROLE = "urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:"
-PLATFORM = tuple(privilege.name for privilege in vocabulary.datahub().platform())
+PLATFORM = tuple(privilege.name for privilege in vocabulary.load_datahub().platform_privileges())
 PASSWORD = "correct horse battery staple"
 SCIM_USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 SCIM_GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group"
@@ -64,7 +64,7 @@ class World:
         self.scim: dict[str, str] = {}
 
     def caller(self, name: str, platform: tuple[str, ...], metadata: tuple[str, ...]) -> None:
-        user = users.create(username=name, by=SYSTEM, door=DOOR)
+        user = users.create(username=name, by=SYSTEM, channel=DOOR)
         if platform:
             give(user.urn, *platform, type="PLATFORM")
         if metadata:
@@ -74,10 +74,12 @@ class World:
         self.tokens[name] = Client(headers={"authorization": f"Bearer {token_of(user.urn)}"})
 
     def remember(self) -> None:
-        snapshot_store.drop()
+        snapshot_store.reset()
         for name in self.tokens:
-            actor = actor_resolution.actor(urn=USER + name)
-            answers = authorizer.answer_many(asks=[(actor, Ask(one(privilege))) for privilege in PLATFORM])
+            actor = actor_resolution.load_actor(urn=USER + name)
+            answers = authorizer.answer_many(
+                requests=[(actor, AccessRequest(privilege_requirement(privilege))) for privilege in PLATFORM]
+            )
             self.held[name] = frozenset(
                 name for name, answer in zip(PLATFORM, answers, strict=True) if answer.is_allowed
             )
@@ -89,14 +91,14 @@ def _make(world: World) -> None:
     drafts = {}
     for name in PLATFORM:
         for prefix, state in (("held", "ACTIVE"), ("off", "SUSPENDED")):
-            users.create(username=f"{prefix}-{name}", state=state, by=SYSTEM, door=DOOR)
+            users.create(username=f"{prefix}-{name}", state=state, by=SYSTEM, channel=DOOR)
         for prefix, state in (("robot", "ACTIVE"), ("sleeping", "SUSPENDED")):
-            users.create(username=f"{prefix}-{name}", state=state, kind="SERVICE", by=SYSTEM, door=DOOR)
-        left = users.create(username=f"left-{name}", by=SYSTEM, door=DOOR).urn
-        groups.create(identifier=f"in-{name}", name=f"In {name}", by=SYSTEM, door=DOOR)
-        groups.create(identifier=f"source-{name}", name=f"S {name}", origin="EXTERNAL", by=SYSTEM, door=DOOR)
-        groups.create(identifier=f"gone-{name}", name=f"Gone {name}", members=[left], by=SYSTEM, door=DOOR)
-        roles.create(identifier=f"role-{name}", name=f"Role {name}", by=SYSTEM, door=DOOR)
+            users.create(username=f"{prefix}-{name}", state=state, kind="SERVICE", by=SYSTEM, channel=DOOR)
+        left = users.create(username=f"left-{name}", by=SYSTEM, channel=DOOR).urn
+        groups.create(identifier=f"in-{name}", name=f"In {name}", by=SYSTEM, channel=DOOR)
+        groups.create(identifier=f"source-{name}", name=f"S {name}", origin="EXTERNAL", by=SYSTEM, channel=DOOR)
+        groups.create(identifier=f"gone-{name}", name=f"Gone {name}", members=[left], by=SYSTEM, channel=DOOR)
+        roles.create(identifier=f"role-{name}", name=f"Role {name}", by=SYSTEM, channel=DOOR)
         actors = {
             "users": [USER + f"{prefix}-{name}" for prefix in ("held", "off", "robot", "sleeping", "new")],
             "groups": [GROUP + f"{prefix}-{name}" for prefix in ("in", "source", "gone", "new")],
@@ -109,10 +111,10 @@ def _make(world: World) -> None:
             "privileges": [name],
             "actors": actors,
         }
-        drafts[f"urn:li:dataHubPolicy:gives-{name}"] = policies.Draft("datahub", document)
+        drafts[f"urn:li:dataHubPolicy:gives-{name}"] = policies.PolicyInput("datahub", document)
     GroupProfile.objects.filter(identifier__startswith="gone-").update(is_removed=True)
-    users.create(username="plain", by=SYSTEM, door=DOOR)
-    policies.put_many(drafts=drafts, by=SYSTEM, door=DOOR)
+    users.create(username="plain", by=SYSTEM, channel=DOOR)
+    policies.put_many(drafts=drafts, by=SYSTEM, channel=DOOR)
     for name, (platform, metadata) in CALLERS.items():
         world.caller(name, platform, metadata)
     world.caller("manager", ("MANAGE_POLICIES", *CALLERS["delegate"][0]), ("EDIT_ENTITY",))
@@ -587,7 +589,7 @@ def tried(path: Path, call: Calling) -> Any:
         return path(call)
     finally:
         transaction.savepoint_rollback(sid)
-        snapshot_store.drop()
+        snapshot_store.reset()
 
 
 #: All privileges on all paths are thousands of calls. A path is tried with a share of them, which begins elsewhere for
@@ -606,7 +608,7 @@ def test_nobody_gives_what_they_do_not_hold(world, path, share):
     before, invited = stored(), "signing up" in path
     for privilege in PLATFORM[begin::SHARES]:
         calling = Calling(world, who, privilege)
-        lacking = [name for name in PLATFORM if name in vocabulary.datahub().widen([privilege]) - held]
+        lacking = [name for name in PLATFORM if name in vocabulary.load_datahub().widen([privilege]) - held]
         if not lacking:
             assert has_passed(answer := tried(call, calling), form), (privilege, answer.content)
             continue
@@ -687,19 +689,19 @@ def test_roles_are_given_by_who_manages_policies_alone(world, path):
 @pytest.fixture
 def inviter(world) -> str:
     """Somebody who could give every role when the invitations were made, and cannot any more."""
-    users.create(username="inviter", by=SYSTEM, door=DOOR)
-    roles.give(urn=f"{ROLE}Admin", actors=[f"{USER}inviter"], by=SYSTEM, door=DOOR)
-    snapshot_store.drop()
+    users.create(username="inviter", by=SYSTEM, channel=DOOR)
+    roles.grant(urn=f"{ROLE}Admin", actors=[f"{USER}inviter"], by=SYSTEM, channel=DOOR)
+    snapshot_store.reset()
     return f"{USER}inviter"
 
 
 def invitations(inviter: str) -> dict[str, str]:
-    by = actor_resolution.actor(urn=inviter)
+    by = actor_resolution.load_actor(urn=inviter)
     texts = {
-        name: invitation_services.create(role=f"{ROLE}role-{name}", by=by, door=DOOR).text
+        name: invitation_services.create(role=f"{ROLE}role-{name}", by=by, channel=DOOR).text
         for name in ("MANAGE_POLICIES", "MANAGE_TAGS")
     }
-    roles.take(urn=f"{ROLE}Admin", actors=[inviter], by=SYSTEM, door=DOOR)
+    roles.revoke(urn=f"{ROLE}Admin", actors=[inviter], by=SYSTEM, channel=DOOR)
     return texts
 
 
@@ -717,9 +719,9 @@ def test_an_invitation_gives_what_its_maker_holds_when_it_is_taken(world, invite
 
 
 def test_a_reset_link_ends_when_the_account_holds_more_than_its_maker(world):
-    delegate = actor_resolution.actor(urn=f"{USER}delegate")
-    text = password_resets.create(urn=PLAIN, by=delegate, door=DOOR).text
-    groups.add_members(urn=f"{GROUP}in-MANAGE_POLICIES", members=[PLAIN], by=SYSTEM, door=DOOR)
+    delegate = actor_resolution.load_actor(urn=f"{USER}delegate")
+    text = password_resets.create(urn=PLAIN, by=delegate, channel=DOOR).text
+    groups.add_members(urn=f"{GROUP}in-MANAGE_POLICIES", members=[PLAIN], by=SYSTEM, channel=DOOR)
     before = stored()
     answer = Client().post(f"/reset?reset_token={text}", {"password": PASSWORD, "again": PASSWORD})
     assert answer.status_code == 403
@@ -727,11 +729,11 @@ def test_a_reset_link_ends_when_the_account_holds_more_than_its_maker(world):
 
 
 def test_an_account_is_unlinked_by_who_holds_what_it_holds(world):
-    delegate = actor_resolution.actor(urn=f"{USER}delegate")
+    delegate = actor_resolution.load_actor(urn=f"{USER}delegate")
     with pytest.raises(Forbidden) as refused:
-        external_sign_in.forget(urn=f"{USER}held-MANAGE_TAGS", by=delegate, door=DOOR)
+        external_sign_in.unlink(urn=f"{USER}held-MANAGE_TAGS", by=delegate, channel=DOOR)
     assert [one.privilege for one in refused.value.missing] == ["MANAGE_TAGS"]
-    assert external_sign_in.forget(urn=PLAIN, by=delegate, door=DOOR) == 0
+    assert external_sign_in.unlink(urn=PLAIN, by=delegate, channel=DOOR) == 0
 
 
 def test_owners_hold_no_platform_privilege(world):
@@ -746,14 +748,16 @@ def test_owners_hold_no_platform_privilege(world):
                 "privileges": list(PLATFORM),
                 "actors": {"resourceOwners": True},
             } | block
-            policies.create(draft=policies.Draft("datahub", document), by=SYSTEM, door=DOOR)
+            policies.create(draft=policies.PolicyInput("datahub", document), by=SYSTEM, channel=DOOR)
     owner = {"owners": [{"owner": f"{USER}editor", "type": "TECHNICAL_OWNER"}]}
     calling = Calling(world, "editor", "MANAGE_POLICIES")
     for urn in ("urn:li:dataset:(urn:li:dataPlatform:x,mine,PROD)", calling.group("in"), f"{USER}editor"):
         assert has_passed(calling.gms(proposal(urn, "ownership", owner)), "gms"), urn
-    snapshot_store.drop()
-    editor = actor_resolution.actor(urn=f"{USER}editor")
-    answers = authorizer.answer_many(asks=[(editor, Ask(one(privilege))) for privilege in PLATFORM])
+    snapshot_store.reset()
+    editor = actor_resolution.load_actor(urn=f"{USER}editor")
+    answers = authorizer.answer_many(
+        requests=[(editor, AccessRequest(privilege_requirement(privilege))) for privilege in PLATFORM]
+    )
     held = {name for name, answer in zip(PLATFORM, answers, strict=True) if answer.is_allowed}
     assert held == world.held["editor"]
 
@@ -767,8 +771,8 @@ def test_everything_that_is_lacking_is_named_at_once(world):
         "privileges": list(PLATFORM),
         "actors": {"groups": [f"{GROUP}in-MANAGE_TAGS"]},
     }
-    policies.create(draft=policies.Draft("datahub", document), by=SYSTEM, door=DOOR)
-    snapshot_store.drop()
+    policies.create(draft=policies.PolicyInput("datahub", document), by=SYSTEM, channel=DOOR)
+    snapshot_store.reset()
     calling = Calling(world, "delegate", "MANAGE_TAGS")
     body = {"members": [PLAIN]}
     _, missing = refusal_of(calling.api("POST", f"groups/{_path(calling.group('in'))}/members/", body), "api")
@@ -777,9 +781,9 @@ def test_everything_that_is_lacking_is_named_at_once(world):
 
 def test_data_may_be_handed_on_and_members_leave(world):
     give("urn:li:corpuser:nobody", "EDIT_ENTITY_TAGS", actors={"groups": [f"{GROUP}data"]})
-    groups.create(identifier="data", name="Data", by=SYSTEM, door=DOOR)
-    groups.add_members(urn=f"{GROUP}in-MANAGE_TAGS", members=[PLAIN], by=SYSTEM, door=DOOR)
-    snapshot_store.drop()
+    groups.create(identifier="data", name="Data", by=SYSTEM, channel=DOOR)
+    groups.add_members(urn=f"{GROUP}in-MANAGE_TAGS", members=[PLAIN], by=SYSTEM, channel=DOOR)
+    snapshot_store.reset()
     calling = Calling(world, "delegate", "MANAGE_TAGS")
     place = f"groups/{_path(f'{GROUP}data')}/members/"
     assert calling.api("POST", place, {"members": [PLAIN, f"{USER}held-MANAGE_POLICIES"]}).status_code == 201
@@ -793,10 +797,10 @@ def test_data_may_be_handed_on_and_members_leave(world):
 def test_a_thousand_members_cost_as_many_queries_as_ten(world, django_assert_max_num_queries):
     names = [f"bulk-{number}" for number in range(1_000)]
     User.objects.bulk_create(User(username=name, urn=USER + name, password="!") for name in names)
-    groups.create(identifier="data", name="Data", by=SYSTEM, door=DOOR)
-    delegate = actor_resolution.actor(urn=f"{USER}delegate")
+    groups.create(identifier="data", name="Data", by=SYSTEM, channel=DOOR)
+    delegate = actor_resolution.load_actor(urn=f"{USER}delegate")
     members = [USER + name for name in names]
     with django_assert_max_num_queries(70):
-        groups.add_members(urn=f"{GROUP}data", members=members, by=delegate, door=DOOR)
+        groups.add_members(urn=f"{GROUP}data", members=members, by=delegate, channel=DOOR)
     with pytest.raises(Forbidden), django_assert_max_num_queries(70):
-        groups.add_members(urn=f"{GROUP}in-MANAGE_TAGS", members=members, by=delegate, door=DOOR)
+        groups.add_members(urn=f"{GROUP}in-MANAGE_TAGS", members=members, by=delegate, channel=DOOR)

@@ -152,21 +152,21 @@ def test_runs_are_not_kept_and_none_is_undone(root):
 
 
 def test_references_to_a_group_are_its_memberships(root):
-    eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, door=DOOR).urn
-    jo = users.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
+    eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, channel=DOOR).urn
+    jo = users.create(username="jo", by=authorizer.SYSTEM, channel=DOOR).urn
     # A field that an earlier release kept does not stand in the way of taking something away.
     stored = {"groups": [eng, "urn:li:corpGroup:other"], "kept": 1}
     change = AspectChange(jo, "corpuser", "groupMembership", stored, keeps_unknown=True)
-    aspect_services.apply(changes=[change], by=authorizer.SYSTEM, door=DOOR)
+    aspect_services.apply(changes=[change], by=authorizer.SYSTEM, channel=DOOR)
     root.write(
         proposal(DATASET, "ownership", {"owners": [{"owner": eng}, {"owner": jo}]}),
         proposal("urn:li:role:r", "actors", {"groups": [{"group": eng}]}),
     )
     groups.add_members(
-        urn=groups.create(identifier="x", name="X", by=authorizer.SYSTEM, door=DOOR).urn,
+        urn=groups.create(identifier="x", name="X", by=authorizer.SYSTEM, channel=DOOR).urn,
         members=[jo],
         by=authorizer.SYSTEM,
-        door=DOOR,
+        channel=DOOR,
     )
     found = root.post("/entities?action=deleteReferences", {"urn": eng, "dryRun": True}).json()["value"]
     assert found["total"] == 3
@@ -175,9 +175,9 @@ def test_references_to_a_group_are_its_memberships(root):
         (DATASET, "OwnedBy", "ownership"),
         ("urn:li:role:r", "Has", "actors"),
     }
-    assert eng in actor_resolution.actor(urn=jo).groups
+    assert eng in actor_resolution.load_actor(urn=jo).groups
     root.post("/entities?action=deleteReferences", {"urn": eng})
-    assert actor_resolution.actor(urn=jo).groups == {"urn:li:corpGroup:other", "urn:li:corpGroup:x"}
+    assert actor_resolution.load_actor(urn=jo).groups == {"urn:li:corpGroup:other", "urn:li:corpGroup:x"}
     assert root.entity(jo).json()["aspects"]["groupMembership"]["value"] == {
         "groups": ["urn:li:corpGroup:other"],
         "kept": 1,
@@ -187,7 +187,7 @@ def test_references_to_a_group_are_its_memberships(root):
 
 
 def test_references_to_a_role_are_its_holders_and_policies_keep_theirs(root):
-    eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, door=DOOR).urn
+    eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, channel=DOOR).urn
     role = "urn:li:dataHubRole:extra"
     root.write(proposal(role, "dataHubRoleInfo", {"name": "Extra", "description": ""}))
     policy = json.loads(json.dumps(Policy.objects.get(urn="urn:li:dataHubPolicy:7").document))
@@ -202,10 +202,10 @@ def test_references_to_a_role_are_its_holders_and_policies_keep_theirs(root):
 
 
 def test_references_need_what_each_membership_needs(root, person):
-    eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, door=DOOR).urn
-    jo = users.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
-    groups.add_members(urn=eng, members=[jo], by=authorizer.SYSTEM, door=DOOR)
+    eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, channel=DOOR).urn
+    jo = users.create(username="jo", by=authorizer.SYSTEM, channel=DOOR).urn
+    groups.add_members(urn=eng, members=[jo], by=authorizer.SYSTEM, channel=DOOR)
     remover = person("remover", "DELETE_ENTITY")
     assert remover.post("/entities?action=deleteReferences", {"urn": eng}).status_code == 403
-    assert eng in actor_resolution.actor(urn=jo).groups
+    assert eng in actor_resolution.load_actor(urn=jo).groups
     assert person("stranger").post("/entities?action=deleteReferences", {"urn": ROOT}).status_code == 403

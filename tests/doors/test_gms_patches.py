@@ -101,7 +101,7 @@ def test_a_patch_that_is_none(root, value, place):
 
 
 def test_patches_may_not_grow_a_document_without_end(root, monkeypatch):
-    monkeypatch.setattr("catalog.ingest.patching.LONGEST", 100)
+    monkeypatch.setattr("catalog.ingest.patching.MAX_DOCUMENT_BYTES", 100)
     long = [{"op": "add", "path": f"/{n}", "value": "x" * 40} for n in range(3)]
     assert root.write(patch(DATASET, "madeUp", long[:1])).status_code == 200
     answer = root.write(patch(DATASET, "madeUp", long[1:]))
@@ -110,7 +110,7 @@ def test_patches_may_not_grow_a_document_without_end(root, monkeypatch):
 
 
 def test_patches_of_people_policies_and_memberships(root):
-    jo = user_services.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
+    jo = user_services.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, channel=DOOR)
     title = [{"op": "add", "path": "/title", "value": "Steward"}]
     join = {
         "arrayPrimaryKeys": {"groups": []},
@@ -130,7 +130,7 @@ def test_patches_of_people_policies_and_memberships(root):
         "displayName": "Jo",
         "title": "Steward",
     }
-    assert actor_resolution.actor(urn=jo.urn).groups == {"urn:li:corpGroup:crew"}
+    assert actor_resolution.load_actor(urn=jo.urn).groups == {"urn:li:corpGroup:crew"}
     now = stored(root, policy, "dataHubPolicyInfo")
     assert now["description"] == "Patched"
     assert {key: now[key] for key in ("privileges", "actors")} == {key: was[key] for key in ("privileges", "actors")}

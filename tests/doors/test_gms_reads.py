@@ -164,8 +164,8 @@ def test_a_search_of_another_type_or_word_finds_nothing(described):
 
 
 def test_a_search_finds_people_roles_and_policies(root):
-    jo = users.create(username="jo", display_name="Johanna Reader", by=authorizer.SYSTEM, door=DOOR)
-    role = roles.create(name="Reader of all", identifier="r", by=authorizer.SYSTEM, door=DOOR)
+    jo = users.create(username="jo", display_name="Johanna Reader", by=authorizer.SYSTEM, channel=DOOR)
+    role = roles.create(name="Reader of all", identifier="r", by=authorizer.SYSTEM, channel=DOOR)
     assert jo.urn in root.search(entity="corpuser", input="Johanna")
     assert role.urn in root.search(entity="dataHubRole", input="reader of")
     assert "urn:li:dataHubPolicy:7" in root.search(entity="dataHubPolicy", input="*", count=100)
@@ -287,7 +287,7 @@ def test_a_delete_of_nothing(root, action, body):
 
 
 def test_people_read_as_entities(root):
-    jo = users.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
+    jo = users.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, channel=DOOR)
     found = root.entity(jo.urn).json()["aspects"]
     assert found["corpUserKey"] == {"value": {"username": "jo"}}
     info = root.aspect(jo.urn, "corpUserInfo").json()["aspect"]["com.linkedin.identity.CorpUserInfo"]
@@ -309,7 +309,7 @@ def test_secrets_are_read_by_nobody(root):
 
 
 def test_pages_are_cut_at_the_longest(root, monkeypatch):
-    monkeypatch.setattr(search, "LONGEST_PAGE", 2)
+    monkeypatch.setattr(search, "MAX_PAGE_SIZE", 2)
     root.write(*[proposal(f"urn:li:tag:{n}", "madeUp", {}) for n in range(3)])
     found = root.post("/entities?action=search", {"entity": "tag", "count": 50}).json()["value"]
     assert (found["pageSize"], len(found["entities"]), found["numEntities"]) == (2, 2, 3)

@@ -26,12 +26,12 @@ def visitor():
 
 @pytest.fixture
 def jo(installed):
-    return users.create(username="jo", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
+    return users.create(username="jo", password=PASSWORD, by=authorizer.SYSTEM, channel=DOOR)
 
 
 @pytest.fixture
 def invitation(installed):
-    return invitations.create(role=READER, by=authorizer.SYSTEM, door=DOOR).text
+    return invitations.create(role=READER, by=authorizer.SYSTEM, channel=DOOR).text
 
 
 def send(client, path, body, **headers):
@@ -95,15 +95,15 @@ def test_anything_else_is_401_and_tells_nothing(visitor, jo, username, password)
 
 
 def test_who_may_not_act_does_not_get_in(visitor, jo):
-    users.suspend(urn=jo.urn, by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=jo.urn, by=authorizer.SYSTEM, channel=DOOR)
     assert log_in(visitor).status_code == 401
-    users.remove(urn=jo.urn, by=authorizer.SYSTEM, door=DOOR)
+    users.remove(urn=jo.urn, by=authorizer.SYSTEM, channel=DOOR)
     assert log_in(visitor).status_code == 401
 
 
 def test_suspending_ends_the_session(visitor, jo):
     log_in(visitor)
-    users.suspend(urn=jo.urn, by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=jo.urn, by=authorizer.SYSTEM, channel=DOOR)
     assert visitor.get("/why").status_code == 302
 
 
@@ -226,5 +226,5 @@ def test_a_broken_sign_up_is_400(visitor, installed, body):
 
 
 def test_an_invitation_that_has_ended(visitor, invitation):
-    invitations.revoke(invite_id=InviteToken.objects.get().pk, by=authorizer.SYSTEM, door=DOOR)
+    invitations.revoke(invite_id=InviteToken.objects.get().pk, by=authorizer.SYSTEM, channel=DOOR)
     assert send(visitor, "/signUp", newcomer(invitation)).status_code == 400

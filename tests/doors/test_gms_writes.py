@@ -210,7 +210,7 @@ def test_unknown_fields_of_owned_aspects_are_kept(root):
     ],
 )
 def test_a_single_proposal_escapes_its_urn_twice(root, wire, meant):
-    assert writes.unescaped(wire) == meant
+    assert writes.unescape(wire) == meant
     if "corpuser" not in meant:
         assert root.write(proposal(wire, "madeUp", {})).json() == {"value": meant}
         assert root.entity(meant).json()["urn"] == meant
@@ -266,7 +266,7 @@ def test_a_body_far_too_large_is_refused_before_it_is_read(root, settings):
 
 
 def test_too_many_proposals_are_refused(root, monkeypatch):
-    monkeypatch.setattr(writes, "MOST", 3)
+    monkeypatch.setattr(writes, "MAX_PROPOSALS", 3)
     answer = root.write(*[proposal(f"urn:li:tag:{n}", "madeUp", {}) for n in range(4)])
     assert answer.status_code == 400
     assert "at most 3 proposals" in answer.json()["message"]
@@ -296,7 +296,7 @@ def test_a_write_of_a_policy_names_the_version_and_others_do_not(root):
         "editable": True,
     }
     urn = "urn:li:dataHubPolicy:from-the-sdk"
-    before = PolicyVersion.current()
+    before = PolicyVersion.load_version()
     answer = root.write(proposal(urn, "dataHubPolicyInfo", info))
     assert int(answer.headers["Policy-Version"]) > before
     read = root.aspect(urn, "dataHubPolicyInfo").json()["aspect"]["com.linkedin.policy.DataHubPolicyInfo"]

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from catalog.aspects.register import BEARERS
+from catalog.aspects.register import ENTITY_TYPES_BY_ASPECT
 from tests.doors.conftest import ROOT, give, proposal
 from tests.doors.graphql.conftest import PATH as GRAPHQL
 from tests.doors.test_gms_access import close_the_reading_policies
@@ -69,7 +69,7 @@ def jo(root, person, settings, pair):
     """Somebody who may view and edit one entity of the kind, while another is stored and hidden."""
     hidden, _ = pair
     mine = MINE[hidden.split(":")[2]]
-    opening = [proposal(hidden, "access", OPENED)] if hidden.split(":")[2] in BEARERS["access"] else []
+    opening = [proposal(hidden, "access", OPENED)] if hidden.split(":")[2] in ENTITY_TYPES_BY_ASPECT["access"] else []
     role = proposal(ROLE, "roleProperties", {"name": "Reader", "type": "READ"})
     assert root.write(*stored(hidden), *stored(mine), *opening, role).status_code == 200
     close_the_reading_policies(root)

@@ -39,8 +39,8 @@ URN = quote(ZOE, safe="")
 def zoe(root, person):
     """A user with an address, a title, a group, a role and a tag, in a group that lists its people, too."""
     zoe = person("zoe")
-    groups.create(identifier="night", name="Night", members=[ZOE], by=authorizer.SYSTEM, door=DOOR)
-    made = roles.create(identifier="Night", name="Night", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="night", name="Night", members=[ZOE], by=authorizer.SYSTEM, channel=DOOR)
+    made = roles.create(identifier="Night", name="Night", by=authorizer.SYSTEM, channel=DOOR)
     assert made.urn == ROLE
     listing = {"displayName": "Night", "admins": [ZOE], "members": [ZOE], "groups": []}
     answer = root.write(
@@ -222,13 +222,13 @@ def test_pickers_search_and_show_addresses_to_who_may_see_them(zoe, person, clie
 
 def test_words_of_an_address_follow_it(zoe):
     def found(text, seen=None):
-        return list(users_groups_roles.users(q=text, seen=seen).values_list("urn", flat=True))
+        return list(users_groups_roles.list_users(q=text, address_condition=seen).values_list("urn", flat=True))
 
     assert (found(ADDRESS), found(ADDRESS, Q()), found(ADDRESS, Q(urn=ZOE))) == ([], [ZOE], [ZOE])
     assert found(ADDRESS, Q(urn="urn:li:corpuser:jo")) == []
-    users.update(urn=ZOE, email="zoe@elsewhere.example", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=ZOE, email="zoe@elsewhere.example", by=authorizer.SYSTEM, channel=DOOR)
     assert (found(ADDRESS, Q()), found("elsewhere"), found("elsewhere", Q())) == ([], [], [ZOE])
-    users.update(urn=ZOE, display_name="Elsewhere", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=ZOE, display_name="Elsewhere", by=authorizer.SYSTEM, channel=DOOR)
     assert found("elsewhere") == [ZOE]
 
 

@@ -242,7 +242,7 @@ def test_an_earlier_version_comes_back_out_of_force_or_not_at_all(root, kept):
 
 
 def test_it_can_be_given_a_role_and_deleted(root, kept):
-    role_with_policies.create(name="Taggers", description="", policies_of=[POLICY], by=authorizer.SYSTEM, door=DOOR)
+    role_with_policies.create(name="Taggers", description="", policy_urns=[POLICY], by=authorizer.SYSTEM, channel=DOOR)
     stored = Policy.objects.get(urn=POLICY)
     assert (stored.state, stored.document["effect"], len(stored.document["actors"]["roles"])) == ("INACTIVE", "DENY", 1)
     assert root.client.delete(API).status_code == 204

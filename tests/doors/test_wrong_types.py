@@ -51,7 +51,11 @@ BODIES: dict[str, Any] = {
 CALLS = [
     *(
         (f"/{path}?action={action}", BODIES[action])
-        for path, actions in (("aspects", gms._ASPECTS), ("entities", gms._ENTITIES), ("runs", gms._RUNS))
+        for path, actions in (
+            ("aspects", gms._ASPECT_ACTIONS),
+            ("entities", gms._ENTITY_ACTIONS),
+            ("runs", gms._RUN_ACTIONS),
+        )
         for action in actions
     ),
     (

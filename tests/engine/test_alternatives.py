@@ -6,9 +6,9 @@ import pytest
 
 from policies.engine.alternatives import MAX_ALTERNATIVES, join_alternatives, sort_narrowest_first
 from policies.engine.evaluate import decide_requirement
-from policies.engine.families import cdap, datahub, requirement
-from policies.engine.model import Actor, Missing
-from policies.engine.requirements import Need, Quantifier, Requirement, alternatives
+from policies.engine.families import cdap, datahub, get_requirement
+from policies.engine.model import Actor, MissingPrivilege
+from policies.engine.requirements import Need, Quantifier, Requirement, any_of_requirement
 from tests.worlds import World, document, matching_all, urn
 from tests.worlds import criterion as on
 
@@ -32,10 +32,10 @@ def refused(requirement: Requirement, **relatives: list[str]):
 @pytest.mark.parametrize(
     ("asked", "relatives", "expected"),
     [
-        (alternatives([[EDIT]]), {"self": [A]}, [[(EDIT, A)]]),
-        (alternatives([[EDIT], [TAGS]]), {"self": [A]}, [[(EDIT, A)], [(TAGS, A)]]),
-        (alternatives([[EDIT], [TAGS, DELETE]]), {"self": [A]}, [[(EDIT, A)], [(TAGS, A), (DELETE, A)]]),
-        (alternatives([]), {"self": [A]}, []),
+        (any_of_requirement([[EDIT]]), {"self": [A]}, [[(EDIT, A)]]),
+        (any_of_requirement([[EDIT], [TAGS]]), {"self": [A]}, [[(EDIT, A)], [(TAGS, A)]]),
+        (any_of_requirement([[EDIT], [TAGS, DELETE]]), {"self": [A]}, [[(EDIT, A)], [(TAGS, A), (DELETE, A)]]),
+        (any_of_requirement([]), {"self": [A]}, []),
         (Requirement(((Need((TAGS, EDIT)),),)), {"self": [A]}, [[(TAGS, A)], [(EDIT, A)]]),
         (Requirement(((Need((EDIT,), "domains"),),)), {"domains": [A, B], "self": [A]}, [[(EDIT, A)], [(EDIT, B)]]),
         (Requirement(((Need((EDIT, TAGS), "domains"),),)), {"domains": [], "self": [A]}, [[(EDIT, A)], [(TAGS, A)]]),
@@ -56,7 +56,7 @@ def test_a_refusal_names_every_alternative(asked, relatives, expected):
 
 
 def test_a_refusal_names_a_bounded_number_of_alternatives():
-    decision = refused(alternatives([[f"P{number}"] for number in range(500)]), self=[A])
+    decision = refused(any_of_requirement([[f"P{number}"] for number in range(500)]), self=[A])
     assert len(decision.missing_any) == MAX_ALTERNATIVES
 
 
@@ -65,7 +65,7 @@ def test_what_is_held_is_not_missing():
     world.entity(A)
     policy = document(privileges=[DELETE], actors={"users": [JO.urn]}, resources=matching_all(on("URN", A)))
     world.policy("deletes", policy)
-    asked = alternatives([[EDIT], [TAGS, DELETE]])
+    asked = any_of_requirement([[EDIT], [TAGS, DELETE]])
     decision = decide_requirement(world.snapshot(), JO, asked, {"self": [world.resource(A)]})
     assert names(decision.missing_any) == [[(EDIT, A)], [(TAGS, A)]]
 
@@ -75,7 +75,7 @@ LISTS = [list(some) for size in range(4) for some in combinations([TAGS, EDIT, D
 
 @pytest.mark.parametrize("any_of", [[], *([one] for one in LISTS), *map(list, combinations(LISTS, 2))])
 def test_every_list_that_is_named_is_enough(any_of):
-    asked = alternatives(any_of)
+    asked = any_of_requirement(any_of)
     for lacking in refused(asked, self=[A]).missing_any:
         world = World()
         world.entity(A)
@@ -84,9 +84,11 @@ def test_every_list_that_is_named_is_enough(any_of):
         assert decide_requirement(world.snapshot(), JO, asked, {"self": [world.resource(A)]}).is_allowed
 
 
-@pytest.mark.parametrize("name", sorted(datahub.operations()))
+@pytest.mark.parametrize("name", sorted(datahub.load_operations()))
 def test_of_what_an_operation_needs_the_umbrella_comes_last(name):
-    listed = sort_narrowest_first((Missing(A, privilege),) for privilege in sorted(requirement(name).privileges))
+    listed = sort_narrowest_first(
+        (MissingPrivilege(A, privilege),) for privilege in sorted(get_requirement(name).privileges)
+    )
     assert EDIT not in [lack.privilege for one in listed[:-1] for lack in one]
 
 
@@ -101,13 +103,13 @@ def test_of_what_an_operation_needs_the_umbrella_comes_last(name):
     ],
 )
 def test_the_narrowest_list_comes_first(lists, expected):
-    found = sort_narrowest_first([tuple(Missing(A, name) for name in one) for one in lists])
+    found = sort_narrowest_first([tuple(MissingPrivilege(A, name) for name in one) for one in lists])
     assert [[lack.privilege for lack in one] for one in found] == expected
 
 
 def test_alternatives_of_several_refusals_stand_together_place_by_place():
-    tags = ((Missing(A, TAGS),), (Missing(A, EDIT),))
-    delete = ((Missing(B, DELETE),),)
+    tags = ((MissingPrivilege(A, TAGS),), (MissingPrivilege(A, EDIT),))
+    delete = ((MissingPrivilege(B, DELETE),),)
     joined = join_alternatives([tags, (), delete, tags])
     assert names(joined) == [[(TAGS, A), (DELETE, B)], [(EDIT, A), (DELETE, B)]]
     assert join_alternatives([]) == ()

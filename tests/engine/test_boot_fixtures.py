@@ -7,7 +7,7 @@ from typing import Any
 
 import policies
 from policies.engine.families import datazone
-from policies.engine.families.vocabulary import datahub
+from policies.engine.families.vocabulary import load_datahub
 
 FIXTURES = Path(policies.__file__).parent / "fixtures"
 GENERATED = {"0": "platform", "1": "metadata", "admin-platform-policy": "platform", "admin-metadata-policy": "metadata"}
@@ -31,7 +31,7 @@ def test_boot_policies_have_the_published_shape_and_name_known_privileges() -> N
         assert info["state"] == "ACTIVE"
         assert info["description"].endswith(".")
         assert len(set(info["privileges"])) == len(info["privileges"])
-        assert set(info["privileges"]) <= datahub().names
+        assert set(info["privileges"]) <= load_datahub().names
         assert set(info["actors"]) == {"users", "groups", "roles", "allUsers", "allGroups", "resourceOwners"}
         assert set(info["actors"]["roles"]) <= roles
     assert Counter(entry["info"]["editable"] for entry in found.values()) == {False: 11, True: 5}
@@ -48,7 +48,7 @@ def test_super_user_policies_are_left_to_be_generated() -> None:
 
 def test_everybody_gets_every_platform_privilege_unless_restricted() -> None:
     entry = boot_policies()["7"]
-    platform = [privilege.name for privilege in datahub().platform()]
+    platform = [privilege.name for privilege in load_datahub().platform_privileges()]
     assert entry["info"]["privileges"] == platform
     assert entry["info"]["editable"] is True
     assert entry["info"]["actors"]["allUsers"] is True
@@ -64,7 +64,7 @@ def test_resource_filters_of_the_boot_policies_name_known_types() -> None:
     assert criterion["field"] == "RESOURCE_TYPE"
     assert criterion["condition"] == "EQUALS"
     assert len(criterion["values"]) == 14
-    assert set(criterion["values"]) <= set(datahub().resource_types)
+    assert set(criterion["values"]) <= set(load_datahub().resource_types)
     assert len(resources) == 3
     assert all(resource == {"type": "domain", "allResources": True} for resource in resources.values())
 

@@ -35,7 +35,7 @@ def postings(world: World, *, is_closed: bool = True, fields=FIELDS) -> Postings
         rows += [(number, OWNER, owner.actor, owner.type) for owner in resource.owners]
     types = [world.raw["entities"][name]["type"] for name in urns]
     below = None if is_closed else nodes_below(world.raw["parents"])
-    return Postings(urns=urns, types=types, fields=fields, rows=rows, below=below)
+    return Postings(urns=urns, types=types, fields=fields, rows=rows, descendants=below)
 
 
 def nodes_below(parents: dict[str, str]) -> dict[str, set[str]]:
@@ -102,13 +102,13 @@ CHART, ORDERED, ORDERS, JO = (urn(name) for name in ("chart:orders", "dataset:or
 def test_extent(world, is_closed, criteria, covered):
     selector = Selector(tuple(Criterion(name, Condition(how), frozenset(values)) for name, how, values in criteria))
     found = postings(world, is_closed=is_closed)
-    assert named(found, found.extent(selector)) == covered
+    assert named(found, found.find_extent(selector)) == covered
 
 
 def test_an_extent_is_computed_once(world):
     found = postings(world)
     selectors = [Selector((Criterion("TAG", Condition.NOT_EQUALS, frozenset({urn("tag:pii")})),)) for _ in range(2)]
-    assert found.extent(selectors[0]) is found.extent(selectors[1])
+    assert found.find_extent(selectors[0]) is found.find_extent(selectors[1])
 
 
 @pytest.mark.parametrize("condition", Condition)
@@ -116,14 +116,14 @@ def test_an_extent_is_computed_once(world):
 def test_a_field_that_was_not_loaded_is_an_error(world, field, condition):
     found = postings(world, fields=("CONTAINER",))
     with pytest.raises(MissingFact, match=field):
-        found.extent(Selector((Criterion(field, condition, frozenset({"x"})),)))
+        found.find_extent(Selector((Criterion(field, condition, frozenset({"x"})),)))
 
 
 def test_owners_that_were_not_loaded_are_an_error(world):
     world.policy("owners", view(actors={"resourceOwners": True}))
     found = postings(world, fields=("TAG",))
     with pytest.raises(MissingFact, match=OWNER):
-        reach_index.covered(found, world.snapshot().coverage(world.actor(JO), PRIVILEGE))
+        reach_index.compute_extent(found, world.snapshot().compute_coverage(world.actor(JO), PRIVILEGE))
 
 
 # -- one actor --------------------------------------------------------------------------------------------------------
@@ -134,11 +134,15 @@ def test_owners_count_by_type_and_through_groups(world):
     typed = {"resourceOwners": True, "resourceOwnersTypes": [urn("ownership:technical_owner")]}
     world.policy("technical", document(privileges=["EDIT_ENTITY_DOCS"], actors=typed))
     found, snapshot, jo = postings(world), world.snapshot(), world.actor(JO)
-    assert named(found, reach_index.covered(found, snapshot.coverage(jo, "EDIT_ENTITY_TAGS")).certain) == [
+    assert named(
+        found, reach_index.compute_extent(found, snapshot.compute_coverage(jo, "EDIT_ENTITY_TAGS")).allowed
+    ) == [
         ORDERED,
         ORDERS,
     ]
-    assert named(found, reach_index.covered(found, snapshot.coverage(jo, "EDIT_ENTITY_DOCS")).certain) == [ORDERS]
+    assert named(
+        found, reach_index.compute_extent(found, snapshot.compute_coverage(jo, "EDIT_ENTITY_DOCS")).allowed
+    ) == [ORDERS]
 
 
 def test_deny_wins(world):
@@ -147,7 +151,9 @@ def test_deny_wins(world):
         "no pii", denying(view(actors={"users": [JO]}, resources=matching_all(criterion("TAG", urn("tag:pii")))))
     )
     found, snapshot = postings(world), world.snapshot()
-    assert named(found, reach_index.covered(found, snapshot.coverage(world.actor(JO), PRIVILEGE)).certain) == [
+    assert named(
+        found, reach_index.compute_extent(found, snapshot.compute_coverage(world.actor(JO), PRIVILEGE)).allowed
+    ) == [
         JO,
         ORDERED,
     ]
@@ -161,17 +167,20 @@ def test_what_a_restricted_allow_reaches_is_undecided_unless_denied(world):
     key = next(policy for policy in compiled if policy.endswith("some"))
     compiled[key] = tuple(replace(one, restriction=Restriction(columns=())) for one in compiled[key])
     found, snapshot, jo = postings(world), Snapshot.build(1, compiled.items()), world.actor(JO)
-    reached = reach_index.covered(found, snapshot.coverage(jo, PRIVILEGE))
-    assert named(found, reached.certain) == [CHART, JO]
-    assert named(found, reached.undecided) == [ORDERS]
-    assert reach_index.Reach(found, snapshot, PRIVILEGE).of(jo) == reached
+    reached = reach_index.compute_extent(found, snapshot.compute_coverage(jo, PRIVILEGE))
+    assert named(found, reached.allowed) == [CHART, JO]
+    assert named(found, reached.needs_decision) == [ORDERS]
+    assert reach_index.ReachIndex(found, snapshot, PRIVILEGE).find_extent(jo) == reached
 
 
 def test_a_coverage_of_everything(world):
     found = postings(world)
     system = Actor(oracle.SYSTEM_ACTOR)
-    assert reach_index.covered(found, world.snapshot().coverage(system, PRIVILEGE)).certain == found.everything
-    assert reach_index.Reach(found, world.snapshot(), PRIVILEGE).counts([system]) == {system.urn: 4}
+    assert (
+        reach_index.compute_extent(found, world.snapshot().compute_coverage(system, PRIVILEGE)).allowed
+        == found.everything
+    )
+    assert reach_index.ReachIndex(found, world.snapshot(), PRIVILEGE).count_entities([system]) == {system.urn: 4}
 
 
 @given(world=strategies.worlds(), is_closed=st.booleans())
@@ -180,14 +189,14 @@ def test_what_is_covered_is_what_is_decided(world: World, is_closed: bool):
     actors = [world.actor(name) for name in strategies.ACTORS]
     resources = [world.resource(name) for name in found.urns]
     for privilege in strategies.PRIVILEGES:
-        reach = reach_index.Reach(found, snapshot, privilege)
-        counts = reach.counts(actors)
+        reach = reach_index.ReachIndex(found, snapshot, privilege)
+        counts = reach.count_entities(actors)
         for actor in actors:
             decided = [one.urn for one in resources if decide(snapshot, Question(actor, privilege, one)).is_allowed]
-            covered = reach_index.covered(found, snapshot.coverage(actor, privilege))
-            assert named(found, covered.certain) == decided
-            assert not covered.undecided
-            assert reach.of(actor) == covered
+            covered = reach_index.compute_extent(found, snapshot.compute_coverage(actor, privilege))
+            assert named(found, covered.allowed) == decided
+            assert not covered.needs_decision
+            assert reach.find_extent(actor) == covered
             assert counts[actor.urn] == len(decided)
 
 
@@ -203,13 +212,13 @@ def test_with_restrictions_the_rest_is_certain(world: World, restricted: list[bo
     found, snapshot = postings(world), Snapshot.build(1, compiled)
     for name in strategies.USERS:
         actor = world.actor(name)
-        covered = reach_index.covered(found, snapshot.coverage(actor, PRIVILEGE))
+        covered = reach_index.compute_extent(found, snapshot.compute_coverage(actor, PRIVILEGE))
         for number, urn_ in enumerate(found.urns):
             decision = decide(snapshot, Question(actor, PRIVILEGE, world.resource(urn_)))
             takes_part = any(one.restriction for one in decision.statements if one.effect is Effect.ALLOW)
-            assert (number in covered.undecided) == takes_part
-            assert number in covered.certain or number in covered.undecided or not decision.is_allowed
-            assert decision.is_allowed or number not in covered.certain
+            assert (number in covered.needs_decision) == takes_part
+            assert number in covered.allowed or number in covered.needs_decision or not decision.is_allowed
+            assert decision.is_allowed or number not in covered.allowed
 
 
 # -- who, and what changed --------------------------------------------------------------------------------------------
@@ -218,13 +227,13 @@ def test_with_restrictions_the_rest_is_certain(world: World, restricted: list[bo
 def test_who_names_owners_among_users_and_groups(world):
     world.policy("owners", view(actors={"resourceOwners": True}, resources=matching_all(criterion("TYPE", "dataset"))))
     world.policy("named", view(actors={"users": [urn("al")], "roles": [urn("role:r")]}))
-    found = reach_index.who(world.snapshot(7), PRIVILEGE, world.resource(ORDERED))
-    assert found == reach_index.Who(False, False, (urn("al"),), (urn("group:g"),), (urn("role:r"),), 7)
+    found = reach_index.list_named_actors(world.snapshot(7), PRIVILEGE, world.resource(ORDERED))
+    assert found == reach_index.NamedActors(False, False, (urn("al"),), (urn("group:g"),), (urn("role:r"),), 7)
 
 
 def test_who_for_a_privilege_without_resource(world):
     world.policy("platform", document(type="PLATFORM", privileges=["MANAGE_POLICIES"], actors={"allGroups": True}))
-    found = reach_index.who(world.snapshot(), "MANAGE_POLICIES", None)
+    found = reach_index.list_named_actors(world.snapshot(), "MANAGE_POLICIES", None)
     assert (found.is_all_users, found.is_all_groups, found.users) == (False, True, ())
 
 
@@ -241,7 +250,7 @@ def test_who_for_a_privilege_without_resource(world):
 def test_a_deny_takes_out_whom_it_names(world, denied, users, groups, is_all_users):
     world.policy("yes", view(actors={"users": [JO], "groups": [urn("group:g")], "allUsers": True}))
     world.policy("no", denying(view(actors=denied)))
-    found = reach_index.who(world.snapshot(), PRIVILEGE, world.resource(ORDERS))
+    found = reach_index.list_named_actors(world.snapshot(), PRIVILEGE, world.resource(ORDERS))
     assert (found.users, found.groups, found.is_all_users) == (users, groups, is_all_users)
 
 
@@ -250,7 +259,7 @@ def test_who_agrees_with_the_oracle(world: World, place):
     name, kind = place
     resource = None if name is None and kind is None else world.resource(name or "", kind)
     for privilege in strategies.PRIVILEGES:
-        found = reach_index.who(world.snapshot(), privilege, resource)
+        found = reach_index.list_named_actors(world.snapshot(), privilege, resource)
         told = {
             "all_users": found.is_all_users,
             "all_groups": found.is_all_groups,
@@ -263,8 +272,8 @@ def test_who_agrees_with_the_oracle(world: World, place):
 
 def test_difference(world):
     found = postings(world)
-    pii = found.extent(Selector((Criterion("TAG", Condition.EQUALS, frozenset({urn("tag:pii")})),)))
-    changed = reach_index.difference(pii, found.extent(EVERYTHING))
+    pii = found.find_extent(Selector((Criterion("TAG", Condition.EQUALS, frozenset({urn("tag:pii")})),)))
+    changed = reach_index.compare_extents(pii, found.find_extent(EVERYTHING))
     assert named(found, changed.gained) == [JO, ORDERED]
     assert not changed.lost
-    assert reach_index.difference(found.extent(EVERYTHING), pii).lost == changed.gained
+    assert reach_index.compare_extents(found.find_extent(EVERYTHING), pii).lost == changed.gained

@@ -102,12 +102,12 @@ def transcribed() -> dict[str, tuple[list[str], bool]]:
     return found
 
 
-def written(operation: cdap.Operation) -> list[str]:
+def written(operation: cdap.CdapOperation) -> list[str]:
     """Return the needs of an operation in the words of the transcription."""
     return [
         "/".join(need.privileges)
-        + ("" if need.on == "self" else f"@{need.on}")
-        + ("?" if need.on in operation.optional else "")
+        + ("" if need.relative == "self" else f"@{need.relative}")
+        + ("?" if need.relative in operation.optional else "")
         for need in operation.needs
     ]
 
@@ -121,9 +121,9 @@ def test_every_row_of_the_source_is_in_the_table_and_no_other_cd_6():
 @pytest.mark.parametrize("name", sorted(transcribed()))
 def test_needs_and_results_are_those_of_the_source(name: str):
     needs, gives_all = transcribed()[name]
-    found = cdap.operation(name)
+    found = cdap.get_operation(name)
     assert written(found) == needs
-    assert (found.applied is cdap.Applied.CREATE) == gives_all
+    assert (found.effect is cdap.OperationEffect.CREATE) == gives_all
 
 
 def test_rules_are_numbered_without_a_gap():
@@ -147,7 +147,7 @@ def test_rules_are_numbered_without_a_gap():
     ],
 )
 def test_core_rules_hold_for_kinds_that_are_not_listed(verb: str, needs: list[str], rule: str):
-    found = cdap.operation(f"secure_key.{verb}")
+    found = cdap.get_operation(f"secure_key.{verb}")
     assert (written(found), found.rule) == (needs, rule)
 
 
@@ -165,7 +165,7 @@ def test_core_rules_hold_for_kinds_that_are_not_listed(verb: str, needs: list[st
     ],
 )
 def test_a_row_wins_over_the_core_rule_and_the_core_rule_fills_the_gaps_cd_6(name: str, needs: list[str]):
-    assert written(cdap.operation(name)) == needs
+    assert written(cdap.get_operation(name)) == needs
 
 
 @pytest.mark.parametrize(
@@ -192,23 +192,23 @@ def test_a_row_wins_over_the_core_rule_and_the_core_rule_fills_the_gaps_cd_6(nam
 )
 def test_any_other_name_is_unknown(name: str):
     with pytest.raises(UnknownOperation):
-        cdap.operation(name)
+        cdap.get_operation(name)
 
 
 def test_start_stop_and_debug_are_three_operations_with_one_rule_cd_21():
-    assert len({cdap.requirement(f"program.{verb}") for verb in ("start", "stop", "debug")}) == 1
-    assert len({cdap.requirement(f"stream.{verb}") for verb in ("enqueue", "async_enqueue", "batch")}) == 1
+    assert len({cdap.get_requirement(f"program.{verb}") for verb in ("start", "stop", "debug")}) == 1
+    assert len({cdap.get_requirement(f"stream.{verb}") for verb in ("enqueue", "async_enqueue", "batch")}) == 1
 
 
 def test_the_artifact_counts_only_for_a_deployment_from_one_cd_47():
-    assert cdap.requirement("application.deploy").relatives == {"namespace"}
-    assert cdap.requirement("application.deploy", {"artifact"}).relatives == {"namespace", "artifact"}
+    assert cdap.get_requirement("application.deploy").relatives == {"namespace"}
+    assert cdap.get_requirement("application.deploy", {"artifact"}).relatives == {"namespace", "artifact"}
 
 
 def test_all_stands_for_the_four_and_no_privilege_gives_another_cd_2_cd_3():
     assert cdap.expand(["ALL"]) == ("READ", "WRITE", "EXECUTE", "ADMIN")
     assert cdap.expand(["ADMIN", "READ", "ADMIN", "nonsense"]) == ("READ", "ADMIN")
-    assert all(cdap.privileges().widen([name]) == {name} for name in cdap.PRIVILEGES)
+    assert all(cdap.load_vocabulary().widen([name]) == {name} for name in cdap.PRIVILEGES)
 
 
 @pytest.mark.parametrize(
@@ -232,9 +232,9 @@ def test_all_stands_for_the_four_and_no_privilege_gives_another_cd_2_cd_3():
     ],
 )
 def test_what_an_entity_lies_in_follows_from_its_name_cd_1(urn: str, kind: str, above: list[str]):
-    found = cdap_entity_ids.read(urn)
+    found = cdap_entity_ids.parse(urn)
     assert found is not None
-    assert (found.urn, found.kind, list(found.above)) == (urn, kind, above)
+    assert (found.urn, found.kind, list(found.ancestors)) == (urn, kind, above)
 
 
 @pytest.mark.parametrize(
@@ -263,13 +263,13 @@ def test_what_an_entity_lies_in_follows_from_its_name_cd_1(urn: str, kind: str, 
     ],
 )
 def test_what_names_no_cdap_entity_is_none(urn: str):
-    assert cdap_entity_ids.read(urn) is None
+    assert cdap_entity_ids.parse(urn) is None
 
 
 @pytest.mark.parametrize("kind", ["artifact", "application"])
 def test_versions_share_one_name_and_so_one_grant_cd_20(kind: str):
     spelled = [f"urn:li:{kind}:ns1.etl{version}" for version in ("", ".1.0.0", ".2")]
-    found = [cdap_entity_ids.read(urn) for urn in spelled]
+    found = [cdap_entity_ids.parse(urn) for urn in spelled]
     assert {one.urn for one in found if one} == {f"urn:li:{kind}:ns1.etl"}
 
 
@@ -287,9 +287,9 @@ def test_versions_share_one_name_and_so_one_grant_cd_20(kind: str):
     ],
 )
 def test_a_pattern_ends_in_one_asterisk_cd_5(urn: str, prefix: str, within: str):
-    found = cdap_entity_ids.pattern(urn)
+    found = cdap_entity_ids.parse_pattern(urn)
     assert found is not None
-    assert (found.prefix, found.within) == (prefix, within)
+    assert (found.prefix, found.container) == (prefix, within)
 
 
 @pytest.mark.parametrize(
@@ -310,4 +310,4 @@ def test_a_pattern_ends_in_one_asterisk_cd_5(urn: str, prefix: str, within: str)
     ],
 )
 def test_what_is_no_pattern_is_none(urn: str):
-    assert cdap_entity_ids.pattern(urn) is None
+    assert cdap_entity_ids.parse_pattern(urn) is None

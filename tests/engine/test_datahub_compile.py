@@ -3,12 +3,12 @@
 import pytest
 
 from policies.engine.families import datahub
-from policies.engine.model import Effect, Origin
+from policies.engine.model import Effect, StatementOrigin
 from policies.engine.selectors import (
     EVERYONE,
     EVERYTHING,
     IN_ANY_GROUP,
-    NEVER,
+    NEVER_CRITERION,
     ONESELF,
     OWNER_OF_ANY_TYPE,
     TAG,
@@ -21,7 +21,7 @@ from policies.engine.selectors import (
 )
 from tests.worlds import criterion, document, matching_all, urn
 
-ORIGIN = Origin("urn:li:dataHubPolicy:p", "P")
+ORIGIN = StatementOrigin("urn:li:dataHubPolicy:p", "P")
 
 
 def compiled(**changes):
@@ -94,8 +94,11 @@ def test_platform_policies_know_no_owners_and_no_resources():
         ({"resources": []}, Selector((equals(URN),), needs_resource=True)),
         (matching_all(criterion("RESOURCE_TYPE", "a", "b")), Selector((equals(TYPE, "a", "b"),), needs_resource=True)),
         (matching_all(criterion("resource_urn", "u")), Selector((equals(URN, "u"),), needs_resource=True)),
-        (matching_all(criterion("TAG", "t", condition="LIKE")), Selector((NEVER,), needs_resource=True)),
-        (matching_all(criterion("COLOUR", "red", condition="NOT_EQUALS")), Selector((NEVER,), needs_resource=True)),
+        (matching_all(criterion("TAG", "t", condition="LIKE")), Selector((NEVER_CRITERION,), needs_resource=True)),
+        (
+            matching_all(criterion("COLOUR", "red", condition="NOT_EQUALS")),
+            Selector((NEVER_CRITERION,), needs_resource=True),
+        ),
     ],
 )
 def test_resources(block: dict | None, selector: Selector):
@@ -123,7 +126,7 @@ def test_privileges_give_what_they_imply():
 
 
 def test_what_holds_without_being_stored():
-    ((policy, (statement,)),) = datahub.implicit()
+    ((policy, (statement,)),) = datahub.implicit_policies()
     assert policy == statement.origin.policy == datahub.VIEW_SELF.policy
     assert statement.actors.tokens == {ONESELF}
     assert statement.privileges == {

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from policies.engine.families.vocabulary import datahub, read_table
+from policies.engine.families.vocabulary import load_datahub, read_table
 
 RELATIVES = {"self", "domains", "assets", "subjects", "child", "parent"}
 
@@ -45,7 +45,7 @@ def test_every_need_names_known_privileges_and_relatives() -> None:
             assert needs
             for privileges, relative, quantifier in needs:
                 assert privileges
-                assert privileges <= datahub().names
+                assert privileges <= load_datahub().names
                 assert relative in RELATIVES
                 assert quantifier in {"any", "each"}
 
@@ -83,7 +83,7 @@ def test_groups_name_known_privileges_for_every_kind_and_deed() -> None:
     for any_of in groups().values():
         assert any_of
         assert all(any_of)
-        assert set(itertools.chain(*any_of)) <= datahub().names
+        assert set(itertools.chain(*any_of)) <= load_datahub().names
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,17 @@ from policies.engine import families
 from policies.engine.errors import InvalidPolicy
 from policies.engine.families import datazone
 from policies.engine.families.datazone_resource_patterns import (
-    Pattern,
-    actions,
+    ResourcePattern,
+    check_action,
     expand,
-    parse_action,
+    list_actions,
+    list_types,
+    list_verbs,
     parse_pattern,
-    types,
-    unversioned,
-    verbs,
+    unversioned_types,
 )
-from policies.engine.model import Effect, Origin
-from policies.engine.selectors import NEVER
+from policies.engine.model import Effect, StatementOrigin
+from policies.engine.selectors import NEVER_CRITERION
 
 ID, OTHER = "507f1f77bcf86cd799439011", "66be5fc75158d037e9970c6d"
 ROLE = "urn:li:dataHubRole:analyst"
@@ -99,7 +99,7 @@ def test_dz_2_policies_bind_to_roles_and_to_nothing_else() -> None:
         assert problems(policy(statement(), roles=[stranger])) == {("urn.type", "/roles/0")}
     assert problems(policy(statement(), users=["urn:li:corpuser:jo"])) == {("field.unknown", "/users")}
     unparsed = policy(statement(), roles=["*", "*group", "urn:li:corpuser:jo"])
-    assert datazone.compile(unparsed, Origin("p", "p"))[0].actors.tokens == frozenset()
+    assert datazone.compile(unparsed, StatementOrigin("p", "p"))[0].actors.tokens == frozenset()
 
 
 def test_dz_4_fields_of_a_statement() -> None:
@@ -123,7 +123,7 @@ def test_dz_6_actions_are_texts_and_at_least_one() -> None:
         assert of(actions=wrong) == {("actions.type", "/actions")}
     assert of(actions=["dataset:read", 7, None]) == {("actions.type", "/actions/1"), ("actions.type", "/actions/2")}
     twice = policy(statement(actions=["dataset:read", "dataset:read"]))
-    assert datazone.compile(datazone.parse(twice), Origin("p", "p"))[0].privileges == {"dataset:read"}
+    assert datazone.compile(datazone.parse(twice), StatementOrigin("p", "p"))[0].privileges == {"dataset:read"}
 
 
 @pytest.mark.parametrize("branch", ["*", "a b", "", " ", "a..b", "..", "feature/*", 7, ["main"], "a\tb"])
@@ -192,7 +192,7 @@ INVALID = [
 
 @pytest.mark.parametrize("pattern", VALID)
 def test_dz_9_the_forms_of_a_pattern(pattern: str) -> None:
-    assert isinstance(parse_pattern(pattern, ""), Pattern)
+    assert isinstance(parse_pattern(pattern, ""), ResourcePattern)
 
 
 @pytest.mark.parametrize(("pattern", "code"), INVALID)
@@ -201,8 +201,8 @@ def test_dz_9_dz_11_to_dz_14_anything_else_is_an_error(pattern: str, code: str) 
 
 
 def test_dz_8_fourteen_types() -> None:
-    assert len(types()) == 14
-    assert all(of(resource=f"{kind}:*", actions=[f"{kind}:read"]) == set() for kind in types())
+    assert len(list_types()) == 14
+    assert all(of(resource=f"{kind}:*", actions=[f"{kind}:read"]) == set() for kind in list_types())
     with pytest.raises(InvalidPolicy, match=r"Did you mean dataset\?"):
         datazone.parse(policy(statement(resource="datasets")))
 
@@ -214,15 +214,15 @@ def test_dz_9_a_resource_is_a_text() -> None:
 
 def test_dz_10_ids_in_any_case() -> None:
     found = parse_pattern(f"project:{ID.upper()}:dataset:{OTHER.upper()}", "")
-    assert isinstance(found, Pattern)
+    assert isinstance(found, ResourcePattern)
     assert (found.project, found.id) == (ID, OTHER)
 
 
 def test_dz_13_what_cannot_be_read_allows_nothing_and_denies_everything() -> None:
     """An old document that `parse` would refuse today."""
     odd = policy(statement(resource="datasets:*"), statement(resource="datasets:*", effect="deny"))
-    allow, deny = datazone.compile(odd, Origin("p", "p"))
-    assert NEVER in allow.resources.criteria
+    allow, deny = datazone.compile(odd, StatementOrigin("p", "p"))
+    assert NEVER_CRITERION in allow.resources.criteria
     assert [criterion.field for criterion in deny.resources.criteria] == ["BRANCH"]
 
 
@@ -259,8 +259,8 @@ def test_dz_24_to_dz_27_actions(action: str, code: str) -> None:
 
 
 def test_dz_26_known_actions_and_did_you_mean() -> None:
-    assert verbs("dataset") == ("read", "write", "delete", "create", "execute", "manage")
-    assert set(actions()) == {f"{kind}:{verb}" for kind in types() for verb in verbs("dataset")} | {
+    assert list_verbs("dataset") == ("read", "write", "delete", "create", "execute", "manage")
+    assert set(list_actions()) == {f"{kind}:{verb}" for kind in list_types() for verb in list_verbs("dataset")} | {
         "project:read_repository",
         "endpoint:invoke",
     }
@@ -304,27 +304,27 @@ def test_dz_31_to_dz_35_what_actions_stand_for() -> None:
     assert expand(["project:manage"]) == {name.replace("dataset", "project") for name in six}
     assert expand(["project:*"]) == expand(["project:manage"]) | {"project:read_repository"}
     assert expand(["endpoint:*"]) - expand(["endpoint:manage"]) == {"endpoint:invoke"}
-    assert expand(["*:read"]) == {f"{kind}:read" for kind in types()}
-    assert expand(["*:*"]) == set(actions())
+    assert expand(["*:read"]) == {f"{kind}:read" for kind in list_types()}
+    assert expand(["*:*"]) == set(list_actions())
     assert expand(["*:invoke"]) == {"endpoint:invoke"}
     manage = statement(actions=["dataset:manage"], effect="deny")
-    (denied,) = datazone.compile(datazone.parse(policy(manage)), Origin("p", "p"))
+    (denied,) = datazone.compile(datazone.parse(policy(manage)), StatementOrigin("p", "p"))
     assert (denied.effect, set(denied.privileges)) == (Effect.DENY, six)
 
 
 def test_the_vocabulary_of_the_family() -> None:
-    known = families.get("datazone").vocabulary()
-    assert known.names == set(actions())
-    assert known.implied_by("dataset:read") == {"dataset:manage"}
-    assert known.implied_by("endpoint:invoke") == set()
+    known = families.get("datazone").load_vocabulary()
+    assert known.names == set(list_actions())
+    assert known.implying_privileges("dataset:read") == {"dataset:manage"}
+    assert known.implying_privileges("endpoint:invoke") == set()
     assert known.suggest("dataset:reed")[0] == "dataset:read"
     assert known.privileges["endpoint:invoke"].resource_types == frozenset({"endpoint"})
-    assert known.names.isdisjoint(families.get("datahub").vocabulary().names)
+    assert known.names.isdisjoint(families.get("datahub").load_vocabulary().names)
 
 
 def test_dz_43_types_without_branches() -> None:
-    assert unversioned() == {"user", "corpuser", "role", "dataHubRole", "api_key", "compute", "variable"}
-    assert families.unversioned() == unversioned()
+    assert unversioned_types() == {"user", "corpuser", "role", "dataHubRole", "api_key", "compute", "variable"}
+    assert families.unversioned_types() == unversioned_types()
 
 
 # -- 6. restrictions --------------------------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ def test_dz_48_lists_of_texts() -> None:
     document = policy(
         statement(resource=f"dataset:{ID}", extra_constraints={ROWS: ["a = 1", "a = 1"], COLUMNS: ["id", "id"]})
     )
-    (compiled,) = datazone.compile(datazone.parse(document), Origin("p", "p"))
+    (compiled,) = datazone.compile(datazone.parse(document), StatementOrigin("p", "p"))
     assert compiled.restriction is not None
     assert (compiled.restriction.rows, compiled.restriction.columns) == (("a = 1",), ("id",))
 
@@ -449,9 +449,12 @@ def test_dz_64_a_path_is_relative_and_plain(path: Any) -> None:
 
 def test_what_a_policy_binds_and_mentions() -> None:
     document = policy(statement(), statement(resource=f"dataset:{ID}"), roles=[ROLE, 7, "x"])
-    assert datazone.bound(document) == (("/roles/0", ROLE),)
-    assert datazone.bound(["x"]) == datazone.bound({"roles": "x"}) == ()
-    assert [set(found) for found in datazone.mentioned(document)] == [{"dataset:read"}, {"dataset:*", f"dataset:{ID}"}]
+    assert datazone.required_urns(document) == (("/roles/0", ROLE),)
+    assert datazone.required_urns(["x"]) == datazone.required_urns({"roles": "x"}) == ()
+    assert [set(found) for found in datazone.document_terms(document)] == [
+        {"dataset:read"},
+        {"dataset:*", f"dataset:{ID}"},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -466,7 +469,7 @@ def test_what_a_policy_binds_and_mentions() -> None:
 )
 def test_an_action_without_a_type_is_taken_for_one_of_the_statement(resource: str, action: str, hint: str) -> None:
     pattern = parse_pattern(resource, "")
-    assert isinstance(pattern, Pattern)
-    problem = parse_action(action, pattern, "")
+    assert isinstance(pattern, ResourcePattern)
+    problem = check_action(action, pattern, "")
     assert problem is not None
     assert (problem.code, problem.detail.rpartition("did you mean ")[2]) == ("action.format", f"{hint}?")

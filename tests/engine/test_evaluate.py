@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from policies.engine.evaluate import decide
-from policies.engine.model import SYSTEM_ACTOR, Actor, Code, Effect, Origin, Question, Statement
-from policies.engine.restrictions import Restriction, Slice
+from policies.engine.model import SYSTEM_ACTOR, Actor, DecisionCode, Effect, Question, Statement, StatementOrigin
+from policies.engine.restrictions import Restriction, RoleSlice
 from policies.engine.selectors import EVERYTHING, TYPE, ActorMatch, Condition, Criterion, Resource, Selector
 from policies.engine.snapshot import Snapshot
 
@@ -15,7 +15,9 @@ ORDERS = Resource("urn:li:dataset:orders", "dataset", {})
 
 
 def statement(policy: str, *tokens: str, effect: Effect = Effect.ALLOW, **changes) -> Statement:
-    plain = Statement(Origin(policy, policy), effect, ActorMatch(frozenset(tokens)), frozenset({"READ"}), EVERYTHING)
+    plain = Statement(
+        StatementOrigin(policy, policy), effect, ActorMatch(frozenset(tokens)), frozenset({"READ"}), EVERYTHING
+    )
     return replace(plain, **changes)
 
 
@@ -26,22 +28,22 @@ def snapshot(*statements: Statement, version: int = 3) -> Snapshot:
 @pytest.mark.parametrize(
     ("statements", "actor", "code", "deciding"),
     [
-        ([], JO, Code.IMPLICIT_DENY, []),
-        ([statement("a", JO.urn)], JO, Code.ALLOWED, ["a"]),
-        ([statement("b", "g"), statement("a", "r")], JO, Code.ALLOWED, ["a", "b"]),
-        ([statement("a", JO.urn), statement("d", "*", effect=Effect.DENY)], JO, Code.EXPLICIT_DENY, ["d"]),
-        ([statement("d", "*", effect=Effect.DENY)], JO, Code.EXPLICIT_DENY, ["d"]),
-        ([statement("a", "nobody")], JO, Code.IMPLICIT_DENY, []),
-        ([statement("a", "*")], Actor("stranger"), Code.ALLOWED, ["a"]),
-        ([statement("a", "*group")], Actor("stranger"), Code.IMPLICIT_DENY, []),
-        ([statement("d", "*", effect=Effect.DENY)], Actor(SYSTEM_ACTOR), Code.SYSTEM_ACTOR, []),
-        ([statement("a", "*")], replace(JO, is_active=False), Code.ACTOR_SUSPENDED, []),
+        ([], JO, DecisionCode.IMPLICIT_DENY, []),
+        ([statement("a", JO.urn)], JO, DecisionCode.ALLOWED, ["a"]),
+        ([statement("b", "g"), statement("a", "r")], JO, DecisionCode.ALLOWED, ["a", "b"]),
+        ([statement("a", JO.urn), statement("d", "*", effect=Effect.DENY)], JO, DecisionCode.EXPLICIT_DENY, ["d"]),
+        ([statement("d", "*", effect=Effect.DENY)], JO, DecisionCode.EXPLICIT_DENY, ["d"]),
+        ([statement("a", "nobody")], JO, DecisionCode.IMPLICIT_DENY, []),
+        ([statement("a", "*")], Actor("stranger"), DecisionCode.ALLOWED, ["a"]),
+        ([statement("a", "*group")], Actor("stranger"), DecisionCode.IMPLICIT_DENY, []),
+        ([statement("d", "*", effect=Effect.DENY)], Actor(SYSTEM_ACTOR), DecisionCode.SYSTEM_ACTOR, []),
+        ([statement("a", "*")], replace(JO, is_active=False), DecisionCode.ACTOR_SUSPENDED, []),
     ],
 )
-def test_codes_and_reasons(statements: list[Statement], actor: Actor, code: Code, deciding: list[str]):
+def test_codes_and_reasons(statements: list[Statement], actor: Actor, code: DecisionCode, deciding: list[str]):
     decision = decide(snapshot(*statements), Question(actor, "READ", ORDERS))
     assert decision.code is code
-    assert decision.is_allowed == (code in (Code.ALLOWED, Code.SYSTEM_ACTOR))
+    assert decision.is_allowed == (code in (DecisionCode.ALLOWED, DecisionCode.SYSTEM_ACTOR))
     assert [one.origin.policy for one in decision.statements] == deciding
     assert decision.version == 3
 
@@ -60,7 +62,7 @@ def test_grants_allow_beside_policies_and_under_denies():
     assert not decide(snapshot(), question, [others]).is_allowed
     assert not decide(snapshot(), Question(JO, "WRITE", ORDERS), [grant]).is_allowed
     denied = decide(snapshot(statement("d", "g", effect=Effect.DENY)), question, [grant])
-    assert (denied.is_allowed, denied.code) == (False, Code.EXPLICIT_DENY)
+    assert (denied.is_allowed, denied.code) == (False, DecisionCode.EXPLICIT_DENY)
 
 
 def test_a_question_without_resource():
@@ -84,9 +86,9 @@ def test_a_restriction_lasts_until_another_role_lifts_it():
     rows = Restriction(rows=("country = 'CH'",), columns=("id",))
     limited = statement("limited", "r", restriction=rows)
     question = Question(JO, "READ", ORDERS)
-    assert decide(snapshot(limited), question).slices == (Slice("r", rows.rows, ("id",), None),)
+    assert decide(snapshot(limited), question).slices == (RoleSlice("r", rows.rows, ("id",), None),)
     assert decide(snapshot(limited, statement("plain", "r")), question).slices == (
-        Slice("r", rows.rows, ("id",), None),
+        RoleSlice("r", rows.rows, ("id",), None),
     )
     assert decide(snapshot(limited, statement("plain", "s")), question).slices is None
 
@@ -94,5 +96,5 @@ def test_a_restriction_lasts_until_another_role_lifts_it():
 def test_an_allow_without_columns_is_a_refusal():
     nothing = statement("nothing", "r", restriction=Restriction(columns=()))
     decision = decide(snapshot(nothing), Question(JO, "READ", ORDERS))
-    assert (decision.is_allowed, decision.code) == (False, Code.NO_COLUMNS)
+    assert (decision.is_allowed, decision.code) == (False, DecisionCode.NO_COLUMNS)
     assert [one.origin.policy for one in decision.statements] == ["nothing"]

@@ -4,7 +4,7 @@ import pytest
 
 from policies.engine import explain
 from policies.engine.evaluate import decide
-from policies.engine.model import Missing, Question
+from policies.engine.model import MissingPrivilege, Question
 from tests.worlds import World, criterion, denying, document, matching_all, urn
 
 PRIVILEGE = "EDIT_ENTITY_TAGS"
@@ -24,7 +24,7 @@ def name_of(found: str) -> str:
 
 
 def nearest(snapshot, question, name_of, limit=3):
-    return [miss.worded(name_of) for miss in explain.misses(snapshot, question, limit)]
+    return [miss.to_near_match(name_of) for miss in explain.list_near_misses(snapshot, question, limit)]
 
 
 @pytest.fixture
@@ -75,22 +75,22 @@ SALES = criterion("DOMAIN", urn("domain:sales"))
 def test_reasons(world: World, raw: dict, because: str):
     snapshot, question = put(world, raw)
     decision = decide(snapshot, question)
-    (reason,) = explain.reasons(decision, question, name_of)
+    (reason,) = explain.list_reasons(decision, question, name_of)
     assert decision.is_allowed
-    assert reason.because == because
+    assert reason.explanation == because
     assert (reason.policy, reason.name, reason.statement, reason.effect) == ("urn:li:dataHubPolicy:p", "p", 0, "allow")
 
 
 def test_a_deny_gives_its_reason(world: World):
     snapshot, question = put(world, denying(tags({"allUsers": True})))
-    (reason,) = explain.reasons(decide(snapshot, question), question, name_of)
-    assert (reason.effect, reason.because) == ("deny", "It is for all users.")
+    (reason,) = explain.list_reasons(decide(snapshot, question), question, name_of)
+    assert (reason.effect, reason.explanation) == ("deny", "It is for all users.")
 
 
 def test_a_urn_without_a_name_is_not_respelled(world: World):
     snapshot, question = put(world, tags({"users": [urn("other")]}), actor="other")
-    (reason,) = explain.reasons(decide(snapshot, question), question, name_of)
-    assert reason.because == "urn:li:corpuser:other is named."
+    (reason,) = explain.list_reasons(decide(snapshot, question), question, name_of)
+    assert reason.explanation == "urn:li:corpuser:other is named."
 
 
 @pytest.mark.parametrize(
@@ -99,22 +99,26 @@ def test_a_urn_without_a_name_is_not_respelled(world: World):
         (
             tags({"groups": [urn("group:stewards")]}),
             "other",
-            [("actor", Missing(None, "MANAGE_USERS_AND_GROUPS"))],
+            [("actor", MissingPrivilege(None, "MANAGE_USERS_AND_GROUPS"))],
         ),
-        (tags({"users": [urn("x")]}), "jenny", [("actor", Missing(None, "MANAGE_POLICIES"))]),
-        (tags({"resourceOwners": True}), "other", [("actor", Missing(urn("dataset:orders"), "EDIT_ENTITY_OWNERS"))]),
+        (tags({"users": [urn("x")]}), "jenny", [("actor", MissingPrivilege(None, "MANAGE_POLICIES"))]),
+        (
+            tags({"resourceOwners": True}),
+            "other",
+            [("actor", MissingPrivilege(urn("dataset:orders"), "EDIT_ENTITY_OWNERS"))],
+        ),
         (
             tags({"allUsers": True}, criterion("DOMAIN", urn("domain:finance"))),
             "jenny",
-            [("resource", Missing(urn("dataset:orders"), "EDIT_DOMAINS_PRIVILEGE"))],
+            [("resource", MissingPrivilege(urn("dataset:orders"), "EDIT_DOMAINS_PRIVILEGE"))],
         ),
         (
             tags({"users": [urn("x")]}, criterion("TYPE", "chart"), SALES, criterion("TAG", "t")),
             "jenny",
             [
-                ("actor", Missing(None, "MANAGE_POLICIES")),
-                ("resource", Missing(None, "MANAGE_POLICIES")),
-                ("resource", Missing(urn("dataset:orders"), "EDIT_ENTITY_TAGS")),
+                ("actor", MissingPrivilege(None, "MANAGE_POLICIES")),
+                ("resource", MissingPrivilege(None, "MANAGE_POLICIES")),
+                ("resource", MissingPrivilege(urn("dataset:orders"), "EDIT_ENTITY_TAGS")),
             ],
         ),
     ],
@@ -123,8 +127,8 @@ def test_what_the_nearest_lacked_and_who_could_change_it(world: World, raw: dict
     snapshot, question = put(world, raw, actor)
     assert not decide(snapshot, question).is_allowed
     (near,) = nearest(snapshot, question, name_of)
-    assert [(str(lack.part), lack.remedy) for lack in near.lacks] == lacks
-    assert all(lack.sentence.endswith(".") for lack in near.lacks)
+    assert [(str(lack.part), lack.remedy) for lack in near.failed_conditions] == lacks
+    assert all(lack.sentence.endswith(".") for lack in near.failed_conditions)
 
 
 def test_a_constraint_that_failed_is_lacking_with_and_without_a_resource(world: World):
@@ -138,7 +142,7 @@ def test_a_constraint_that_failed_is_lacking_with_and_without_a_resource(world: 
     for place in (world.resource(urn("dataset:orders")), None):
         question = Question(world.actor(urn("jenny")), PRIVILEGE, place, (world.resource(urn("tag:pii")),))
         (near,) = nearest(world.snapshot(), question, name_of)
-        assert [str(lack.part) for lack in near.lacks] == ["subresource"]
+        assert [str(lack.part) for lack in near.failed_conditions] == ["subresource"]
 
 
 def test_the_nearest_come_first_and_are_few(world: World):

@@ -8,7 +8,7 @@ from policies.engine.selectors import (
     EVERYONE,
     EVERYTHING,
     IN_ANY_GROUP,
-    NEVER,
+    NEVER_CRITERION,
     ONESELF,
     OWNER_OF_ANY_TYPE,
     TAG,
@@ -52,8 +52,8 @@ def test_conditions(condition: Condition, wanted: set[str], found: set[str], hol
 
 def test_nothing_passes_never():
     resource = Resource("urn:li:dataset:a", "dataset", {})
-    assert not Selector((NEVER,)).covers(resource)
-    assert not Selector((NEVER,)).covers(Resource("", "dataset", {}))
+    assert not Selector((NEVER_CRITERION,)).covers(resource)
+    assert not Selector((NEVER_CRITERION,)).covers(Resource("", "dataset", {}))
 
 
 def test_type_and_urn_come_with_the_question():

@@ -7,8 +7,8 @@ from policies.engine.errors import InvalidPolicy
 from policies.engine.evaluate import decide
 from policies.engine.families import datahub
 from policies.engine.model import Actor, Question
-from policies.engine.property_conditions import VALUE_LENGTH, Proviso, facts, party, texts
-from policies.engine.reach_index import who
+from policies.engine.property_conditions import MAX_VALUE_LENGTH, ActorCondition, property_prefix, to_facets, to_texts
+from policies.engine.reach_index import list_named_actors
 from policies.engine.selectors import Condition, Resource
 from tests.worlds import World, criterion, document, matching_all, urn
 
@@ -34,16 +34,16 @@ TAGGING = "EDIT_ENTITY_TAGS"
     ],
 )
 def test_values_of_json(value, expected):
-    assert texts(value) == expected
+    assert to_texts(value) == expected
 
 
 def test_long_values_are_told_apart_and_keep_their_beginning():
     one, other = "x" * 600, "x" * 599 + "y"
-    (first,), (second,) = texts(one), texts(other)
+    (first,), (second,) = to_texts(one), to_texts(other)
     assert first != second
-    assert len(first) == len(second) == VALUE_LENGTH
+    assert len(first) == len(second) == MAX_VALUE_LENGTH
     assert first[:400] == one[:400]
-    assert texts("x" * VALUE_LENGTH) == {"x" * VALUE_LENGTH}
+    assert to_texts("x" * MAX_VALUE_LENGTH) == {"x" * MAX_VALUE_LENGTH}
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,11 @@ def test_long_values_are_told_apart_and_keep_their_beginning():
     ],
 )
 def test_names(field, expected):
-    assert party(field) == expected
+    assert property_prefix(field) == expected
 
 
 def test_names_that_nobody_can_ask_for_are_no_facts():
-    assert facts({"a": 1, "": 2, "x" * 60: 3, " b": 4}, "PROPERTY.") == {"PROPERTY.a": {"1"}}
+    assert to_facets({"a": 1, "": 2, "x" * 60: 3, " b": 4}, "PROPERTY.") == {"PROPERTY.a": {"1"}}
 
 
 def problems(*criteria, constraints=None):
@@ -130,8 +130,8 @@ HERE, NONE = "ACTOR.PROPERTY.a", "ACTION.PROPERTY.a"
     ],
 )
 def test_what_is_not_known_makes_a_proviso_false(field, condition, values, references, expected):
-    proviso = Proviso(field, Condition(condition), frozenset(values), frozenset(references))
-    assert proviso.settled(KNOWN) is expected
+    proviso = ActorCondition(field, Condition(condition), frozenset(values), frozenset(references))
+    assert proviso.bind(KNOWN) is expected
     assert proviso.holds(KNOWN, None) is expected
 
 
@@ -151,7 +151,7 @@ def test_what_is_not_known_makes_a_proviso_false(field, condition, values, refer
 )
 def test_a_property_of_the_resource_is_compared(condition, found, reference, expected):
     resource = Resource("urn:li:dataset:a", "dataset", {"PROPERTY.b": frozenset(found)})
-    proviso = Proviso("PROPERTY.b", Condition(condition), frozenset(), frozenset({reference}))
+    proviso = ActorCondition("PROPERTY.b", Condition(condition), frozenset(), frozenset({reference}))
     assert proviso.holds(KNOWN, resource) is expected
     assert proviso.holds(KNOWN, None) is False
 
@@ -174,8 +174,8 @@ def world() -> World:
 
 
 def asked(found: World, **known: str) -> Question:
-    actor = actor_conditions.overridden(
-        found.actor(urn("jo")), {name.replace("_", "."): texts(one) for name, one in known.items()}
+    actor = actor_conditions.override_attributes(
+        found.actor(urn("jo")), {name.replace("_", "."): to_texts(one) for name, one in known.items()}
     )
     return Question(actor, TAGGING, found.resource(urn("dataset:a")))
 
@@ -184,8 +184,8 @@ def test_a_reason_says_every_condition():
     found = world()
     question = asked(found)
     decision = decide(found.snapshot(), question)
-    (reason,) = explain.reasons(decision, question, lambda one: one.rpartition(":")[2])
-    assert reason.because == (
+    (reason,) = explain.list_reasons(decision, question, lambda one: one.rpartition(":")[2])
+    assert reason.explanation == (
         "It is for all users; the dataset's status is not archived; the dataset's department is jo's department; "
         "jo's role is boss or manager; the action's soft is true."
     )
@@ -195,24 +195,24 @@ def test_a_near_miss_says_what_was_lacking():
     found = world()
     question = asked(found, ACTOR_PROPERTY_role="clerk", ACTOR_PROPERTY_department="legal", ACTION_PROPERTY_soft="")
     assert not decide(found.snapshot(), question).is_allowed
-    (miss,) = explain.misses(found.snapshot(), question)
-    near = miss.worded(lambda one: one.rpartition(":")[2])
-    assert miss.lacking == 3
-    assert [lack.sentence for lack in near.lacks] == [
+    (miss,) = explain.list_near_misses(found.snapshot(), question)
+    near = miss.to_near_match(lambda one: one.rpartition(":")[2])
+    assert miss.missing_count == 3
+    assert [lack.sentence for lack in near.failed_conditions] == [
         "The dataset's department is not jo's department.",
         "Jo's role is not boss or manager.",
         "The action's soft is not known.",
     ]
-    assert {lack.part for lack in near.lacks} == {explain.Part.PROPERTY}
+    assert {lack.part for lack in near.failed_conditions} == {explain.ConditionPart.PROPERTY}
 
 
 def test_a_question_loads_what_is_compared():
-    assert world().snapshot().fields_for([TAGGING]) == {"PROPERTY.department", "PROPERTY.status"}
+    assert world().snapshot().tested_fields([TAGGING]) == {"PROPERTY.department", "PROPERTY.status"}
 
 
 def test_who_leaves_out_whom_a_proviso_may_leave_out():
     found = world()
-    named = who(found.snapshot(), TAGGING, found.resource(urn("dataset:a")))
+    named = list_named_actors(found.snapshot(), TAGGING, found.resource(urn("dataset:a")))
     assert not named.is_all_users
 
 
@@ -220,7 +220,7 @@ def test_a_policy_comes_and_goes_with_its_provisos():
     found = world()
     snapshot = found.snapshot()
     without = snapshot.replace(2, {"urn:li:dataHubPolicy:p": ()})
-    assert without.fields_for([TAGGING]) == frozenset()
+    assert without.tested_fields([TAGGING]) == frozenset()
     assert not decide(without, asked(found)).is_allowed
     assert decide(snapshot, asked(found)).is_allowed
     assert decide(without.replace(3, dict(found.statements())), asked(found)).is_allowed

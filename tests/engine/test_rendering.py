@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from policies.engine.restrictions import Slice
-from policies.engine.sql_rendering import DIALECTS, CannotRender, NothingToShow, select, view_of
+from policies.engine.restrictions import RoleSlice
+from policies.engine.sql_rendering import DIALECTS, NoVisibleColumns, RenderError, build_view, render_select
 from tests import oracle_datazone as oracle
 
 Row = dict[str, Any]
@@ -59,14 +59,14 @@ def sqlite() -> Iterator[Run]:
     database.close()
 
 
-def shown(slices: Sequence[Slice] | None, run: Run, dialect: str, wanted: Sequence[str] | None = None) -> list[Row]:
+def shown(slices: Sequence[RoleSlice] | None, run: Run, dialect: str, wanted: Sequence[str] | None = None) -> list[Row]:
     """Return the rows that the query for these slices returns."""
-    view = view_of(slices, known=KNOWN, wanted=wanted)
-    query = select(view, table="Sales of 2024", dialect=dialect, known=KNOWN)
+    view = build_view(slices, table_columns=KNOWN, requested_columns=wanted)
+    query = render_select(view, table="Sales of 2024", dialect=dialect, table_columns=KNOWN)
     return sorted(run(query), key=repr)
 
 
-def expected(slices: Sequence[Slice] | None) -> list[Row]:
+def expected(slices: Sequence[RoleSlice] | None) -> list[Row]:
     """Return what the oracle says is visible."""
     said = None
     if slices is not None:
@@ -78,10 +78,10 @@ def expected(slices: Sequence[Slice] | None) -> list[Row]:
     return sorted(found, key=repr)
 
 
-def slices_of(data: list[tuple[list[str], tuple[str, ...] | None]]) -> tuple[Slice, ...]:
+def slices_of(data: list[tuple[list[str], tuple[str, ...] | None]]) -> tuple[RoleSlice, ...]:
     """Return slices of roles r0, r1 …"""
     return tuple(
-        Slice(f"r{index}", tuple(dict.fromkeys(rows)), columns, None) for index, (rows, columns) in enumerate(data)
+        RoleSlice(f"r{index}", tuple(dict.fromkeys(rows)), columns, None) for index, (rows, columns) in enumerate(data)
     )
 
 
@@ -92,7 +92,7 @@ some_slices = st.lists(
 
 @settings(max_examples=300, deadline=None)
 @given(some_slices)
-def test_sqlite_shows_what_the_oracle_says(slices: tuple[Slice, ...]) -> None:
+def test_sqlite_shows_what_the_oracle_says(slices: tuple[RoleSlice, ...]) -> None:
     with sqlite() as run:
         assert shown(slices, run, "sqlite") == expected(slices)
 
@@ -125,31 +125,36 @@ def test_postgresql_shows_what_the_oracle_says() -> None:
 def test_dz_62_one_slice_reads_like_the_source() -> None:
     rows = ("country = 'USA'", "department = 'Sales'")
     for dialect in DIALECTS:
-        whole = select(view_of([Slice("r", rows, None, None)]), table="dataset", dialect=dialect)
+        whole = render_select(build_view([RoleSlice("r", rows, None, None)]), table="dataset", dialect=dialect)
         assert whole == "SELECT * FROM dataset WHERE (country = 'USA') AND (department = 'Sales')"
-        some = select(view_of([Slice("r", rows[:1], ("id", "name"), None)]), table="dataset", dialect=dialect)
+        some = render_select(
+            build_view([RoleSlice("r", rows[:1], ("id", "name"), None)]), table="dataset", dialect=dialect
+        )
         assert some == "SELECT id, name FROM dataset WHERE (country = 'USA')"
-        assert select(view_of(None), table="dataset", dialect=dialect) == "SELECT * FROM dataset"
+        assert render_select(build_view(None), table="dataset", dialect=dialect) == "SELECT * FROM dataset"
 
 
 def test_dz_52_conditions_are_joined_each_in_brackets() -> None:
     rows = ("a = 1 OR b = 2", "c = 3")
-    found = select(view_of([Slice("r", rows, None, None)]), table="t", dialect="spark")
+    found = render_select(build_view([RoleSlice("r", rows, None, None)]), table="t", dialect="spark")
     assert found == "SELECT * FROM t WHERE (a = 1 OR b = 2) AND (c = 3)"
 
 
 def test_dz_53_dz_54_other_columns_are_absent_and_conditions_may_use_them() -> None:
     with sqlite() as run:
-        found = shown([Slice("r", ("region = 'EMEA'",), ("amount",), None)], run, "sqlite")
+        found = shown([RoleSlice("r", ("region = 'EMEA'",), ("amount",), None)], run, "sqlite")
     assert found == [{"amount": 5}]
 
 
 def test_dz_56_cells_that_nobody_granted_are_null() -> None:
-    slices = [Slice("r", ("id = 1",), ("id", "amount"), None), Slice("s", ("id IN (1, 3)",), ("id", "note"), None)]
+    slices = [
+        RoleSlice("r", ("id = 1",), ("id", "amount"), None),
+        RoleSlice("s", ("id IN (1, 3)",), ("id", "note"), None),
+    ]
     with sqlite() as run:
         found = shown(slices, run, "sqlite")
     assert found == [{"id": 1, "amount": 5, "note": "a%b"}, {"id": 3, "amount": None, "note": "[ab]"}]
-    query = select(view_of(slices), table="t", dialect="spark")
+    query = render_select(build_view(slices), table="t", dialect="spark")
     assert query == (
         "SELECT id, CASE WHEN (id = 1) THEN amount END AS amount, CASE WHEN (id IN (1, 3)) THEN note END AS note "
         "FROM t WHERE (id = 1) OR (id IN (1, 3))"
@@ -157,69 +162,76 @@ def test_dz_56_cells_that_nobody_granted_are_null() -> None:
 
 
 def test_dz_56_a_slice_without_conditions_shows_its_columns_everywhere() -> None:
-    slices = [Slice("r", (), ("id",), None), Slice("s", ("id = 1",), ("id", "note"), None)]
-    query = select(view_of(slices), table="t", dialect="sqlite")
+    slices = [RoleSlice("r", (), ("id",), None), RoleSlice("s", ("id = 1",), ("id", "note"), None)]
+    query = render_select(build_view(slices), table="t", dialect="sqlite")
     assert query == "SELECT id, CASE WHEN (id = 1) THEN note END AS note FROM t"
 
 
 def test_dz_57_nothing_left_is_nothing() -> None:
-    with pytest.raises(NothingToShow):
-        view_of([Slice("r", (), ("nothing",), None)], known=KNOWN)
-    with pytest.raises(NothingToShow):
-        view_of([Slice("r", (), ("id",), None)], known=KNOWN, wanted=["note"])
+    with pytest.raises(NoVisibleColumns):
+        build_view([RoleSlice("r", (), ("nothing",), None)], table_columns=KNOWN)
+    with pytest.raises(NoVisibleColumns):
+        build_view([RoleSlice("r", (), ("id",), None)], table_columns=KNOWN, requested_columns=["note"])
 
 
 def test_dz_51_a_condition_on_a_column_that_is_not_there_grants_nothing() -> None:
-    gone = Slice("r", ("gone = 1",), None, None)
-    with pytest.raises(NothingToShow):
-        view_of([gone], known=KNOWN)
-    view = view_of([gone, Slice("s", ("id = 1",), ("id",), None)], known=KNOWN)
-    assert select(view, table="t", dialect="spark", known=KNOWN) == "SELECT id FROM t WHERE (id = 1)"
+    gone = RoleSlice("r", ("gone = 1",), None, None)
+    with pytest.raises(NoVisibleColumns):
+        build_view([gone], table_columns=KNOWN)
+    view = build_view([gone, RoleSlice("s", ("id = 1",), ("id",), None)], table_columns=KNOWN)
+    assert render_select(view, table="t", dialect="spark", table_columns=KNOWN) == "SELECT id FROM t WHERE (id = 1)"
 
 
 def test_dz_51_case_and_nested_fields() -> None:
     known = ("id", "address", "address.city", "address.zip")
-    view = view_of([Slice("r", ("ADDRESS.City = 'Bern'",), ("ID", "Address.City"), None)], known=known)
-    query = select(view, table="t", dialect="spark", known=known)
+    view = build_view([RoleSlice("r", ("ADDRESS.City = 'Bern'",), ("ID", "Address.City"), None)], table_columns=known)
+    query = render_select(view, table="t", dialect="spark", table_columns=known)
     assert query == "SELECT id, address.city AS `address.city` FROM t WHERE (address.city = 'Bern')"
-    whole = view_of([Slice("r", (), ("address", "address.zip"), None)], known=known)
-    assert select(whole, table="t", dialect="spark", known=known) == "SELECT address FROM t"
-    part = [Slice("r", ("id = 1",), ("address.city",), None), Slice("s", ("id = 2",), ("address",), None)]
-    query = select(view_of(part, known=known), table="t", dialect="spark", known=known)
+    whole = build_view([RoleSlice("r", (), ("address", "address.zip"), None)], table_columns=known)
+    assert render_select(whole, table="t", dialect="spark", table_columns=known) == "SELECT address FROM t"
+    part = [RoleSlice("r", ("id = 1",), ("address.city",), None), RoleSlice("s", ("id = 2",), ("address",), None)]
+    query = render_select(build_view(part, table_columns=known), table="t", dialect="spark", table_columns=known)
     assert "CASE WHEN (id = 2) THEN address END AS address" in query
 
 
 def test_dz_51_a_field_that_a_column_has_not_grants_nothing() -> None:
     known = ("id", "address", "address.city")
-    view = view_of([Slice("r", (), ("id", "address.street"), None)], known=known)
-    assert select(view, table="t", dialect="spark", known=known) == "SELECT id FROM t"
-    for gone in (Slice("r", ("address.street = 'x'",), None, None), Slice("r", (), ("address.street", "id.x"), None)):
-        with pytest.raises(NothingToShow):
-            view_of([gone], known=(*known, "id.y"))
-    unopened = view_of([Slice("r", ("address.street = 'x'",), ("address.street",), None)], known=("id", "address"))
-    assert select(unopened, table="t", dialect="spark") == (
+    view = build_view([RoleSlice("r", (), ("id", "address.street"), None)], table_columns=known)
+    assert render_select(view, table="t", dialect="spark", table_columns=known) == "SELECT id FROM t"
+    for gone in (
+        RoleSlice("r", ("address.street = 'x'",), None, None),
+        RoleSlice("r", (), ("address.street", "id.x"), None),
+    ):
+        with pytest.raises(NoVisibleColumns):
+            build_view([gone], table_columns=(*known, "id.y"))
+    unopened = build_view(
+        [RoleSlice("r", ("address.street = 'x'",), ("address.street",), None)], table_columns=("id", "address")
+    )
+    assert render_select(unopened, table="t", dialect="spark") == (
         "SELECT address.street AS `address.street` FROM t WHERE (address.street = 'x')"
     )
-    with pytest.raises(NothingToShow):
-        view_of([Slice("r", ("id = 1",), None, None)], known=())
+    with pytest.raises(NoVisibleColumns):
+        build_view([RoleSlice("r", ("id = 1",), None, None)], table_columns=())
 
 
 def test_spark_puts_no_setting_for_a_text() -> None:
     """Spark replaces `${name}` by a setting of its session wherever it stands, so whoever sets it would decide."""
     condition = "a = '${x} $ {y} \\\\${z}'"
-    view = view_of([Slice("r", (condition,), None, None)])
-    assert select(view, table="t", dialect="spark") == (r"SELECT * FROM t WHERE (a = '$\u007bx} $ {y} \\$\u007bz}')")
-    assert select(view, table="t", dialect="postgres") == r"SELECT * FROM t WHERE (a = '${x} $ {y} \${z}')"
-    for slices in ([Slice("r", ("`${x}` = 1",), None, None)], [Slice("r", (), ("${x}",), None)]):
-        with pytest.raises(CannotRender) as raised:
-            select(view_of(slices), table="t", dialect="spark")
+    view = build_view([RoleSlice("r", (condition,), None, None)])
+    assert render_select(view, table="t", dialect="spark") == (
+        r"SELECT * FROM t WHERE (a = '$\u007bx} $ {y} \\$\u007bz}')"
+    )
+    assert render_select(view, table="t", dialect="postgres") == r"SELECT * FROM t WHERE (a = '${x} $ {y} \${z}')"
+    for slices in ([RoleSlice("r", ("`${x}` = 1",), None, None)], [RoleSlice("r", (), ("${x}",), None)]):
+        with pytest.raises(RenderError) as raised:
+            render_select(build_view(slices), table="t", dialect="spark")
         assert (raised.value.code, raised.value.pointer) == ("dialect.unsupported", "/dialect")
 
 
 def test_dz_59_only_columns_that_are_wanted() -> None:
     with sqlite() as run:
         assert shown(None, run, "sqlite", wanted=["NOTE", "id", "gone"])[0].keys() == {"id", "note"}
-        slices = [Slice("r", ("id = 1",), ("id", "note"), None), Slice("s", ("id = 2",), None, None)]
+        slices = [RoleSlice("r", ("id = 1",), ("id", "note"), None), RoleSlice("s", ("id = 2",), None, None)]
         assert shown(slices, run, "sqlite", wanted=["order", "id"]) == [
             {"id": 1, "order": None},
             {"id": 2, "order": None},
@@ -227,16 +239,16 @@ def test_dz_59_only_columns_that_are_wanted() -> None:
 
 
 def test_several_slices_need_the_names_of_the_columns() -> None:
-    slices = [Slice("r", ("id = 1",), None, None), Slice("s", ("id = 2",), ("id",), None)]
-    with pytest.raises(CannotRender) as raised:
-        view_of(slices)
+    slices = [RoleSlice("r", ("id = 1",), None, None), RoleSlice("s", ("id = 2",), ("id",), None)]
+    with pytest.raises(RenderError) as raised:
+        build_view(slices)
     assert (raised.value.code, raised.value.pointer) == ("columns.needed", "/columns")
 
 
 @pytest.mark.parametrize("name", ["", "a.b.c.d", "a..b", ".", "a\x00b", "x" * 600, "a\nb"])
 def test_a_name_of_a_table(name: str) -> None:
-    with pytest.raises(CannotRender) as raised:
-        select(view_of(None), table=name, dialect="spark")
+    with pytest.raises(RenderError) as raised:
+        render_select(build_view(None), table=name, dialect="spark")
     assert (raised.value.code, raised.value.pointer) == ("table.invalid", "/table")
 
 
@@ -257,15 +269,15 @@ def test_a_name_of_a_table(name: str) -> None:
     ],
 )
 def test_names_are_quoted_where_they_must_be(name: str, spark: str, postgres: str) -> None:
-    assert select(view_of(None), table=name, dialect="spark") == f"SELECT * FROM {spark}"
-    assert select(view_of(None), table=name, dialect="postgres") == f"SELECT * FROM {postgres}"
+    assert render_select(build_view(None), table=name, dialect="spark") == f"SELECT * FROM {spark}"
+    assert render_select(build_view(None), table=name, dialect="postgres") == f"SELECT * FROM {postgres}"
 
 
 @given(st.text(min_size=1, max_size=12), st.sampled_from(DIALECTS))
 def test_a_name_never_becomes_anything_else(name: str, dialect: str) -> None:
     assume(dialect != "spark" or "${" not in name)
-    view = view_of([Slice("r", (), (name,), None)])
-    query = select(view, table="t", dialect=dialect)
+    view = build_view([RoleSlice("r", (), (name,), None)])
+    query = render_select(view, table="t", dialect=dialect)
     if dialect == "sqlite" and "." not in name and "\x00" not in name and name.isprintable():
         database = sqlite3.connect(":memory:")
         quoted = name.replace('"', '""')
@@ -277,7 +289,9 @@ def test_a_name_never_becomes_anything_else(name: str, dialect: str) -> None:
 
 def test_sqlite_never_takes_an_unknown_name_for_a_text() -> None:
     """Between double quotes SQLite would; `order` is not there, so the condition must fail and not hold."""
-    query = select(view_of([Slice("r", ("`order x` = 'order x'",), None, None)]), table="t", dialect="sqlite")
+    query = render_select(
+        build_view([RoleSlice("r", ("`order x` = 'order x'",), None, None)]), table="t", dialect="sqlite"
+    )
     database = sqlite3.connect(":memory:")
     database.execute("CREATE TABLE t (a)")
     database.execute("INSERT INTO t VALUES (1)")
@@ -299,17 +313,19 @@ def test_sqlite_never_takes_an_unknown_name_for_a_text() -> None:
 )
 def test_what_a_dialect_has_no_equal_of_is_refused(condition: str, dialects: set[str]) -> None:
     for dialect in DIALECTS:
-        view = view_of([Slice("r", (condition,), None, None)])
+        view = build_view([RoleSlice("r", (condition,), None, None)])
         if dialect in dialects:
-            with pytest.raises(CannotRender) as raised:
-                select(view, table="t", dialect=dialect)
+            with pytest.raises(RenderError) as raised:
+                render_select(view, table="t", dialect=dialect)
             assert (raised.value.code, raised.value.pointer) == ("dialect.unsupported", "/dialect")
         else:
-            assert select(view, table="t", dialect=dialect)
+            assert render_select(view, table="t", dialect=dialect)
 
 
 def test_dates_are_dates_in_sqlite() -> None:
-    query = select(view_of([Slice("r", ("a < date '2024-02-01'",), None, None)]), table="t", dialect="sqlite")
+    query = render_select(
+        build_view([RoleSlice("r", ("a < date '2024-02-01'",), None, None)]), table="t", dialect="sqlite"
+    )
     database = sqlite3.connect(":memory:")
     database.execute("CREATE TABLE t (a text)")
     database.executemany("INSERT INTO t VALUES (?)", [("2024-01-15",), ("2024-02-15",), ("2023-12-31",)])
@@ -324,9 +340,12 @@ def test_reserved_words_of_sqlite() -> None:
     for word in sorted({word for words in read_table("reserved_words").values() for word in words}):
         database.execute(f'CREATE TABLE "{word}" ("{word}" integer)')
         database.execute(f'INSERT INTO "{word}" VALUES (7)')
-        slices = [Slice("r", (f"`{word}` = 7",), (word,), None), Slice("s", ("1 = 2",), (word, "nothing"), None)]
-        view = view_of(slices, known=(word,))
-        assert database.execute(select(view, table=word, dialect="sqlite")).fetchall() == [(7,)], word
+        slices = [
+            RoleSlice("r", (f"`{word}` = 7",), (word,), None),
+            RoleSlice("s", ("1 = 2",), (word, "nothing"), None),
+        ]
+        view = build_view(slices, table_columns=(word,))
+        assert database.execute(render_select(view, table=word, dialect="sqlite")).fetchall() == [(7,)], word
 
 
 @pytest.mark.django_db
@@ -346,11 +365,11 @@ def test_a_table_of_ten_thousand_columns_is_no_work() -> None:
     known = [f"column_{number}" for number in range(10_000)]
     nested = [f"{name}.field" for name in known]
     slices = [
-        Slice("r", ("column_1 = 1",), tuple(known[::2]), None),
-        Slice("s", ("column_2 = 1",), tuple(nested), None),
-        Slice("t", ("column_3 = 1",), tuple(reversed(known)), None),
+        RoleSlice("r", ("column_1 = 1",), tuple(known[::2]), None),
+        RoleSlice("s", ("column_2 = 1",), tuple(nested), None),
+        RoleSlice("t", ("column_3 = 1",), tuple(reversed(known)), None),
     ]
-    view = view_of(slices, known=[*known, *nested])
+    view = build_view(slices, table_columns=[*known, *nested])
     assert view.columns is not None
     assert len(view.columns) == 20_000
     assert view.columns[0].rows == (("column_1 = 1",), ("column_3 = 1",))

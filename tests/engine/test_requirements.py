@@ -4,8 +4,8 @@ import pytest
 
 from policies.engine.evaluate import decide_requirement
 from policies.engine.families import datahub
-from policies.engine.model import SYSTEM_ACTOR, Actor, Code, Missing
-from policies.engine.requirements import Need, Quantifier, Requirement, alternatives, one
+from policies.engine.model import SYSTEM_ACTOR, Actor, DecisionCode, MissingPrivilege
+from policies.engine.requirements import Need, Quantifier, Requirement, any_of_requirement, privilege_requirement
 from tests.worlds import World, criterion, denying, document, matching_all, urn
 
 JO = Actor(urn("jo"))
@@ -30,28 +30,28 @@ def ask(world: World, requirement: Requirement, actor: Actor = JO, **relatives: 
 
 
 def test_shapes():
-    requirement = alternatives([["A", "B"], ["C"]])
+    requirement = any_of_requirement([["A", "B"], ["C"]])
     assert requirement.privileges == {"A", "B", "C"}
     assert requirement.relatives == {"self"}
     assert [need.privileges for need in requirement.needs] == [("A",), ("B",), ("C",)]
-    assert one("A") == alternatives([["A"]])
+    assert privilege_requirement("A") == any_of_requirement([["A"]])
 
 
 @pytest.mark.parametrize(
     ("any_of", "is_allowed", "missing"),
     [
-        ([["EDIT_ENTITY"]], False, [Missing(B, "EDIT_ENTITY")]),
+        ([["EDIT_ENTITY"]], False, [MissingPrivilege(B, "EDIT_ENTITY")]),
         ([["VIEW_ENTITY_PAGE"]], True, []),
         ([["EDIT_ENTITY"], ["VIEW_ENTITY_PAGE"]], True, []),
-        ([["VIEW_ENTITY_PAGE", "EDIT_ENTITY"]], False, [Missing(B, "EDIT_ENTITY")]),
-        ([["EDIT_ENTITY", "DELETE_ENTITY"], ["DELETE_ENTITY"]], False, [Missing(B, "DELETE_ENTITY")]),
+        ([["VIEW_ENTITY_PAGE", "EDIT_ENTITY"]], False, [MissingPrivilege(B, "EDIT_ENTITY")]),
+        ([["EDIT_ENTITY", "DELETE_ENTITY"], ["DELETE_ENTITY"]], False, [MissingPrivilege(B, "DELETE_ENTITY")]),
         ([], False, []),
         ([[]], False, []),
         ([[], ["VIEW_ENTITY_PAGE"]], True, []),
     ],
 )
-def test_alternatives(world: World, any_of: list[list[str]], is_allowed: bool, missing: list[Missing]):
-    decision = ask(world, alternatives(any_of), self=[B])
+def test_alternatives(world: World, any_of: list[list[str]], is_allowed: bool, missing: list[MissingPrivilege]):
+    decision = ask(world, any_of_requirement(any_of), self=[B])
     assert (decision.is_allowed, list(decision.missing)) == (is_allowed, missing)
 
 
@@ -59,15 +59,15 @@ def test_alternatives(world: World, any_of: list[list[str]], is_allowed: bool, m
     ("quantifier", "named", "is_allowed", "missing"),
     [
         (Quantifier.ANY, [C, A], True, []),
-        (Quantifier.ANY, [C], False, [Missing(C, "EDIT_ENTITY")]),
-        (Quantifier.ANY, [], False, [Missing(A, "EDIT_ENTITY")]),
+        (Quantifier.ANY, [C], False, [MissingPrivilege(C, "EDIT_ENTITY")]),
+        (Quantifier.ANY, [], False, [MissingPrivilege(A, "EDIT_ENTITY")]),
         (Quantifier.EACH, [A, A], True, []),
-        (Quantifier.EACH, [A, B, C], False, [Missing(B, "EDIT_ENTITY"), Missing(C, "EDIT_ENTITY")]),
-        (Quantifier.EACH, [], False, [Missing(A, "EDIT_ENTITY")]),
+        (Quantifier.EACH, [A, B, C], False, [MissingPrivilege(B, "EDIT_ENTITY"), MissingPrivilege(C, "EDIT_ENTITY")]),
+        (Quantifier.EACH, [], False, [MissingPrivilege(A, "EDIT_ENTITY")]),
     ],
 )
 def test_quantifiers_do_not_hold_over_nothing(
-    world: World, quantifier: Quantifier, named: list[str], is_allowed: bool, missing: list[Missing]
+    world: World, quantifier: Quantifier, named: list[str], is_allowed: bool, missing: list[MissingPrivilege]
 ):
     requirement = Requirement(((Need(("EDIT_ENTITY",), "subjects", quantifier),),))
     decision = ask(world, requirement, subjects=named, self=[A])
@@ -82,31 +82,37 @@ def test_each_may_be_met_by_different_privileges(world: World):
 
 
 def test_the_reasons_of_an_alternative_are_those_of_all_its_needs(world: World):
-    decision = ask(world, alternatives([["VIEW_ENTITY_PAGE", "EDIT_ENTITY"]]), self=[A])
+    decision = ask(world, any_of_requirement([["VIEW_ENTITY_PAGE", "EDIT_ENTITY"]]), self=[A])
     assert [statement.origin.name for statement in decision.statements] == ["edits", "reads"]
 
 
 def test_a_deny_under_a_requirement_is_named(world: World):
     world.policy("stop", denying(document(privileges=["EDIT_ENTITY"], actors={"allUsers": True})))
-    decision = ask(world, alternatives([["EDIT_ENTITY"]]), self=[A])
-    assert (decision.is_allowed, decision.code) == (False, Code.EXPLICIT_DENY)
+    decision = ask(world, any_of_requirement([["EDIT_ENTITY"]]), self=[A])
+    assert (decision.is_allowed, decision.code) == (False, DecisionCode.EXPLICIT_DENY)
     assert [statement.origin.name for statement in decision.statements] == ["stop"]
-    assert decision.missing == (Missing(A, "EDIT_ENTITY"),)
+    assert decision.missing == (MissingPrivilege(A, "EDIT_ENTITY"),)
 
 
 def test_without_a_resource_the_privilege_is_missing_on_nothing(world: World):
-    decision = decide_requirement(world.snapshot(), JO, one("MANAGE_POLICIES"), {"self": [None]})
-    assert decision.missing == (Missing(None, "MANAGE_POLICIES"),)
+    decision = decide_requirement(world.snapshot(), JO, privilege_requirement("MANAGE_POLICIES"), {"self": [None]})
+    assert decision.missing == (MissingPrivilege(None, "MANAGE_POLICIES"),)
 
 
 def test_the_system_actor_and_the_suspended(world: World):
-    assert ask(world, one("EDIT_ENTITY"), Actor(SYSTEM_ACTOR), self=[C]).code is Code.SYSTEM_ACTOR
-    assert ask(world, one("EDIT_ENTITY"), Actor(JO.urn, is_active=False), self=[A]).code is Code.ACTOR_SUSPENDED
+    assert (
+        ask(world, privilege_requirement("EDIT_ENTITY"), Actor(SYSTEM_ACTOR), self=[C]).code
+        is DecisionCode.SYSTEM_ACTOR
+    )
+    assert (
+        ask(world, privilege_requirement("EDIT_ENTITY"), Actor(JO.urn, is_active=False), self=[A]).code
+        is DecisionCode.ACTOR_SUSPENDED
+    )
 
 
 def test_every_operation_and_group_of_the_tables_is_a_requirement():
-    assert {"data_product.create", "query.read", "logical_parent.set"} <= datahub.operations().keys()
-    assert {"entity.read", "policy.update", "access_token.delete"} <= datahub.groups().keys()
-    for requirement in [*datahub.operations().values(), *datahub.groups().values()]:
+    assert {"data_product.create", "query.read", "logical_parent.set"} <= datahub.load_operations().keys()
+    assert {"entity.read", "policy.update", "access_token.delete"} <= datahub.load_operation_groups().keys()
+    for requirement in [*datahub.load_operations().values(), *datahub.load_operation_groups().values()]:
         assert requirement.any_of
         assert all(requirement.any_of)

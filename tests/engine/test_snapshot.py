@@ -22,24 +22,24 @@ def tags(*privileges: str, **changes) -> dict:
 def test_an_empty_snapshot():
     empty = Snapshot.build(9, ())
     assert (len(empty), empty.version, empty.statements, empty.policies) == (0, 9, (), frozenset())
-    assert empty.fields_for(["EDIT_ENTITY"]) == frozenset()
-    assert empty.coverage(Actor("jo"), "EDIT_ENTITY").allows == ()
+    assert empty.tested_fields(["EDIT_ENTITY"]) == frozenset()
+    assert empty.compute_coverage(Actor("jo"), "EDIT_ENTITY").allows == ()
 
 
 def test_statements_come_in_the_order_of_their_origin():
     policies = world(b=tags("EDIT_ENTITY"), a=tags("EDIT_ENTITY"), c=tags("EDIT_ENTITY_TAGS"))
     snapshot = Snapshot.build(1, policies.statements())
     assert [one.origin.policy for one in snapshot.statements] == [f"{POLICY}a", f"{POLICY}b", f"{POLICY}c"]
-    assert [one.origin.policy for one in snapshot.listed("EDIT_ENTITY")] == [f"{POLICY}a", f"{POLICY}b"]
+    assert [one.origin.policy for one in snapshot.list_statements("EDIT_ENTITY")] == [f"{POLICY}a", f"{POLICY}b"]
     assert snapshot.policies == {f"{POLICY}a", f"{POLICY}b", f"{POLICY}c"}
 
 
 def test_replacing_a_policy_does_not_touch_the_old_snapshot():
     old = Snapshot.build(1, world(a=tags("EDIT_ENTITY")).statements())
     new = old.replace(2, {f"{POLICY}a": world(a=tags("EDIT_ENTITY_TAGS")).statements()[0][1]})
-    assert (old.version, len(old), len(old.listed("EDIT_ENTITY"))) == (1, 1, 1)
-    assert (new.version, len(new), len(new.listed("EDIT_ENTITY"))) == (2, 1, 0)
-    assert len(new.listed("EDIT_ENTITY_TAGS")) == 1
+    assert (old.version, len(old), len(old.list_statements("EDIT_ENTITY"))) == (1, 1, 1)
+    assert (new.version, len(new), len(new.list_statements("EDIT_ENTITY"))) == (2, 1, 0)
+    assert len(new.list_statements("EDIT_ENTITY_TAGS")) == 1
 
 
 def test_taking_a_policy_out_and_putting_it_back():
@@ -60,19 +60,19 @@ def test_fields_are_asked_per_privilege():
         listed=tags("DELETE_ENTITY", resources={"type": "dataset", "resources": [urn("dataset:a")]}),
     )
     snapshot = Snapshot.build(1, policies.statements())
-    assert snapshot.fields_for(["EDIT_ENTITY"]) == {TAG}
-    assert snapshot.fields_for(["EDIT_ENTITY_TAGS"]) == {OWNER}
-    assert snapshot.fields_for(["EDIT_ENTITY_DOCS"]) == {OWNER}
-    assert snapshot.fields_for(["DELETE_ENTITY"]) == frozenset()
-    assert snapshot.fields_for(["EDIT_ENTITY", "EDIT_ENTITY_TAGS", "NO_SUCH"]) == {TAG, OWNER}
-    assert not {TYPE, URN} & snapshot.fields_for(["EDIT_ENTITY", "DELETE_ENTITY"])
+    assert snapshot.tested_fields(["EDIT_ENTITY"]) == {TAG}
+    assert snapshot.tested_fields(["EDIT_ENTITY_TAGS"]) == {OWNER}
+    assert snapshot.tested_fields(["EDIT_ENTITY_DOCS"]) == {OWNER}
+    assert snapshot.tested_fields(["DELETE_ENTITY"]) == frozenset()
+    assert snapshot.tested_fields(["EDIT_ENTITY", "EDIT_ENTITY_TAGS", "NO_SUCH"]) == {TAG, OWNER}
+    assert not {TYPE, URN} & snapshot.tested_fields(["EDIT_ENTITY", "DELETE_ENTITY"])
 
 
 def test_fields_of_sub_resources_are_apart():
     constrained = matching_all(criterion("TAG", "t"), constraints=[criterion("DOMAIN", "d"), criterion("URN", "u")])
     snapshot = Snapshot.build(1, world(a=tags("EDIT_ENTITY_TAGS", resources=constrained)).statements())
-    assert snapshot.fields_for(["EDIT_ENTITY_TAGS"]) == {TAG}
-    assert snapshot.subfields_for(["EDIT_ENTITY_TAGS"]) == {"DOMAIN"}
+    assert snapshot.tested_fields(["EDIT_ENTITY_TAGS"]) == {TAG}
+    assert snapshot.tested_subfields(["EDIT_ENTITY_TAGS"]) == {"DOMAIN"}
 
 
 def test_several_criteria_on_one_field_are_all_needed():
@@ -83,13 +83,13 @@ def test_several_criteria_on_one_field_are_all_needed():
     for has, is_reached in (("a", False), ("ab", True), ("abc", False), ("b", False), ("", False)):
         policies.raw["entities"]["e:e:dataset:e"] = {"type": "dataset", "tags": list(has)}
         question = Question(jo, "EDIT_ENTITY", policies.resource("e:e:dataset:e"))
-        assert bool(snapshot.matching(question)) is is_reached, has
+        assert bool(snapshot.match(question)) is is_reached, has
 
 
 def test_coverage_of_somebody_no_policy_limits():
     snapshot = Snapshot.build(5, world(a=tags("EDIT_ENTITY")).statements())
-    assert snapshot.coverage(Actor(SYSTEM_ACTOR), "EDIT_ENTITY").is_everything
-    suspended = snapshot.coverage(Actor("jo", is_active=False), "EDIT_ENTITY")
+    assert snapshot.compute_coverage(Actor(SYSTEM_ACTOR), "EDIT_ENTITY").is_everything
+    suspended = snapshot.compute_coverage(Actor("jo", is_active=False), "EDIT_ENTITY")
     assert (suspended.allows, suspended.is_everything, suspended.version) == ((), False, 5)
 
 
@@ -101,7 +101,7 @@ def test_coverage_says_on_which_condition():
         technical=tags("EDIT_ENTITY", actors={"resourceOwners": True, "resourceOwnersTypes": types}),
         others=tags("EDIT_ENTITY", actors={"users": [urn("somebody")]}),
     )
-    covers = policies.snapshot().coverage(Actor(urn("jo")), "EDIT_ENTITY").allows
+    covers = policies.snapshot().compute_coverage(Actor(urn("jo")), "EDIT_ENTITY").allows
     found = {cover.statement.origin.name: cover for cover in covers}
     assert found.keys() == {"everybody", "owners", "technical", "View Self"}
     assert found["everybody"].is_unconditional

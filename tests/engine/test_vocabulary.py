@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from policies.engine.families.vocabulary import Vocabulary, datahub, read_table
+from policies.engine.families.vocabulary import Vocabulary, load_datahub, read_table
 
 
 def tiny(**changes: Any) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def tiny(**changes: Any) -> dict[str, Any]:
 
 
 def test_the_vocabulary_is_the_registry_and_one_of_ours() -> None:
-    privileges = datahub().privileges.values()
+    privileges = load_datahub().privileges.values()
     assert Counter(privilege.scope for privilege in privileges) == {"platform": 55, "metadata": 82}
     assert [privilege.name for privilege in privileges if privilege.is_ours] == ["CHECK_ACCESS"]
     assert sum(privilege.is_cloud_only for privilege in privileges) == 35
@@ -28,7 +28,7 @@ def test_the_vocabulary_is_the_registry_and_one_of_ours() -> None:
         "CREATE_METADATA_CONSTRAINTS",
         "SEARCH_PRIVILEGE",
     }
-    assert len(datahub().resource_types) == 24
+    assert len(load_datahub().resource_types) == 24
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_the_vocabulary_is_the_registry_and_one_of_ours() -> None:
     ],
 )
 def test_irregular_names(display: str, name: str) -> None:
-    privilege = datahub().get(name)
+    privilege = load_datahub().get(name)
     assert privilege is not None
     assert privilege.display == display
-    assert datahub().suggest(display)[0] == name
+    assert load_datahub().suggest(display)[0] == name
 
 
 def test_every_description_is_one_sentence_of_its_own() -> None:
-    descriptions = Counter(privilege.description for privilege in datahub().privileges.values())
+    descriptions = Counter(privilege.description for privilege in load_datahub().privileges.values())
     assert descriptions.most_common(1)[0][1] == 1
     for description in descriptions:
         assert description == description.strip()
@@ -64,16 +64,16 @@ def test_every_description_is_one_sentence_of_its_own() -> None:
 
 
 def test_display_names_and_categories_are_filled() -> None:
-    displays = Counter(privilege.display for privilege in datahub().privileges.values())
+    displays = Counter(privilege.display for privilege in load_datahub().privileges.values())
     assert displays.most_common(1)[0][1] == 1
     assert all(displays)
-    assert all(datahub().by_category())
-    assert sum(map(len, datahub().by_category().values())) == len(datahub().names)
+    assert all(load_datahub().group_by_category())
+    assert sum(map(len, load_datahub().group_by_category().values())) == len(load_datahub().names)
 
 
 def test_resource_types_are_known_and_platform_privileges_have_none() -> None:
-    types = set(datahub().resource_types)
-    for privilege in datahub().privileges.values():
+    types = set(load_datahub().resource_types)
+    for privilege in load_datahub().privileges.values():
         assert privilege.offered_for <= types
         assert privilege.resource_types is None or (privilege.resource_types and privilege.resource_types <= types)
         if privilege.scope == "platform":
@@ -87,42 +87,42 @@ def test_resource_types_are_known_and_platform_privileges_have_none() -> None:
 
 def test_offers_are_a_union_over_the_chosen_types() -> None:
     def offered(*types: str) -> set[str]:
-        return {privilege.name for privilege in datahub().for_types(types)}
+        return {privilege.name for privilege in load_datahub().list_offered_privileges(types)}
 
     assert "EDIT_TAG_COLOR" in offered("tag")
     assert "EDIT_TAG_COLOR" not in offered("dataset")
     assert "VIEW_DATASET_USAGE" not in offered("tag")
     assert offered("tag", "dataset") == offered("tag") | offered("dataset")
-    assert offered() == offered(*datahub().resource_types)
+    assert offered() == offered(*load_datahub().resource_types)
     assert offered("no such type") == set()
     assert "MANAGE_POLICIES" not in offered()
-    assert offered() == {privilege.name for privilege in datahub().metadata()} | {"MANAGE_DOCUMENTS"}
+    assert offered() == {privilege.name for privilege in load_datahub().metadata_privileges()} | {"MANAGE_DOCUMENTS"}
 
 
 def test_seeing_the_page_gives_being_found() -> None:
-    assert datahub().widen(["VIEW_ENTITY_PAGE"]) == {"VIEW_ENTITY_PAGE", "VIEW_ENTITY"}
-    assert datahub().widen(["VIEW_ENTITY"]) == {"VIEW_ENTITY"}
-    assert datahub().implied_by("VIEW_ENTITY") == {"VIEW_ENTITY_PAGE"}
-    assert datahub().implied_by("VIEW_ENTITY_PAGE") == set()
+    assert load_datahub().widen(["VIEW_ENTITY_PAGE"]) == {"VIEW_ENTITY_PAGE", "VIEW_ENTITY"}
+    assert load_datahub().widen(["VIEW_ENTITY"]) == {"VIEW_ENTITY"}
+    assert load_datahub().implying_privileges("VIEW_ENTITY") == {"VIEW_ENTITY_PAGE"}
+    assert load_datahub().implying_privileges("VIEW_ENTITY_PAGE") == set()
 
 
 def test_system_operations_give_the_group_and_nothing_else() -> None:
-    group = {privilege.name for privilege in datahub().by_category()["System Management"]}
+    group = {privilege.name for privilege in load_datahub().group_by_category()["System Management"]}
     assert len(group) == 10
-    assert datahub().widen(["MANAGE_SYSTEM_OPERATIONS"]) == group
+    assert load_datahub().widen(["MANAGE_SYSTEM_OPERATIONS"]) == group
     for name in group - {"MANAGE_SYSTEM_OPERATIONS"}:
-        assert datahub().implied_by(name) == {"MANAGE_SYSTEM_OPERATIONS"}
-    assert set(datahub().gives) == {"VIEW_ENTITY_PAGE", "MANAGE_SYSTEM_OPERATIONS"}
+        assert load_datahub().implying_privileges(name) == {"MANAGE_SYSTEM_OPERATIONS"}
+    assert set(load_datahub().implications) == {"VIEW_ENTITY_PAGE", "MANAGE_SYSTEM_OPERATIONS"}
 
 
 def test_edit_entity_gives_nothing_by_itself() -> None:
-    assert datahub().widen(["EDIT_ENTITY"]) == {"EDIT_ENTITY"}
+    assert load_datahub().widen(["EDIT_ENTITY"]) == {"EDIT_ENTITY"}
 
 
 def test_unknown_names_stay_and_give_nothing() -> None:
-    assert datahub().widen(["can_read_todos", "VIEW_ENTITY"]) == {"can_read_todos", "VIEW_ENTITY"}
-    assert datahub().implied_by("can_read_todos") == set()
-    assert datahub().get("edit_entity") is None
+    assert load_datahub().widen(["can_read_todos", "VIEW_ENTITY"]) == {"can_read_todos", "VIEW_ENTITY"}
+    assert load_datahub().implying_privileges("can_read_todos") == set()
+    assert load_datahub().get("edit_entity") is None
 
 
 @pytest.mark.parametrize(
@@ -136,24 +136,24 @@ def test_unknown_names_stay_and_give_nothing() -> None:
     ],
 )
 def test_did_you_mean(asked: str, meant: str) -> None:
-    suggestions = datahub().suggest(asked)
+    suggestions = load_datahub().suggest(asked)
     assert meant in suggestions
     assert len(suggestions) <= 3
-    assert set(suggestions) <= datahub().names
+    assert set(suggestions) <= load_datahub().names
 
 
 def test_nothing_is_suggested_for_a_known_or_an_outlandish_name() -> None:
-    assert datahub().suggest("EDIT_ENTITY") == ()
-    assert datahub().suggest("qqqq") == ()
-    assert datahub().suggest("") == ()
+    assert load_datahub().suggest("EDIT_ENTITY") == ()
+    assert load_datahub().suggest("qqqq") == ()
+    assert load_datahub().suggest("") == ()
 
 
 def test_implications_are_closed_even_over_a_cycle() -> None:
     circle = [{"privilege": a, "gives": [b]} for a, b in ("AB", "BC", "CA")]
     assert Vocabulary.from_table(tiny()).widen("A") == set("ABC")
-    assert Vocabulary.from_table(tiny()).implied_by("C") == {"A", "B"}
+    assert Vocabulary.from_table(tiny()).implying_privileges("C") == {"A", "B"}
     assert Vocabulary.from_table(tiny(implication=circle)).widen("B") == set("ABC")
-    assert Vocabulary.from_table(tiny(implication=circle)).implied_by("B") == {"A", "C"}
+    assert Vocabulary.from_table(tiny(implication=circle)).implying_privileges("B") == {"A", "C"}
 
 
 def test_a_table_that_contradicts_itself_is_refused() -> None:

@@ -55,7 +55,7 @@ def list_addresses() -> Iterator[str]:
 def list_channels() -> Iterator[str]:
     """Yield the channel that records name for what comes in by each address."""
     for path, part in list_routes():
-        yield f"/{path}  {product.channel_of(_match(path, part))}"
+        yield f"/{path}  {product.get_channel(_match(path, part))}"
 
 
 def list_access() -> Iterator[str]:
@@ -69,7 +69,7 @@ def list_access() -> Iterator[str]:
         clients[person] = (world.sign_in(person), Client(headers=headers, raise_request_exception=False))
     yield f"methods: {' '.join(METHODS)} (pages: {' '.join(PAGE_METHODS)}); people: {' '.join(ASKING)}"
     for path, part in list_routes():
-        is_page = product.channel_of(_match(path, part)) == "pages"
+        is_page = product.get_channel(_match(path, part)) == "pages"
         for address in fill_in(path, part):
             cells = []
             for method in ("GET",) if address in MADE_ANEW else PAGE_METHODS if is_page else METHODS:

@@ -25,9 +25,9 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     """Serve a bootstrapped installation with a second person and a tree of domains; give its address."""
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.drop()
+    snapshot_store.reset()
     bootstrap.run(is_restricted=True)
-    users.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, channel=DOOR)
     described = [
         Proposal("urn:li:domain:sales", "domainProperties", '{"name": "Sales", "description": ""}'),
         Proposal(
@@ -36,9 +36,9 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
             '{"name": "Shop", "description": "", "parentDomain": "urn:li:domain:sales"}',
         ),
     ]
-    apply.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=described, by=authorizer.SYSTEM, channel=DOOR)
     yield live_server.url
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def save(page: Page) -> None:

@@ -26,14 +26,14 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     """Serve an installation with a small catalog, a steward who may tag orders, and an outsider; give its address."""
     settings.PLAIN_HTTP = settings.SHOW_ACCESS_MANAGEMENT = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.drop()
+    snapshot_store.reset()
     bootstrap.run(is_restricted=True)
     for username, name in (("stella", "Stella Steward"), ("otto", "Otto Outsider"), ("olga", "Olga Owner")):
-        users.create(username=username, display_name=name, password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=username, display_name=name, password=PASSWORD, by=authorizer.SYSTEM, channel=DOOR)
     write({**DOCUMENTS, (READER, "actors"): {"users": [{"user": OWNER}]}})
     _give("stella", "EDIT_ENTITY_TAGS", "VIEW_ENTITY_PAGE")
     yield live_server.url
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def _give(username: str, *privileges: str) -> None:
@@ -47,7 +47,7 @@ def _give(username: str, *privileges: str) -> None:
         "resources": {"filter": {"criteria": [{"field": "URN", "values": [ORDERS]}]}},
         "editable": True,
     }
-    policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door=DOOR)
+    policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
 
 
 def test_a_steward_finds_a_dataset_and_tags_it(site, opened):
@@ -90,7 +90,7 @@ def test_an_outsider_sees_no_control_and_then_nothing(site, opened, settings):
     expect(page.get_by_role("heading", level=1)).to_have_text("You may not do this")
 
     settings.VIEW_AUTHORIZATION_ENABLED = True
-    policies.set_state(urn=VIEWS_ALL, state="INACTIVE", by=authorizer.SYSTEM, door=DOOR)
+    policies.set_state(urn=VIEWS_ALL, state="INACTIVE", by=authorizer.SYSTEM, channel=DOOR)
     page.goto(f"{site}{PLACE}")
     expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
     page.goto(f"{site}/catalog?q=orders")

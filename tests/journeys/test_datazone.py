@@ -32,16 +32,16 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     """Serve an installation with a dataset, a role and somebody who holds it, and a policy with restrictions."""
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.drop()
+    snapshot_store.reset()
     bootstrap.run(is_restricted=True)
     by = authorizer.SYSTEM
-    users.create(username="otto", display_name="Otto Outsider", by=by, door=DOOR)
-    roles.create(identifier="viewer", name="Viewer", description="", by=by, door=DOOR)
-    roles.give(urn=VIEWER, actors=["urn:li:corpuser:otto"], by=by, door=DOOR)
+    users.create(username="otto", display_name="Otto Outsider", by=by, channel=DOOR)
+    roles.create(identifier="viewer", name="Viewer", description="", by=by, channel=DOOR)
+    roles.grant(urn=VIEWER, actors=["urn:li:corpuser:otto"], by=by, channel=DOOR)
     fields = [{"fieldPath": name, "nativeDataType": "TEXT"} for name in ("id", "region", "total")]
     documents = {"datasetProperties": {"name": "orders"}, "schemaMetadata": {"schemaName": "orders", "fields": fields}}
     listed = [Proposal(ORDERS, name, json.dumps(value)) for name, value in documents.items()]
-    apply.apply(proposals=listed, by=by, door=DOOR)
+    apply.apply(proposals=listed, by=by, channel=DOOR)
     Entity.objects.filter(urn=ORDERS).update(object_id=ORDERS_ID)
     limits = {"row_level_restrictions": ["region = 'EU'"], "column_level_restrictions": ["id", "region"]}
     statements = [
@@ -54,10 +54,10 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
         {"resource": f"project:{'f' * 24}:*", "actions": ["*:*"], "effect": "deny", "branch": "dev"},
     ]
     document = {"name": "Europe only", "statements": statements, "roles": [VIEWER]}
-    draft = policies.Draft("datazone", document)
-    policies.create(urn="urn:li:dataHubPolicy:europe", draft=draft, by=by, door=DOOR)
+    draft = policies.PolicyInput("datazone", document)
+    policies.create(urn="urn:li:dataHubPolicy:europe", draft=draft, by=by, channel=DOOR)
     yield live_server.url
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 @pytest.fixture

@@ -28,11 +28,11 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     # The live server speaks plain HTTP, over which a browser keeps no cookie that is for TLS alone.
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.drop()
+    snapshot_store.reset()
     bootstrap.run(is_restricted=True)
-    users.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", display_name="Jane Doe", password=PASSWORD, by=authorizer.SYSTEM, channel=DOOR)
     described = [Proposal(urn, "datasetProperties", '{"name": "orders"}') for urn in (DATASET, LONG)]
-    apply.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=described, by=authorizer.SYSTEM, channel=DOOR)
     for number in range(30):
         document = {
             "displayName": f"Taggers {number:02}",
@@ -43,10 +43,10 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
             "actors": {"users": [f"urn:li:corpuser:tagger-{place}" for place in range(number)]},
             "resources": {"filter": {"criteria": [{"field": "TYPE", "values": ["dataset"]}]}},
         }
-        draft = policies.Draft("datahub", document)
-        policies.create(urn=f"urn:li:dataHubPolicy:t{number}", draft=draft, by=authorizer.SYSTEM, door=DOOR)
+        draft = policies.PolicyInput("datahub", document)
+        policies.create(urn=f"urn:li:dataHubPolicy:t{number}", draft=draft, by=authorizer.SYSTEM, channel=DOOR)
     yield live_server.url
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def shows(page: Page, first: int, last: int, *, of: int) -> None:

@@ -79,7 +79,7 @@ def test_typing_and_then_enter_breaks_no_request_off(root, live_server):
 
 def test_the_page_of_assertions_with_versions_has_no_barrier(root, live_server):
     text = "- name: Nobody edits\n  nobody: {may: EDIT_ENTITY, on: {tag: urn:li:tag:PII}}\n"
-    assertions.save(text=text, seen=0, by=authorizer.SYSTEM)
+    assertions.save(text=text, expected_version=0, by=authorizer.SYSTEM)
     root.goto(f"{live_server.url}/reports/assertions")
     expect(root.get_by_role("link", name="Version 1")).to_be_visible()
     assert barriers(root) == []

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from authzsite.oidc_settings import Provider
+from authzsite.oidc_settings import OidcProvider
 from policies import bootstrap
 from policies.identity.services import users
 from policies.pdp import authorizer, snapshot_store
@@ -20,15 +20,15 @@ def site(transactional_db: None, live_server, settings, place: Place) -> Iterato
     """Serve a bootstrapped installation that trusts the provider."""
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    settings.OIDC = Provider(
+    settings.OIDC = OidcProvider(
         issuer=place.issuer, client_id="authzsite", client_secret="s3cret", label="Acme ID", groups_claim="groups"
     )
     place.goes_wrong("")
     place.knows("0001", preferred_username="jane", name="Jane Doe", groups=["engineers"])
-    snapshot_store.drop()
+    snapshot_store.reset()
     bootstrap.run(is_restricted=True)
     yield live_server.url
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def authorize(page: Page, subject: str) -> None:
@@ -56,7 +56,7 @@ def test_there_and_back_and_out(site, opened):
 
 
 def test_who_is_refused_reads_why_and_finds_the_way_back(site, opened, place):  # noqa: F811
-    users.create(username="sam", by=authorizer.SYSTEM, door="test", state="SUSPENDED")
+    users.create(username="sam", by=authorizer.SYSTEM, channel="test", state="SUSPENDED")
     place.knows("0002", preferred_username="sam")
     page = opened()
     page.goto(f"{site}/login/oidc")

@@ -36,23 +36,27 @@ def site(transactional_db: None, live_server, settings) -> Iterator[str]:
     """Serve a bootstrapped installation with people, groups, a role, a service account and links."""
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
-    snapshot_store.drop()
+    snapshot_store.reset()
     bootstrap.run(is_restricted=True)
     by = authorizer.SYSTEM
     users.create(
-        username="jane", display_name="Jane Doe", email="jane@site.example", password=PASSWORD, by=by, door=DOOR
+        username="jane", display_name="Jane Doe", email="jane@site.example", password=PASSWORD, by=by, channel=DOOR
     )
     for number in range(30):
-        users.create(username=f"reader{number:02}", display_name=f"Reader {number:02}", by=by, door=DOOR)
-    groups.create(identifier="crew", name="Crew", description="Keeps the lights on", members=[JANE], by=by, door=DOOR)
-    groups.create(identifier="hr", name="From HR", origin="EXTERNAL", members=[JANE], by=by, door=DOOR)
-    steward = roles.create(identifier="steward", name="Data Steward", description="Looks after data", by=by, door=DOOR)
-    roles.give(urn=steward.urn, actors=[JANE, "urn:li:corpGroup:crew"], by=by, door=DOOR)
-    service = service_accounts.create(display_name="Nightly load", description="Loads at night", by=by, door=DOOR)
-    access_tokens.create(owner=service.urn, name="loader", by=by, door=DOOR)
-    access_tokens.create(owner="urn:li:corpuser:datahub", name="laptop", description="For the CLI", by=by, door=DOOR)
+        users.create(username=f"reader{number:02}", display_name=f"Reader {number:02}", by=by, channel=DOOR)
+    groups.create(
+        identifier="crew", name="Crew", description="Keeps the lights on", members=[JANE], by=by, channel=DOOR
+    )
+    groups.create(identifier="hr", name="From HR", origin="EXTERNAL", members=[JANE], by=by, channel=DOOR)
+    steward = roles.create(
+        identifier="steward", name="Data Steward", description="Looks after data", by=by, channel=DOOR
+    )
+    roles.grant(urn=steward.urn, actors=[JANE, "urn:li:corpGroup:crew"], by=by, channel=DOOR)
+    service = service_accounts.create(display_name="Nightly load", description="Loads at night", by=by, channel=DOOR)
+    access_tokens.create(owner=service.urn, name="loader", by=by, channel=DOOR)
+    access_tokens.create(owner="urn:li:corpuser:datahub", name="laptop", description="For the CLI", by=by, channel=DOOR)
     yield live_server.url
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def test_invited_signed_up_given_a_role_and_suspended(site, opened):
@@ -125,7 +129,7 @@ def test_people_are_picked_by_search_and_put_into_a_group(site, opened):
     page.get_by_role("checkbox", name=re.compile("Reader 03")).check()
     page.get_by_role("button", name="Add members").click()
     expect(page.get_by_text("Added 2 members.")).to_be_visible()
-    assert users_groups_roles.member_urns(groups=["urn:li:corpGroup:crew"])["urn:li:corpGroup:crew"] == [
+    assert users_groups_roles.load_member_urns(groups=["urn:li:corpGroup:crew"])["urn:li:corpGroup:crew"] == [
         JANE,
         "urn:li:corpuser:reader03",
         "urn:li:corpuser:reader17",
@@ -152,8 +156,8 @@ def test_everything_works_without_scripts(site, opened):
 
 def test_what_only_many_people_or_a_link_show_has_no_barrier(site, opened):
     page = opened()
-    reset = password_resets.create(urn=JANE, by=authorizer.SYSTEM, door=DOOR).text
-    invite = invitations.create(role="urn:li:dataHubRole:steward", by=authorizer.SYSTEM, door=DOOR).text
+    reset = password_resets.create(urn=JANE, by=authorizer.SYSTEM, channel=DOOR).text
+    invite = invitations.create(role="urn:li:dataHubRole:steward", by=authorizer.SYSTEM, channel=DOOR).text
     service = User.objects.get(kind=User.Kind.SERVICE).urn
     found = {}
     for address in (f"/reset?reset_token={reset}", f"/signup?invite_token={invite}", "/signup"):
@@ -203,7 +207,7 @@ def test_what_a_role_would_reach_is_said_while_people_are_chosen(site, opened):
 def test_the_second_of_two_sees_both_versions_and_a_list_keeps_its_length(site, opened):
     root = opened()
     sign_in(root, f"{site}{USERS}/edit/{JANE}", *ROOT)
-    users.update(urn=JANE, title="Baker", description="Bakes bread", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=JANE, title="Baker", description="Bakes bread", by=authorizer.SYSTEM, channel=DOOR)
     root.get_by_label("Title").fill("Brewer")
     root.get_by_role("button", name="Save").click()
     both = root.get_by_role("table")

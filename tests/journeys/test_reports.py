@@ -29,12 +29,12 @@ def site(transactional_db: None, live_server, settings, tmp_path) -> Iterator[st
     settings.PLAIN_HTTP = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
     settings.REPORTS_DIR = tmp_path / "reports"
-    snapshot_store.drop()
+    snapshot_store.reset()
     bootstrap.run(is_restricted=True)
-    users.create(username="otto", display_name="Otto Outsider", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="otto", display_name="Otto Outsider", by=authorizer.SYSTEM, channel=DOOR)
     write(DOCUMENTS)
     yield live_server.url
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def row(person, entities):
@@ -44,7 +44,7 @@ def row(person, entities):
 def work_on(found, folder):
     """Do what a worker does with a run that it claimed."""
     finished.write(KINDS[KIND], {TABLE: [row(OTTO, 3), row(DATAHUB, 20)]}, folder)
-    result_loader.load(found, KINDS[KIND], folder, tell=lambda _: None)
+    result_loader.load(found, KINDS[KIND], folder, on_progress=lambda _: None)
     finished.end(found, SUMMARY)
 
 
@@ -59,7 +59,7 @@ def test_a_report_is_started_followed_and_read(site, opened, tmp_path):
     run = run_state.claim(Report.objects.get().pk)
     assert run is not None
     assert sorted(run.parameters["privileges"]) == ["EDIT_ENTITY_TAGS", "VIEW_ENTITY_PAGE"]
-    assert run_state.tell(run, stage="Counting", done=3, total=12, log="slice 3 of 12")
+    assert run_state.update_progress(run, stage="Counting", done=3, total=12, log="slice 3 of 12")
     # What the page asks for by itself.
     expect(page.get_by_text("3 of 12 (25%)")).to_be_visible()
     expect(page.get_by_text("slice 3 of 12")).to_be_visible()

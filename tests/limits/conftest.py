@@ -57,14 +57,14 @@ def objects(_bootstrapped: None, django_db_blocker: Any) -> Objects:
         urns = [name_dataset(number) for number in range(DATASETS)]
         datasets = [Entity(urn=urn, type="dataset", object_id=f"{n:024x}") for n, urn in enumerate(urns)]
         Entity.objects.bulk_create(datasets, batch_size=500)
-        robot = service_accounts.create(display_name="Robot", by=authorizer.SYSTEM, door=DOOR)
-        groups.create(name="Crew", identifier="crew", members=[], by=authorizer.SYSTEM, door=DOOR)
-        draft = policies.Draft("datahub", document_of(displayName="Mine"))
-        policies.create(draft=draft, by=authorizer.SYSTEM, door=DOOR, urn=POLICY)
+        robot = service_accounts.create(display_name="Robot", by=authorizer.SYSTEM, channel=DOOR)
+        groups.create(name="Crew", identifier="crew", members=[], by=authorizer.SYSTEM, channel=DOOR)
+        draft = policies.PolicyInput("datahub", document_of(displayName="Mine"))
+        policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR, urn=POLICY)
         tag = Proposal("urn:li:tag:pii", "tagProperties", '{"name": "pii"}')
-        apply.apply(proposals=[tag], by=authorizer.SYSTEM, door=DOOR)
-        role = external_role_services.Draft(name="Reader", type="READ")
-        external_role_services.create(draft=role, urn=EXTERNAL_ROLE, by=authorizer.SYSTEM, door=DOOR)
+        apply.apply(proposals=[tag], by=authorizer.SYSTEM, channel=DOOR)
+        role = external_role_services.ExternalRoleInput(name="Reader", type="READ")
+        external_role_services.create(role_input=role, urn=EXTERNAL_ROLE, by=authorizer.SYSTEM, channel=DOOR)
         return Objects(
             token=token_of(ROOT),
             service_account=robot.urn,

@@ -64,5 +64,5 @@ class Costs:
             answer = self.client.generic(method, address, content, content_type=kind)
             seconds = time.thread_time() - start
             transaction.set_rollback(True)
-        snapshot_store.forget()
+        snapshot_store.mark_stale()
         return seconds, answer

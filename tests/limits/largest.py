@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from catalog.external_roles.services import MAX_DATASETS
-from policies.decisions.api.request_serializers import BATCH, COLUMNS, LISTED, MAX_ALTERNATIVES
+from policies.decisions.api.request_serializers import MAX_ALTERNATIVES, MAX_BATCH_QUESTIONS, MAX_COLUMNS, MAX_LIST_URNS
 from policies.engine.families.datazone import MAX_STATEMENTS
 from policies.identity.services.roles import MAX_ACTORS
 from tests.limits.conftest import DATASETS, GROUP, ROLE, name_dataset
@@ -18,9 +18,9 @@ from tests.limits.shapes import Body, encode
 PEOPLE = [f"urn:li:corpuser:n{number}" for number in range(10_000)]
 QUESTION: Mapping[str, Any] = {"privilege": "EDIT_ENTITY_TAGS", "resource": {"urn": name_dataset(1)}}
 ALTERNATIVES = [[f"PRIVILEGE_{row}_{number}" for number in range(MAX_ALTERNATIVES)] for row in range(MAX_ALTERNATIVES)]
-COLUMN_NAMES = [f"c{number}" for number in range(COLUMNS)]
-BATCH_DATASETS = [name_dataset(number) for number in range(min(BATCH, DATASETS))]
-GROUPS = [GROUP] * LISTED
+COLUMN_NAMES = [f"c{number}" for number in range(MAX_COLUMNS)]
+BATCH_DATASETS = [name_dataset(number) for number in range(min(MAX_BATCH_QUESTIONS, DATASETS))]
+GROUPS = [GROUP] * MAX_LIST_URNS
 
 
 def make_policy(**fields: Any) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def list_policies() -> Iterator[dict[str, Any]]:
 
 def list_questions() -> Iterator[dict[str, Any]]:
     """Yield questions, each with lists as long as they may be."""
-    yield {**QUESTION, "sub_resources": [name_dataset(number) for number in range(LISTED)]}
+    yield {**QUESTION, "sub_resources": [name_dataset(number) for number in range(MAX_LIST_URNS)]}
     yield {**QUESTION, "sub_resources": BATCH_DATASETS[:500], "explain": True}
     yield {"any_of": ALTERNATIVES, "resource": QUESTION["resource"]}
     yield {"any_of": ALTERNATIVES, "resource": QUESTION["resource"], "explain": True}
@@ -70,8 +70,8 @@ def list_batches() -> Iterator[dict[str, Any]]:
     """Yield batches of questions that are as large as batches may be."""
     yield {"questions": [{**QUESTION, "resource": {"urn": urn}} for urn in BATCH_DATASETS]}
     yield {"questions": [{**QUESTION, "actor": urn} for urn in PEOPLE]}
-    yield {"questions": [{**QUESTION, "explain": True}] * BATCH}
-    yield {"questions": [{**QUESTION, "sub_resources": BATCH_DATASETS[:LISTED]}] * 10}
+    yield {"questions": [{**QUESTION, "explain": True}] * MAX_BATCH_QUESTIONS}
+    yield {"questions": [{**QUESTION, "sub_resources": BATCH_DATASETS[:MAX_LIST_URNS]}] * 10}
     yield {"questions": [{"any_of": ALTERNATIVES[:1], "resource": QUESTION["resource"]}] * 350}
     yield {"questions": [{"privilege": "read", "resource": {"type": "dataset", "columns": COLUMN_NAMES}}] * 20}
 
@@ -104,9 +104,9 @@ LARGEST: Mapping[str, Any] = {
     "post /api/v1/grants": lambda: [
         [{"principal": urn, "entity": "urn:li:instance:cdap", "privileges": ["GET"]} for urn in PEOPLE[:1_000]]
     ],
-    "post /api/v1/groups/": lambda: [{"name": "Large", "members": PEOPLE[:1_000], "roles": [ROLE] * LISTED}],
-    "post /api/v1/users/": lambda: [{"username": "large", "groups": GROUPS, "roles": [ROLE] * LISTED}],
-    "patch /api/v1/users/{urn}/": lambda: [{"groups": GROUPS, "roles": [ROLE] * LISTED}],
+    "post /api/v1/groups/": lambda: [{"name": "Large", "members": PEOPLE[:1_000], "roles": [ROLE] * MAX_LIST_URNS}],
+    "post /api/v1/users/": lambda: [{"username": "large", "groups": GROUPS, "roles": [ROLE] * MAX_LIST_URNS}],
+    "patch /api/v1/users/{urn}/": lambda: [{"groups": GROUPS, "roles": [ROLE] * MAX_LIST_URNS}],
     "patch /api/v1/reports/findings/": lambda: [
         {"ids": list(range(1, 10_001)), "state": "ACCEPTED", "note": "x" * 900}
     ],

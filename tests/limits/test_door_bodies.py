@@ -69,9 +69,9 @@ BATCH = make_object(proposals=make_list(PROPOSAL))
 
 #: Address → (method, schema, commas and brackets).
 CALLS: dict[str, tuple[str, Schema, int]] = {
-    **{f"/aspects?action={action}": ("POST", REST, gms_bodies.MAX_SIGNS) for action in gms._ASPECTS},
-    **{f"/entities?action={action}": ("POST", REST, gms_bodies.MAX_SIGNS) for action in gms._ENTITIES},
-    **{f"/runs?action={action}": ("POST", REST, gms_bodies.MAX_SIGNS) for action in gms._RUNS},
+    **{f"/aspects?action={action}": ("POST", REST, gms_bodies.MAX_SIGNS) for action in gms._ASPECT_ACTIONS},
+    **{f"/entities?action={action}": ("POST", REST, gms_bodies.MAX_SIGNS) for action in gms._ENTITY_ACTIONS},
+    **{f"/runs?action={action}": ("POST", REST, gms_bodies.MAX_SIGNS) for action in gms._RUN_ACTIONS},
     "/aspects?action=ingestProposalBatch": ("POST", BATCH, gms_bodies.MAX_BATCH_SIGNS),
     "/openapi/v3/entity/tag": ("POST", ENTITIES, gms_bodies.MAX_BATCH_SIGNS),
     "/openapi/v3/entity/tag/urn:li:tag:pii/ownership": ("PATCH", PATCH, gms_bodies.MAX_SIGNS),
@@ -127,7 +127,7 @@ def test_bodies_that_are_hardly_json(client: Client, address: str) -> None:
 def test_as_many_members_as_a_patch_of_scim_may_bring(client: Client, objects: Objects, name: str) -> None:
     path = f"/scim/v2/Groups/{objects.scim_group}"
     verb = name.partition(" ")[0]
-    count = member_patches.MOST if verb == "add" else scim_bodies.MAX_REMOVED
+    count = member_patches.MAX_CHANGED_MEMBERS if verb == "add" else scim_bodies.MAX_REMOVED_MEMBERS
     entries = [{"value": key} for key in objects.scim_members[:count]]
     parts = 100 if name.endswith("operations") else 1
     size = count // parts

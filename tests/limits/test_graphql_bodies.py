@@ -10,7 +10,7 @@ from graphql import GraphQLArgument, GraphQLField, GraphQLInputType
 
 from authzsite.middleware import find_body_limit
 from catalog.protocols.datahub_graphql import query_limits, schema_builder
-from catalog.protocols.datahub_graphql.request_bodies import LONGEST_QUERY, MAX_MEMBERS, MAX_SIGNS
+from catalog.protocols.datahub_graphql.request_bodies import MAX_MEMBERS, MAX_QUERY_LENGTH, MAX_SIGNS
 from tests.limits.costs import MAX_SECONDS, Costs
 from tests.limits.shapes import Body, Room, Schema, Shapes, encode, list_raw_bodies
 
@@ -31,7 +31,7 @@ ALLOWED: dict[str, tuple[float, str]] = {
 
 def list_fields() -> list[tuple[str, str]]:
     """Return (operation, field) of each field of the schema that takes arguments."""
-    schema = schema_builder.schema()
+    schema = schema_builder.build_schema()
     assert schema.query_type is not None
     assert schema.mutation_type is not None
     types = {"query": schema.query_type, "mutation": schema.mutation_type}
@@ -40,7 +40,7 @@ def list_fields() -> list[tuple[str, str]]:
 
 def find_field(word: str, name: str) -> GraphQLField:
     """Return a field of the schema."""
-    schema = schema_builder.schema()
+    schema = schema_builder.build_schema()
     type_ = schema.query_type if word == "query" else schema.mutation_type
     assert type_ is not None
     field: GraphQLField = type_.fields[name]
@@ -103,35 +103,37 @@ def list_documents() -> dict[str, str]:
     """Return documents, each with as much of one thing as it may have."""
     typename = "{__typename}"
     return {
-        "aliases": "{" + " ".join(f"a{n}: me {typename}" for n in range(query_limits.ROOT_FIELDS)) + "}",
+        "aliases": "{" + " ".join(f"a{n}: me {typename}" for n in range(query_limits.MAX_ROOT_FIELDS)) + "}",
         "compared": "{me {"
-        + " ".join(f"a{n % 9}: corpUser {{urn}}" for n in range(9 * query_limits.REPEATED - 9))
+        + " ".join(f"a{n % 9}: corpUser {{urn}}" for n in range(9 * query_limits.MAX_REPEATED_FIELDS - 9))
         + "}}",
-        "repeated": "{me {" + " ".join("corpUser {urn}" for _ in range(query_limits.REPEATED - 1)) + "}}",
+        "repeated": "{me {" + " ".join("corpUser {urn}" for _ in range(query_limits.MAX_REPEATED_FIELDS - 1)) + "}}",
         "repeated with others": "{me {"
-        + " ".join(f"corpUser {{a{n}: urn}}" for n in range(query_limits.REPEATED - 1))
+        + " ".join(f"corpUser {{a{n}: urn}}" for n in range(query_limits.MAX_REPEATED_FIELDS - 1))
         + "}}",
         "repeated deeper": "{me {"
-        + " ".join(f"corpUser {{properties {{a{n}: displayName}}}}" for n in range(query_limits.REPEATED - 1))
+        + " ".join(
+            f"corpUser {{properties {{a{n}: displayName}}}}" for n in range(query_limits.MAX_REPEATED_FIELDS - 1)
+        )
         + "}}",
         "conflicts": "{me {corpUser {"
         + " ".join(f"a: {name}" for _ in range(120) for name in ("urn", "username"))
         + "}}}",
         "conflicting arguments": "{"
-        + " ".join(f'a: corpUser(urn: "{n}") {{urn}}' for n in range(query_limits.ROOT_FIELDS))
+        + " ".join(f'a: corpUser(urn: "{n}") {{urn}}' for n in range(query_limits.MAX_ROOT_FIELDS))
         + "}",
         "unknown fields": "{me {corpUser {" + " ".join(f"field{n}" for n in range(2_400)) + "}}}",
         "unknown arguments": "{dataset("
-        + " ".join(f"field{n}: 1" for n in range(query_limits.PARTS_OF_A_KIND["arguments"]))
+        + " ".join(f"field{n}: 1" for n in range(query_limits.MAX_PARTS_BY_KIND["arguments"]))
         + ") {urn}}",
         "too many arguments": "{dataset(" + " ".join(f"field{n}: 1" for n in range(2_400)) + ") {urn}}",
         "variables": "query q("
-        + " ".join(f"$v{n}: String" for n in range(query_limits.PARTS_OF_A_KIND["variable_definitions"]))
+        + " ".join(f"$v{n}: String" for n in range(query_limits.MAX_PARTS_BY_KIND["variable_definitions"]))
         + ") {me {__typename}}",
         "too many variables": "query q(" + " ".join(f"$v{n}: String" for n in range(2_400)) + ") {me {__typename}}",
-        "operations": " ".join(f"query q{n} {{...f}}" for n in range(query_limits.OPERATIONS))
+        "operations": " ".join(f"query q{n} {{...f}}" for n in range(query_limits.MAX_OPERATIONS))
         + " fragment f on Query {"
-        + " ".join(f"a{n}: me {typename}" for n in range(query_limits.ROOT_FIELDS))
+        + " ".join(f"a{n}: me {typename}" for n in range(query_limits.MAX_ROOT_FIELDS))
         + "}",
         "too many operations": " ".join(f"query q{n} {{me {typename}}}" for n in range(1_200)),
         "directives": "{me " + " ".join("@include(if: true)" for _ in range(1_000)) + " {__typename}}",
@@ -145,15 +147,15 @@ def list_documents() -> dict[str, str]:
         "fragments": " ".join(f"fragment f{n} on CorpUser {{urn ...f{n + 1}}}" for n in range(1_200))
         + " fragment f1200 on CorpUser {urn} {me {corpUser {...f0}}}",
         "schema": "{"
-        + " ".join(f"a{n}: __schema {{types {{name fields {{name}}}}}}" for n in range(query_limits.SCHEMAS))
+        + " ".join(f"a{n}: __schema {{types {{name fields {{name}}}}}}" for n in range(query_limits.MAX_SCHEMA_QUERIES))
         + "}",
-        "unknown": "{" + " ".join(f"field{n}" for n in range(query_limits.ROOT_FIELDS)) + "}",
+        "unknown": "{" + " ".join(f"field{n}" for n in range(query_limits.MAX_ROOT_FIELDS)) + "}",
         "unknown types": " ".join(f"fragment f{n} on T{n} {{urn}}" for n in range(1_400)) + " {me {__typename}}",
         "literals": '{dataset(urn: ["' + '" "'.join("x" for _ in range(990)) + '"]) {urn}}',
         "levels": "{" * 500 + "a" + "}" * 500,
         "lists": "{dataset(urn: " + "[" * 500 + "]" * 500 + ") {urn}}",
-        "text": '{dataset(urn: "' + "x" * (LONGEST_QUERY - 100) + '") {urn}}',
-        "tokens": "{" * (LONGEST_QUERY - 10),
+        "text": '{dataset(urn: "' + "x" * (MAX_QUERY_LENGTH - 100) + '") {urn}}',
+        "tokens": "{" * (MAX_QUERY_LENGTH - 10),
     }
 
 

@@ -16,9 +16,9 @@ DOOR = "test"
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot() -> Iterator[None]:
-    snapshot_store.drop()
+    snapshot_store.reset()
     yield
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 @pytest.fixture
@@ -29,14 +29,14 @@ def system(db: None) -> Actor:
 @pytest.fixture
 def user(system: Actor) -> Callable[..., User]:
     """Make a user: `user("jo", state="SUSPENDED")`."""
-    return lambda username, **more: users.create(username=username, by=system, door=DOOR, **more)
+    return lambda username, **more: users.create(username=username, by=system, channel=DOOR, **more)
 
 
 @pytest.fixture
 def group(system: Actor) -> Callable[..., GroupProfile]:
     """Make a group: `group("eng", members=[...])`; its name is its id unless given."""
     return lambda identifier, **more: groups.create(
-        **{"name": identifier, "identifier": identifier, "by": system, "door": DOOR} | more
+        **{"name": identifier, "identifier": identifier, "by": system, "channel": DOOR} | more
     )
 
 
@@ -44,7 +44,7 @@ def group(system: Actor) -> Callable[..., GroupProfile]:
 def role(system: Actor) -> Callable[..., Role]:
     """Make a role: `role("Steward")`; its name is its id unless given."""
     return lambda identifier, **more: roles.create(
-        **{"name": identifier, "identifier": identifier, "by": system, "door": DOOR} | more
+        **{"name": identifier, "identifier": identifier, "by": system, "channel": DOOR} | more
     )
 
 
@@ -67,8 +67,8 @@ def holding(system: Actor, user: Callable[..., User]) -> Callable[..., Actor]:
         if resources is not None:
             document["resources"] = resources
         if privileges:
-            policies.create(draft=policies.Draft("datahub", document), by=system, door=DOOR)
-            snapshot_store.drop()
-        return actor_resolution.actor(urn=urn)
+            policies.create(draft=policies.PolicyInput("datahub", document), by=system, channel=DOOR)
+            snapshot_store.reset()
+        return actor_resolution.load_actor(urn=urn)
 
     return make

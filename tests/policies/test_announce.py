@@ -26,17 +26,17 @@ def waiting() -> Iterator[Callable[[], int]]:
 
 
 def test_many_writes_queue_one_refresh(waiting: Callable[[], int]) -> None:
-    cache.delete(pdp_tasks.QUEUED)
+    cache.delete(pdp_tasks.REFRESH_QUEUED_KEY)
     for _ in range(5):
-        policy_change_events.policies_changed()
+        policy_change_events.publish_policy_change()
     assert waiting() == 1
 
 
 def test_a_refresh_that_began_lets_the_next_write_queue_another(waiting: Callable[[], int]) -> None:
-    cache.delete(pdp_tasks.QUEUED)
-    policy_change_events.policies_changed()
-    assert pdp_tasks.refresh_policy_cache() == PolicyVersion.current()
-    policy_change_events.policies_changed()
+    cache.delete(pdp_tasks.REFRESH_QUEUED_KEY)
+    policy_change_events.publish_policy_change()
+    assert pdp_tasks.refresh_policy_cache() == PolicyVersion.load_version()
+    policy_change_events.publish_policy_change()
     assert waiting() == 2
 
 
@@ -45,4 +45,4 @@ def test_a_cache_that_is_away_does_not_undo_what_is_committed(settings):
     settings.CACHES = {
         "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "no_such_table"}
     }
-    policy_change_events.policies_changed()
+    policy_change_events.publish_policy_change()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from policies.aspects import queries as aspect_queries
 from policies.aspects import services as aspect_services
-from policies.aspects.services import OWNED, AspectChange
+from policies.aspects.services import OWNED_ASPECTS, AspectChange
 from policies.authoring.queries import policies
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Forbidden, Invalid, NotFound
@@ -61,7 +61,7 @@ def change(urn, name, document):
 
 def said(urn: str) -> dict[str, dict[str, Any]]:
     """Return the aspects of somebody who is stored."""
-    found = aspect_queries.aspects_of(urn=urn)
+    found = aspect_queries.load_aspects(urn=urn)
     assert found is not None
     return found
 
@@ -69,19 +69,19 @@ def said(urn: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def write(system):
     """Write aspects as the product itself: `write((JO, "corpUserInfo", {...}), ...)`."""
-    return lambda *changes: aspect_services.apply(changes=[change(*one) for one in changes], by=system, door=DOOR)
+    return lambda *changes: aspect_services.apply(changes=[change(*one) for one in changes], by=system, channel=DOOR)
 
 
 def test_a_user_arrives_as_aspects_and_reads_back_exactly(write):
     editable = {"displayName": "Joe", "aboutMe": "Hi", "teams": ["a"], "pictureLink": "http://x/y.png", "skills": []}
     status = {"status": "ACTIVE", "lastModified": {"time": 1, "actor": ROOT}}
     write((JO, "corpUserInfo", INFO), (JO, "corpUserEditableInfo", editable), (JO, "corpUserStatus", status))
-    assert aspect_queries.aspects_of(urn=JO) == {
+    assert aspect_queries.load_aspects(urn=JO) == {
         "corpUserInfo": INFO,
         "corpUserEditableInfo": editable,
         "corpUserStatus": status,
     }
-    jo = users_groups_roles.user(urn=JO)
+    jo = users_groups_roles.get_user(urn=JO)
     assert (jo.name, jo.email, jo.description, jo.state) == ("Joe", "jo@x.example", "Hi", "ACTIVE")
     assert not jo.has_usable_password()
     event = ChangeEvent.objects.get(object_urn=JO)
@@ -98,13 +98,13 @@ def test_an_aspect_is_replaced_whole(write):
     write((JO, "corpUserInfo", INFO))
     write((JO, "corpUserInfo", {"active": True, "title": "Boss"}))
     assert said(JO)["corpUserInfo"] == {"active": True, "title": "Boss"}
-    jo = users_groups_roles.user(urn=JO)
+    jo = users_groups_roles.get_user(urn=JO)
     assert (jo.display_name, jo.email, jo.title) == ("", "", "Boss")
 
 
 def test_an_edit_by_page_is_seen_in_every_aspect(write, system):
     write((JO, "corpUserInfo", INFO), (JO, "corpUserEditableInfo", {"displayName": "Joe", "phone": "1"}))
-    users.update(urn=JO, display_name="Joanna", title="Boss", by=system, door="web")
+    users.update(urn=JO, display_name="Joanna", title="Boss", by=system, channel="web")
     composed = said(JO)
     assert composed["corpUserInfo"] == INFO | {"displayName": "Joanna", "title": "Boss"}
     assert composed["corpUserEditableInfo"] == {"displayName": "Joanna", "phone": "1"}
@@ -112,30 +112,30 @@ def test_an_edit_by_page_is_seen_in_every_aspect(write, system):
 
 def test_a_name_from_the_source_does_not_undo_what_people_edited(write):
     write((JO, "corpUserEditableInfo", {"displayName": "Joe", "email": "evil@x.example"}), (JO, "corpUserInfo", INFO))
-    jo = users_groups_roles.user(urn=JO)
+    jo = users_groups_roles.get_user(urn=JO)
     assert (jo.display_name, jo.email) == ("Joe", "jo@x.example")
     write((JO, "corpUserEditableInfo", None))
-    assert users_groups_roles.user(urn=JO).display_name == "Jo"
-    assert aspect_queries.aspects_of(urn=JO) == {"corpUserInfo": INFO}
+    assert users_groups_roles.get_user(urn=JO).display_name == "Jo"
+    assert aspect_queries.load_aspects(urn=JO) == {"corpUserInfo": INFO}
 
 
 def test_the_full_name_serves_when_there_is_no_display_name(write):
     write((JO, "corpUserInfo", {"active": True, "fullName": "Jo Doe", "displayName": None}))
-    assert users_groups_roles.user(urn=JO).name == "Jo Doe"
+    assert users_groups_roles.get_user(urn=JO).name == "Jo Doe"
     assert said(JO)["corpUserInfo"] == {"active": True, "fullName": "Jo Doe", "displayName": None}
 
 
 def state():
-    return users_groups_roles.user(urn=JO).state
+    return users_groups_roles.get_user(urn=JO).state
 
 
 def test_a_source_can_suspend_but_not_lift_a_suspension_made_here(write, system):
     write((JO, "corpUserInfo", INFO))
-    users.suspend(urn=JO, by=system, door="web")
+    users.suspend(urn=JO, by=system, channel="web")
     assert said(JO)["corpUserStatus"]["status"] == "SUSPENDED"
     write((JO, "corpUserInfo", INFO))
     assert state() == "SUSPENDED"
-    users.activate(urn=JO, by=system, door="web")
+    users.activate(urn=JO, by=system, channel="web")
     assert state() == "ACTIVE"
     write((JO, "corpUserInfo", INFO | {"active": False}))
     assert state() == "SUSPENDED"
@@ -146,7 +146,7 @@ def test_a_source_can_suspend_but_not_lift_a_suspension_made_here(write, system)
     assert state() == "ACTIVE"
     write((JO, "corpUserStatus", {"status": "suspended"}))
     assert state() == "SUSPENDED"
-    users.activate(urn=JO, by=system, door="web")
+    users.activate(urn=JO, by=system, channel="web")
     assert said(JO)["corpUserStatus"]["status"] == "ACTIVE"
 
 
@@ -154,7 +154,7 @@ def test_suspension_by_aspect_ends_sessions(write, user):
     before = user("jo").session_epoch
     write((JO, "corpUserStatus", {"status": "SUSPENDED"}))
     write((JO, "corpUserStatus", {"status": "ACTIVE"}))
-    assert users_groups_roles.user(urn=JO).session_epoch == before + 1
+    assert users_groups_roles.get_user(urn=JO).session_epoch == before + 1
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_the_root_user_is_not_suspended_or_removed_by_aspect(write, user, name, 
     user("datahub")
     with pytest.raises(Forbidden, match="root user"):
         write((JO, "corpUserInfo", INFO), (ROOT, name, document))
-    assert users_groups_roles.user(urn=ROOT).is_active
+    assert users_groups_roles.get_user(urn=ROOT).is_active
     assert not User.objects.filter(urn=JO).exists()
 
 
@@ -178,14 +178,14 @@ def test_a_group_arrives_as_aspects_and_reads_back_exactly(write, system):
     origin = {"type": "EXTERNAL", "externalType": "Okta"}
     editable = {"description": "b", "pictureLink": "http://x"}
     write((ENG, "corpGroupInfo", info), (ENG, "origin", origin), (ENG, "corpGroupEditableInfo", editable))
-    assert aspect_queries.aspects_of(urn=ENG) == {
+    assert aspect_queries.load_aspects(urn=ENG) == {
         "corpGroupInfo": info,
         "origin": origin,
         "corpGroupEditableInfo": editable,
     }
-    eng = users_groups_roles.group(urn=ENG)
+    eng = users_groups_roles.get_group(urn=ENG)
     assert (eng.name, eng.description, eng.origin) == ("Eng", "b", "EXTERNAL")
-    groups.update(urn=ENG, name="Engineers", description="c", by=system, door="web")
+    groups.update(urn=ENG, name="Engineers", description="c", by=system, channel="web")
     composed = said(ENG)
     assert composed["corpGroupInfo"] == info | {"displayName": "Engineers", "description": "c"}
     assert composed["corpGroupEditableInfo"] == editable | {"description": "c"}
@@ -193,7 +193,7 @@ def test_a_group_arrives_as_aspects_and_reads_back_exactly(write, system):
 
 def test_a_group_made_by_page_has_what_clients_require(group):
     group("eng", name="Eng", description="x")
-    assert aspect_queries.aspects_of(urn=ENG) == {
+    assert aspect_queries.load_aspects(urn=ENG) == {
         "corpGroupInfo": {"displayName": "Eng", "description": "x", "admins": [], "members": [], "groups": []},
         "origin": {"type": "NATIVE"},
     }
@@ -206,7 +206,7 @@ def memberships(urn=JO):
 
 def amend(urn, fields, by):
     kind, name = ("corpuser", "corpUserEditableInfo") if "corpuser" in urn else ("corpGroup", "corpGroupEditableInfo")
-    aspect_services.amend(urn=urn, entity_type=kind, name=name, fields=fields, by=by, door="test")
+    aspect_services.amend(urn=urn, entity_type=kind, name=name, fields=fields, by=by, channel="test")
     return said(urn).get(name)
 
 
@@ -224,11 +224,11 @@ def test_some_fields_of_an_aspect_are_set_and_the_others_stay(write, group, user
     assert (crew.description, crew.email) == ("x", "")
     jo = user("jo", display_name="Jo")
     assert amend(jo.urn, {"displayName": "Jo J.", "teams": ["a"]}, system) == {"displayName": "Jo J.", "teams": ["a"]}
-    assert users_groups_roles.user(urn=jo.urn).display_name == "Jo J."
+    assert users_groups_roles.get_user(urn=jo.urn).display_name == "Jo J."
 
 
 def test_who_may_not_write_an_aspect_amends_none(user, group, system):
-    jo, crew = actor_resolution.actor(urn=user("jo").urn), group("crew")
+    jo, crew = actor_resolution.load_actor(urn=user("jo").urn), group("crew")
     assert amend(jo.urn, {"title": "Me"}, jo) == {"title": "Me"}
     for urn, fields in [
         (jo.urn, {"email": "root@example.com"}),
@@ -250,16 +250,16 @@ def test_memberships_replace_their_kind_and_keep_order(write, user, system):
     assert memberships() == [None, None]
     write((JO, "groupMembership", {"groups": [OPS, ENG]}), (JO, "nativeGroupMembership", {"nativeGroups": [ENG]}))
     assert memberships() == [{"groups": [OPS, ENG]}, {"nativeGroups": [ENG]}]
-    assert users_groups_roles.user(urn=JO).group_urns == [ENG, OPS]
+    assert users_groups_roles.get_user(urn=JO).group_urns == [ENG, OPS]
     write((JO, "groupMembership", {"groups": [OPS]}))
     assert memberships() == [{"groups": [OPS]}, {"nativeGroups": [ENG]}]
-    assert users_groups_roles.user(urn=JO).group_urns == [ENG, OPS]
+    assert users_groups_roles.get_user(urn=JO).group_urns == [ENG, OPS]
     write((JO, "nativeGroupMembership", {"nativeGroups": []}))
     assert memberships() == [{"groups": [OPS]}, {"nativeGroups": []}]
-    assert users_groups_roles.user(urn=JO).group_urns == [OPS]
+    assert users_groups_roles.get_user(urn=JO).group_urns == [OPS]
     write((JO, "groupMembership", None), (JO, "nativeGroupMembership", None))
     assert memberships() == [None, None]
-    assert users_groups_roles.user(urn=JO).group_urns == []
+    assert users_groups_roles.get_user(urn=JO).group_urns == []
 
 
 def test_members_added_by_page_are_in_the_aspect(write, user, group, system):
@@ -268,8 +268,8 @@ def test_members_added_by_page_are_in_the_aspect(write, user, group, system):
         group(name)
     a, b, c = (f"urn:li:corpGroup:{name}" for name in ("a", "b", "c"))
     write((JO, "nativeGroupMembership", {"nativeGroups": [c, b]}))
-    groups.add_members(urn=a, members=[JO], by=system, door="web")
-    groups.remove_members(urn=c, members=[JO], by=system, door="web")
+    groups.add_members(urn=a, members=[JO], by=system, channel="web")
+    groups.remove_members(urn=c, members=[JO], by=system, channel="web")
     assert memberships()[1] == {"nativeGroups": [b, a]}
 
 
@@ -277,38 +277,38 @@ def test_groups_may_arrive_after_or_before_their_members(write, user):
     user("jo")
     user("bea")
     write((JO, "groupMembership", {"groups": [ENG]}), (JO, "nativeGroupMembership", {"nativeGroups": [OPS]}))
-    stub = users_groups_roles.group(urn=ENG)
-    assert (stub.name, stub.origin, users_groups_roles.group(urn=OPS).origin) == ("eng", "EXTERNAL", "NATIVE")
-    assert aspect_queries.aspects_of(urn=OPS) == {}
+    stub = users_groups_roles.get_group(urn=ENG)
+    assert (stub.name, stub.origin, users_groups_roles.get_group(urn=OPS).origin) == ("eng", "EXTERNAL", "NATIVE")
+    assert aspect_queries.load_aspects(urn=OPS) == {}
     write((ENG, "corpGroupInfo", {"displayName": "Engineers"}))
-    late = users_groups_roles.group(urn=ENG)
+    late = users_groups_roles.get_group(urn=ENG)
     new = "urn:li:corpGroup:new"
     write((new, "corpGroupInfo", {"displayName": "Engineers"}), (BEA, "groupMembership", {"groups": [new]}))
-    early = users_groups_roles.group(urn=new)
+    early = users_groups_roles.get_group(urn=new)
     assert (late.name, late.origin) == (early.name, early.origin) == ("Engineers", "EXTERNAL")
-    assert users_groups_roles.member_urns(groups=[ENG, new]) == {ENG: [JO], new: [BEA]}
+    assert users_groups_roles.load_member_urns(groups=[ENG, new]) == {ENG: [JO], new: [BEA]}
 
 
 def test_a_group_that_says_its_origin_keeps_it(write, user, group):
     user("jo")
     group("eng")
     write((JO, "groupMembership", {"groups": [ENG]}))
-    assert users_groups_roles.group(urn=ENG).origin == "NATIVE"
+    assert users_groups_roles.get_group(urn=ENG).origin == "NATIVE"
 
 
 def test_roles_are_replaced_for_users_and_groups(write, user, group, role, system):
     user("jo")
     group("eng")
     first, second = role("first").urn, role("second").urn
-    roles.give(urn=first, actors=[JO], by=system, door="web")
+    roles.grant(urn=first, actors=[JO], by=system, channel="web")
     assert said(JO)["roleMembership"] == {"roles": [first]}
     write((JO, "roleMembership", {"roles": [second]}), (ENG, "roleMembership", {"roles": [second, first]}))
-    assert users_groups_roles.user(urn=JO).role_urns == [second]
+    assert users_groups_roles.get_user(urn=JO).role_urns == [second]
     assert said(ENG)["roleMembership"] == {"roles": [second, first]}
     write((JO, "roleMembership", {"roles": []}), (ENG, "roleMembership", None))
     assert said(JO)["roleMembership"] == {"roles": []}
     assert "roleMembership" not in said(ENG)
-    assert not users_groups_roles.holder_counts(roles=list(users_groups_roles.roles()))[second][0]
+    assert not users_groups_roles.count_holders(roles=list(users_groups_roles.list_roles()))[second][0]
 
 
 def test_an_unknown_role_is_a_problem_and_one_in_the_same_list_is_not(write, user):
@@ -316,9 +316,9 @@ def test_an_unknown_role_is_a_problem_and_one_in_the_same_list_is_not(write, use
     with pytest.raises(Invalid) as refusal:
         write((JO, "corpUserInfo", INFO), (JO, "roleMembership", {"roles": [ADMIN, "urn:li:dataHubRole:b"]}))
     assert [problem.pointer for problem in refusal.value.problems] == ["/1/roles/0", "/1/roles/1"]
-    assert users_groups_roles.user(urn=JO).display_name == ""
+    assert users_groups_roles.get_user(urn=JO).display_name == ""
     write((JO, "roleMembership", {"roles": [ADMIN]}), (ADMIN, "dataHubRoleInfo", {"name": "Admin", "description": "x"}))
-    assert users_groups_roles.user(urn=JO).role_urns == [ADMIN]
+    assert users_groups_roles.get_user(urn=JO).role_urns == [ADMIN]
 
 
 def test_a_role_arrives_as_an_aspect_and_can_be_changed(write, holding, system):
@@ -326,24 +326,24 @@ def test_a_role_arrives_as_an_aspect_and_can_be_changed(write, holding, system):
     urn = "urn:li:dataHubRole:steward"
     by = holding("MANAGE_POLICIES")
     aspect_services.apply(changes=[change(urn, "dataHubRoleInfo", info)], by=by)
-    assert aspect_queries.aspects_of(urn=urn) == {"dataHubRoleInfo": info}
-    roles.update(urn=urn, name="Keeper", by=by, door="web")
-    assert aspect_queries.aspects_of(urn=urn) == {"dataHubRoleInfo": info | {"name": "Keeper"}}
+    assert aspect_queries.load_aspects(urn=urn) == {"dataHubRoleInfo": info}
+    roles.update(urn=urn, name="Keeper", by=by, channel="web")
+    assert aspect_queries.load_aspects(urn=urn) == {"dataHubRoleInfo": info | {"name": "Keeper"}}
     write((urn, "dataHubRoleInfo", None), ("urn:li:dataHubRole:none", "dataHubRoleInfo", None))
-    assert aspect_queries.aspects_of(urn=urn) is None
+    assert aspect_queries.load_aspects(urn=urn) is None
     assert not Role.objects.exists()
 
 
 def test_a_policy_arrives_as_an_aspect(write):
     urn = "urn:li:dataHubPolicy:p"
-    version = PolicyVersion.current()
+    version = PolicyVersion.load_version()
     write((urn, "dataHubPolicyInfo", POLICY_INFO | {"lastUpdatedTimestamp": 1}))
-    assert aspect_queries.aspects_of(urn=urn) == {"dataHubPolicyInfo": POLICY_INFO | {"lastUpdatedTimestamp": 1}}
-    assert PolicyVersion.current() == version + 1
+    assert aspect_queries.load_aspects(urn=urn) == {"dataHubPolicyInfo": POLICY_INFO | {"lastUpdatedTimestamp": 1}}
+    assert PolicyVersion.load_version() == version + 1
     write((urn, "dataHubPolicyInfo", POLICY_INFO | {"state": "INACTIVE"}))
-    assert policies.policy(urn=urn).state == "INACTIVE"
+    assert policies.get_policy(urn=urn).state == "INACTIVE"
     write((urn, "dataHubPolicyInfo", None), ("urn:li:dataHubPolicy:none", "dataHubPolicyInfo", None))
-    assert aspect_queries.aspects_of(urn=urn) is None
+    assert aspect_queries.load_aspects(urn=urn) is None
 
 
 def test_many_policies_are_one_version_and_as_many_statements_as_few(write):
@@ -352,10 +352,10 @@ def test_many_policies_are_one_version_and_as_many_statements_as_few(write):
             (f"urn:li:dataHubPolicy:{size}-{number}", "dataHubPolicyInfo", POLICY_INFO | {"state": state})
             for number in range(size)
         ]
-        version = PolicyVersion.current()
+        version = PolicyVersion.load_version()
         with CaptureQueriesContext(connection) as captured:
             write(*written)
-        assert PolicyVersion.current() == version + 1
+        assert PolicyVersion.load_version() == version + 1
         return len(captured)
 
     for state in ("ACTIVE", "INACTIVE"):
@@ -367,9 +367,9 @@ def test_many_policies_are_one_version_and_as_many_statements_as_few(write):
 def test_of_a_policy_that_is_said_twice_the_last_counts(write):
     urn = "urn:li:dataHubPolicy:p"
     write((urn, "dataHubPolicyInfo", POLICY_INFO), (urn, "dataHubPolicyInfo", POLICY_INFO | {"state": "INACTIVE"}))
-    assert policies.policy(urn=urn).state == "INACTIVE"
+    assert policies.get_policy(urn=urn).state == "INACTIVE"
     write((urn, "dataHubPolicyInfo", POLICY_INFO), (urn, "dataHubPolicyInfo", None))
-    assert aspect_queries.aspects_of(urn=urn) is None
+    assert aspect_queries.load_aspects(urn=urn) is None
 
 
 def test_a_role_that_a_policy_names_is_not_deleted_by_aspect(write, role):
@@ -384,10 +384,10 @@ def test_removal_in_soft_and_hard(write, user, group, role, system):
     user("jo")
     group("eng")
     write((JO, "status", {"removed": True}), (ENG, "status", {"removed": True}))
-    assert not actor_resolution.actor(urn=JO).is_active
+    assert not actor_resolution.load_actor(urn=JO).is_active
     assert said(JO)["status"] == {"removed": True}
     write((JO, "status", {"removed": False}), (ENG, "status", None))
-    assert actor_resolution.actor(urn=JO).is_active
+    assert actor_resolution.load_actor(urn=JO).is_active
     assert "status" not in said(ENG)
     with pytest.raises(Invalid) as refusal:
         write((role("r").urn, "status", {"removed": True}))
@@ -395,12 +395,12 @@ def test_removal_in_soft_and_hard(write, user, group, role, system):
     write(("urn:li:dataHubPolicy:p", "dataHubPolicyInfo", POLICY_INFO))
     for urn in (JO, ENG, "urn:li:dataHubRole:r", "urn:li:dataHubPolicy:p"):
         aspect_services.remove(urn=urn, by=system)
-        assert aspect_queries.aspects_of(urn=urn) is None
+        assert aspect_queries.load_aspects(urn=urn) is None
 
 
 @pytest.mark.parametrize("urn", [JO, ENG, ADMIN, "urn:li:dataHubPolicy:p", "urn:li:dataset:x", "\x00", "\ud800", ""])
 def test_what_is_not_there_has_no_aspects(db, urn):
-    assert aspect_queries.aspects_of(urn=urn) is None
+    assert aspect_queries.load_aspects(urn=urn) is None
 
 
 def test_deleting_an_aspect_of_nobody_makes_nobody(write):
@@ -467,7 +467,7 @@ def test_root_and_system_cannot_be_claimed_from_outside(holding):
     ],
 )
 def test_secrets_come_through_no_aspect(write, system, entity_type, name):
-    assert (entity_type, name) in OWNED
+    assert (entity_type, name) in OWNED_ASPECTS
     for document in ({"x": 1}, None):
         with pytest.raises(Forbidden, match="own page"):
             aspect_services.apply(
@@ -518,11 +518,13 @@ def test_nobody_without_a_privilege_writes_anything_by_aspect(user, group, role,
     before = said(JO)
     own_page = change(JO, "corpUserEditableInfo", {"displayName": "Joe"})
     with pytest.raises(Forbidden) as refusal:
-        aspect_services.apply(changes=[own_page, change(urn, name, document)], by=actor_resolution.actor(urn=jo.urn))
+        aspect_services.apply(
+            changes=[own_page, change(urn, name, document)], by=actor_resolution.load_actor(urn=jo.urn)
+        )
     assert refusal.value.missing
-    assert aspect_queries.aspects_of(urn=JO) == before
-    aspect_services.apply(changes=[own_page], by=actor_resolution.actor(urn=jo.urn))
-    assert users_groups_roles.user(urn=JO).name == "Joe"
+    assert aspect_queries.load_aspects(urn=JO) == before
+    aspect_services.apply(changes=[own_page], by=actor_resolution.load_actor(urn=jo.urn))
+    assert users_groups_roles.get_user(urn=JO).name == "Joe"
 
 
 @pytest.mark.parametrize(("urn", "name", "document"), GUARDED)
@@ -544,7 +546,7 @@ def test_who_edits_the_members_of_one_group_writes_memberships_of_that_group(use
     with pytest.raises(Forbidden) as refusal:
         aspect_services.apply(changes=[change(JO, "nativeGroupMembership", {"nativeGroups": [ENG, OPS]})], by=by)
     assert OPS in {missing.entity for missing in refusal.value.missing}
-    assert users_groups_roles.user(urn=JO).group_urns == [ENG]
+    assert users_groups_roles.get_user(urn=JO).group_urns == [ENG]
 
 
 def people_of(number, at):
@@ -567,7 +569,7 @@ def test_a_list_costs_the_same_queries_whatever_its_length(system, role, django_
             with django_assert_max_num_queries(30):
                 aspect_services.apply(changes=people_of(number, at), by=system)
     assert User.objects.count() == 51
-    assert users_groups_roles.user(urn="urn:li:corpuser:b7").group_urns == ["urn:li:corpGroup:b7", ENG]
+    assert users_groups_roles.get_user(urn="urn:li:corpuser:b7").group_urns == ["urn:li:corpGroup:b7", ENG]
 
 
 texts = st.none() | st.text("ab", max_size=2)
@@ -588,13 +590,13 @@ def test_what_is_written_reads_back_whatever_was_written_around_it(changes):
     user = User(username="jo", urn=JO)
     expected: dict[str, Any] = {}
     for name, document in changes:
-        composed = documents.compose(user)
+        composed = documents.to_aspects(user)
         composed.pop(name, None)
         expected.pop(name, None)
         if document is not None:
             composed[name] = expected[name] = document
-        documents.reduce(user, composed)
-    assert documents.compose(user) == expected
+        documents.set_aspects(user, composed)
+    assert documents.to_aspects(user) == expected
     status, active = expected.get("corpUserStatus", {}).get("status"), expected.get("corpUserInfo", {}).get("active")
     assert (user.state == "SUSPENDED") is (status == "SUSPENDED" or active is False)
 
@@ -602,8 +604,8 @@ def test_what_is_written_reads_back_whatever_was_written_around_it(changes):
 @given(infos, editables, st.text("cd", max_size=2))
 def test_an_edit_is_what_every_aspect_says_afterwards(info, editable, value):
     user = User(username="jo", urn=JO)
-    documents.reduce(user, {"corpUserInfo": info, "corpUserEditableInfo": editable})
-    documents.edit(user, {"display_name": value})
-    said = {document["displayName"] for document in documents.compose(user).values() if "displayName" in document}
+    documents.set_aspects(user, {"corpUserInfo": info, "corpUserEditableInfo": editable})
+    documents.set_columns(user, {"display_name": value})
+    said = {document["displayName"] for document in documents.to_aspects(user).values() if "displayName" in document}
     assert said == ({value} if value else set())
     assert user.display_name == value

@@ -33,10 +33,10 @@ def carrier(request: pytest.FixtureRequest, settings: Any) -> None:
 @carried
 @pytest.mark.django_db(transaction=True)
 def test_a_committed_write_rings_and_one_that_is_taken_back_does_not(carrier: None) -> None:
-    with pubsub.hung() as bell:
+    with pubsub.subscribe() as bell:
         with pytest.raises(ZeroDivisionError):
             _write_and_fail()
-        policies.create(draft=DRAFT, by=authorizer.SYSTEM, door="test")
+        policies.create(draft=DRAFT, by=authorizer.SYSTEM, channel="test")
         heard: list[str] = []
         # Both may come at once.
         while len(heard) < 2 and (more := bell.wait(LONG)):
@@ -50,15 +50,15 @@ def test_a_committed_write_rings_and_one_that_is_taken_back_does_not(carrier: No
 @pytest.mark.django_db(transaction=True)
 def test_a_ring_makes_a_process_look_that_would_not_yet(carrier: None, monkeypatch: pytest.MonkeyPatch) -> None:
     before = snapshot_store.refresh()
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", LONG)
-    with pubsub.hung() as bell:
-        written = policies.create(draft=DRAFT, by=authorizer.SYSTEM, door="test")
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", LONG)
+    with pubsub.subscribe() as bell:
+        written = policies.create(draft=DRAFT, by=authorizer.SYSTEM, channel="test")
         # As in another process, which nobody told to forget.
-        snapshot_store.current()
-        follower = snapshot_listener.Follower()
+        snapshot_store.get_current()
+        follower = snapshot_listener.SnapshotListener()
         follower.step(bell)
         follower.step(bell)
-    held = snapshot_store.held()
+    held = snapshot_store.loaded_snapshot()
     assert held is not None
     assert held.since is not None
     assert held.snapshot.version == written.policy_version == before + 1
@@ -67,14 +67,14 @@ def test_a_ring_makes_a_process_look_that_would_not_yet(carrier: None, monkeypat
 @pytest.mark.django_db(transaction=True)
 def test_a_carrier_that_is_away_undoes_nothing(settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    written = policies.create(draft=DRAFT, by=authorizer.SYSTEM, door="test")
-    policy_change_events.policies_changed()
-    assert snapshot_store.current().version == written.policy_version
-    with pytest.raises(pubsub.AWAY), pubsub.hung():
+    written = policies.create(draft=DRAFT, by=authorizer.SYSTEM, channel="test")
+    policy_change_events.publish_policy_change()
+    assert snapshot_store.get_current().version == written.policy_version
+    with pytest.raises(pubsub.CONNECTION_ERRORS), pubsub.subscribe():
         pytest.fail("Nothing listens there.")
 
 
 def _write_and_fail() -> None:
     with transaction.atomic():
-        policies.create(draft=DRAFT, by=authorizer.SYSTEM, door="test")
+        policies.create(draft=DRAFT, by=authorizer.SYSTEM, channel="test")
         raise ZeroDivisionError

@@ -32,7 +32,9 @@ def note_call(*, by):
 
 def edit(urn, **fields):
     document = Policy.objects.get(urn=urn).document | fields
-    return policies.update(urn=urn, draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door="test")
+    return policies.update(
+        urn=urn, draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel="test"
+    )
 
 
 def privileges(urn):
@@ -41,7 +43,7 @@ def privileges(urn):
 
 def test_a_new_installation_has_what_the_product_needs():
     done = bootstrap.run()
-    assert (len(done.created), done.rewritten) == (21, [])
+    assert (len(done.created_urns), done.rewritten_urns) == (21, [])
     assert set(Role.objects.values_list("name", "is_editable")) == {
         ("Admin", False),
         ("Editor", False),
@@ -52,7 +54,7 @@ def test_a_new_installation_has_what_the_product_needs():
     root = User.objects.get(urn=ROOT)
     assert root.check_password("datahub")
     assert (root.name, root.is_staff, root.created_by) == ("DataHub", True, SYSTEM_ACTOR)
-    composed = aspect_queries.aspects_of(urn=ROOT)
+    composed = aspect_queries.load_aspects(urn=ROOT)
     assert composed is not None
     assert composed["corpUserInfo"]["system"] is True
     assert active_policies.is_open_to_everybody()
@@ -60,13 +62,13 @@ def test_a_new_installation_has_what_the_product_needs():
 
 def test_super_users_hold_every_privilege_of_the_registry():
     bootstrap.run()
-    registry = vocabulary.datahub()
+    registry = vocabulary.load_datahub()
     for suffix in ("0", "admin-platform-policy"):
-        assert privileges(f"urn:li:dataHubPolicy:{suffix}") == {one.name for one in registry.platform()}
+        assert privileges(f"urn:li:dataHubPolicy:{suffix}") == {one.name for one in registry.platform_privileges()}
     for suffix in ("1", "admin-metadata-policy"):
-        assert privileges(f"urn:li:dataHubPolicy:{suffix}") == {one.name for one in registry.metadata()}
-    snapshot_store.drop()
-    root = actor_resolution.actor(urn=ROOT)
+        assert privileges(f"urn:li:dataHubPolicy:{suffix}") == {one.name for one in registry.metadata_privileges()}
+    snapshot_store.reset()
+    root = actor_resolution.load_actor(urn=ROOT)
     for one in registry.privileges.values():
         assert authorizer.require(by=root, any_of=[[one.name]]).is_allowed
     assert "CHECK_ACCESS" in registry.names
@@ -74,10 +76,14 @@ def test_super_users_hold_every_privilege_of_the_registry():
 
 def test_a_second_run_changes_nothing():
     bootstrap.run()
-    version, events, policy_events = PolicyVersion.current(), ChangeEvent.objects.count(), PolicyEvent.objects.count()
+    version, events, policy_events = (
+        PolicyVersion.load_version(),
+        ChangeEvent.objects.count(),
+        PolicyEvent.objects.count(),
+    )
     done = bootstrap.run()
-    assert (done.created, done.rewritten) == ([], [])
-    assert (PolicyVersion.current(), ChangeEvent.objects.count()) == (version, events)
+    assert (done.created_urns, done.rewritten_urns) == ([], [])
+    assert (PolicyVersion.load_version(), ChangeEvent.objects.count()) == (version, events)
     assert PolicyEvent.objects.count() == policy_events
 
 
@@ -89,22 +95,22 @@ def test_what_cannot_be_edited_is_rewritten_and_what_can_is_left_alone():
     edit(free, privileges=[], state="INACTIVE")
     Role.objects.filter(name="Reader").update(description="old words")
     done = bootstrap.run()
-    assert set(done.rewritten) == {fixed, "urn:li:dataHubRole:Reader"}
+    assert set(done.rewritten_urns) == {fixed, "urn:li:dataHubRole:Reader"}
     assert Policy.objects.get(urn=fixed).document == shipped
     assert Policy.objects.get(urn=free).document["privileges"] == []
     assert Policy.objects.get(urn=free).state == "INACTIVE"
-    policies.delete(urn=free, by=authorizer.SYSTEM, door="test")
-    assert bootstrap.run().created == [free]
+    policies.delete(urn=free, by=authorizer.SYSTEM, channel="test")
+    assert bootstrap.run().created_urns == [free]
 
 
 def test_restricted_leaves_everybody_two_privileges():
     bootstrap.run()
     assert privileges(EVERYBODY) > SHIPPED_PRIVILEGES
-    assert bootstrap.run(is_restricted=True).rewritten == [EVERYBODY]
+    assert bootstrap.run(is_restricted=True).rewritten_urns == [EVERYBODY]
     assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
     assert not active_policies.is_open_to_everybody()
-    assert bootstrap.run().rewritten == []
-    assert bootstrap.run(is_restricted=True).rewritten == []
+    assert bootstrap.run().rewritten_urns == []
+    assert bootstrap.run(is_restricted=True).rewritten_urns == []
     assert privileges(EVERYBODY) == SHIPPED_PRIVILEGES
 
 
@@ -116,7 +122,7 @@ def test_restricted_from_the_start():
 def test_restricted_does_not_touch_what_somebody_edited():
     bootstrap.run()
     edit(EVERYBODY, description="Ours")
-    assert bootstrap.run(is_restricted=True).rewritten == []
+    assert bootstrap.run(is_restricted=True).rewritten_urns == []
     assert privileges(EVERYBODY) > SHIPPED_PRIVILEGES
 
 
@@ -124,9 +130,11 @@ def test_restricted_does_not_touch_what_somebody_opened_again(holding):
     """The text is the shipped one, but it is there because somebody here restored it."""
     bootstrap.run(is_restricted=True)
     by = holding("MANAGE_POLICIES")
-    opened = bootstrap.shipped(next(one for one in bootstrap._fixture("boot_policies") if one["urn"] == EVERYBODY))
-    policies.update(urn=EVERYBODY, draft=policies.Draft("datahub", opened), by=by, door="test")
-    assert bootstrap.run(is_restricted=True).rewritten == []
+    opened = bootstrap.build_document(
+        next(one for one in bootstrap._load_fixture("boot_policies") if one["urn"] == EVERYBODY)
+    )
+    policies.update(urn=EVERYBODY, draft=policies.PolicyInput("datahub", opened), by=by, channel="test")
+    assert bootstrap.run(is_restricted=True).rewritten_urns == []
     assert privileges(EVERYBODY) > SHIPPED_PRIVILEGES
 
 
@@ -136,13 +144,13 @@ def test_what_people_switched_off_or_deleted_stays_so(holding):
     prefix = "urn:li:dataHubPolicy:"
     off, gone = (f"{prefix}editor-metadata-policy", f"{prefix}editor-platform-policy"), f"{prefix}view-entity-page-all"
     for urn in off:
-        policies.set_state(urn=urn, state="INACTIVE", by=by, door="test")
+        policies.set_state(urn=urn, state="INACTIVE", by=by, channel="test")
     edit(off[0], privileges=[])
     fixed = f"{prefix}reader-platform-policy"
     for urn in (gone, fixed):
-        policies.delete(urn=urn, by=by, door="test")
+        policies.delete(urn=urn, by=by, channel="test")
     done = bootstrap.run(is_restricted=False)
-    assert (done.created, done.rewritten) == ([], [off[0]])
+    assert (done.created_urns, done.rewritten_urns) == ([], [off[0]])
     assert set(Policy.objects.filter(urn__in=off).values_list("state", flat=True)) == {"INACTIVE"}
     assert privileges(off[0])
     assert not Policy.objects.filter(urn__in=[gone, fixed]).exists()
@@ -170,18 +178,18 @@ def test_open_does_not_widen_what_is_restricted(settings):
 def test_the_password_comes_from_the_setting_while_it_is_the_shipped_one(settings):
     bootstrap.run()
     settings.AUTHZ_ROOT_PASSWORD = "something else entirely"
-    assert bootstrap.run().rewritten == [ROOT]
+    assert bootstrap.run().rewritten_urns == [ROOT]
     assert User.objects.get(urn=ROOT).check_password("something else entirely")
-    users.set_password(urn=ROOT, password="my own good words", by=authorizer.SYSTEM, door="test")
-    assert bootstrap.run().rewritten == []
+    users.set_password(urn=ROOT, password="my own good words", by=authorizer.SYSTEM, channel="test")
+    assert bootstrap.run().rewritten_urns == []
     assert User.objects.get(urn=ROOT).check_password("my own good words")
 
 
 def test_the_root_users_own_edits_stay():
     bootstrap.run()
-    users.update(urn=ROOT, display_name="Boss", by=authorizer.SYSTEM, door="test")
+    users.update(urn=ROOT, display_name="Boss", by=authorizer.SYSTEM, channel="test")
     bootstrap.run()
-    assert users_groups_roles.user(urn=ROOT).name == "Boss"
+    assert users_groups_roles.get_user(urn=ROOT).name == "Boss"
 
 
 def test_what_nobody_may_do_to_it(holding):
@@ -189,14 +197,14 @@ def test_what_nobody_may_do_to_it(holding):
     by = holding("MANAGE_POLICIES", "MANAGE_USERS_AND_GROUPS")
     for suffix in ("0", "1", "datazone-admin"):
         with pytest.raises(Forbidden):
-            policies.delete(urn=f"urn:li:dataHubPolicy:{suffix}", by=by, door="test")
+            policies.delete(urn=f"urn:li:dataHubPolicy:{suffix}", by=by, channel="test")
     for suffix in ("0", "1"):
         with pytest.raises(Forbidden):
-            policies.set_state(urn=f"urn:li:dataHubPolicy:{suffix}", state="INACTIVE", by=by, door="test")
+            policies.set_state(urn=f"urn:li:dataHubPolicy:{suffix}", state="INACTIVE", by=by, channel="test")
     with pytest.raises((Forbidden, Conflict)):
-        roles.delete(urn="urn:li:dataHubRole:Admin", by=by, door="test")
+        roles.delete(urn="urn:li:dataHubRole:Admin", by=by, channel="test")
     with pytest.raises(Forbidden):
-        users.remove(urn=ROOT, by=by, door="test")
+        users.remove(urn=ROOT, by=by, channel="test")
 
 
 def test_hooks_of_other_apps_are_part_of_it(settings):
@@ -236,15 +244,17 @@ FILTERS: list[tuple[dict[str, str], int]] = [
 
 def test_policies_are_listed_by_filter():
     bootstrap.run()
-    assert [policy_queries.policies(**filters).count() for filters, _ in FILTERS] == [count for _, count in FILTERS]
-    assert active_policies.active_policies().count() == 17
+    assert [policy_queries.list_policies(**filters).count() for filters, _ in FILTERS] == [
+        count for _, count in FILTERS
+    ]
+    assert active_policies.list_active_policies().count() == 17
 
 
 def test_one_policy_and_its_versions():
     bootstrap.run()
     edit(EVERYBODY, description="Ours")
-    policy = policy_queries.policy(urn=EVERYBODY)
+    policy = policy_queries.get_policy(urn=EVERYBODY)
     assert (policy.version, policy.description) == (2, "Ours")
-    assert [event.version for event in policy_queries.versions(urn=EVERYBODY)] == [2, 1]
-    assert not policy_queries.versions(urn="\x00").exists()
-    assert display_names.names(urns=[EVERYBODY]) == {EVERYBODY: policy.name}
+    assert [event.version for event in policy_queries.list_versions(urn=EVERYBODY)] == [2, 1]
+    assert not policy_queries.list_versions(urn="\x00").exists()
+    assert display_names.load_names(urns=[EVERYBODY]) == {EVERYBODY: policy.name}

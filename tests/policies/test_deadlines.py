@@ -14,39 +14,39 @@ ON_POSTGRESQL = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQ
 
 
 def test_only_waiting_is_taken_from_a_budget() -> None:
-    with deadlines.within(5) as budget:
+    with deadlines.open_budget(5) as budget:
         sleep(0.05)
-        assert budget.left == 5
+        assert budget.seconds_left == 5
         with deadlines.spend(), deadlines.spend():
             sleep(0.05)
-        assert 4.8 < budget.left < 4.96
+        assert 4.8 < budget.seconds_left < 4.96
 
 
 def test_a_budget_inside_another_one_is_the_smaller_and_counts_for_both() -> None:
-    with deadlines.within(5) as outer:
-        with deadlines.within(9) as inner:
-            assert inner.left == 5
-        with deadlines.within(1) as inner:
+    with deadlines.open_budget(5) as outer:
+        with deadlines.open_budget(9) as inner:
+            assert inner.seconds_left == 5
+        with deadlines.open_budget(1) as inner:
             with deadlines.spend():
                 sleep(0.05)
-            assert inner.left < 1
-        assert outer.left < 5
-        outer.left = -1
+            assert inner.seconds_left < 1
+        assert outer.seconds_left < 5
+        outer.seconds_left = -1
         assert deadlines.find_seconds_left() == 0
 
 
 def test_a_lock_that_stays_taken_is_given_up() -> None:
     lock = threading.Lock()
-    with lock, deadlines.within(0.05), pytest.raises(Unavailable), deadlines.locked(lock):
+    with lock, deadlines.open_budget(0.05), pytest.raises(Unavailable), deadlines.hold_lock(lock):
         pytest.fail("The lock was taken twice.")
-    with deadlines.within(0.05), deadlines.locked(lock):
+    with deadlines.open_budget(0.05), deadlines.hold_lock(lock):
         assert lock.locked()
     assert not lock.locked()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_question_does_not_wait_for_ever_for_another_that_looks() -> None:
-    with snapshot_store._holder.lock, deadlines.within(0.05), pytest.raises(Unavailable):
+    with snapshot_store._slot.lock, deadlines.open_budget(0.05), pytest.raises(Unavailable):
         snapshot_store.refresh()
     assert snapshot_store.refresh() >= 1
 
@@ -59,7 +59,7 @@ def test_a_statement_that_takes_longer_ends_with_its_connection() -> None:
         (first,) = cursor.fetchone()
     begin = monotonic()
     with (
-        deadlines.within(0.2),
+        deadlines.open_budget(0.2),
         pytest.raises(OperationalError, match=r"did not answer within 0\.\d seconds"),
         connection.cursor() as cursor,
     ):
@@ -77,7 +77,7 @@ def test_a_statement_that_takes_longer_ends_with_its_connection() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_without_time_left_no_connection_is_taken_and_none_is_broken() -> None:
     connection.close()
-    with deadlines.within(0), pytest.raises(OperationalError), connection.cursor():
+    with deadlines.open_budget(0), pytest.raises(OperationalError), connection.cursor():
         pytest.fail("There was no time left.")
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")

@@ -8,24 +8,26 @@ from django.db.backends.signals import connection_created
 from django.utils import timezone
 from prometheus_client import REGISTRY
 
-from policies.engine.model import Code, Decision, Effect, Origin, Statement
-from policies.engine.requirements import Need, Requirement, one
+from policies.engine.model import Decision, DecisionCode, Effect, Statement, StatementOrigin
+from policies.engine.requirements import Need, Requirement, privilege_requirement
 from policies.engine.selectors import ActorMatch, Selector
 from policies.models import LoggedDecision
 from policies.pdp import decision_log, decision_log_queries
 from policies.pdp import tasks as pdp_tasks
-from policies.pdp.decision_log import Call, Door, Entry, Keeper
-from policies.pdp.decision_log_queries import Place
+from policies.pdp.decision_log import BufferedLogWriter, Entry, RequestChannel, RequestContext
+from policies.pdp.decision_log_queries import LogPosition
 
 JO = "urn:li:corpuser:jo"
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
-CALL = Call(NOON, "api", JO, "request-1")
-ALLOWED = Decision(is_allowed=True, code=Code.ALLOWED, version=7)
-REFUSED = Decision(is_allowed=False, code=Code.IMPLICIT_DENY, version=7)
+CALL = RequestContext(NOON, "api", JO, "request-1")
+ALLOWED = Decision(is_allowed=True, code=DecisionCode.ALLOWED, version=7)
+REFUSED = Decision(is_allowed=False, code=DecisionCode.IMPLICIT_DENY, version=7)
 
 
 def entry(decision=REFUSED, *, resource="urn:li:dataset:d", requirement=None, actor=JO):
-    return Entry(CALL, actor, "", requirement or one("READ"), resource, "dataset", (), decision, 1.23456)
+    return Entry(
+        CALL, actor, "", requirement or privilege_requirement("READ"), resource, "dataset", (), decision, 1.23456
+    )
 
 
 def row(**changes):
@@ -53,22 +55,24 @@ def row(**changes):
 @pytest.mark.parametrize(("share", "kept"), [(0, 0), (0.25, 25), (0.01, 1), (0.3, 30), (1, 100)])
 def test_refusals_are_always_kept_and_of_the_others_an_even_share(settings, share, kept):
     settings.DECISION_LOG_SAMPLE = share
-    keeper = Keeper()
-    found = [keeper.wants(ALLOWED) for _ in range(100)]
+    keeper = BufferedLogWriter()
+    found = [keeper.should_log(ALLOWED) for _ in range(100)]
     assert sum(found) == kept
-    assert [Keeper().wants(ALLOWED) for _ in range(3)] == [found[0]] * 3
-    assert all(keeper.wants(REFUSED) for _ in range(100))
+    assert [BufferedLogWriter().should_log(ALLOWED) for _ in range(3)] == [found[0]] * 3
+    assert all(keeper.should_log(REFUSED) for _ in range(100))
 
 
 @pytest.mark.django_db(transaction=True)
 def test_what_waits_is_written_before_the_log_ends():
-    keeper = Keeper()
-    statement = Statement(Origin("urn:li:dataHubPolicy:p", "P", 2), Effect.ALLOW, ActorMatch(), frozenset(), Selector())
-    keeper.note(entry(ALLOWED._replace(granted=(statement,))))
-    for number in range(decision_log.BATCH * 2):
-        keeper.note(entry(resource=f"urn:li:dataset:{number}"))
+    keeper = BufferedLogWriter()
+    statement = Statement(
+        StatementOrigin("urn:li:dataHubPolicy:p", "P", 2), Effect.ALLOW, ActorMatch(), frozenset(), Selector()
+    )
+    keeper.enqueue(entry(ALLOWED._replace(grants=(statement,))))
+    for number in range(decision_log.INSERT_BATCH_SIZE * 2):
+        keeper.enqueue(entry(resource=f"urn:li:dataset:{number}"))
     keeper.stop()
-    assert LoggedDecision.objects.count() == decision_log.BATCH * 2 + 1
+    assert LoggedDecision.objects.count() == decision_log.INSERT_BATCH_SIZE * 2 + 1
     found = LoggedDecision.objects.get(is_allowed=True)
     assert (found.at, found.actor, found.by, found.door, found.request_id) == (NOON, JO, JO, "api", "request-1")
     assert (found.wanted, found.code, found.policy_version, found.milliseconds) == ("READ", "allowed", 7, 1.235)
@@ -77,9 +81,11 @@ def test_what_waits_is_written_before_the_log_ends():
 
 @pytest.mark.django_db(transaction=True)
 def test_text_that_no_column_holds_does_not_cost_the_rows_beside_it():
-    keeper = Keeper()
-    keeper.note(entry(actor="urn:li:corpuser:\x00\ud800" + "x" * 600, requirement=one("p" * 5_000)))
-    keeper.note(entry())
+    keeper = BufferedLogWriter()
+    keeper.enqueue(
+        entry(actor="urn:li:corpuser:\x00\ud800" + "x" * 600, requirement=privilege_requirement("p" * 5_000))
+    )
+    keeper.enqueue(entry())
     keeper.stop()
     assert LoggedDecision.objects.filter(actor=JO).count() == 1
     odd = LoggedDecision.objects.exclude(actor=JO).get()
@@ -90,12 +96,12 @@ def test_text_that_no_column_holds_does_not_cost_the_rows_beside_it():
 @pytest.mark.django_db(transaction=True)
 def test_what_does_not_fit_is_dropped_counted_and_said(monkeypatch, caplog):
     # Nothing is written before the end.
-    monkeypatch.setattr(decision_log, "COLLECT", 600.0)
-    keeper = Keeper(capacity=10)
+    monkeypatch.setattr(decision_log, "COLLECT_SECONDS", 600.0)
+    keeper = BufferedLogWriter(capacity=10)
     lost = REGISTRY.get_sample_value("authz_decisions_not_logged_total")
     assert lost is not None
     for _ in range(25):
-        keeper.note(entry())
+        keeper.enqueue(entry())
     keeper.stop()
     assert REGISTRY.get_sample_value("authz_decisions_not_logged_total") == lost + 15
     assert LoggedDecision.objects.count() == 10
@@ -105,7 +111,7 @@ def test_what_does_not_fit_is_dropped_counted_and_said(monkeypatch, caplog):
 
 @pytest.mark.django_db(transaction=True)
 def test_rows_wait_for_a_database_that_is_away(monkeypatch, caplog):
-    monkeypatch.setattr(decision_log, "RETRY", 0.0)
+    monkeypatch.setattr(decision_log, "RETRY_SECONDS", 0.0)
     failures = iter(range(3))
 
     def refuse(**_):
@@ -114,8 +120,8 @@ def test_rows_wait_for_a_database_that_is_away(monkeypatch, caplog):
 
     connection_created.connect(refuse)
     try:
-        keeper = Keeper()
-        keeper.note(entry())
+        keeper = BufferedLogWriter()
+        keeper.enqueue(entry())
         keeper.stop()
     finally:
         connection_created.disconnect(refuse)
@@ -125,13 +131,13 @@ def test_rows_wait_for_a_database_that_is_away(monkeypatch, caplog):
 
 @pytest.mark.django_db(transaction=True)
 def test_rows_that_cannot_be_written_at_all_are_counted_and_said(monkeypatch, caplog):
-    monkeypatch.setattr(decision_log, "RETRY", 0.0)
-    keeper = Keeper()
+    monkeypatch.setattr(decision_log, "RETRY_SECONDS", 0.0)
+    keeper = BufferedLogWriter()
     table = LoggedDecision._meta.db_table
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER TABLE {table} RENAME TO {table}_away")
     try:
-        keeper.note(entry())
+        keeper.enqueue(entry())
         keeper.stop()
     finally:
         with connection.cursor() as cursor:
@@ -140,20 +146,20 @@ def test_rows_that_cannot_be_written_at_all_are_counted_and_said(monkeypatch, ca
 
 
 def test_only_what_comes_through_a_door_while_a_log_is_kept_is_noted():
-    door = Door(name=lambda: "api", by=lambda: JO, request_id=lambda: "r")
-    with decision_log.through(door):
-        assert decision_log.here() is None
+    door = RequestChannel(name=lambda: "api", by=lambda: JO, request_id=lambda: "r")
+    with decision_log.bind_request(door):
+        assert decision_log.current_context() is None
     decision_log.start()
     try:
-        assert decision_log.here() is None
-        with decision_log.through(door):
-            found = decision_log.here()
+        assert decision_log.current_context() is None
+        with decision_log.bind_request(door):
+            found = decision_log.current_context()
             assert found is not None
             call = found[1]
-            assert (call.door, call.by, call.request_id) == ("api", JO, "r")
+            assert (call.channel, call.by, call.request_id) == ("api", JO, "r")
     finally:
         decision_log.stop()
-    assert decision_log.here() is None
+    assert decision_log.current_context() is None
 
 
 @pytest.mark.django_db
@@ -161,7 +167,7 @@ def test_filters_narrow_and_names_are_compared_exactly():
     row(wanted="EDIT_ENTITY_TAGS or EDIT_ENTITY", is_allowed=True)
     row(wanted="edit_entity", at=NOON + timedelta(hours=1), door="pages", by="urn:li:corpuser:ada")
     row(wanted="EDIT_ENTITY_DOCS", at=NOON + timedelta(hours=2), resource="urn:li:dataset:D")
-    every = decision_log_queries.decisions
+    every = decision_log_queries.list_decisions
 
     def wanted(**filters):
         return [one.wanted for one in every(**filters)]
@@ -185,30 +191,32 @@ def test_the_log_is_read_on_from_a_place_in_both_directions():
     newest = [one.pk for one in reversed(made)]
     found, place = [], None
     while True:
-        part = decision_log_queries.decisions_at(decision_log_queries.decisions(), size=4, before=place)
+        part = decision_log_queries.load_decision_page(decision_log_queries.list_decisions(), size=4, before=place)
         found += [one.pk for one in part.rows]
         if not part.has_older:
             break
-        place = Place.read(str(Place.of(part.rows[-1])))
+        place = LogPosition.parse(str(LogPosition.from_row(part.rows[-1])))
     assert found == newest
-    back = decision_log_queries.decisions_at(decision_log_queries.decisions(), size=4, after=Place.of(made[3]))
+    back = decision_log_queries.load_decision_page(
+        decision_log_queries.list_decisions(), size=4, after=LogPosition.from_row(made[3])
+    )
     assert [one.pk for one in back.rows] == newest[2:6]
     assert (back.has_newer, back.has_older) == (True, True)
-    assert not decision_log_queries.decisions_at(
-        decision_log_queries.decisions(), size=4, after=Place.of(made[6])
+    assert not decision_log_queries.load_decision_page(
+        decision_log_queries.list_decisions(), size=4, after=LogPosition.from_row(made[6])
     ).has_newer
 
 
 @pytest.mark.parametrize("text", ["", "-", "1", "a-1", "1-b", "-1-1", "1-" + "9" * 30, "9" * 30 + "-1", "²-1", "1-1-1"])
 def test_a_text_that_is_no_place_is_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011 - any, since it is the text itself
-        Place.read(text)
+        LogPosition.parse(text)
 
 
 @pytest.mark.django_db
 def test_what_was_kept_long_enough_is_deleted_in_batches(settings, monkeypatch):
     settings.DECISION_LOG_DAYS = 30
-    monkeypatch.setattr(pdp_tasks, "FORGOTTEN_AT_ONCE", 2)
+    monkeypatch.setattr(pdp_tasks, "DELETE_BATCH_SIZE", 2)
     for days in (29, 31, 32, 33, 34, 400):
         row(at=timezone.now() - timedelta(days=days))
     assert pdp_tasks.forget_decisions() == 5
@@ -217,6 +225,6 @@ def test_what_was_kept_long_enough_is_deleted_in_batches(settings, monkeypatch):
 
 
 def test_a_requirement_is_kept_in_words():
-    asked = Requirement(((Need(("A",)), Need(("B", "C"), on="parent")), (Need(("D",)),)))
-    assert decision_log.in_words(asked) == "A and B | C or D"
-    assert decision_log.in_words(Requirement(())) == ""
+    asked = Requirement(((Need(("A",)), Need(("B", "C"), relative="parent")), (Need(("D",)),)))
+    assert decision_log.format_requirement(asked) == "A and B | C or D"
+    assert decision_log.format_requirement(Requirement(())) == ""

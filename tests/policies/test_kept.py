@@ -5,124 +5,124 @@ import threading
 import pytest
 
 from policies.propagation import invalidation
-from policies.propagation.invalidating_cache import Memory, Shelf, Word
+from policies.propagation.invalidating_cache import CacheRegion, InvalidatingCache, Invalidation
 
 LONG = 60.0
 
 
 @pytest.fixture
-def memory() -> Memory:
+def memory() -> InvalidatingCache:
     """One that was compared when the number was 10."""
-    memory = Memory()
-    memory.compared(10, 0.0)
+    memory = InvalidatingCache()
+    memory.confirm_sequence(10, 0.0)
     return memory
 
 
 @pytest.fixture
-def shelf(memory: Memory) -> Shelf[frozenset[str]]:
+def shelf(memory: InvalidatingCache) -> CacheRegion[frozenset[str]]:
     """Facts about `a` and `b`; `b` is known through `group`."""
-    shelf: Shelf[frozenset[str]] = memory.shelf(8, lambda names: [names], never=("user:",))
-    memory.keep(shelf, {"a": frozenset({"user:x"}), "b": frozenset({"group"})}, memory.ticket())
+    shelf: CacheRegion[frozenset[str]] = memory.add_region(8, lambda names: [names], ignored_prefixes=("user:",))
+    memory.put_if_current(shelf, {"a": frozenset({"user:x"}), "b": frozenset({"group"})}, memory.generation())
     return shelf
 
 
-def kept(shelf: Shelf[frozenset[str]]) -> set[str]:
+def kept(shelf: CacheRegion[frozenset[str]]) -> set[str]:
     return {key for key in ("a", "b", "c") if shelf.get(key) is not None}
 
 
 @pytest.mark.parametrize(
     ("told", "left"),
     [
-        (Word(10, 11, ["a", "elsewhere"]), {"b"}),
-        (Word(10, 11, [], ["group"]), {"a"}),
-        (Word(10, 11, [], ["user:x"]), {"a", "b"}),
-        (Word(10, 11, []), {"a", "b"}),
-        (Word(10, 11, None), set()),
+        (Invalidation(10, 11, ["a", "elsewhere"]), {"b"}),
+        (Invalidation(10, 11, [], ["group"]), {"a"}),
+        (Invalidation(10, 11, [], ["user:x"]), {"a", "b"}),
+        (Invalidation(10, 11, []), {"a", "b"}),
+        (Invalidation(10, 11, None), set()),
         # One write was not heard of.
-        (Word(11, 12, []), set()),
+        (Invalidation(11, 12, []), set()),
         # What was heard of before, late or doubled.
-        (Word(9, 10, None), {"a", "b"}),
+        (Invalidation(9, 10, None), {"a", "b"}),
     ],
 )
 def test_a_word_drops_what_it_names_and_a_gap_everything(memory, shelf, told, left):
-    memory.heard(told)
+    memory.apply(told)
     assert kept(shelf) == left
 
 
 def test_a_number_that_moved_is_waited_for_once_and_then_drops_everything(memory, shelf):
-    assert memory.is_true(float("inf"))
-    memory.compared(11, 1.0)
+    assert memory.is_fresh(float("inf"))
+    memory.confirm_sequence(11, 1.0)
     assert kept(shelf) == {"a", "b"}
-    memory.compared(11, 2.0)
+    memory.confirm_sequence(11, 2.0)
     assert kept(shelf) == set()
     # The word that comes after all says nothing new.
-    memory.keep(shelf, {"a": frozenset()}, memory.ticket())
-    memory.heard(Word(10, 11, None))
+    memory.put_if_current(shelf, {"a": frozenset()}, memory.generation())
+    memory.apply(Invalidation(10, 11, None))
     assert kept(shelf) == {"a"}
 
 
 def test_a_number_that_is_explained_in_time_drops_only_what_was_said(memory, shelf):
-    memory.compared(11, 1.0)
-    memory.heard(Word(10, 11, ["a"]))
+    memory.confirm_sequence(11, 1.0)
+    memory.apply(Invalidation(10, 11, ["a"]))
     # The next write is waited for anew.
-    memory.compared(12, 2.0)
-    memory.heard(Word(11, 12, []))
-    memory.compared(12, 3.0)
+    memory.confirm_sequence(12, 2.0)
+    memory.apply(Invalidation(11, 12, []))
+    memory.confirm_sequence(12, 3.0)
     assert kept(shelf) == {"b"}
 
 
 def test_a_number_that_went_back_drops_everything(memory, shelf):
-    memory.compared(3, 1.0)
+    memory.confirm_sequence(3, 1.0)
     assert kept(shelf) == set()
 
 
 def test_nothing_counts_as_compared_while_a_word_is_waited_for():
-    memory = Memory()
-    assert not memory.is_true(LONG)
-    memory.compared(10, float("inf"))
-    assert memory.is_true(LONG)
-    memory.doubt()
-    assert not memory.is_true(LONG)
-    memory.compared(11, float("inf"))
-    assert not memory.is_true(LONG)
+    memory = InvalidatingCache()
+    assert not memory.is_fresh(LONG)
+    memory.confirm_sequence(10, float("inf"))
+    assert memory.is_fresh(LONG)
+    memory.expire()
+    assert not memory.is_fresh(LONG)
+    memory.confirm_sequence(11, float("inf"))
+    assert not memory.is_fresh(LONG)
 
 
 def test_what_was_loaded_before_a_word_and_stored_after_it_is_not_kept(memory, shelf):
-    ticket = memory.ticket()
-    memory.heard(Word(10, 11, ["c"]))
-    memory.keep(shelf, {"c": frozenset()}, ticket)
+    ticket = memory.generation()
+    memory.apply(Invalidation(10, 11, ["c"]))
+    memory.put_if_current(shelf, {"c": frozenset()}, ticket)
     assert kept(shelf) == {"a", "b"}
-    memory.keep(shelf, {"c": frozenset()}, memory.ticket())
+    memory.put_if_current(shelf, {"c": frozenset()}, memory.generation())
     assert kept(shelf) == {"a", "b", "c"}
 
 
 def test_nothing_is_kept_before_the_first_comparison():
-    memory = Memory()
-    shelf: Shelf[str] = memory.shelf(8, lambda _: ())
-    memory.keep(shelf, {"a": "loaded"}, memory.ticket())
+    memory = InvalidatingCache()
+    shelf: CacheRegion[str] = memory.add_region(8, lambda _: ())
+    memory.put_if_current(shelf, {"a": "loaded"}, memory.generation())
     assert len(shelf) == 0
 
 
 def test_a_full_shelf_lets_go_of_what_has_been_there_longest(memory):
-    shelf: Shelf[int] = memory.shelf(16, lambda _: ())
+    shelf: CacheRegion[int] = memory.add_region(16, lambda _: ())
     for number in range(1000):
-        memory.keep(shelf, {str(number): number}, memory.ticket())
+        memory.put_if_current(shelf, {str(number): number}, memory.generation())
         assert len(shelf) <= 16
     assert shelf.get("999") == 999
-    memory.keep(shelf, {f"more {number}": number for number in range(1000)}, memory.ticket())
+    memory.put_if_current(shelf, {f"more {number}": number for number in range(1000)}, memory.generation())
     assert len(shelf) <= 16
 
 
 def test_readers_writers_and_words_at_once_leave_nothing_that_was_dropped(memory):
     """Loaders read a value that a writer moves; whatever is kept in the end is what was written last."""
-    shelf: Shelf[int] = memory.shelf(8, lambda _: ())
+    shelf: CacheRegion[int] = memory.add_region(8, lambda _: ())
     stored = [0]
     is_over = threading.Event()
 
     def load() -> None:
         while not is_over.is_set():
-            ticket = memory.ticket()
-            memory.keep(shelf, {"a": stored[0]}, ticket)
+            ticket = memory.generation()
+            memory.put_if_current(shelf, {"a": stored[0]}, ticket)
 
     loaders = [threading.Thread(target=load) for _ in range(3)]
     for loader in loaders:
@@ -130,7 +130,7 @@ def test_readers_writers_and_words_at_once_leave_nothing_that_was_dropped(memory
     stale = 0
     for number in range(11, 2011):
         stored[0] = number
-        memory.heard(Word(number - 1, number, ["a"]))
+        memory.apply(Invalidation(number - 1, number, ["a"]))
         found = shelf.get("a")
         stale += found is not None and found < number
     is_over.set()
@@ -143,4 +143,4 @@ def test_readers_writers_and_words_at_once_leave_nothing_that_was_dropped(memory
     "message", ["", "{}", "[1,2,3,4]", "[2,1,[],[]]", '[1,2,["a"]]', '["1","2",[],[]]', "[1,2,[3],[]]"]
 )
 def test_a_message_that_nobody_understands_makes_the_process_look(message):
-    assert invalidation.heard(message) is False
+    assert invalidation.receive(message) is False

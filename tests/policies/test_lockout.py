@@ -18,17 +18,17 @@ PASSWORD = "correct horse battery"
 def manager(holding, system):
     """Somebody who holds MANAGE_POLICIES by the only policy that gives it, and has a password."""
     actor = holding("MANAGE_POLICIES", username="mia")
-    users.set_password(urn=actor.urn, password=PASSWORD, by=system, door=DOOR)
+    users.set_password(urn=actor.urn, password=PASSWORD, by=system, channel=DOOR)
     return actor
 
 
 def the_policy():
-    return policy_queries.policies(privilege="MANAGE_POLICIES").get()
+    return policy_queries.list_policies(privilege="MANAGE_POLICIES").get()
 
 
 def changed(**changes):
     policy = the_policy()
-    return policies.Draft("datahub", {**policy.document, **changes})
+    return policies.PolicyInput("datahub", {**policy.document, **changes})
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def changed(**changes):
 def test_the_last_manager_stays(manager, changes):
     before = the_policy()
     with pytest.raises(Conflict, match="Nobody who can sign in could manage policies"):
-        policies.update(urn=before.urn, draft=changed(**changes), by=manager, door=DOOR)
+        policies.update(urn=before.urn, draft=changed(**changes), by=manager, channel=DOOR)
     assert the_policy().version == before.version
     assert the_policy().document == before.document
 
@@ -51,49 +51,49 @@ def test_the_last_manager_stays(manager, changes):
 def test_deleting_and_deactivating_are_changes_too(manager):
     urn = the_policy().urn
     with pytest.raises(Conflict):
-        policies.delete(urn=urn, by=manager, door=DOOR)
+        policies.delete(urn=urn, by=manager, channel=DOOR)
     with pytest.raises(Conflict):
-        policies.set_state(urn=urn, state="INACTIVE", by=manager, door=DOOR)
+        policies.set_state(urn=urn, state="INACTIVE", by=manager, channel=DOOR)
     assert the_policy().state == "ACTIVE"
 
 
 def test_another_manager_makes_it_possible(manager, holding, system):
     first = the_policy().urn
     second = holding("MANAGE_POLICIES", username="mo")
-    users.set_password(urn=second.urn, password=PASSWORD, by=system, door=DOOR)
-    policies.delete(urn=first, by=manager, door=DOOR)
-    snapshot_store.drop()
+    users.set_password(urn=second.urn, password=PASSWORD, by=system, channel=DOOR)
+    policies.delete(urn=first, by=manager, channel=DOOR)
+    snapshot_store.reset()
     with pytest.raises(Conflict):
-        policies.delete(urn=the_policy().urn, by=actor_resolution.actor(urn=second.urn), door=DOOR)
+        policies.delete(urn=the_policy().urn, by=actor_resolution.load_actor(urn=second.urn), channel=DOOR)
 
 
 @pytest.mark.parametrize("more", [{"state": "SUSPENDED"}, {"kind": "SERVICE"}, {}])
 def test_who_cannot_sign_in_does_not_count(manager, user, system, more):
     other = user("other", **more)
     if more.get("state"):
-        users.set_password(urn=other.urn, password=PASSWORD, by=system, door=DOOR)
+        users.set_password(urn=other.urn, password=PASSWORD, by=system, channel=DOOR)
     draft = changed(actors={"users": [other.urn]})
     with pytest.raises(Conflict):
-        policies.update(urn=the_policy().urn, draft=draft, by=manager, door=DOOR)
+        policies.update(urn=the_policy().urn, draft=draft, by=manager, channel=DOOR)
 
 
 def test_roles_and_groups_of_roles_count(manager, user, group, role, system):
     other = user("other")
-    users.set_password(urn=other.urn, password=PASSWORD, by=system, door=DOOR)
+    users.set_password(urn=other.urn, password=PASSWORD, by=system, channel=DOOR)
     crew = group("crew", members=[other.urn])
-    policies.update(urn=the_policy().urn, draft=changed(actors={"groups": [crew.urn]}), by=manager, door=DOOR)
+    policies.update(urn=the_policy().urn, draft=changed(actors={"groups": [crew.urn]}), by=manager, channel=DOOR)
     assert the_policy().version == 2
 
 
 def test_what_gives_no_such_power_is_not_asked_about(manager, system):
     document = {**the_policy().document, "privileges": ["MANAGE_TAGS"], "displayName": "Tags"}
-    written = policies.create(draft=policies.Draft("datahub", document), by=manager, door=DOOR)
-    policies.delete(urn=written.policy.urn, by=manager, door=DOOR)
+    written = policies.create(draft=policies.PolicyInput("datahub", document), by=manager, channel=DOOR)
+    policies.delete(urn=written.policy.urn, by=manager, channel=DOOR)
 
 
 def test_the_system_may(manager, system):
-    policies.delete(urn=the_policy().urn, by=system, door=DOOR)
-    assert not policy_queries.policies(privilege="MANAGE_POLICIES").exists()
+    policies.delete(urn=the_policy().urn, by=system, channel=DOOR)
+    assert not policy_queries.list_policies(privilege="MANAGE_POLICIES").exists()
 
 
 MIA, CREW, ADMINS = "urn:li:corpuser:mia", "urn:li:corpGroup:crew", "urn:li:dataHubRole:Admins"
@@ -104,11 +104,11 @@ def bound(manager, group, role, system):
     """Mia, who may also do everything to people; the power over policies she has by a role of her group alone."""
     role("Admins")
     group("crew", members=[MIA], roles=[ADMINS])
-    policies.update(urn=the_policy().urn, draft=changed(actors={"roles": [ADMINS]}), by=system, door=DOOR)
+    policies.update(urn=the_policy().urn, draft=changed(actors={"roles": [ADMINS]}), by=system, channel=DOOR)
     beside = {**the_policy().document, "privileges": ["MANAGE_USERS_AND_GROUPS"], "actors": {"users": [MIA]}}
-    policies.create(draft=policies.Draft("datahub", beside), by=system, door=DOOR)
-    snapshot_store.drop()
-    return actor_resolution.actor(urn=MIA)
+    policies.create(draft=policies.PolicyInput("datahub", beside), by=system, channel=DOOR)
+    snapshot_store.reset()
+    return actor_resolution.load_actor(urn=MIA)
 
 
 def people_stored():
@@ -132,7 +132,7 @@ def aspect(type_, urn, name, document):
 TAKING = {
     "suspend": lambda **by: users.suspend(urn=MIA, **by),
     "remove the user": lambda **by: users.remove(urn=MIA, **by),
-    "take the role": lambda **by: roles.take(urn=ADMINS, actors=[CREW], **by),
+    "take the role": lambda **by: roles.revoke(urn=ADMINS, actors=[CREW], **by),
     "assign no role": lambda **by: roles.assign(role=None, actors=[CREW], **by),
     "set the roles": lambda **by: roles.set_roles(actor=CREW, roles=[], **by),
     "remove the member": lambda **by: groups.remove_members(urn=CREW, members=[MIA], **by),
@@ -157,35 +157,37 @@ def test_the_last_manager_stays_whatever_is_done_to_people(bound, taking):
     before = people_stored()
     is_of_role = taking in ("delete the role", "role deleted by aspect")
     with pytest.raises(Conflict, match="is named by" if is_of_role else "Nobody who can sign in could manage policies"):
-        TAKING[taking](by=bound, door=DOOR)
+        TAKING[taking](by=bound, channel=DOOR)
     assert people_stored() == before
 
 
 def test_an_invitation_does_not_take_the_role_of_the_last_manager(manager, role, system):
     role("Admins")
-    policies.update(urn=the_policy().urn, draft=changed(actors={"roles": [ADMINS]}), by=system, door=DOOR)
-    roles.give(urn=ADMINS, actors=[MIA], by=system, door=DOOR)
-    snapshot_store.drop()
-    link = invitations.create(role=None, by=system, door=DOOR)
+    policies.update(urn=the_policy().urn, draft=changed(actors={"roles": [ADMINS]}), by=system, channel=DOOR)
+    roles.grant(urn=ADMINS, actors=[MIA], by=system, channel=DOOR)
+    snapshot_store.reset()
+    link = invitations.create(role=None, by=system, channel=DOOR)
     with pytest.raises(Conflict, match="without the roles of mia as they are"):
-        invitations.accept(text=link.text, by=actor_resolution.actor(urn=MIA), door=DOOR)
-    assert actor_resolution.actor(urn=MIA).roles == {ADMINS}
+        invitations.accept(text=link.text, by=actor_resolution.load_actor(urn=MIA), channel=DOOR)
+    assert actor_resolution.load_actor(urn=MIA).roles == {ADMINS}
 
 
 @pytest.mark.parametrize("taking", sorted(set(TAKING) - {"delete the role", "role deleted by aspect"}))
 def test_with_a_second_manager_people_change_freely(bound, holding, system, taking):
     holding("MANAGE_POLICIES", username="mo")
-    users.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, door=DOOR)
-    TAKING[taking](by=bound, door=DOOR)
-    assert not actor_resolution.actor(urn=MIA).is_active or ADMINS not in actor_resolution.actor(urn=MIA).roles
+    users.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, channel=DOOR)
+    TAKING[taking](by=bound, channel=DOOR)
+    assert (
+        not actor_resolution.load_actor(urn=MIA).is_active or ADMINS not in actor_resolution.load_actor(urn=MIA).roles
+    )
 
 
 def test_one_list_of_aspects_may_hand_the_power_over(bound, user, system):
     user("mo")
-    users.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, door=DOOR)
+    users.set_password(urn="urn:li:corpuser:mo", password=PASSWORD, by=system, channel=DOOR)
     handing = [
         aspect_services.AspectChange(CREW, "corpGroup", "roleMembership", {"roles": []}),
         aspect_services.AspectChange("urn:li:corpuser:mo", "corpuser", "roleMembership", {"roles": [ADMINS]}),
     ]
-    aspect_services.apply(changes=handing, by=bound, door=DOOR)
-    assert actor_resolution.actor(urn="urn:li:corpuser:mo").roles == {ADMINS}
+    aspect_services.apply(changes=handing, by=bound, channel=DOOR)
+    assert actor_resolution.load_actor(urn="urn:li:corpuser:mo").roles == {ADMINS}

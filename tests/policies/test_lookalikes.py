@@ -15,7 +15,7 @@ from policies.errors import Conflict, Invalid
 from policies.identity.services import invitations, scim_provisioning, users
 from policies.models import User
 from policies.models.lookalikes import MAX_FOLDED_LENGTH, fold_name
-from policies.writes.unit_of_work import change
+from policies.writes.unit_of_work import open_unit_of_work
 from tests.policies.conftest import DOOR
 
 PASSWORD = "correct horse battery staple"
@@ -54,10 +54,10 @@ def test_folding_is_done_once(text):
 def test_nobody_looks_like_root(system, name):
     """Not even where there is no such row yet, and not by ingestion."""
     with pytest.raises(Invalid, match="reserved"):
-        users.create(username=name, by=system, door=DOOR)
+        users.create(username=name, by=system, channel=DOOR)
     ingested = AspectChange(f"urn:li:corpuser:{name}", "corpuser", "corpUserInfo", {"active": True})
     with pytest.raises(Invalid, match="reserved"):
-        aspect_services.apply(changes=[ingested], by=system, door=DOOR)
+        aspect_services.apply(changes=[ingested], by=system, channel=DOOR)
     assert not User.objects.exists()
 
 
@@ -65,18 +65,18 @@ def test_nobody_looks_like_root(system, name):
 def test_an_account_that_looks_like_another_is_not_made(user, system, name):
     user("rita.cole")
     with pytest.raises(Conflict, match=r"looks like that of the user urn:li:corpuser:rita\.cole"):
-        users.create(username=name, by=system, door=DOOR)
-    text = invitations.create(role=None, by=system, door=DOOR).text
+        users.create(username=name, by=system, channel=DOOR)
+    text = invitations.create(role=None, by=system, channel=DOOR).text
     with pytest.raises(Conflict, match="looks like"):
-        invitations.sign_up(text=text, username=name, password=PASSWORD, door=DOOR)
-    with pytest.raises(Conflict), change(by=system, door="scim") as doing:
-        scim_provisioning.create_user(username=name, told=scim_provisioning.Told(), doing=doing)
+        invitations.sign_up(text=text, username=name, password=PASSWORD, channel=DOOR)
+    with pytest.raises(Conflict), open_unit_of_work(by=system, channel="scim") as doing:
+        scim_provisioning.create_user(username=name, attributes=scim_provisioning.ProvisionedUser(), uow=doing)
     assert User.objects.count() == 1
 
 
 def ingest(name: str, system: Actor) -> None:
     change = AspectChange(f"urn:li:corpuser:{name}", "corpuser", "corpUserInfo", {"active": True})
-    aspect_services.apply(changes=[change], by=system, door=DOOR)
+    aspect_services.apply(changes=[change], by=system, channel=DOOR)
 
 
 @pytest.mark.parametrize("name", RITAS)
@@ -85,7 +85,7 @@ def test_ingestion_brings_variants_of_names_unless_somebody_signs_in_by_one(user
     ingest(name, system)
     assert User.objects.count() == 2
     User.objects.filter(username=name).delete()
-    users.set_password(urn="urn:li:corpuser:rita.cole", password=PASSWORD, by=system, door=DOOR)
+    users.set_password(urn="urn:li:corpuser:rita.cole", password=PASSWORD, by=system, channel=DOOR)
     with pytest.raises(Invalid) as refused:
         ingest(name, system)
     (problem,) = refused.value.problems
@@ -100,7 +100,7 @@ def test_ingestion_asks_once_for_all_names(user, system, django_assert_max_num_q
         for number in range(500)
     ]
     with django_assert_max_num_queries(40):
-        aspect_services.apply(changes=changes, by=system, door=DOOR)
+        aspect_services.apply(changes=changes, by=system, channel=DOOR)
     assert set(User.objects.values_list("folded_username", flat=True)) == {f"u{number}" for number in range(500)}
 
 
@@ -112,4 +112,4 @@ def test_accounts_that_look_alike_already_stay(user, system):
     editor = connection.SchemaEditorClass(connection)
     import_module("policies.migrations.0012_folded_usernames").fold_usernames(apps, editor)
     assert set(User.objects.values_list("folded_username", flat=True)) == {"rita.cole"}
-    users.update(urn=f"urn:li:corpuser:{RITAS[0]}", title="Chief", by=system, door=DOOR)
+    users.update(urn=f"urn:li:corpuser:{RITAS[0]}", title="Chief", by=system, channel=DOOR)

@@ -39,7 +39,7 @@ def test_a_user_is_made_with_groups_roles_and_a_password(system, user, group, ro
         groups=[team],
         roles=[steward],
     )
-    stored = users_groups_roles.user(urn="urn:li:corpuser:ann@site.example")
+    stored = users_groups_roles.get_user(urn="urn:li:corpuser:ann@site.example")
     assert stored == made
     assert (stored.name, stored.title, stored.description, stored.state) == ("Ann", "Analyst", "Counts", "ACTIVE")
     assert stored.object_id == "abcdef0123456789abcdef01"
@@ -49,7 +49,7 @@ def test_a_user_is_made_with_groups_roles_and_a_password(system, user, group, ro
     event = ChangeEvent.objects.get(object_urn=made.urn, verb="CREATED")
     assert (event.by, event.door, event.before) == (SYSTEM_ACTOR, DOOR, None)
     assert event.after["display_name"] == "Ann"
-    assert event.change_set.change_seq == PolicyVersion.last_change()
+    assert event.change_set.change_seq == PolicyVersion.load_last_change()
     assert STRONG not in str(event.after)
 
 
@@ -68,7 +68,7 @@ def test_a_name_that_no_user_can_have(user, username):
     "username", ["jo", "Jo Doe", "a@b.example", "DOM\\jo", "o'neil", "\u00e9\U0001f600", "x" * 200]
 )
 def test_a_name_that_a_user_can_have(user, username):
-    assert users_groups_roles.user(urn=user(username).urn).username == username
+    assert users_groups_roles.get_user(urn=user(username).urn).username == username
 
 
 def test_every_problem_is_named_at_once(user):
@@ -105,7 +105,7 @@ def test_nobody_makes_the_system_actor_and_nobody_from_outside_the_root_user(sys
     manager = holding("MANAGE_USERS_AND_GROUPS")
     for name in ("datahub", "__datahub_system"):
         with pytest.raises(Invalid, match="reserved"):
-            users.create(username=name, by=manager, door="scim")
+            users.create(username=name, by=manager, channel="scim")
     assert user("datahub").is_root
 
 
@@ -113,22 +113,22 @@ def test_the_root_user_stays(system, user):
     root = user("datahub")
     for write in (users.suspend, users.remove):
         with pytest.raises(Forbidden, match="root user"):
-            write(urn=root.urn, by=system, door=DOOR)
+            write(urn=root.urn, by=system, channel=DOOR)
     with pytest.raises(Forbidden):
-        users.update(urn=root.urn, state="SUSPENDED", by=system, door=DOOR)
-    assert users_groups_roles.user(urn=root.urn).is_active
+        users.update(urn=root.urn, state="SUSPENDED", by=system, channel=DOOR)
+    assert users_groups_roles.get_user(urn=root.urn).is_active
 
 
 def test_fields_left_out_stay_and_the_change_is_recorded(system, user):
     jo = user("jo", display_name="Jo", title="Boss")
-    users.update(urn=jo.urn, display_name="Joe", email="jo@x.example", by=system, door=DOOR)
-    stored = users_groups_roles.user(urn=jo.urn)
+    users.update(urn=jo.urn, display_name="Joe", email="jo@x.example", by=system, channel=DOOR)
+    stored = users_groups_roles.get_user(urn=jo.urn)
     assert (stored.display_name, stored.title, stored.email) == ("Joe", "Boss", "jo@x.example")
     event = ChangeEvent.objects.get(object_urn=jo.urn, verb="UPDATED")
     assert (event.before["display_name"], event.after["display_name"]) == ("Jo", "Joe")
-    users.update(urn=jo.urn, title="", by=system, door=DOOR)
-    assert users_groups_roles.user(urn=jo.urn).title == ""
-    composed = aspect_queries.aspects_of(urn=jo.urn)
+    users.update(urn=jo.urn, title="", by=system, channel=DOOR)
+    assert users_groups_roles.get_user(urn=jo.urn).title == ""
+    composed = aspect_queries.load_aspects(urn=jo.urn)
     assert composed is not None
     assert "title" not in composed["corpUserInfo"]
 
@@ -137,9 +137,9 @@ def test_fields_left_out_stay_and_the_change_is_recorded(system, user):
 def test_a_user_that_is_not_there(system, urn):
     for write in (users.suspend, users.activate, users.remove):
         with pytest.raises(NotFound):
-            write(urn=urn, by=system, door=DOOR)
+            write(urn=urn, by=system, channel=DOOR)
     with pytest.raises(NotFound):
-        users.set_password(urn=urn, password=STRONG, by=system, door=DOOR)
+        users.set_password(urn=urn, password=STRONG, by=system, channel=DOOR)
 
 
 def signed_in(user: User) -> Client:
@@ -157,13 +157,13 @@ def is_signed_in(client: Client) -> bool:
 def test_suspending_ends_sessions_for_good_and_tokens_meanwhile(system, user):
     jo = user("jo", password=STRONG)
     client = signed_in(jo)
-    token = access_tokens.create(owner=jo.urn, name="t", by=system, door=DOOR).text
+    token = access_tokens.create(owner=jo.urn, name="t", by=system, channel=DOOR).text
     assert is_signed_in(client)
-    users.suspend(urn=jo.urn, by=system, door=DOOR)
+    users.suspend(urn=jo.urn, by=system, channel=DOOR)
     assert not is_signed_in(client)
     assert access_tokens.authenticate(text=token) is None
     assert authenticate(HttpRequest(), username="jo", password=STRONG) is None
-    users.activate(urn=jo.urn, by=system, door=DOOR)
+    users.activate(urn=jo.urn, by=system, channel=DOOR)
     assert access_tokens.authenticate(text=token) == jo
     assert SESSION_KEY in client.session
     assert not is_signed_in(client)
@@ -178,9 +178,9 @@ def test_suspending_ends_sessions_for_good_and_tokens_meanwhile(system, user):
 def test_a_new_password_ends_sessions(system, user):
     jo = user("jo", password=STRONG)
     client = signed_in(jo)
-    users.set_password(urn=jo.urn, password=f"{STRONG} 2", by=actor_resolution.actor(urn=jo.urn), door=DOOR)
+    users.set_password(urn=jo.urn, password=f"{STRONG} 2", by=actor_resolution.load_actor(urn=jo.urn), channel=DOOR)
     assert not is_signed_in(client)
-    assert users_groups_roles.user(urn=jo.urn).check_password(f"{STRONG} 2")
+    assert users_groups_roles.get_user(urn=jo.urn).check_password(f"{STRONG} 2")
     event = ChangeEvent.objects.get(verb="PASSWORD_SET")
     assert (event.before, event.after) == (None, None)
 
@@ -188,30 +188,30 @@ def test_a_new_password_ends_sessions(system, user):
 def test_passwords_of_others_services_and_weak_ones(system, user, holding):
     jo, service = user("jo"), user("svc", kind="SERVICE")
     with pytest.raises(Forbidden) as refusal:
-        users.set_password(urn=jo.urn, password=STRONG, by=holding("MANAGE_USERS_AND_GROUPS"), door=DOOR)
+        users.set_password(urn=jo.urn, password=STRONG, by=holding("MANAGE_USERS_AND_GROUPS"), channel=DOOR)
     assert [item.privilege for item in refusal.value.missing] == ["MANAGE_USER_CREDENTIALS"]
     keeper = holding("MANAGE_USER_CREDENTIALS", username="keeper")
-    users.set_password(urn=jo.urn, password=STRONG, by=keeper, door=DOOR)
+    users.set_password(urn=jo.urn, password=STRONG, by=keeper, channel=DOOR)
     with pytest.raises(Invalid, match="no password"):
-        users.set_password(urn=service.urn, password=STRONG, by=keeper, door=DOOR)
+        users.set_password(urn=service.urn, password=STRONG, by=keeper, channel=DOOR)
     with pytest.raises(Invalid):
-        users.set_password(urn=jo.urn, password="12345678", by=keeper, door=DOOR)
+        users.set_password(urn=jo.urn, password="12345678", by=keeper, channel=DOOR)
 
 
 def test_a_suspended_actor_does_nothing_even_to_itself(user, holding):
     jo = user("jo", state="SUSPENDED")
-    actor = actor_resolution.actor(urn=jo.urn)
+    actor = actor_resolution.load_actor(urn=jo.urn)
     with pytest.raises(Forbidden):
-        users.set_password(urn=jo.urn, password=STRONG, by=actor, door=DOOR)
+        users.set_password(urn=jo.urn, password=STRONG, by=actor, channel=DOOR)
     with pytest.raises(Forbidden):
-        users.update(urn=jo.urn, display_name="x", by=actor, door=DOOR)
+        users.update(urn=jo.urn, display_name="x", by=actor, channel=DOOR)
 
 
 def test_removing_ends_memberships_assignments_tokens_and_sessions(system, user, group, role):
     jo = user("jo", groups=[group("eng").urn], roles=[role("Steward").urn])
     client = signed_in(jo)
-    token = access_tokens.create(owner=jo.urn, name="t", by=system, door=DOOR).text
-    users.remove(urn=jo.urn, by=system, door=DOOR)
+    token = access_tokens.create(owner=jo.urn, name="t", by=system, channel=DOOR).text
+    users.remove(urn=jo.urn, by=system, channel=DOOR)
     assert access_tokens.authenticate(text=token) is None
     for model in (Membership, RoleAssignment, AccessToken, get_user_model()):
         assert not model.objects.exists()
@@ -224,18 +224,18 @@ def test_removing_ends_memberships_assignments_tokens_and_sessions(system, user,
 def test_of_two_at_once_one_makes_the_user_and_the_other_hears_of_it(system):
     def attempt(number):
         try:
-            users.create(username="jo", display_name=str(number), by=system, door=DOOR)
+            users.create(username="jo", display_name=str(number), by=system, channel=DOOR)
         except Conflict:
             return "conflict"
         finally:
             connection.close()
         return "made"
 
-    before = PolicyVersion.last_change()
+    before = PolicyVersion.load_last_change()
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(attempt, range(4))) == ["conflict"] * 3 + ["made"]
     assert User.objects.count() == 1
-    assert PolicyVersion.last_change() == before + 1
+    assert PolicyVersion.load_last_change() == before + 1
 
 
 @pytest.mark.parametrize(
@@ -253,10 +253,10 @@ def test_of_two_at_once_one_makes_the_user_and_the_other_hears_of_it(system):
 def test_what_each_write_needs(user, holding, privilege, create, update, remove):
     jo, by = user("jo"), holding(privilege)
     for is_allowed, write in (
-        (create, lambda: users.create(username="new", by=by, door=DOOR)),
-        (update, lambda: users.update(urn=jo.urn, email="a@b.example", by=by, door=DOOR)),
-        (update, lambda: users.suspend(urn=jo.urn, by=by, door=DOOR)),
-        (remove, lambda: users.remove(urn=jo.urn, by=by, door=DOOR)),
+        (create, lambda: users.create(username="new", by=by, channel=DOOR)),
+        (update, lambda: users.update(urn=jo.urn, email="a@b.example", by=by, channel=DOOR)),
+        (update, lambda: users.suspend(urn=jo.urn, by=by, channel=DOOR)),
+        (remove, lambda: users.remove(urn=jo.urn, by=by, channel=DOOR)),
     ):
         if is_allowed:
             write()
@@ -270,31 +270,31 @@ def test_what_each_write_needs(user, holding, privilege, create, update, remove)
 
 def test_everybody_edits_the_own_names_and_nothing_else(user):
     jo, bea = user("jo"), user("bea")
-    by = actor_resolution.actor(urn=jo.urn)
-    users.update(urn=jo.urn, display_name="Jo", title="Boss", description="Hi", by=by, door=DOOR)
+    by = actor_resolution.load_actor(urn=jo.urn)
+    users.update(urn=jo.urn, display_name="Jo", title="Boss", description="Hi", by=by, channel=DOOR)
     for urn, given in (
         (jo.urn, {"email": "root@x.example"}),
         (jo.urn, {"state": "ACTIVE"}),
         (bea.urn, {"display_name": "Bad"}),
     ):
         with pytest.raises(Forbidden):
-            users.update(urn=urn, by=by, door=DOOR, **given)
+            users.update(urn=urn, by=by, channel=DOOR, **given)
     with pytest.raises(Forbidden):
-        users.remove(urn=jo.urn, by=by, door=DOOR)
+        users.remove(urn=jo.urn, by=by, channel=DOOR)
 
 
 def test_roles_at_creation_need_manage_policies(user, holding, role):
     admin = role("Admin").urn
     by = holding("MANAGE_USERS_AND_GROUPS")
     with pytest.raises(Forbidden) as refusal:
-        users.create(username="mole", roles=[admin], by=by, door=DOOR)
+        users.create(username="mole", roles=[admin], by=by, channel=DOOR)
     assert [item.privilege for item in refusal.value.missing] == ["MANAGE_POLICIES"]
     assert not User.objects.filter(username="mole").exists()
 
 
 def test_services_are_made_by_who_manages_services(holding):
     with pytest.raises(Forbidden):
-        users.create(username="svc", kind="SERVICE", by=holding("MANAGE_USERS_AND_GROUPS"), door=DOOR)
+        users.create(username="svc", kind="SERVICE", by=holding("MANAGE_USERS_AND_GROUPS"), channel=DOOR)
     by = holding("MANAGE_SERVICE_ACCOUNTS", username="keeper")
-    service = users.create(username="svc", kind="SERVICE", by=by, door=DOOR)
-    users.remove(urn=service.urn, by=by, door=DOOR)
+    service = users.create(username="svc", kind="SERVICE", by=by, channel=DOOR)
+    users.remove(urn=service.urn, by=by, channel=DOOR)

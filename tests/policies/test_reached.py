@@ -43,7 +43,7 @@ def crowd(system, user, group, role):
 
 
 def meant(tokens: tuple[str, ...]) -> set[str]:
-    actors = actor_resolution.actors(urns=User.objects.values_list("urn", flat=True)).values()
+    actors = actor_resolution.load_actors(urns=User.objects.values_list("urn", flat=True)).values()
     in_groups = {actor.urn for actor in actors if actor.groups}
     return {
         actor.urn
@@ -62,13 +62,20 @@ def test_reached_is_whom_the_tokens_mean_without_whom_others_mean(crowd) -> None
     expected = {tokens: meant(tokens) for tokens in some}
     assert expected[(f"{GROUP_PREFIX}eng",)] == {f"{USER_PREFIX}jo"}
     for tokens in some:
-        assert set(users_by_actor_clause.reached(tokens=tokens).values_list("urn", flat=True)) == expected[tokens]
+        assert (
+            set(users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens).values_list("urn", flat=True))
+            == expected[tokens]
+        )
     for tokens, others in zip(some, some[7:] + some[:7], strict=True):
-        found = users_by_actor_clause.reached(tokens=tokens, without=others).values_list("urn", flat=True)
+        found = users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens, excluded_tokens=others).values_list(
+            "urn", flat=True
+        )
         assert set(found) == expected[tokens] - expected[others], (tokens, others)
 
 
 def test_the_people_of_any_number_of_tokens_are_one_query(crowd, django_assert_num_queries) -> None:
     tokens = [*CLAUSES[1:], *(f"{GROUP_PREFIX}g{number}" for number in range(500))]
     with django_assert_num_queries(1):
-        assert users_by_actor_clause.reached(tokens=tokens, without=[f"{USER_PREFIX}alone"])[:5]
+        assert users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens, excluded_tokens=[f"{USER_PREFIX}alone"])[
+            :5
+        ]

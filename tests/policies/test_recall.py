@@ -13,11 +13,11 @@ from policies.identity.services import access_tokens, groups, roles, users
 from policies.models import Membership, PolicyVersion, User, open_write
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, fact_cache
-from policies.propagation.invalidating_cache import memory
+from policies.propagation.invalidating_cache import process_cache
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BY: dict[str, Any] = {"by": authorizer.SYSTEM, "door": "test"}
+BY: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": "test"}
 JO = f"{USER_PREFIX}jo"
 ENG = "urn:li:corpGroup:eng"
 OPS = "urn:li:corpGroup:ops"
@@ -44,12 +44,12 @@ def removed(*, is_removed: bool) -> None:
 WRITES: tuple[tuple[str, Callable[[], Any]], ...] = (
     ("into a group", lambda: groups.add_members(urn=OPS, members=[JO], **BY)),
     ("out of it", lambda: groups.remove_members(urn=OPS, members=[JO], **BY)),
-    ("into groups", lambda: groups.put_into(user=JO, groups=[OPS], **BY)),
-    ("a role for the user", lambda: roles.give(urn=STEWARD, actors=[JO], **BY)),
-    ("taken again", lambda: roles.take(urn=STEWARD, actors=[JO], **BY)),
+    ("into groups", lambda: groups.add_to_groups(user=JO, groups=[OPS], **BY)),
+    ("a role for the user", lambda: roles.grant(urn=STEWARD, actors=[JO], **BY)),
+    ("taken again", lambda: roles.revoke(urn=STEWARD, actors=[JO], **BY)),
     ("a role for the group", lambda: roles.set_roles(actor=ENG, roles=[STEWARD], **BY)),
     ("only for another", lambda: roles.assign(role=None, actors=[ENG], **BY)),
-    ("for the group again", lambda: roles.give(urn=STEWARD, actors=[ENG], **BY)),
+    ("for the group again", lambda: roles.grant(urn=STEWARD, actors=[ENG], **BY)),
     ("the group is put away", lambda: removed(is_removed=True)),
     ("and is there again", lambda: removed(is_removed=False)),
     ("suspended", lambda: users.suspend(urn=JO, **BY)),
@@ -62,21 +62,21 @@ WRITES: tuple[tuple[str, Callable[[], Any]], ...] = (
 
 
 def test_an_actor_is_known_anew_after_every_kind_of_write(company):
-    before = fact_cache.actor(urn=JO)
+    before = fact_cache.get_actor(urn=JO)
     for name, write in WRITES:
         write()
-        now = fact_cache.actor(urn=JO)
-        assert now == actor_resolution.actor(urn=JO), name
+        now = fact_cache.get_actor(urn=JO)
+        assert now == actor_resolution.load_actor(urn=JO), name
         assert now != before, name
         before = now
 
 
 def test_somebody_else_is_still_known(company, django_assert_num_queries):
-    fact_cache.actor(urn=JO)
-    fact_cache.actor(urn=f"{USER_PREFIX}mo")
+    fact_cache.get_actor(urn=JO)
+    fact_cache.get_actor(urn=f"{USER_PREFIX}mo")
     groups.add_members(urn=OPS, members=[JO], **BY)
     with django_assert_num_queries(0):
-        fact_cache.actor(urn=f"{USER_PREFIX}mo")
+        fact_cache.get_actor(urn=f"{USER_PREFIX}mo")
 
 
 def test_a_token_costs_no_query_twice_and_ends_with_the_write_that_ends_it(company, django_assert_num_queries):
@@ -96,15 +96,15 @@ def test_a_token_costs_no_query_twice_and_ends_with_the_write_that_ends_it(compa
 
 
 def test_what_is_taken_back_is_never_known(company):
-    before = fact_cache.actor(urn=JO)
-    number = PolicyVersion.last_change()
+    before = fact_cache.get_actor(urn=JO)
+    number = PolicyVersion.load_last_change()
     with transaction.atomic():
         groups.add_members(urn=OPS, members=[JO], **BY)
         # The transaction sees what it wrote, and nobody else does.
-        assert OPS in fact_cache.actor(urn=JO).groups
+        assert OPS in fact_cache.get_actor(urn=JO).groups
         transaction.set_rollback(True)
-    assert PolicyVersion.last_change() == number
-    assert fact_cache.actor(urn=JO) == before
+    assert PolicyVersion.load_last_change() == number
+    assert fact_cache.get_actor(urn=JO) == before
 
 
 def test_a_savepoint_that_is_taken_back_leaves_no_gap(company, django_assert_num_queries):
@@ -113,27 +113,27 @@ def test_a_savepoint_that_is_taken_back_leaves_no_gap(company, django_assert_num
         with transaction.atomic():
             groups.add_members(urn=OPS, members=[f"{USER_PREFIX}mo"], **BY)
             transaction.set_rollback(True)
-        roles.give(urn=STEWARD, actors=[JO], **BY)
-    assert fact_cache.actor(urn=JO) == actor_resolution.actor(urn=JO)
-    fact_cache.actor(urn=f"{USER_PREFIX}mo")
-    roles.take(urn=STEWARD, actors=[JO], **BY)
+        roles.grant(urn=STEWARD, actors=[JO], **BY)
+    assert fact_cache.get_actor(urn=JO) == actor_resolution.load_actor(urn=JO)
+    fact_cache.get_actor(urn=f"{USER_PREFIX}mo")
+    roles.revoke(urn=STEWARD, actors=[JO], **BY)
     with django_assert_num_queries(0):
-        fact_cache.actor(urn=f"{USER_PREFIX}mo")
+        fact_cache.get_actor(urn=f"{USER_PREFIX}mo")
 
 
 def test_a_write_that_says_nothing_makes_everything_be_forgotten(company):
-    fact_cache.actor(urn=JO)
+    fact_cache.get_actor(urn=JO)
     with open_write():
         Membership.objects.filter(user__urn=JO).delete()
-    assert fact_cache.actor(urn=JO).groups == frozenset()
+    assert fact_cache.get_actor(urn=JO).groups == frozenset()
 
 
 def test_a_write_that_nobody_told_of_is_known_once_it_was_compared(company):
-    fact_cache.actor(urn=JO)
+    fact_cache.get_actor(urn=JO)
     Membership.objects.filter(user__urn=JO).delete()
-    PolicyVersion.objects.update(change_seq=PolicyVersion.last_change() + 1)
-    memory.doubt()
-    assert fact_cache.actor(urn=JO).groups == frozenset()
+    PolicyVersion.objects.update(change_seq=PolicyVersion.load_last_change() + 1)
+    process_cache.expire()
+    assert fact_cache.get_actor(urn=JO).groups == frozenset()
 
 
 def test_a_reader_that_was_overtaken_keeps_nothing(company):
@@ -148,8 +148,8 @@ def test_a_reader_that_was_overtaken_keeps_nothing(company):
         return found
 
     with connection.execute_wrapper(overtaken):
-        assert fact_cache.actor(urn=JO).groups == {ENG}
-    assert fact_cache.actor(urn=JO).groups == {ENG, OPS}
+        assert fact_cache.get_actor(urn=JO).groups == {ENG}
+    assert fact_cache.get_actor(urn=JO).groups == {ENG, OPS}
 
 
 def _add_and_close() -> None:
@@ -160,14 +160,14 @@ def _add_and_close() -> None:
 
 
 def test_without_the_database_nothing_is_known_for_longer_than_promised(company):
-    fact_cache.actor(urn=JO)
-    memory.doubt()
+    fact_cache.get_actor(urn=JO)
+    process_cache.expire()
 
     def away(*_: Any) -> Any:
         raise OperationalError("away")
 
     with connection.execute_wrapper(away), pytest.raises(OperationalError):
-        fact_cache.actor(urn=JO)
+        fact_cache.get_actor(urn=JO)
 
 
 def test_a_user_of_a_request_is_nobody_elses(company):

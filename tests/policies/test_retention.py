@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
-from policies.authoring.services.policies import Draft
+from policies.authoring.services.policies import PolicyInput
 from policies.identity.services import users
 from policies.models import ChangeEvent, ChangeSet, PolicyEvent, PolicyVersion
 from policies.pdp import tasks as pdp_tasks
@@ -23,7 +23,7 @@ GOING, STAYING = "urn:li:dataHubPolicy:going", "urn:li:dataHubPolicy:staying"
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdp_tasks, "FORGOTTEN_AT_ONCE", 2)
+    monkeypatch.setattr(pdp_tasks, "DELETE_BATCH_SIZE", 2)
 
 
 def test_sessions_that_ran_out_are_deleted() -> None:
@@ -39,13 +39,13 @@ def test_sessions_that_ran_out_are_deleted() -> None:
 def write_history() -> None:
     """Write a policy that is still there three times, and one that is gone; all of it forty days ago."""
     for urn in (STAYING, GOING):
-        policies.create(urn=urn, draft=Draft("datahub", document(displayName="0")), by=SYSTEM, door="test")
+        policies.create(urn=urn, draft=PolicyInput("datahub", document(displayName="0")), by=SYSTEM, channel="test")
     for number in (1, 2):
-        draft = Draft("datahub", document(displayName=f"{number}"))
-        policies.update(urn=STAYING, draft=draft, by=SYSTEM, door="test")
-    policies.delete(urn=GOING, by=SYSTEM, door="test")
+        draft = PolicyInput("datahub", document(displayName=f"{number}"))
+        policies.update(urn=STAYING, draft=draft, by=SYSTEM, channel="test")
+    policies.delete(urn=GOING, by=SYSTEM, channel="test")
     for number in range(5):
-        users.create(username=f"jo-{number}", by=SYSTEM, door="test")
+        users.create(username=f"jo-{number}", by=SYSTEM, channel="test")
     long_ago = timezone.now() - timedelta(days=40)
     PolicyEvent.objects.update(at=long_ago)
     ChangeEvent.objects.update(at=long_ago)
@@ -63,7 +63,7 @@ def test_of_a_policy_that_is_there_the_newest_change_stays(settings: Any) -> Non
     assert pdp_tasks.forget_changes() == 4
     (left,) = PolicyEvent.objects.filter(policy_urn__in=(GOING, STAYING))
     assert (left.policy_urn, left.after["document"]["displayName"]) == (STAYING, "2")
-    assert [event.version for event in policy_queries.versions(urn=STAYING)] == [left.version]
+    assert [event.version for event in policy_queries.list_versions(urn=STAYING)] == [left.version]
     assert ChangeEvent.objects.count() == count
     assert pdp_tasks.forget_changes() == 0
 
@@ -71,8 +71,8 @@ def test_of_a_policy_that_is_there_the_newest_change_stays(settings: Any) -> Non
 def test_changes_of_people_go_by_their_own_setting(settings: Any) -> None:
     settings.CHANGE_LOG_DAYS = 30
     write_history()
-    users.create(username="new", by=SYSTEM, door="test")
+    users.create(username="new", by=SYSTEM, channel="test")
     assert pdp_tasks.forget_changes() == 5
     assert [event.object_urn for event in ChangeEvent.objects.all()] == ["urn:li:corpuser:new"]
-    assert [one.change_seq for one in ChangeSet.objects.all()] == [PolicyVersion.last_change()]
+    assert [one.change_seq for one in ChangeSet.objects.all()] == [PolicyVersion.load_last_change()]
     assert PolicyEvent.objects.filter(policy_urn__in=(GOING, STAYING)).count() == 5

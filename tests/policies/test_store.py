@@ -16,7 +16,7 @@ from policies.pdp import authorizer, snapshot_store
 
 ROOT = "urn:li:corpuser:datahub"
 FREE = "urn:li:dataHubPolicy:free"
-DRAFT = policies.Draft(
+DRAFT = policies.PolicyInput(
     "datahub",
     {
         "displayName": "Free",
@@ -36,22 +36,22 @@ class Backed(Exception):
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
-    snapshot_store.drop()
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
+    snapshot_store.reset()
     yield
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def origins():
-    return {statement.origin.policy for statement in snapshot_store.current().statements}
+    return {statement.origin.policy for statement in snapshot_store.get_current().statements}
 
 
 @transaction.atomic
 def taken_back(*, is_held):
-    policies.create(urn=FREE, draft=DRAFT, by=authorizer.SYSTEM, door="test")
+    policies.create(urn=FREE, draft=DRAFT, by=authorizer.SYSTEM, channel="test")
     if not is_held:
-        snapshot_store.drop()
-    snapshot_store.current()
+        snapshot_store.reset()
+    snapshot_store.get_current()
     raise Backed
 
 
@@ -63,9 +63,9 @@ def test_what_was_taken_back_is_never_answered_from(is_held):
     before = origins()
     with pytest.raises(Backed):
         taken_back(is_held=is_held)
-    assert (snapshot_store.current().version, origins()) == (PolicyVersion.current(), before)
-    written = policies.create(urn=FREE, draft=DRAFT, by=authorizer.SYSTEM, door="test")
-    assert snapshot_store.current().version == written.policy_version
+    assert (snapshot_store.get_current().version, origins()) == (PolicyVersion.load_version(), before)
+    written = policies.create(urn=FREE, draft=DRAFT, by=authorizer.SYSTEM, channel="test")
+    assert snapshot_store.get_current().version == written.policy_version
     assert FREE in origins()
 
 
@@ -76,14 +76,17 @@ def test_nothing_of_the_policies_is_in_the_shared_cache_and_nothing_there_change
     names = ("policies:pointer", f"policies:{version}", f"policies:{version + 1}")
     assert cache.get_many(names) == {}
     cache.set_many(dict.fromkeys(names, "[]"))
-    snapshot_store.drop()
+    snapshot_store.reset()
     assert (snapshot_store.refresh(), origins()) == (version, before)
     cache.delete_many(names)
 
 
 def stored(urn, **changes):
     policies.create(
-        urn=urn, draft=policies.Draft("datahub", {**DRAFT.document, **changes}), by=authorizer.SYSTEM, door="test"
+        urn=urn,
+        draft=policies.PolicyInput("datahub", {**DRAFT.document, **changes}),
+        by=authorizer.SYSTEM,
+        channel="test",
     )
 
 
@@ -97,9 +100,9 @@ def test_what_was_written_is_read_and_nothing_else(django_assert_num_queries):
     with django_assert_num_queries(4) as read:
         assert origins() == before | {FREE}
     assert FREE in read.captured_queries[2]["sql"]
-    policies.set_state(urn=FREE, state="INACTIVE", by=authorizer.SYSTEM, door="test")
+    policies.set_state(urn=FREE, state="INACTIVE", by=authorizer.SYSTEM, channel="test")
     assert origins() == before
-    policies.delete(urn=FREE, by=authorizer.SYSTEM, door="test")
+    policies.delete(urn=FREE, by=authorizer.SYSTEM, channel="test")
     stored(f"{FREE}-2")
     stored(f"{FREE}-3", state="INACTIVE")
     assert origins() == before | {f"{FREE}-2"}
@@ -111,15 +114,15 @@ def test_where_the_events_do_not_tell_everything_the_policies_are_compared(monke
     bootstrap.run()
     stored(FREE)
     before = origins()
-    policies.delete(urn=FREE, by=authorizer.SYSTEM, door="test")
+    policies.delete(urn=FREE, by=authorizer.SYSTEM, channel="test")
     stored(f"{FREE}-2")
     if missing == "none of too many":
-        monkeypatch.setattr(snapshot_store, "_CHUNK", 2)
+        monkeypatch.setattr(snapshot_store, "_BATCH_SIZE", 2)
     else:
-        untold = PolicyEvent.objects.filter(policy_version=PolicyVersion.current() - (missing == "one"))
+        untold = PolicyEvent.objects.filter(policy_version=PolicyVersion.load_version() - (missing == "one"))
         assert untold.delete()[0] == 1
     assert origins() == before - {FREE} | {f"{FREE}-2"}
-    held = snapshot_store.held()
+    held = snapshot_store.loaded_snapshot()
     assert held is not None
     assert set(held.stamps) == set(Policy.objects.filter(state="ACTIVE").values_list("urn", flat=True))
 
@@ -130,7 +133,7 @@ def test_the_collector_is_left_as_it_was(is_enabled):
     if not is_enabled:
         gc.disable()
     try:
-        snapshot_store.current()
+        snapshot_store.get_current()
         assert gc.isenabled() == is_enabled
     finally:
         gc.enable()
@@ -142,18 +145,18 @@ def test_the_collector_is_left_as_it_was(is_enabled):
 def test_a_stored_policy_that_cannot_be_read_is_named_and_nothing_is_answered(client, text, is_held):
     """What takes the place of a bundle gone bad: it might be the one that forbids, so no answer goes without it."""
     bootstrap.run()
-    written = policies.create(urn=FREE, draft=DRAFT, by=authorizer.SYSTEM, door="test")
-    token = access_tokens.create(owner=ROOT, name="test", by=authorizer.SYSTEM, door="test").text
-    assert snapshot_store.current().version == written.policy_version
+    written = policies.create(urn=FREE, draft=DRAFT, by=authorizer.SYSTEM, channel="test")
+    token = access_tokens.create(owner=ROOT, name="test", by=authorizer.SYSTEM, channel="test").text
+    assert snapshot_store.get_current().version == written.policy_version
     with connection.cursor() as cursor:
         cursor.execute("UPDATE policies_policy SET document = %s, version = version + 1 WHERE urn = %s", [text, FREE])
     with open_write(Gate.PEOPLE) as write:
-        write.bump()
+        write.bump_version()
     if not is_held:
-        snapshot_store.drop()
+        snapshot_store.reset()
     for _ in range(2):
         with pytest.raises(Unavailable, match=FREE):
-            snapshot_store.current()
+            snapshot_store.get_current()
     told = client.get("/health/ready")
     assert told.status_code == 503
     assert FREE in told.json()["checks"]["policies"]["detail"]
@@ -173,17 +176,17 @@ def test_a_stored_policy_that_cannot_be_read_is_named_and_nothing_is_answered(cl
 def test_a_clock_that_jumps_makes_nothing_fresher_or_older(monkeypatch, django_assert_num_queries, years):
     bootstrap.run()
     version, real = snapshot_store.refresh(), time.time
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 3600.0)
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 3600.0)
     snapshot_store.refresh()
     monkeypatch.setattr(time, "time", lambda: real() + years * 365 * 86400)
     with django_assert_num_queries(0):
-        assert snapshot_store.current().version == version
+        assert snapshot_store.get_current().version == version
     age = snapshot_store.age()
     assert age is not None
     assert 0 <= age < 3600
     # What was written meanwhile is seen when it is time to look, whatever the day is taken for.
     with open_write(Gate.PEOPLE) as write:
-        write.bump()
-    assert snapshot_store.current().version == version
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
-    assert snapshot_store.current().version == version + 1
+        write.bump_version()
+    assert snapshot_store.get_current().version == version
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
+    assert snapshot_store.get_current().version == version + 1

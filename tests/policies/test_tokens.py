@@ -27,7 +27,7 @@ def jo(user):
 
 @pytest.fixture
 def issued(system, jo):
-    return access_tokens.create(owner=jo.urn, name="laptop", by=system, door=DOOR)
+    return access_tokens.create(owner=jo.urn, name="laptop", by=system, channel=DOOR)
 
 
 def test_a_token_speaks_for_its_user_and_is_kept_as_a_digest(issued, jo):
@@ -52,7 +52,7 @@ def test_what_is_almost_the_token_is_not_the_token(issued):
 
 @pytest.mark.parametrize("name", list(access_tokens.DURATIONS))
 def test_a_token_lives_as_long_as_datahub_says(system, jo, name):
-    token = access_tokens.create(owner=jo.urn, name="t", duration=name, by=system, door=DOOR).token
+    token = access_tokens.create(owner=jo.urn, name="t", duration=name, by=system, channel=DOOR).token
     lifetime = access_tokens.DURATIONS[name]
     assert token.expires_at == (None if lifetime is None else token.created_at + lifetime)
 
@@ -61,7 +61,7 @@ def test_an_expired_token_is_dead_and_not_listed(issued):
     past = timezone.now() - timedelta(seconds=1)
     AccessToken.objects.update(created_at=past - timedelta(days=1), expires_at=past)
     assert access_tokens.authenticate(text=issued.text) is None
-    assert not credentials.tokens().exists()
+    assert not credentials.list_tokens().exists()
 
 
 def test_recognising_costs_one_query_and_use_is_noted_once_a_minute(issued, django_assert_num_queries):
@@ -81,24 +81,24 @@ def test_recognising_costs_one_query_and_use_is_noted_once_a_minute(issued, djan
 
 
 def test_a_revoked_token_is_dead_at_once(issued, jo):
-    access_tokens.revoke(token_id=issued.token.pk, by=actor_resolution.actor(urn=jo.urn), door=DOOR)
+    access_tokens.revoke(token_id=issued.token.pk, by=actor_resolution.load_actor(urn=jo.urn), channel=DOOR)
     assert access_tokens.authenticate(text=issued.text) is None
-    assert not credentials.tokens(owner=jo.urn).exists()
+    assert not credentials.list_tokens(owner=jo.urn).exists()
     assert ChangeEvent.objects.filter(object_urn=jo.urn, verb="TOKEN_REVOKED").count() == 1
 
 
 @pytest.mark.parametrize("token_id", ["00000000-0000-0000-0000-000000000000", "x", "", "\x00"])
 def test_a_token_that_never_was(system, holding, token_id):
     with pytest.raises(NotFound):
-        access_tokens.revoke(token_id=token_id, by=system, door=DOOR)
+        access_tokens.revoke(token_id=token_id, by=system, channel=DOOR)
     with pytest.raises(Forbidden):
-        access_tokens.revoke(token_id=token_id, by=holding(), door=DOOR)
+        access_tokens.revoke(token_id=token_id, by=holding(), channel=DOOR)
 
 
 def test_a_second_revocation_finds_nothing(issued, system):
-    access_tokens.revoke(token_id=str(issued.token.pk), by=system, door=DOOR)
+    access_tokens.revoke(token_id=str(issued.token.pk), by=system, channel=DOOR)
     with pytest.raises(NotFound):
-        access_tokens.revoke(token_id=str(issued.token.pk), by=system, door=DOOR)
+        access_tokens.revoke(token_id=str(issued.token.pk), by=system, channel=DOOR)
 
 
 def test_whose_tokens_need_what(user, jo, holding, issued):
@@ -114,34 +114,34 @@ def test_whose_tokens_need_what(user, jo, holding, issued):
         services.urn: {service},
         jo.urn: set(),
     }
-    for by in (own, all_of_them, services, actor_resolution.actor(urn=jo.urn)):
+    for by in (own, all_of_them, services, actor_resolution.load_actor(urn=jo.urn)):
         for owner in (by.urn, jo.urn, service):
             if owner in may[by.urn]:
-                assert access_tokens.create(owner=owner, name="t", by=by, door=DOOR).token.created_by == by.urn
+                assert access_tokens.create(owner=owner, name="t", by=by, channel=DOOR).token.created_by == by.urn
             else:
                 with pytest.raises(Forbidden):
-                    access_tokens.create(owner=owner, name="t", by=by, door=DOOR)
+                    access_tokens.create(owner=owner, name="t", by=by, channel=DOOR)
     for by in (own, services):
         with pytest.raises(Forbidden):
-            access_tokens.revoke(token_id=issued.token.pk, by=by, door=DOOR)
-    access_tokens.revoke(token_id=issued.token.pk, by=all_of_them, door=DOOR)
-    assert {token.user.urn for token in credentials.tokens(made_by=all_of_them.urn)} == may[all_of_them.urn]
-    assert credentials.tokens(owner=service).count() == 2
-    assert not credentials.tokens(owner="\x00").exists()
+            access_tokens.revoke(token_id=issued.token.pk, by=by, channel=DOOR)
+    access_tokens.revoke(token_id=issued.token.pk, by=all_of_them, channel=DOOR)
+    assert {token.user.urn for token in credentials.list_tokens(created_by=all_of_them.urn)} == may[all_of_them.urn]
+    assert credentials.list_tokens(owner=service).count() == 2
+    assert not credentials.list_tokens(owner="\x00").exists()
 
 
 def test_a_token_for_nobody_or_somebody_who_may_not_act(system, user, jo):
-    users.suspend(urn=jo.urn, by=system, door=DOOR)
+    users.suspend(urn=jo.urn, by=system, channel=DOOR)
     for owner in (jo.urn, "urn:li:corpuser:nobody", SYSTEM_ACTOR, "\x00"):
         with pytest.raises(Invalid) as refusal:
-            access_tokens.create(owner=owner, name="t", by=system, door=DOOR)
+            access_tokens.create(owner=owner, name="t", by=system, channel=DOOR)
         assert [problem.pointer for problem in refusal.value.problems] == ["/actor"]
 
 
 @pytest.mark.parametrize("duration", ["SOON", "", timedelta(0), timedelta(days=-1), timedelta.max])
 def test_problems_of_tokens_are_named_together(system, jo, duration):
     with pytest.raises(Invalid) as refusal:
-        access_tokens.create(owner=jo.urn, name=" ", duration=duration, by=system, door=DOOR)
+        access_tokens.create(owner=jo.urn, name=" ", duration=duration, by=system, channel=DOOR)
     assert {problem.pointer for problem in refusal.value.problems} == {"/name", "/duration"}
     assert not AccessToken.objects.exists()
 

@@ -10,7 +10,7 @@ from django.db import connection
 from policies.aspects import services as aspect_services
 from policies.aspects.services import AspectChange
 from policies.authoring.services import policies
-from policies.authoring.services.policies import Draft
+from policies.authoring.services.policies import PolicyInput
 from policies.models import Policy, PolicyEvent, PolicyVersion
 from policies.pdp import authorizer, snapshot_store
 
@@ -29,19 +29,19 @@ def stored(suffix, **changes):
         "actors": {"allUsers": True},
     }
     urn = f"urn:li:dataHubPolicy:{suffix}"
-    policies.create(draft=Draft("datahub", document), urn=urn, by=authorizer.SYSTEM, door="test")
+    policies.create(draft=PolicyInput("datahub", document), urn=urn, by=authorizer.SYSTEM, channel="test")
     Policy.objects.filter(urn=urn).update(document=document | changes, state=changes.get("state", "ACTIVE"))
     return urn
 
 
 def test_those_in_force_become_inactive_and_their_history_says_so(monkeypatch):
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
     denying, sound = stored("denying", effect="DENY"), stored("sound", lastUpdatedTimestamp=1)
     inactive = stored("inactive", state="INACTIVE", validUntil=1)
-    before = PolicyVersion.current()
+    before = PolicyVersion.load_version()
     for _ in range(2):
         migration.deactivate(apps, SimpleNamespace(connection=connection))
-    assert PolicyVersion.current() == before + 1
+    assert PolicyVersion.load_version() == before + 1
     row = Policy.objects.get(urn=denying)
     assert (row.state, row.version, row.document["state"], row.document["effect"]) == (
         "INACTIVE",
@@ -53,8 +53,8 @@ def test_those_in_force_become_inactive_and_their_history_says_so(monkeypatch):
     event = PolicyEvent.objects.get(door="migration")
     assert (event.policy_urn, event.verb, event.policy_version) == (denying, "DEACTIVATED", before + 1)
     assert (event.before["state"], event.after["document"]) == ("ACTIVE", row.document)
-    assert {one.origin.policy for one in snapshot_store.current().statements} >= {sound}
-    assert denying not in {one.origin.policy for one in snapshot_store.current().statements}
+    assert {one.origin.policy for one in snapshot_store.get_current().statements} >= {sound}
+    assert denying not in {one.origin.policy for one in snapshot_store.get_current().statements}
 
 
 def test_those_who_hold_a_role_by_a_document_with_such_a_field_are_named(caplog):
@@ -65,7 +65,7 @@ def test_those_who_hold_a_role_by_a_document_with_such_a_field_are_named(caplog)
         AspectChange("urn:li:corpGroup:g", "corpGroup", "roleMembership", {**roles, "until": 1}, keeps_unknown=True),
         AspectChange("urn:li:corpuser:al", "corpuser", "roleMembership", {**roles}),
     ]
-    aspect_services.apply(changes=changes, by=authorizer.SYSTEM, door="test")
+    aspect_services.apply(changes=changes, by=authorizer.SYSTEM, channel="test")
     caplog.clear()
     noting.name_holders(apps, SimpleNamespace(connection=connection))
     found = [(record.urn, record.aspect, record.fields) for record in caplog.records]

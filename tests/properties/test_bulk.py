@@ -16,14 +16,14 @@ def test_decide_equals_bulk_equals_oracle(world: World):
     for urn in strategies.ACTORS:
         actor = world.actor(urn)
         for privilege in strategies.PRIVILEGES:
-            covered = reach_index.covered(postings, snapshot.coverage(actor, privilege))
-            reached = reach_index.Reach(postings, snapshot, privilege).of(actor)
+            covered = reach_index.compute_extent(postings, snapshot.compute_coverage(actor, privilege))
+            reached = reach_index.ReachIndex(postings, snapshot, privilege).find_extent(actor)
             by_oracle = oracle.what(world.raw, world.policies, urn, privilege)
             decided = [
                 name
                 for name, resource in resources.items()
                 if decide(snapshot, Question(actor, privilege, resource)).is_allowed
             ]
-            assert [postings.urns[number] for number in covered.certain] == decided == by_oracle
-            assert reached.certain == covered.certain
-            assert not covered.undecided
+            assert [postings.urns[number] for number in covered.allowed] == decided == by_oracle
+            assert reached.allowed == covered.allowed
+            assert not covered.needs_decision

@@ -31,7 +31,7 @@ def test_coverage_agrees_with_the_oracle(world: World):
     snapshot = world.snapshot()
     for urn in strategies.ACTORS:
         for privilege in strategies.PRIVILEGES:
-            coverage = snapshot.coverage(world.actor(urn), privilege)
+            coverage = snapshot.compute_coverage(world.actor(urn), privilege)
             covered = [name for name in sorted(world.raw["entities"]) if is_covered(coverage, world.resource(name))]
             assert covered == oracle.what(world.raw, world.policies, urn, privilege)
             assert coverage.version == snapshot.version

@@ -2,12 +2,12 @@
 
 from hypothesis import given
 
-from policies.engine.audience import Crowds, People
+from policies.engine.audience import ActorIndex, AudienceIndex
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Question
 from policies.engine.postings import Postings
 from policies.engine.snapshot import Snapshot
-from policies.engine.statement_groups import units_of
+from policies.engine.statement_groups import group_statements
 from tests import strategies, worlds_datazone
 from tests.worlds import World
 
@@ -16,13 +16,13 @@ Pairs = set[tuple[str, str]]
 
 def by_crowds(snapshot: Snapshot, postings: Postings, actors: list[Actor], privilege: str) -> Pairs:
     """Return who reaches what, by way of crowds; every entity has to be in exactly one group."""
-    units = units_of(snapshot, privilege, postings.types)
+    units = group_statements(snapshot, privilege, postings.types)
     found: Pairs = set()
     seen: list[int] = []
-    for crowd in Crowds(snapshot, privilege, units, People(actors)).of(postings):
-        seen += crowd.alike.entities
-        for number in crowd.alike.entities:
-            found.update((actors[person].urn, postings.urns[number]) for person in crowd.of(number))
+    for crowd in AudienceIndex(snapshot, privilege, units, ActorIndex(actors)).iterate_audiences(postings):
+        seen += crowd.group.entities
+        for number in crowd.group.entities:
+            found.update((actors[person].urn, postings.urns[number]) for person in crowd.find_actors(number))
     assert sorted(seen) == list(range(len(postings.urns)))
     return found
 

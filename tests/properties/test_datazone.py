@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from policies.engine import reach_index
 from policies.engine.families import datazone
-from policies.engine.families.datazone_resource_patterns import Pattern, expand, parse_pattern
-from policies.engine.model import Origin
+from policies.engine.families.datazone_resource_patterns import ResourcePattern, expand, parse_pattern
+from policies.engine.model import StatementOrigin
 from tests import oracle_datazone as oracle
 from tests import worlds_datazone
 from tests.worlds_datazone import ACTIONS, USERS, World, read
@@ -38,15 +38,15 @@ def test_all_entities_at_once(world: World):
     for urn in USERS:
         actor = world.actor(urn)
         for action in ACTIONS:
-            covered = reach_index.covered(postings, snapshot.coverage(actor, action))
-            assert reach_index.Reach(postings, snapshot, action).of(actor) == covered
+            covered = reach_index.compute_extent(postings, snapshot.compute_coverage(actor, action))
+            assert reach_index.ReachIndex(postings, snapshot, action).find_extent(actor) == covered
             expected = oracle.what(world.raw, world.policies, urn, action)
             undecided = [
                 name
-                for name in worlds_datazone.listed(covered.undecided, list(postings.urns))
+                for name in worlds_datazone.listed(covered.needs_decision, list(postings.urns))
                 if world.decide(snapshot, {"actor": urn, "action": action, "urn": name}).is_allowed
             ]
-            certain = worlds_datazone.listed(covered.certain, list(postings.urns))
+            certain = worlds_datazone.listed(covered.allowed, list(postings.urns))
             assert sorted([*certain, *undecided]) == expected
 
 
@@ -79,7 +79,7 @@ def test_dz_56_a_plain_allow_of_another_role_lifts_everything(world: World):
 def test_parse_then_document_is_the_identity(world: World):
     for _, document in world.policies:
         assert datazone.parse(document) == document
-        assert len(datazone.compile(document, Origin("p", "p"))) == len(document["statements"])
+        assert len(datazone.compile(document, StatementOrigin("p", "p"))) == len(document["statements"])
 
 
 PATTERNS = sorted(
@@ -115,8 +115,8 @@ def test_what_patterns_contain_and_share():
     for left in PATTERNS:
         for right in PATTERNS:
             one, other = parse_pattern(left, ""), parse_pattern(right, "")
-            assert isinstance(one, Pattern)
-            assert isinstance(other, Pattern)
+            assert isinstance(one, ResourcePattern)
+            assert isinstance(other, ResourcePattern)
             here = [oracle.covers(left, target) for target in targets]
             there = [oracle.covers(right, target) for target in targets]
             assert one.contains(other) == all(h or not t for h, t in zip(here, there, strict=True)), (left, right)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from policies.engine.errors import InvalidPolicy
 from policies.engine.families import datahub
-from policies.engine.model import Origin
+from policies.engine.model import StatementOrigin
 from tests import oracle, strategies
 from tests.spec.tables import Asked
 from tests.worlds import World
@@ -37,15 +37,15 @@ def test_an_unknown_field_at_any_depth_takes_a_document_out_of_force_and_is_kept
     sent = copy.deepcopy(raw) | {"state": "ACTIVE"}
     place = data.draw(st.sampled_from(list(objects_in(sent))))
     place.update(unknown)
-    assert datahub.compile(sent, Origin("urn:li:dataHubPolicy:p", "p")) == ()
+    assert datahub.compile(sent, StatementOrigin("urn:li:dataHubPolicy:p", "p")) == ()
     with pytest.raises(InvalidPolicy) as refused:
         datahub.parse(sent)
     assert [problem.code for problem in refused.value.problems] == ["field.unknown"] * len(unknown)
     stored = datahub.parse(sent, keeps_unknown=True)
     spelled = json.dumps(sent | {"state": "INACTIVE"}).replace("policyConstraints", "privilegeConstraints")
     assert json.dumps(stored) == spelled
-    activated = datahub.compile(datahub.activated(stored), Origin("", ""))
-    assert activated == datahub.compile(raw | {"state": "ACTIVE"}, Origin("", ""))
+    activated = datahub.compile(datahub.as_active(stored), StatementOrigin("", ""))
+    assert activated == datahub.compile(raw | {"state": "ACTIVE"}, StatementOrigin("", ""))
 
 
 def objects_in(value: object) -> Iterator[dict]:
@@ -58,7 +58,7 @@ def objects_in(value: object) -> Iterator[dict]:
 
 @given(raw=strategies.documents())
 def test_a_stored_document_means_what_was_sent(raw: dict):
-    origin = Origin("urn:li:dataHubPolicy:p", "p")
+    origin = StatementOrigin("urn:li:dataHubPolicy:p", "p")
     assert datahub.compile(datahub.parse(raw), origin) == datahub.compile(raw, origin)
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.engine.evaluate import decide_requirement
-from policies.engine.requirements import alternatives
+from policies.engine.requirements import any_of_requirement
 from tests import oracle, strategies
 from tests.properties.asking import by_engine, by_oracle, question
 from tests.spec.tables import Asked
@@ -35,7 +35,7 @@ def test_with_sub_resources(world: World, questions: list[Asked]):
 def test_on_alternatives(world: World, asked: Asked, any_of: list[list[str]]):
     put = question(world, asked)
     decision = decide_requirement(
-        world.snapshot(), put.actor, alternatives(any_of), {"self": [put.resource]}, put.subresources
+        world.snapshot(), put.actor, any_of_requirement(any_of), {"self": [put.resource]}, put.subresources
     )
     expected = oracle.authorize_any_of(
         world.raw, world.policies, asked.actor, any_of, asked.resource, asked.subresources, asked.type

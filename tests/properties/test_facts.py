@@ -26,7 +26,7 @@ ALL_FIELDS = frozenset(field for field in strategies.FIELD_VALUES if not field.s
 def test_fewer_facets_asked_same_answer(world: World, questions: list[Asked], data: st.DataObject):
     snapshot = world.snapshot()
     for asked in questions:
-        needed = snapshot.fields_for([asked.privilege])
+        needed = snapshot.tested_fields([asked.privilege])
         more = needed | data.draw(st.sets(st.sampled_from(sorted(ALL_FIELDS)), max_size=3))
         full = decide(snapshot, question(world, asked))
         for fields in (needed, more):
@@ -39,7 +39,7 @@ def test_sub_resources_need_no_more_than_subfields(world: World, questions: list
     snapshot = world.snapshot()
     for asked in questions:
         put = question(world, asked)
-        needed = snapshot.subfields_for([asked.privilege])
+        needed = snapshot.tested_subfields([asked.privilege])
         bare = tuple(world.resource(name, fields=needed) for name in asked.subresources)
         fewer = decide(snapshot, Question(put.actor, put.privilege, put.resource, bare))
         assert fewer.statements == decide(snapshot, put).statements
@@ -49,10 +49,10 @@ def test_sub_resources_need_no_more_than_subfields(world: World, questions: list
 def test_fields_are_those_the_candidates_test(world: World):
     snapshot = world.snapshot()
     for privilege in strategies.PRIVILEGES:
-        candidates = snapshot.listed(privilege)
+        candidates = snapshot.list_statements(privilege)
         tested = {field for statement in candidates for field in statement.resources.fields}
-        tested |= {one.field for statement in candidates for one in statement.provisos if one.is_about_resource}
-        assert snapshot.fields_for([privilege]) - {OWNER} == tested - {OWNER}
+        tested |= {one.field for statement in candidates for one in statement.actor_conditions if one.is_about_resource}
+        assert snapshot.tested_fields([privilege]) - {OWNER} == tested - {OWNER}
 
 
 @pytest.mark.parametrize("field", sorted(ALL_FIELDS))
@@ -70,7 +70,7 @@ def test_a_missing_facet_is_an_error(field: str, condition: str):
     )
     snapshot = world.snapshot()
     actor = world.actor(urn("jo"))
-    assert snapshot.fields_for(["EDIT_ENTITY_TAGS"]) == {field}
+    assert snapshot.tested_fields(["EDIT_ENTITY_TAGS"]) == {field}
     without = world.resource(urn("dataset:orders"), fields=ALL_FIELDS - {field})
     with pytest.raises(MissingFact) as raised:
         decide(snapshot, Question(actor, "EDIT_ENTITY_TAGS", without))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from policies.engine import evaluate
 from policies.engine.evaluate import decide
-from policies.engine.model import Code, Effect
+from policies.engine.model import DecisionCode, Effect
 from policies.engine.snapshot import Snapshot
 from tests import strategies
 from tests.oracle import SYSTEM_ACTOR
@@ -92,7 +92,7 @@ def test_the_reasons_are_exactly_the_matching_statements(world: World, questions
     for asked in questions:
         put = question(world, asked)
         decision = decide(snapshot, put)
-        if decision.code in (Code.SYSTEM_ACTOR, Code.ACTOR_SUSPENDED):
+        if decision.code in (DecisionCode.SYSTEM_ACTOR, DecisionCode.ACTOR_SUSPENDED):
             assert decision.statements == ()
             continue
         matched = [statement for statement in snapshot.statements if evaluate.matches(statement, put)]

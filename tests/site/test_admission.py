@@ -5,42 +5,42 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.test import RequestFactory
 
 from authzsite import admission
-from authzsite.admission import NoTurn, Places
+from authzsite.admission import NoFreeSlot, RequestSlots
 from policies import deadlines
 
 
 def test_more_than_work_and_wait_are_turned_away_at_once() -> None:
-    places = Places(at_once=1, waiting=0)
+    places = RequestSlots(max_running=1, max_waiting=0)
     # Without a budget this would wait for ever if it waited at all.
-    with places.take(is_decision=True), pytest.raises(NoTurn), places.take(is_decision=True):
+    with places.acquire(is_decision=True), pytest.raises(NoFreeSlot), places.acquire(is_decision=True):
         pytest.fail("There was one place.")
-    with places.take(is_decision=False):
+    with places.acquire(is_decision=False):
         pass
 
 
 def test_who_waits_for_a_turn_waits_no_longer_than_its_budget() -> None:
-    places = Places(at_once=1, waiting=1)
+    places = RequestSlots(max_running=1, max_waiting=1)
     with (
-        places.take(is_decision=True),
-        deadlines.within(0.05) as budget,
-        pytest.raises(NoTurn),
-        places.take(is_decision=True),
+        places.acquire(is_decision=True),
+        deadlines.open_budget(0.05) as budget,
+        pytest.raises(NoFreeSlot),
+        places.acquire(is_decision=True),
     ):
         pytest.fail("There was one place.")
-    assert budget.left <= 0
+    assert budget.seconds_left <= 0
 
 
 def test_a_quarter_of_the_places_is_for_decisions() -> None:
-    places = Places(at_once=4, waiting=10)
+    places = RequestSlots(max_running=4, max_waiting=10)
     with (
-        places.take(is_decision=False),
-        places.take(is_decision=False),
-        places.take(is_decision=False),
-        deadlines.within(0.05),
+        places.acquire(is_decision=False),
+        places.acquire(is_decision=False),
+        places.acquire(is_decision=False),
+        deadlines.open_budget(0.05),
     ):
-        with pytest.raises(NoTurn), places.take(is_decision=False):
+        with pytest.raises(NoFreeSlot), places.acquire(is_decision=False):
             pytest.fail("This place is for decisions.")
-        with places.take(is_decision=True):
+        with places.acquire(is_decision=True):
             pass
 
 

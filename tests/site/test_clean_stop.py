@@ -74,9 +74,9 @@ def asked(address: str, token: str, body: object) -> dict[str, object]:
 @pytest.mark.django_db(transaction=True)
 def test_what_was_answered_before_a_clean_stop_is_in_the_log(tmp_path: Path) -> None:
     bootstrap.run()
-    users.create(username="jo", by=authorizer.SYSTEM, door="test")
-    token = access_tokens.create(owner=JO, name="test", by=authorizer.SYSTEM, door="test").text
-    snapshot_store.drop()
+    users.create(username="jo", by=authorizer.SYSTEM, channel="test")
+    token = access_tokens.create(owner=JO, name="test", by=authorizer.SYSTEM, channel="test").text
+    snapshot_store.reset()
     dataset = "urn:li:dataset:(urn:li:dataPlatform:hive,d{},PROD)"
     with web_process(tmp_path) as (process, site):
         for number in range(20):

@@ -33,25 +33,25 @@ def test_absent_and_empty_are_the_default(monkeypatch):
 
 def test_two_spellings_of_one_switch_have_to_agree(monkeypatch):
     monkeypatch.setenv("ONE", "false")
-    assert not env.agreed_flag(("ONE", "OTHER"), default=True)
+    assert not env.combined_flag(("ONE", "OTHER"), default=True)
     monkeypatch.setenv("OTHER", "no")
-    assert not env.agreed_flag(("ONE", "OTHER"), default=True)
+    assert not env.combined_flag(("ONE", "OTHER"), default=True)
     monkeypatch.setenv("OTHER", "true")
     with pytest.raises(ImproperlyConfigured, match="ONE and OTHER are one switch"):
-        env.agreed_flag(("ONE", "OTHER"), default=True)
+        env.combined_flag(("ONE", "OTHER"), default=True)
 
 
 @pytest.mark.parametrize("value", ["0", "-5", "many", "1.5", "9" * 5000])
 def test_a_whole_number_has_a_minimum(monkeypatch, value):
     monkeypatch.setenv("SECONDS", value)
     with pytest.raises(ImproperlyConfigured, match="SECONDS"):
-        env.whole("SECONDS", default=120, minimum=1)
+        env.integer("SECONDS", default=120, minimum=1)
 
 
 def test_a_choice_is_closed(monkeypatch):
     monkeypatch.setenv("STYLE", "yaml")
     with pytest.raises(ImproperlyConfigured, match="STYLE is 'yaml', but it has to be one of console, json"):
-        env.choice("STYLE", default="json", among=("console", "json"))
+        env.choice("STYLE", default="json", choices=("console", "json"))
 
 
 def test_a_list_is_written_with_commas(monkeypatch):
@@ -86,14 +86,14 @@ def test_a_database_nobody_can_reach_stops_the_start(monkeypatch, value):
 def test_a_share_is_a_number_from_0_to_1(monkeypatch):
     for value, expected in (("0", 0.0), ("1", 1.0), ("0.25", 0.25), ("", 0.5)):
         monkeypatch.setenv("SHARE", value)
-        assert env.share("SHARE", default=0.5) == expected
+        assert env.fraction("SHARE", default=0.5) == expected
 
 
 @pytest.mark.parametrize("value", ["-0.1", "1.01", "half", "nan", "inf", "10%"])
 def test_a_share_refuses_anything_else(monkeypatch, value):
     monkeypatch.setenv("SHARE", value)
     with pytest.raises(ImproperlyConfigured, match=r"SHARE is .* from 0 to 1"):
-        env.share("SHARE", default=0.5)
+        env.fraction("SHARE", default=0.5)
 
 
 @pytest.mark.parametrize("value", ["authz.example", "https://", "ftp://authz.example", "https://authz.example/page"])
@@ -106,11 +106,11 @@ def test_an_origin_has_a_scheme_and_no_path(monkeypatch, value):
 
 
 def test_a_folder_is_made_or_the_start_stops(monkeypatch, tmp_path):
-    assert env.folder("FOLDER", default=tmp_path / "a" / "b").is_dir()
+    assert env.ensure_folder("FOLDER", default=tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").touch()
     monkeypatch.setenv("FOLDER", str(tmp_path / "file"))
     with pytest.raises(ImproperlyConfigured, match=r"^FOLDER is '.*file', which cannot be a folder: File exists\.$"):
-        env.folder("FOLDER", default=tmp_path)
+        env.ensure_folder("FOLDER", default=tmp_path)
 
 
 def test_pairs_are_words_and_what_they_mean(monkeypatch):

@@ -33,15 +33,15 @@ def environment(transactional_db, live_server, settings, monkeypatch) -> Iterato
     settings.PLAIN_HTTP = True
     settings.PUBLIC_URL = live_server.url
     settings.CUSTOM_PRIVILEGES = ["GET", "POST"]
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
-    snapshot_store.drop()
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
+    snapshot_store.reset()
     # The first request of a process loads the site, for which no client has to wait.
     Client().get("/health/live")
     bootstrap.run(is_restricted=True)
-    users.create(username="jenny", by=authorizer.SYSTEM, door=DOOR)
-    token = access_tokens.create(owner="urn:li:corpuser:datahub", name="example", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jenny", by=authorizer.SYSTEM, channel=DOOR)
+    token = access_tokens.create(owner="urn:li:corpuser:datahub", name="example", by=authorizer.SYSTEM, channel=DOOR)
     yield {**os.environ, "AUTHZSITE_URL": live_server.url, "AUTHZSITE_TOKEN": token.text}
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def run(command: list[str], environment: dict[str, str]) -> str:
@@ -138,7 +138,7 @@ def test_the_gateway_passes_on_what_policies_permit_and_nothing_else(gateway):
             }
         },
     }
-    policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door=DOOR)
+    policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
     assert fetch(f"{gateway}/todos?done=no", user="jenny") == (200, "jenny reads /todos?done=no")
     assert fetch(f"{gateway}/users", user="jenny")[0] == 403
     assert fetch(f"{gateway}/todos", user="jenny", method="POST")[0] == 403
@@ -150,5 +150,5 @@ def test_the_gateway_passes_on_what_policies_permit_and_nothing_else(gateway):
 
 def test_the_gateway_lets_nothing_pass_while_nobody_can_say(gateway):
     for token in AccessToken.objects.all():
-        access_tokens.revoke(token_id=token.pk, by=authorizer.SYSTEM, door=DOOR)
+        access_tokens.revoke(token_id=token.pk, by=authorizer.SYSTEM, channel=DOOR)
     assert fetch(f"{gateway}/todos", user="jenny") == (503, "Nobody can say whether you may.\n")

@@ -115,7 +115,7 @@ def _filling(table: str) -> str:
 def full_disk(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """An installation whose database has no room left."""
     bootstrap.run()
-    snapshot_store.drop()
+    snapshot_store.reset()
     folder = Path("/tmp") / f"authzsite-full-{secrets.token_hex(4)}"
     if connection.vendor != "postgresql":
         with full_sqlite():
@@ -134,7 +134,7 @@ def full_disk(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) 
 def token(transactional_db: None) -> str:
     """A token of root."""
     bootstrap.run()
-    return access_tokens.create(owner=ROOT, name="full", by=authorizer.SYSTEM, door="test").text
+    return access_tokens.create(owner=ROOT, name="full", by=authorizer.SYSTEM, channel="test").text
 
 
 def caller(token: str) -> Client:

@@ -44,7 +44,7 @@ def test_a_part_that_is_away_is_a_sentence_without_addresses(error):
     def part():
         raise error
 
-    found = health.outcome(part)
+    found = health.run_check(part)
     assert found["ok"] is False
     assert "10.0.0.7" not in str(found["detail"])
 
@@ -121,7 +121,7 @@ def test_a_squashed_migration_counts_as_applied_when_all_that_it_replaces_are(mo
 @pytest.mark.django_db
 def test_without_the_row_of_the_version_nothing_is_answered(client):
     PolicyVersion.objects.all().delete()
-    snapshot_store.drop()
+    snapshot_store.reset()
     answer = client.get("/health/ready")
     assert answer.status_code == 503
     assert answer.json()["checks"]["policies"]["ok"] is False
@@ -172,9 +172,9 @@ def test_the_log_says_once_what_is_missing_and_when_it_is_back(caplog):
 
     with caplog.at_level(logging.WARNING, logger="authzsite.health"):
         for _ in range(3):
-            health.outcome(warehouse)
+            health.run_check(warehouse)
         is_away = False
         for _ in range(3):
-            health.outcome(warehouse)
+            health.run_check(warehouse)
     assert [record.getMessage() for record in caplog.records] == ["not_ready", "ready_again"]
     assert caplog.records[0].error == "at 10.0.0.7"

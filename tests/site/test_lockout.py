@@ -23,7 +23,7 @@ def _jo(db, settings):
     # What a password costs is not tested here.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     bootstrap.run(is_restricted=True)
-    users.create(username="jo", password=PASSWORD, by=authorizer.SYSTEM, door="test")
+    users.create(username="jo", password=PASSWORD, by=authorizer.SYSTEM, channel="test")
 
 
 def try_in(path, password, username="jo", address="192.0.2.1"):

@@ -21,7 +21,7 @@ def log(monkeypatch, request):
     """What is written to standard error from now on, in the style that the test asks for."""
     stream = io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
-    logs.configure(logs.configuration(level="INFO", style=getattr(request, "param", "json")))
+    logs.configure(logs.build_configuration(level="INFO", style=getattr(request, "param", "json")))
     yield stream
     monkeypatch.undo()
     logs.configure(settings.LOGGING)

@@ -9,11 +9,11 @@ from django.test import Client
 
 from authzsite import metrics_endpoint, metrics_multiprocess
 from policies.engine.model import Actor
-from policies.engine.requirements import Requirement, one
+from policies.engine.requirements import Requirement, privilege_requirement
 from policies.identity.services import users
 from policies.models import PolicyVersion
 from policies.pdp import authorizer, snapshot_store
-from policies.pdp.authorizer import Ask
+from policies.pdp.authorizer import AccessRequest
 
 # What asks the broker leaves files of its queue for the collector to close.
 pytestmark = [
@@ -38,8 +38,13 @@ def numbers(client: Client, **headers: str) -> dict[str, float]:
 
 def test_decisions_are_counted_by_family_and_outcome(client):
     before = numbers(client)
-    asks = [Ask(one("MANAGE_POLICIES")), Ask(one("dataset:read")), Ask(one("READ")), Ask(one("can_read_todos"))]
-    authorizer.answer_many(asks=[(NOBODY, ask) for ask in [*asks, asks[0], Ask(Requirement(()))]])
+    asks = [
+        AccessRequest(privilege_requirement("MANAGE_POLICIES")),
+        AccessRequest(privilege_requirement("dataset:read")),
+        AccessRequest(privilege_requirement("READ")),
+        AccessRequest(privilege_requirement("can_read_todos")),
+    ]
+    authorizer.answer_many(requests=[(NOBODY, ask) for ask in [*asks, asks[0], AccessRequest(Requirement(()))]])
     after = numbers(client)
     found = {
         family: after[name] - before.get(name, 0)
@@ -50,9 +55,9 @@ def test_decisions_are_counted_by_family_and_outcome(client):
 
 
 def test_the_snapshot_shows_version_size_and_when_it_was_compared(client):
-    snapshot_store.drop()
+    snapshot_store.reset()
     before = numbers(client)
-    snapshot = snapshot_store.current()
+    snapshot = snapshot_store.get_current()
     after = numbers(client)
     assert after["authz_snapshot_version"] == after["authz_policy_version"] == snapshot.version
     assert after["authz_snapshot_statements"] == len(snapshot.statements)
@@ -75,7 +80,7 @@ def test_requests_are_counted_by_route_and_status_and_never_by_address(client):
 
 
 def test_a_question_is_timed(client):
-    client.force_login(users.create(username="jo", by=authorizer.SYSTEM, door="test"))
+    client.force_login(users.create(username="jo", by=authorizer.SYSTEM, channel="test"))
     before = numbers(client).get("authz_authorize_seconds_count", 0)
     asked = client.post("/api/v1/authorize", {"privilege": "MANAGE_POLICIES"}, content_type="application/json")
     assert asked.json()["decision"] == "DENY"
@@ -86,7 +91,7 @@ def test_a_database_that_is_away_is_a_number_and_no_error(client, monkeypatch):
     def away():
         raise DatabaseError
 
-    monkeypatch.setattr(PolicyVersion, "current", away)
+    monkeypatch.setattr(PolicyVersion, "load_version", away)
     found = numbers(client)
     assert found["authz_database_up"] == 0
     assert "authz_policy_version" not in found
@@ -126,7 +131,7 @@ def test_a_first_process_begins_anew_and_the_others_add_to_it(tmp_path):
         "m.MultiProcessCollector(r); print(r.get_sample_value('tries_total'), flush=True)"
     )
     count(tmp_path)
-    assert len(metrics_multiprocess.ended(tmp_path)) == 1
+    assert len(metrics_multiprocess.list_ended_processes(tmp_path)) == 1
     # The first of a new start: what an earlier one left is gone. It stays until its input ends.
     waiting = (
         f"{PREPARE.format(str(tmp_path))}; {COUNTING}; import sys; "
@@ -138,15 +143,15 @@ def test_a_first_process_begins_anew_and_the_others_add_to_it(tmp_path):
         assert first.stdin
         assert first.stdout
         assert first.stdout.readline() == "up\n"
-        assert metrics_multiprocess.ended(tmp_path) == ()
+        assert metrics_multiprocess.list_ended_processes(tmp_path) == ()
         count(tmp_path)
         count(tmp_path)
-        assert len(metrics_multiprocess.ended(tmp_path)) == 2
+        assert len(metrics_multiprocess.list_ended_processes(tmp_path)) == 2
         first.stdin.write("go on\n")
         first.stdin.flush()
         assert first.stdout.readline() == "3.0\n"
 
 
 def test_what_is_looked_up_has_no_labels_and_two_parts():
-    names = [family.name for family in metrics_endpoint.Installation().collect()]
+    names = [family.name for family in metrics_endpoint.InstallationCollector().collect()]
     assert names == ["authz_database_up", "authz_policy_version", "authz_broker_up", "authz_queue_length"]

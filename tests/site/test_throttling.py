@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 
 from authzsite import throttling
 from authzsite.middleware import find_body_limit
-from authzsite.throttling import Meter, address_of, limited
+from authzsite.throttling import RateLimiter, get_client_address, rate_limit_middleware
 
 
 class Clock:
@@ -35,7 +35,7 @@ def site(settings, **limits):
     none = {"CALLS_PER_TOKEN": 0, "CALLS_PER_ADDRESS": 0, "SIGN_INS_PER_ADDRESS": 0}
     for name, limit in (none | limits).items():
         setattr(settings, name, limit)
-    return limited(lambda _request: HttpResponse("passed"), Clock())
+    return rate_limit_middleware(lambda _request: HttpResponse("passed"), Clock())
 
 
 def call(handle, path="/api/v1/authorize", token="a", address="192.0.2.1", method="POST", **more):
@@ -107,16 +107,16 @@ def test_authzen_refuses_with_text(settings):
 
 def test_a_minute_later_all_begins_anew(alone):
     clock = Clock()
-    meter = Meter("test", 2, clock)
-    assert [meter.wait(b"a") for _ in range(3)] == [0, 0, 60 - 1_000_020 % 60]
+    meter = RateLimiter("test", 2, clock)
+    assert [meter.count_call(b"a") for _ in range(3)] == [0, 0, 60 - 1_000_020 % 60]
     clock.now += 60
-    assert meter.wait(b"a") == 0
+    assert meter.count_call(b"a") == 0
 
 
 def test_a_process_tells_so_many_callers_apart(alone, monkeypatch):
-    monkeypatch.setattr(throttling, "MOST", 2)
-    meter = Meter("test", 1, Clock())
-    assert [meter.wait(one) for one in (b"a", b"b", b"c", b"c", b"a")] == [0, 0, 0, 0, meter.wait(b"a")]
+    monkeypatch.setattr(throttling, "MAX_CALLERS", 2)
+    meter = RateLimiter("test", 1, Clock())
+    assert [meter.count_call(one) for one in (b"a", b"b", b"c", b"c", b"a")] == [0, 0, 0, 0, meter.count_call(b"a")]
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def shared(settings):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(throttling, "cache", SimpleNamespace(add=add, incr=incr))
-        yield [Meter("test", 100, Clock()) for _ in range(2)], asked
+        yield [RateLimiter("test", 100, Clock()) for _ in range(2)], asked
 
 
 def test_processes_count_together_and_ask_seldom(shared):
@@ -156,8 +156,8 @@ def test_a_process_counts_alone_while_redis_is_away(settings, monkeypatch):
 
     monkeypatch.setattr(throttling, "cache", SimpleNamespace(add=away, incr=away))
     clock = Clock()
-    meter = Meter("test", 100, clock)
-    waits = [meter.wait(b"a") for _ in range(150)]
+    meter = RateLimiter("test", 100, clock)
+    waits = [meter.count_call(b"a") for _ in range(150)]
     assert waits.count(0) == 100
     assert len(asked) == 1
 
@@ -166,8 +166,8 @@ def test_the_cache_of_an_installation_counts(settings):
     if not settings.REDIS_URL:
         pytest.skip("Without Redis a process counts alone.")
     cache.clear()
-    meters = [Meter("real", 10, Clock()) for _ in range(2)]
-    assert sum(meter.wait(b"a") == 0 for _ in range(10) for meter in meters) == 10
+    meters = [RateLimiter("real", 10, Clock()) for _ in range(2)]
+    assert sum(meter.count_call(b"a") == 0 for _ in range(10) for meter in meters) == 10
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_the_cache_of_an_installation_counts(settings):
 def test_only_trusted_proxies_say_who_called_them(settings, proxies, forwarded, address):
     settings.PROXIES = proxies
     request = RequestFactory().get("/", REMOTE_ADDR="192.0.2.1", HTTP_X_FORWARDED_FOR=forwarded)
-    assert address_of(request) == address
+    assert get_client_address(request) == address
 
 
 @pytest.mark.parametrize(

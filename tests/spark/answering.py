@@ -16,11 +16,11 @@ def by_bulk(worlds: Sequence[World]) -> Iterator[tuple[int, str, str, str]]:
     for number, snapshot, postings, actors, privileges in worlds:
         for actor in actors:
             for privilege in privileges:
-                reached = reach_index.Reach(postings, snapshot, privilege).of(actor)
+                reached = reach_index.ReachIndex(postings, snapshot, privilege).find_extent(actor)
                 open_ = [
                     one
-                    for one in reached.undecided
-                    if decide(snapshot, Question(actor, privilege, postings.resource(one))).is_allowed
+                    for one in reached.needs_decision
+                    if decide(snapshot, Question(actor, privilege, postings.build_resource(one))).is_allowed
                 ]
-                for one in (*reached.certain, *open_):
+                for one in (*reached.allowed, *open_):
                     yield number, actor.urn, privilege, postings.urns[one]

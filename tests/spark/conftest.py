@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from catalog.reports.spark.session import session
+from catalog.reports.spark.session import open_session
 
 #: A Java that starts in half the time, and would be slower only at more work than tests have for it.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -29,7 +29,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         patch.delenv("SPARK_MASTER", raising=False)
         patch.setenv("JAVA_TOOL_OPTIONS", QUICK_JAVA)
         patch.setenv("PYSPARK_PYTHON", sys.executable)
-        with session("tests", folder=folder) as started:
+        with open_session("tests", folder=folder) as started:
             java = java_of(started)
             yield started
     assert java.poll() is not None

@@ -123,6 +123,6 @@ class World:
         self.write(folder / "input")
         parameters = {"tags": [PII]}
         job = Job(spark.sparkContext, (folder / "input").as_uri(), (folder / "output").as_uri(), parameters, {})
-        summary = role_mapping_check_job.work(job)
+        summary = role_mapping_check_job.compute_results(job)
         tables = {path.name: pq.read_table(path).to_pylist() for path in (folder / "output").iterdir()}
         return {"summary": summary, **tables}

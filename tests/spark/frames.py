@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.spark import read_as
-from policies.engine.restrictions import Slice
-from policies.engine.sql_rendering import select, view_of
+from policies.engine.restrictions import RoleSlice
+from policies.engine.sql_rendering import build_view, render_select
 
 Row = dict[str, Any]
 Json = dict[str, Any]
@@ -134,11 +134,11 @@ def rendered(restrictions: list[Json] | None, *, table: str, dialect: str) -> st
         None
         if restrictions is None
         else [
-            Slice(one["role"], tuple(one["rows"]), None if one["columns"] is None else tuple(one["columns"]), None)
+            RoleSlice(one["role"], tuple(one["rows"]), None if one["columns"] is None else tuple(one["columns"]), None)
             for one in restrictions
         ]
     )
-    return select(view_of(said, known=COLUMNS), table=table, dialect=dialect, known=COLUMNS)
+    return render_select(build_view(said, table_columns=COLUMNS), table=table, dialect=dialect, table_columns=COLUMNS)
 
 
 def collected(frames: Mapping[str, DataFrame]) -> dict[str, Shown]:

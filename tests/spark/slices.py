@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.reports.snapshot.partitions import SETTINGS, Slice, State
+from catalog.reports.snapshot.partitions import GRANT_SETTINGS_FILE, Partition, SnapshotState
 from catalog.reports.spark import job as spark_job
-from catalog.reports.spark.partition_facts import Facts
+from catalog.reports.spark.partition_facts import PartitionFacts
 from policies.engine import selectors
 from policies.engine.families import datahub
 from policies.engine.model import Actor
@@ -27,7 +27,7 @@ GRANTS = {"is_inherited": False, "administrators": [], "instance": "urn:li:insta
 
 FIELDS = frozenset(
     {
-        *selectors.HIERARCHIES,
+        *selectors.HIERARCHICAL_FIELDS,
         selectors.TAG,
         selectors.DATA_PLATFORM_INSTANCE,
         selectors.GROUP_MEMBERSHIP,
@@ -66,23 +66,23 @@ def facts_of(world: World) -> list[Fact]:
     return found
 
 
-def known(world: World, snapshot: Snapshot | None = None) -> State:
+def known(world: World, snapshot: Snapshot | None = None) -> SnapshotState:
     """Return what the slices of a world share."""
     below: dict[str, list[str]] = {}
     for node in world.raw["parents"]:
         for ancestor in _above(world, node):
             below.setdefault(ancestor, []).append(node)
     under = {node: tuple(nodes) for node, nodes in below.items()}
-    return State("", world.snapshot() if snapshot is None else snapshot, actors_of(world), under)
+    return SnapshotState("", world.snapshot() if snapshot is None else snapshot, actors_of(world), under)
 
 
-def cut(world: World, slices: int, snapshot: Snapshot | None = None) -> list[Facts]:
+def cut(world: World, slices: int, snapshot: Snapshot | None = None) -> list[PartitionFacts]:
     """Return a world in so many slices."""
     shared, urns = known(world, snapshot), sorted(world.raw["entities"])
-    return [Facts(shared, _slice(world, shared, range(start, len(urns), slices))) for start in range(slices)]
+    return [PartitionFacts(shared, _slice(world, shared, range(start, len(urns), slices))) for start in range(slices)]
 
 
-def _slice(world: World, shared: State, numbers: range) -> Slice:
+def _slice(world: World, shared: SnapshotState, numbers: range) -> Partition:
     urns = sorted(world.raw["entities"])
     places = {number: place for place, number in enumerate(numbers)}
     rows = [(places[one.number], *one[1:]) for one in facts_of(world) if one.number in places]
@@ -97,9 +97,9 @@ def _slice(world: World, shared: State, numbers: range) -> Slice:
         types=[world.raw["entities"][urns[number]]["type"] for number in numbers],
         fields=FIELDS | {selectors.OWNER},
         rows=rows,
-        below=shared.below,
+        descendants=shared.descendants,
     )
-    return Slice(pa.array(numbers, pa.int64()), postings)
+    return Partition(pa.array(numbers, pa.int64()), postings)
 
 
 def restricted(world: World, which: Iterable[bool]) -> Snapshot:
@@ -108,13 +108,13 @@ def restricted(world: World, which: Iterable[bool]) -> Snapshot:
         (
             urn,
             tuple(
-                replace(one, restriction=Restriction(columns=())) if is_so and not one.provisos else one
+                replace(one, restriction=Restriction(columns=())) if is_so and not one.actor_conditions else one
                 for one in statements
             ),
         )
         for (urn, statements), is_so in zip(world.statements(), which, strict=False)
     ]
-    return Snapshot.build(1, [*compiled, *datahub.implicit()])
+    return Snapshot.build(1, [*compiled, *datahub.implicit_policies()])
 
 
 def write(world: World, folder: Path, **files: object) -> str:
@@ -135,7 +135,7 @@ def write(world: World, folder: Path, **files: object) -> str:
         "users": {"urn": raw["users"], "may_act": [one not in raw["suspended"] for one in raw["users"]]},
         "circumstances": _columns(
             ("user", "field", "value"),
-            [(one.urn, *pair) for one in actors_of(world) for pair in sorted(one.circumstances)],
+            [(one.urn, *pair) for one in actors_of(world) for pair in sorted(one.attributes)],
         ),
         "memberships": _columns(("user", "group"), raw["memberships"]),
         "roles": _columns(("holder", "role"), raw["roles"]),
@@ -152,7 +152,7 @@ def write(world: World, folder: Path, **files: object) -> str:
     for name, columns in tables.items():
         pq.write_table(pa.table(columns), folder / f"{name}.parquet")
     manifest = {
-        "schema": spark_job.SCHEMA,
+        "schema": spark_job.SCHEMA_VERSION,
         "policy_version": 1,
         "change_seq": 1,
         "as_of": "2026-01-01T00:00:00+00:00",
@@ -161,7 +161,7 @@ def write(world: World, folder: Path, **files: object) -> str:
     for name, content in {
         "manifest": manifest,
         "parameters": {},
-        SETTINGS.removesuffix(".json"): GRANTS,
+        GRANT_SETTINGS_FILE.removesuffix(".json"): GRANTS,
         **files,
     }.items():
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")

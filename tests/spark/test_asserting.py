@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.reports.kinds.dataset_access_check import checks
-from catalog.reports.kinds.dataset_access_check.checks import claims_of
+from catalog.reports.kinds.dataset_access_check.checks import build_claims
 from tests import oracle, strategies
 from tests.spark.slices import actors_of, cut, known, restricted
 from tests.worlds import World, criterion, document, matching_all, urn
@@ -44,12 +44,12 @@ def check(world: World, *said: dict[str, Any], slices: int = 1, snapshot=None):
     bound: dict[str, set[str]] = {}
     for holder, role in world.raw["roles"]:
         bound.setdefault(holder, set()).add(role)
-    claims = claims_of(said, actors_of(world), {holder: frozenset(some) for holder, some in bound.items()})
-    rows = [row for part in cut(world, slices, snapshot) for row in checks.checked(part, claims)]
-    seen = frozenset((row.claim, row.answer) for row in rows)
-    rows += checks.checked_platform(shared.snapshot, claims)
-    rows += checks.checked_unknown(shared.snapshot, claims, seen)
-    return checks.results(claims, rows)
+    claims = build_claims(said, actors_of(world), {holder: frozenset(some) for holder, some in bound.items()})
+    rows = [row for part in cut(world, slices, snapshot) for row in checks.check_partition(part, claims)]
+    seen = frozenset((row.claim_index, row.answer_index) for row in rows)
+    rows += checks.check_platform(shared.snapshot, claims)
+    rows += checks.check_unknown_entities(shared.snapshot, claims, seen)
+    return checks.aggregate_rows(claims, rows)
 
 
 @pytest.fixture
@@ -202,4 +202,4 @@ def test_what_restrictions_leave_open_is_decided(world: World, which):
     (part,) = cut(world, 1, snapshot)
     for actor in actors_of(world):
         allowed = {place for place in range(len(part.urns)) if part.decide(actor, VIEW, place).is_allowed}
-        assert set(part.may(actor, VIEW)) == allowed
+        assert set(part.find_allowed(actor, VIEW)) == allowed

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.reports.kinds.policy_impact import differences
-from policies.engine.families import vocabularies
+from policies.engine.families import load_vocabularies
 from policies.engine.snapshot import Snapshot
 from tests import oracle, strategies
 from tests.spark.slices import actors_of, cut, known
@@ -14,15 +14,15 @@ from tests.worlds import World, criterion, document, matching_all, urn
 JO, AL, READERS = urn("jo"), urn("al"), urn("group:readers")
 ORDERS, SECRETS = urn("dataset:orders"), urn("dataset:secrets")
 VIEW = "VIEW_ENTITY_PAGE"
-PLATFORM = {one.name for some in vocabularies().values() for one in some.platform()}
+PLATFORM = {one.name for some in load_vocabularies().values() for one in some.platform_privileges()}
 
 
 def compare(world: World, then: World, slices: int = 1):
     actors = actors_of(world)
-    change = differences.change_of(world.snapshot(), then.snapshot(2), actors)
-    rows = [row for part in cut(world, slices) for row in differences.changed(part, change)]
-    rows += differences.changed_platform(world.snapshot(), change)
-    return differences.results(rows, actors)
+    change = differences.compare_policies(world.snapshot(), then.snapshot(2), actors)
+    rows = [row for part in cut(world, slices) for row in differences.compare_partition(part, change)]
+    rows += differences.compare_platform(world.snapshot(), change)
+    return differences.aggregate_rows(rows, actors)
 
 
 @pytest.fixture
@@ -108,6 +108,6 @@ def test_gains_and_losses_are_those_of_the_oracle(world: World, other: World, ke
 
 
 def test_a_snapshot_of_nothing_is_compared_too(world):
-    change = differences.change_of(Snapshot.build(1, ()), world.snapshot(), known(world).actors)
+    change = differences.compare_policies(Snapshot.build(1, ()), world.snapshot(), known(world).actors)
     assert change.privileges
     assert [one.urn for one in change.people] == [AL, JO]

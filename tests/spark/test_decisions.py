@@ -7,28 +7,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.reports.spark.decisions import CannotRead, InvalidDecision, Refused, slices_of
-from policies.decisions.api.decision_serializers import shown
-from policies.engine.model import Code, Decision
-from policies.engine.restrictions import Slice
+from catalog.reports.spark.decisions import AccessDenied, CannotRead, InvalidDecision, parse_role_slices
+from policies.decisions.api.decision_serializers import serialize_decision
+from policies.engine.model import Decision, DecisionCode
+from policies.engine.restrictions import RoleSlice
 from tests.spark.frames import allowed, part
 
 Json = dict[str, Any]
 
 
 def test_what_the_api_sends_is_read_back() -> None:
-    slices = (Slice("r", ("region = 'EMEA'", "a > 1"), ("id", "Name"), None), Slice("s", (), None, None))
-    for code in (Code.ALLOWED, Code.POLICIES_DISABLED, Code.SYSTEM_ACTOR):
+    slices = (RoleSlice("r", ("region = 'EMEA'", "a > 1"), ("id", "Name"), None), RoleSlice("s", (), None, None))
+    for code in (DecisionCode.ALLOWED, DecisionCode.POLICIES_DISABLED, DecisionCode.SYSTEM_ACTOR):
         for known in (None, slices):
-            sent = json.loads(json.dumps(shown(Decision(is_allowed=True, code=code, version=7, slices=known))))
-            assert slices_of(sent) == known
+            sent = json.loads(
+                json.dumps(serialize_decision(Decision(is_allowed=True, code=code, version=7, slices=known)))
+            )
+            assert parse_role_slices(sent) == known
 
 
 def test_a_refusal_is_refused_with_its_code() -> None:
-    for code in (Code.EXPLICIT_DENY, Code.IMPLICIT_DENY, Code.NO_COLUMNS, Code.ACTOR_SUSPENDED):
-        sent = shown(Decision(is_allowed=False, code=code, version=7))
-        with pytest.raises(Refused) as raised:
-            slices_of(sent)
+    for code in (
+        DecisionCode.EXPLICIT_DENY,
+        DecisionCode.IMPLICIT_DENY,
+        DecisionCode.NO_COLUMNS,
+        DecisionCode.ACTOR_SUSPENDED,
+    ):
+        sent = serialize_decision(Decision(is_allowed=False, code=code, version=7))
+        with pytest.raises(AccessDenied) as raised:
+            parse_role_slices(sent)
         assert (raised.value.code, str(raised.value)) == (code.value, f"This is not allowed ({code.value}).")
 
 
@@ -64,7 +71,7 @@ def test_a_refusal_is_refused_with_its_code() -> None:
 def test_what_is_not_understood_shows_nothing(changed: Json, pointer: str) -> None:
     """An unknown key is an unknown restriction; one of paths is about a repository and not about a table (DZ-63)."""
     with pytest.raises(InvalidDecision) as raised:
-        slices_of(allowed(None) | changed)
+        parse_role_slices(allowed(None) | changed)
     assert (raised.value.code, raised.value.pointer) == ("decision.invalid", pointer)
 
 
@@ -85,7 +92,7 @@ def test_what_is_not_understood_shows_nothing(changed: Json, pointer: str) -> No
 )
 def test_dz_50_a_condition_that_no_policy_could_hold_shows_nothing(row: str) -> None:
     with pytest.raises(InvalidDecision) as raised:
-        slices_of(allowed([part("a = 1", row)]))
+        parse_role_slices(allowed([part("a = 1", row)]))
     assert raised.value.pointer == "/restrictions/0/rows/1"
 
 
@@ -93,7 +100,7 @@ def test_dz_50_a_condition_that_no_policy_could_hold_shows_nothing(row: str) -> 
 def test_a_decision_that_lacks_a_part_shows_nothing(key: str) -> None:
     sent = {name: value for name, value in allowed(None).items() if name != key}
     with pytest.raises(InvalidDecision) as raised:
-        slices_of(sent)
+        parse_role_slices(sent)
     assert raised.value.pointer == f"/{key}"
 
 
@@ -112,7 +119,7 @@ anything = st.recursive(
 @given(anything)
 def test_any_json_is_a_decision_or_refused(sent: object) -> None:
     try:
-        slices_of(sent)
+        parse_role_slices(sent)
     except CannotRead:
         return
     assert isinstance(sent, dict)

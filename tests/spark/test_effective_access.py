@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from catalog.aspects import base
-from catalog.reports.kinds.effective_access.counts import counted
+from catalog.reports.kinds.effective_access.counts import count_access
 from catalog.reports.run import launcher
 from catalog.reports.snapshot import partitions as reading
 from catalog.reports.spark.job import Job
-from catalog.reports.spark.parallel_map import spread
+from catalog.reports.spark.parallel_map import map_partitions_unordered
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from tests import strategies, worlds_datazone
@@ -65,7 +65,7 @@ def test_bulk_in_spark_equals_decide(spark: SparkSession):
                     if decide(snapshot, Question(actor, privilege, resource)).is_allowed:
                         expected.add((number, actor.urn, privilege, urn))
     found: list[Any] = []
-    spread(spark.sparkContext, sent, by_bulk, lambda _, rows: found.extend(rows))
+    map_partitions_unordered(spark.sparkContext, sent, by_bulk, lambda _, rows: found.extend(rows))
     assert asked >= PAIRS
     assert len(found) == len(set(found))
     assert set(found) == expected
@@ -76,12 +76,12 @@ def test_what_goes_wrong_with_an_answer_is_raised(spark: SparkSession):
         raise ZeroDivisionError(rows)
 
     with pytest.raises(ZeroDivisionError):
-        spread(spark.sparkContext, [1, 2], range, take)
+        map_partitions_unordered(spark.sparkContext, [1, 2], range, take)
 
 
 def test_nothing_to_do_is_done_at_once(spark: SparkSession):
     taken: list[int] = []
-    spread(spark.sparkContext, [], range, lambda _, rows: taken.extend(rows))
+    map_partitions_unordered(spark.sparkContext, [], range, lambda _, rows: taken.extend(rows))
     assert not taken
 
 
@@ -89,8 +89,8 @@ def test_two_slices_and_twenty_count_what_decide_says(spark: SparkSession, tmp_p
     world = max(drawn(strategies.worlds(), 40), key=lambda one: len(one.policies))
     source = slices.write(world, tmp_path / "in", grants=GRANTS)
     job = Job(spark.sparkContext, source, (tmp_path / "out").as_uri(), {}, {"policy_version": 1})
-    state = reading.state_of(source, 1)
-    two, twenty = (counted(job, state, [VIEW], at_least=number)[VIEW] for number in (2, 20))
+    state = reading.load_state(source, 1)
+    two, twenty = (count_access(job, state, [VIEW], min_partitions=number)[VIEW] for number in (2, 20))
     assert two == twenty
     snapshot, urns = state.snapshot, sorted(world.raw["entities"])
     reached = [
@@ -114,9 +114,11 @@ def _snapshot(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "in", tmp_path / "out"
 
 
-def _failed(source: Path, target: Path, tell: launcher.Tell = lambda *_: True) -> str:
+def _failed(source: Path, target: Path, tell: launcher.ProgressCallback = lambda *_: True) -> str:
     with pytest.raises(launcher.JobFailed) as found:
-        launcher.run(module="catalog.reports.kinds.effective_access.job", source=source, target=target, tell=tell)
+        launcher.run(
+            module="catalog.reports.kinds.effective_access.job", source=source, target=target, on_progress=tell
+        )
     assert not (target / "summary.json").exists()
     return str(found.value)
 

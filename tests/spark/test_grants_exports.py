@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, BadExports, read
+from catalog.reports.kinds.role_mapping_check.exports import READ, WRITE, BadExports, parse_exports
 
 SNOW: dict[str, Any] = {"name": "snow", "platform": "snowflake", "form": "snowflake", "grants": ["a.csv"]}
 
@@ -17,7 +17,7 @@ def text(*exports: Any) -> str:
 def test_what_is_left_out_follows_from_form_and_platform() -> None:
     big = {"name": "bq", "platform": "bigquery", "form": "bigquery", "grants": ["b"], "levels": {"x/y": "write"}}
     red = {"name": "red", "platform": "redshift", "form": "csv", "grants": ["c"]}
-    snow, bigquery, redshift = read(text(SNOW, big, red))
+    snow, bigquery, redshift = parse_exports(text(SNOW, big, red))
     assert (snow.dialect, snow.spelling, snow.has_groups) == ("snowflake", "upper", False)
     assert (bigquery.dialect, bigquery.spelling, bigquery.has_groups) == ("bigquery", "exact", True)
     assert (redshift.dialect, redshift.spelling, redshift.has_groups) == ("postgres", "exact", False)
@@ -26,10 +26,10 @@ def test_what_is_left_out_follows_from_form_and_platform() -> None:
 
 def test_names_go_both_ways() -> None:
     named = {"role_prefix": "snow_", "roles": {"Odd": "other"}, "email_domain": "x.example"}
-    (export,) = read(text(SNOW | named))
-    assert (export.identifier("READER"), export.role_name("snow_reader")) == ("snow_reader", "READER@x.example")
-    assert (export.identifier("odd"), export.role_name("other")) == ("other", "Odd")
-    assert (export.bare("Ann@X.example"), export.account("ann")) == ("ann", "ANN@x.example")
+    (export,) = parse_exports(text(SNOW | named))
+    assert (export.role_identifier("READER"), export.role_name("snow_reader")) == ("snow_reader", "READER@x.example")
+    assert (export.role_identifier("odd"), export.role_name("other")) == ("other", "Odd")
+    assert (export.normalize("Ann@X.example"), export.account_name("ann")) == ("ann", "ANN@x.example")
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_names_go_both_ways() -> None:
 )
 def test_everything_that_is_wrong_is_said(sent: str, sentences: list[str]) -> None:
     with pytest.raises(BadExports) as raised:
-        read(sent)
+        parse_exports(sent)
     for sentence in sentences:
         assert sentence in str(raised.value)
 
 
 def test_installations_stand_beside_one_another() -> None:
-    assert len(read(text(SNOW | {"instance": "eu"}, SNOW | {"name": "us", "instance": "us"}))) == 2
+    assert len(parse_exports(text(SNOW | {"instance": "eu"}, SNOW | {"name": "us", "instance": "us"}))) == 2

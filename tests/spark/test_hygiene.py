@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from catalog.reports.kinds.policy_hygiene import hygiene
 from catalog.reports.kinds.policy_hygiene import job as policy_hygiene_job
-from catalog.reports.kinds.policy_hygiene.hygiene import Seen
+from catalog.reports.kinds.policy_hygiene.hygiene import HygieneFacts
 from tests import oracle, strategies
 from tests.spark.slices import actors_of, cut, known
 from tests.worlds import World, criterion, document, matching_all, urn
@@ -21,14 +21,14 @@ def findings(world: World, slices: int = 1) -> list[dict]:
         bound.setdefault(holder, set()).add(role)
     actors, shared = actors_of(world), known(world)
     names = {f"{PREFIX}{name}": name for name, raw in world.policies if oracle.opened(raw)[1]["state"] == "ACTIVE"}
-    policies = hygiene.policies_of(shared.snapshot.statements, names)
-    look = hygiene.look_of(policies, actors, {holder: frozenset(some) for holder, some in bound.items()})
-    look = policy_hygiene_job.looking(look, policies, actors)
-    seen = Seen(row for part in cut(world, slices) for row in hygiene.told(part, look))
+    policies = hygiene.group_by_policy(shared.snapshot.statements, names)
+    look = hygiene.build_query(policies, actors, {holder: frozenset(some) for holder, some in bound.items()})
+    look = policy_hygiene_job.watch_wide_roles(look, policies, actors)
+    seen = HygieneFacts(row for part in cut(world, slices) for row in hygiene.collect_facts(part, look))
     people = {*world.raw["users"], *world.raw["groups"], urn("role:Reader"), urn("role:r")}
     return [
-        *policy_hygiene_job.idle(policies, look, actors, seen, people),
-        *policy_hygiene_job.patterns(policies, actors, shared.below, seen),
+        *policy_hygiene_job.find_idle(policies, look, actors, seen, people),
+        *policy_hygiene_job.list_antipatterns(policies, actors, shared.descendants, seen),
     ]
 
 

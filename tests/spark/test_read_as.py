@@ -15,14 +15,14 @@ from rest_framework.test import APIClient
 from sqlglot import exp
 
 from catalog.models import Entity
-from catalog.reports.spark.decisions import CannotRead, Refused
-from catalog.reports.spark.session import SparkUnavailable, session
+from catalog.reports.spark.decisions import AccessDenied, CannotRead
+from catalog.reports.spark.session import SparkUnavailable, open_session
 from catalog.spark import read_as
 from policies.authoring.services import policies
-from policies.engine.sql_rendering import NothingToShow
+from policies.engine.sql_rendering import NoVisibleColumns
 from policies.identity.services import access_tokens, roles, users
 from policies.pdp import authorizer, snapshot_store
-from policies.propagation.invalidating_cache import memory
+from policies.propagation.invalidating_cache import process_cache
 from tests.spark import frames
 from tests.spark.conftest import java_of
 from tests.spark.frames import allowed, part
@@ -61,8 +61,8 @@ def test_spark_shows_what_sqlite_shows(spark: SparkSession, data: list[Any], sev
     for place, restrictions in zip("abcde", several, strict=True):
         try:
             expected[place] = frames.in_sqlite(data, restrictions)
-        except NothingToShow:
-            with pytest.raises(Refused, match="No column is left"):
+        except NoVisibleColumns:
+            with pytest.raises(AccessDenied, match="No column is left"):
                 frames.by_read_as(spark, restrictions, table)
             continue
         asked[place] = frames.by_read_as(spark, restrictions, table)
@@ -95,24 +95,24 @@ def test_every_condition_alone(spark: SparkSession) -> None:
 def test_the_answer_of_the_api_is_put_into_force(spark: SparkSession, people_table: DataFrame) -> None:
     """Two roles, each with its rows and columns; the query of render gives the same on both databases."""
     Entity.objects.create(urn=f"urn:li:dataset:{DATASET}", type="dataset", object_id=DATASET)
-    by: dict[str, Any] = {"by": authorizer.SYSTEM, "door": "test"}
+    by: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": "test"}
     users.create(username="jo", **by)
     for role, extra in {
         "emea": {"row_level_restrictions": ["region = 'EMEA'"], "column_level_restrictions": ["id", "NAME"]},
         "late": {"row_level_restrictions": ["id >= 2"], "column_level_restrictions": ["Id", "region", "gone"]},
     }.items():
         roles.create(identifier=role, name=role, description="", **by)
-        roles.give(urn=f"urn:li:dataHubRole:{role}", actors=["urn:li:corpuser:jo"], **by)
+        roles.grant(urn=f"urn:li:dataHubRole:{role}", actors=["urn:li:corpuser:jo"], **by)
         statement = {"resource": f"dataset:{DATASET}", "actions": ["dataset:read"], "effect": "allow"}
         document = {
             "name": role,
             "statements": [statement | {"extra_constraints": extra}],
             "roles": [f"urn:li:dataHubRole:{role}"],
         }
-        policies.create(draft=policies.Draft("datazone", document), urn=f"urn:li:dataHubPolicy:{role}", **by)
+        policies.create(draft=policies.PolicyInput("datazone", document), urn=f"urn:li:dataHubPolicy:{role}", **by)
     # What was looked up while the roles were given is dropped when a write commits, and here none does.
-    memory.reset()
-    snapshot_store.forget()
+    process_cache.clear()
+    snapshot_store.mark_stale()
     client = APIClient()
     token = access_tokens.create(owner="urn:li:corpuser:jo", name="test", **by)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {token.text}")
@@ -132,7 +132,7 @@ def test_the_answer_of_the_api_is_put_into_force(spark: SparkSession, people_tab
     assert shown(read_as(spark, decision, "people")) == expected
     assert shown(spark.sql(query)) == expected
     nothing = client.post("/api/v1/authorize", asked | {"privilege": "dataset:write"}, format="json").json()
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(AccessDenied) as raised:
         read_as(spark, nothing, "people")
     assert raised.value.code == "implicit_deny"
 
@@ -265,13 +265,13 @@ def test_no_name_is_left_in_the_session(spark: SparkSession, people_table: DataF
 
 
 def test_one_session_at_a_time(spark: SparkSession) -> None:
-    with pytest.raises(SparkUnavailable, match="already"), session("second"):
+    with pytest.raises(SparkUnavailable, match="already"), open_session("second"):
         pass
 
 
 def test_without_java_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SparkUnavailable, match="apt-get install default-jre-headless"), session("without"):
+    with pytest.raises(SparkUnavailable, match="apt-get install default-jre-headless"), open_session("without"):
         pass
 
 

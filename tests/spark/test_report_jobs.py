@@ -36,9 +36,9 @@ def world() -> World:
     return made
 
 
-@pytest.fixture(params=[partition_facts.SLICE, 3], ids=["one slice", "seven slices"])
+@pytest.fixture(params=[partition_facts.MAX_PARTITION_ENTITIES, 3], ids=["one slice", "seven slices"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_facts, "SLICE", request.param)
+    monkeypatch.setattr(partition_facts, "MAX_PARTITION_ENTITIES", request.param)
 
 
 def job(spark: SparkSession, world: World, folder: Path, **files: object) -> Job:
@@ -58,7 +58,7 @@ def test_dataset_access_check(spark: SparkSession, world: World, tmp_path: Path)
         {**said, "name": "Nobody", "kind": "nobody", "holders": [READERS]},
     ]
     given = job(spark, world, tmp_path, assertions={"assertions": assertions})
-    assert numbers(dataset_access_check_job.work(given)) == {"Assertions": 2, "Fail": 1, "Pass": 1}
+    assert numbers(dataset_access_check_job.compute_results(given)) == {"Assertions": 2, "Fail": 1, "Pass": 1}
     assert [row["state"] for row in slices.read(tmp_path / "out", "assertions")] == ["PASS", "FAIL"]
     (failure,) = slices.read(tmp_path / "out", "failures")
     assert (failure["person"], failure["entities"], failure["entity"]) == (AL, 1, urn("dataset:d19"))
@@ -70,7 +70,7 @@ def test_policy_impact(spark: SparkSession, world: World, tmp_path: Path):
     proposed = document(privileges=[VIEW], actors={"users": [AL]})
     policy = {"urn": "urn:li:dataHubPolicy:readers", "family": "datahub", "name": "Readers", "document": proposed}
     given = job(spark, world, tmp_path, proposed={"policies": [policy], "gone": []})
-    assert numbers(policy_impact_job.work(given)) == {"People who gain": 1, "People who lose": 1}
+    assert numbers(policy_impact_job.compute_results(given)) == {"People who gain": 1, "People who lose": 1}
     (row,) = slices.read(tmp_path / "out", "privileges")[1:]
     assert row == {
         "privilege": VIEW,
@@ -94,7 +94,11 @@ def test_policy_hygiene(spark: SparkSession, world: World, tmp_path: Path):
         document(privileges=[VIEW], actors={"users": [AL]}, resources=matching_all(criterion("TAG", "urn:li:tag:x"))),
     )
     given = job(spark, world, tmp_path, known={"people": [JO, AL, READERS]})
-    assert numbers(policy_hygiene_job.work(given)) == {"Policies": 4, "Policies with findings": 2, "Findings": 3}
+    assert numbers(policy_hygiene_job.compute_results(given)) == {
+        "Policies": 4,
+        "Policies with findings": 2,
+        "Findings": 3,
+    }
     found = slices.read(tmp_path / "out", "findings")
     assert [(row["type"], row["policy"].rpartition(":")[2], row["other"]) for row in found] == [
         ("ORPHAN", "gone", None),
@@ -117,7 +121,7 @@ def test_unused_access(spark: SparkSession, world: World, tmp_path: Path):
     given = job(spark, world, tmp_path, usage=said)
     uses = [{"person": JO, "privilege": VIEW, "policy": "urn:li:dataHubPolicy:readers", "last": "2026-01-01T00:00:00Z"}]
     pq.write_table(pa.Table.from_pylist(uses), tmp_path / "in" / "usage.parquet")
-    found = numbers(unused_access_job.work(given))
+    found = numbers(unused_access_job.compute_results(given))
     assert (found["Policies without a use"], found["The log is whole (1: yes, 0: no)"]) == (1, 1)
     people = slices.read(tmp_path / "out", "people")
     assert [(row["person"], row["privilege"], row["state"]) for row in people] == [

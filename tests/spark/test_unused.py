@@ -5,8 +5,8 @@ from hypothesis import given, settings
 
 from catalog.reports.kinds.policy_hygiene import hygiene
 from catalog.reports.kinds.unused_access import unused
-from catalog.reports.kinds.unused_access.unused import NOT_SEEN, UNUSED, USED, Usage, Use
-from policies.engine.families import vocabularies
+from catalog.reports.kinds.unused_access.unused import NOT_SEEN, UNUSED, USED, Usage, UsageRow
+from policies.engine.families import load_vocabularies
 from tests import oracle, strategies
 from tests.spark.slices import actors_of, cut, known
 from tests.worlds import World, document, urn
@@ -14,26 +14,26 @@ from tests.worlds import World, document, urn
 VIEW, EDIT = "VIEW_ENTITY_PAGE", "EDIT_ENTITY_TAGS"
 JO, AL, READERS, OTHERS = urn("jo"), urn("al"), urn("group:readers"), urn("group:others")
 P = "urn:li:dataHubPolicy:"
-PLATFORM = {one.name for some in vocabularies().values() for one in some.platform()}
+PLATFORM = {one.name for some in load_vocabularies().values() for one in some.platform_privileges()}
 
 
-def look(world: World, uses: list[Use], *, is_sure: bool = True, slices: int = 1, wanted=()):
+def look(world: World, uses: list[UsageRow], *, is_sure: bool = True, slices: int = 1, wanted=()):
     actors, shared = actors_of(world), known(world)
-    policies = hygiene.policies_of(shared.snapshot.statements, {f"{P}{name}": name for name, _ in world.policies})
-    ask = unused.ask_of(policies, actors, wanted)
-    found = {row for part in cut(world, slices) for row in unused.held(part, ask)}
-    found |= set(unused.held_on_platform(shared.snapshot, ask))
+    policies = hygiene.group_by_policy(shared.snapshot.statements, {f"{P}{name}": name for name, _ in world.policies})
+    ask = unused.build_query(policies, actors, wanted)
+    found = {row for part in cut(world, slices) for row in unused.find_held(part, ask)}
+    found |= set(unused.find_held_on_platform(shared.snapshot, ask))
     usage = Usage(uses, policies, is_sure=is_sure)
-    privileges, people = unused.privileges_used(ask, found, usage)
+    privileges, people = unused.build_privilege_rows(ask, found, usage)
     bound: dict[str, set[str]] = {}
     for holder, role in world.raw["roles"]:
         bound.setdefault(holder, set()).add(role)
     roles = {holder: frozenset(some) for holder, some in bound.items()}
     return {
-        "policies": unused.policies_used(policies, actors, usage),
+        "policies": unused.build_policy_rows(policies, actors, usage),
         "privileges": privileges,
         "people": people,
-        "memberships": unused.memberships_unused(policies, actors, roles, usage),
+        "memberships": unused.find_unused_memberships(policies, actors, roles, usage),
         "held": found,
     }
 
@@ -55,7 +55,7 @@ def world() -> World:
 
 
 def test_what_was_used_and_what_was_not(world):
-    told = look(world, [Use(JO, VIEW, f"{P}view", "2026-01-02"), Use(JO, VIEW, f"{P}view", "2026-01-01")])
+    told = look(world, [UsageRow(JO, VIEW, f"{P}view", "2026-01-02"), UsageRow(JO, VIEW, f"{P}view", "2026-01-01")])
     assert told["policies"][-1] == {
         "policy": f"{P}view",
         "people": 2,
@@ -92,7 +92,7 @@ def test_a_log_that_is_not_whole_calls_nothing_unused(world):
 
 
 def test_a_use_counts_for_what_the_policy_gives(world):
-    told = look(world, [Use(JO, EDIT, f"{P}view", "2026-01-01"), Use(JO, EDIT, f"{P}deleted", "2026-01-01")])
+    told = look(world, [UsageRow(JO, EDIT, f"{P}view", "2026-01-01"), UsageRow(JO, EDIT, f"{P}deleted", "2026-01-01")])
     states = {row["privilege"]: row["state"] for row in told["privileges"]}
     assert (states[EDIT], states[VIEW]) == (USED, UNUSED)
 
@@ -111,7 +111,7 @@ def test_a_membership_is_used_wherever_it_could_have_been(world, policy, kept):
     world.policy("owners", document(privileges=[EDIT], actors={"resourceOwners": True}))
     world.policy("groups", document(privileges=[EDIT], actors={"allGroups": True}))
     world.policy("others", document(privileges=[EDIT], actors={"groups": [OTHERS]}))
-    told = look(world, [Use(JO, EDIT, f"{P}{policy}", "2026-01-01")])
+    told = look(world, [UsageRow(JO, EDIT, f"{P}{policy}", "2026-01-01")])
     assert {row["group"] for row in told["memberships"] if row["person"] == JO} == {READERS, OTHERS} - kept
 
 

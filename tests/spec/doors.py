@@ -40,10 +40,10 @@ def _client(world: World) -> Any:
     may_check = document(displayName="may-check", type="PLATFORM", privileges=privileges, actors={"users": [caller]})
     guarded = world.having([*world.policies, ("may-check", may_check)])
     guarded.raw = world.raw | {"users": [*world.raw["users"], caller]}
-    snapshot_store.drop()
+    snapshot_store.reset()
     stored.store(guarded)
-    snapshot_store.drop()
-    made = access_tokens.create(owner=caller, name="tables", by=authorizer.SYSTEM, door=stored.DOOR)
+    snapshot_store.reset()
+    made = access_tokens.create(owner=caller, name="tables", by=authorizer.SYSTEM, channel=stored.DOOR)
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
     return client

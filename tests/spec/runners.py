@@ -13,7 +13,7 @@ from policies.engine import reach_index
 from policies.engine.evaluate import decide, decide_requirement
 from policies.engine.families import datahub
 from policies.engine.model import Decision, Question
-from policies.engine.requirements import alternatives
+from policies.engine.requirements import any_of_requirement
 from tests import oracle, worlds
 from tests.spec.doors import by_http
 from tests.spec.tables import Asked, Cell
@@ -73,9 +73,9 @@ def _by_engine(world: World, questions: Sequence[Asked], _request: pytest.Fixtur
             decision = decide(snapshot, Question(actor, asked.privilege, place(world, asked), subresources))
         elif asked.kind == "any_of":
             relatives = {"self": [place(world, asked)]}
-            decision = decide_requirement(snapshot, actor, alternatives(asked.any_of), relatives, subresources)
+            decision = decide_requirement(snapshot, actor, any_of_requirement(asked.any_of), relatives, subresources)
         else:
-            requirement = datahub.operations()[asked.operation]
+            requirement = datahub.load_operations()[asked.operation]
             decision = decide_requirement(
                 snapshot, actor, requirement, world.relatives(asked.resource, asked.related), subresources
             )
@@ -103,10 +103,12 @@ def _by_bulk(world: World, questions: Sequence[Asked], _request: pytest.FixtureR
     answers: Answers = []
     for asked in questions:
         if asked.kind == "who":
-            answers.append(_named(reach_index.who(snapshot, asked.privilege, place(world, asked))))
+            answers.append(_named(reach_index.list_named_actors(snapshot, asked.privilege, place(world, asked))))
             continue
-        covered = reach_index.covered(postings, snapshot.coverage(world.actor(asked.actor), asked.privilege))
-        urns = [postings.urns[number] for number in covered.certain]
+        covered = reach_index.compute_extent(
+            postings, snapshot.compute_coverage(world.actor(asked.actor), asked.privilege)
+        )
+        urns = [postings.urns[number] for number in covered.allowed]
         if asked.kind == "what":
             answers.append(
                 {"entities": [urn for urn in urns if asked.type in (None, world.raw["entities"][urn]["type"])]}
@@ -116,7 +118,7 @@ def _by_bulk(world: World, questions: Sequence[Asked], _request: pytest.FixtureR
     return answers
 
 
-def _named(found: reach_index.Who) -> dict[str, Cell]:
+def _named(found: reach_index.NamedActors) -> dict[str, Cell]:
     return {
         "all users": found.is_all_users,
         "all groups": found.is_all_groups,

@@ -15,7 +15,7 @@ import pytest
 from policies.engine import families
 from policies.engine.evaluate import decide_requirement
 from policies.engine.families import cdap, cdap_requests
-from policies.engine.families.cdap_requests import Said
+from policies.engine.families.cdap_requests import OperationRequest
 from policies.engine.model import Actor
 from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
@@ -68,13 +68,13 @@ def by_oracle(rows: Sequence[Row], _request: pytest.FixtureRequest) -> list[Pair
 
 def by_engine(rows: Sequence[Row], _request: pytest.FixtureRequest) -> list[Pairs]:
     """Compile the grants to statements and ask the pure core."""
-    snapshot = Snapshot.build(1, families.implicit())
+    snapshot = Snapshot.build(1, families.implicit_policies())
     found = []
     for row in rows:
         artifact = None if row["artifact"] == "-" else urn(row["artifact"])
-        read = cdap_requests.read(Said(row["operation"], urn(row["entity"]), artifact=artifact))
+        read = cdap_requests.resolve(OperationRequest(row["operation"], urn(row["entity"]), artifact=artifact))
         grants = [
-            cdap.grant(urn("jo"), cdap.expand([privilege]), urn(entity), urn(entity))
+            cdap.build_grant(urn("jo"), cdap.expand([privilege]), urn(entity), urn(entity))
             for privilege, entity in pairs(row["held"])
         ]
         named = {**read.relatives, "self": (urn(row["entity"]),)}
@@ -91,7 +91,7 @@ def by_http(rows: Sequence[Row], request: pytest.FixtureRequest) -> list[Pairs]:
     client = request.getfixturevalue("client_of")("checker", "CHECK_ACCESS")
     from django.utils import timezone
 
-    from catalog.access.grant_source import Grant, give
+    from catalog.access.grant_source import Grant, insert_grants
     from policies.identity.services import users
     from policies.pdp import authorizer
 
@@ -100,11 +100,11 @@ def by_http(rows: Sequence[Row], request: pytest.FixtureRequest) -> list[Pairs]:
     register(*sorted(named - {"instance:cdap"}))
     questions = []
     for number, row in enumerate(rows):
-        users.create(username=f"jo{number}", by=authorizer.SYSTEM, door="test")
+        users.create(username=f"jo{number}", by=authorizer.SYSTEM, channel="test")
         held = [
             Grant(urn(f"jo{number}"), urn(entity), cdap.expand([privilege])) for privilege, entity in pairs(row["held"])
         ]
-        give(grants=held, by=authorizer.SYSTEM.urn, at=timezone.now())
+        insert_grants(grants=held, by=authorizer.SYSTEM.urn, at=timezone.now())
         related = {} if row["artifact"] == "-" else {"artifact": urn(row["artifact"])}
         question = {"actor": urn(f"jo{number}"), "operation": row["operation"], "related": related}
         questions.append({**question, "resource": {"urn": urn(row["entity"])}})

@@ -159,13 +159,15 @@ def by_bulk(world: World, questions: list[Question]) -> list[Answer | None]:
     found: list[Answer | None] = []
     for question in questions:
         is_able = question["urn"] and not (question["branch"] or question["columns"] or question["path"])
-        covered = reach_index.covered(postings, snapshot.coverage(world.actor(question["actor"]), question["action"]))
+        covered = reach_index.compute_extent(
+            postings, snapshot.compute_coverage(world.actor(question["actor"]), question["action"])
+        )
         number = postings.number(question["urn"]) if is_able else None
         decided = read(world.decide(snapshot, question))
         if number is None:
             found.append(None)
             continue
-        is_allowed = number in covered.certain or (number in covered.undecided and decided["allowed"])
+        is_allowed = number in covered.allowed or (number in covered.needs_decision and decided["allowed"])
         found.append(decided | {"allowed": is_allowed})
     return found
 
@@ -187,7 +189,7 @@ def _client(world: World) -> Any:
     from tests.worlds import World as Plain
     from tests.worlds import document
 
-    snapshot_store.drop()
+    snapshot_store.reset()
     people = Plain({**Plain().raw, **{key: value for key, value in world.raw.items() if key != "objects"}})
     caller = people.user("caller-of-the-tables")
     people.policy("may-check", document(type="PLATFORM", privileges=["CHECK_ACCESS"], actors={"users": [caller]}))
@@ -199,10 +201,10 @@ def _client(world: World) -> Any:
         for urn, one in world.raw["objects"].items()
     )
     for name, policy in world.policies:
-        draft = policies.Draft("datazone", policy)
-        policies.create(draft=draft, urn=f"{POLICY}{name}", by=authorizer.SYSTEM, door=stored.DOOR)
-    snapshot_store.drop()
-    made = access_tokens.create(owner=caller, name="tables", by=authorizer.SYSTEM, door=stored.DOOR)
+        draft = policies.PolicyInput("datazone", policy)
+        policies.create(draft=draft, urn=f"{POLICY}{name}", by=authorizer.SYSTEM, channel=stored.DOOR)
+    snapshot_store.reset()
+    made = access_tokens.create(owner=caller, name="tables", by=authorizer.SYSTEM, channel=stored.DOOR)
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {made.text}")
     return client

@@ -21,10 +21,10 @@ Document = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def _fresh_snapshot(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
-    snapshot_store.drop()
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
+    snapshot_store.reset()
     yield
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def document_of(**changes: Any) -> Document:
@@ -45,9 +45,9 @@ def write() -> Callable[..., Policy]:
     """Store a policy: `write("id", displayName=...)`; the id is what follows the prefix of the URN."""
 
     def make(identifier: str, **changes: Any) -> Policy:
-        draft = policies.Draft("datahub", document_of(**changes))
+        draft = policies.PolicyInput("datahub", document_of(**changes))
         urn = f"urn:li:dataHubPolicy:{identifier}"
-        return policies.create(urn=urn, draft=draft, by=authorizer.SYSTEM, door=DOOR).policy
+        return policies.create(urn=urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
 
     return make
 
@@ -60,16 +60,16 @@ def store_ladder() -> None:
     """Write an installation as bootstrap --restricted leaves it, and the people of the ladder."""
     bootstrap.run(is_restricted=True)
     for username, display_name in (("otto", "Otto Outsider"), ("stella", "Stella Steward"), ("ada", "Ada Admin")):
-        users.create(username=username, display_name=display_name, by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=username, display_name=display_name, by=authorizer.SYSTEM, channel=DOOR)
     asking = document_of(
         displayName="Stewards ask about others",
         type="PLATFORM",
         privileges=["CHECK_ACCESS"],
         actors={"users": [f"{USER_PREFIX}stella"]},
     )
-    draft = policies.Draft("datahub", asking)
-    policies.create(urn="urn:li:dataHubPolicy:stewards-ask", draft=draft, by=authorizer.SYSTEM, door=DOOR)
-    roles.give(urn="urn:li:dataHubRole:Admin", actors=[f"{USER_PREFIX}ada"], by=authorizer.SYSTEM, door=DOOR)
+    draft = policies.PolicyInput("datahub", asking)
+    policies.create(urn="urn:li:dataHubPolicy:stewards-ask", draft=draft, by=authorizer.SYSTEM, channel=DOOR)
+    roles.grant(urn="urn:li:dataHubRole:Admin", actors=[f"{USER_PREFIX}ada"], by=authorizer.SYSTEM, channel=DOOR)
 
 
 @pytest.fixture(scope="module")

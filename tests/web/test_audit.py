@@ -50,7 +50,7 @@ def test_a_decision_is_shown_with_who_what_and_why(browse, world, write):
     apply.apply(
         proposals=[Proposal(ORDERS, "datasetProperties", '{"name": "Orders of today"}')],
         by=authorizer.SYSTEM,
-        door=DOOR,
+        channel=DOOR,
     )
     log(is_allowed=True, code="allowed", statements=[said], by="urn:li:corpuser:stella")
     page = browse("root").get(LOG)
@@ -111,10 +111,10 @@ def test_a_page_costs_as_many_queries_for_many_rows_as_for_one(browse, world, se
 def test_what_the_reader_may_not_view_is_not_named(browse, world, settings, write):
     settings.VIEW_AUTHORIZATION_ENABLED = True
     proposal = Proposal(ORDERS, "datasetProperties", '{"name": "Orders of today"}')
-    apply.apply(proposals=[proposal], by=authorizer.SYSTEM, door=DOOR)
-    world["outsider"] = users.create(username="mona", by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[proposal], by=authorizer.SYSTEM, channel=DOOR)
+    world["outsider"] = users.create(username="mona", by=authorizer.SYSTEM, channel=DOOR)
     policies.set_state(
-        urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authorizer.SYSTEM, door=DOOR
+        urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authorizer.SYSTEM, channel=DOOR
     )
     mona = {"users": ["urn:li:corpuser:mona"]}
     write("manages", displayName="Manages", type="PLATFORM", privileges=["MANAGE_POLICIES"], actors=mona)
@@ -134,7 +134,7 @@ def test_a_change_of_a_policy_names_its_channel(browse, world, write):
 
 def test_changes_are_shown_with_before_and_after(browse, world, write):
     policy = write("tags", displayName="Tags for all")
-    users.suspend(urn=OTTO, by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=OTTO, by=authorizer.SYSTEM, channel=DOOR)
     root = browse("root")
     page = root.get(f"{LOG}/policies?object={policy.urn}")
     assert [row["event"].verb for row in page.context["rows"]] == ["CREATED"]

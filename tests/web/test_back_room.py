@@ -22,7 +22,7 @@ def chosen(action: str, *rows):
 
 
 def test_every_table_and_row_can_be_read_and_none_written(browse, world, write):
-    access_tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
+    access_tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, channel=DOOR)
     client = browse("root")
     seen = 0
     for model in admin.site._registry:
@@ -39,7 +39,7 @@ def test_every_table_and_row_can_be_read_and_none_written(browse, world, write):
 
 
 def test_secrets_are_not_shown(browse, world):
-    issued = access_tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
+    issued = access_tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, channel=DOOR)
     client = browse("root")
     digest = AccessToken.objects.get().digest
     root = User.objects.get(username="datahub")
@@ -52,11 +52,11 @@ def test_secrets_are_not_shown(browse, world):
 
 def test_policies_are_switched_by_the_service(browse, world, write):
     policy, fixed = write("one"), Policy.objects.get(urn="urn:li:dataHubPolicy:0")
-    version = PolicyVersion.current()
+    version = PolicyVersion.load_version()
     page = run(browse("root"), "policy", "deactivate", policy, fixed)
     assert Policy.objects.get(pk=policy.pk).state == "INACTIVE"
     assert Policy.objects.get(pk=fixed.pk).state == "ACTIVE"
-    assert PolicyVersion.current() == version + 1
+    assert PolicyVersion.load_version() == version + 1
     event = PolicyEvent.objects.get(policy_urn=policy.urn, verb="DEACTIVATED")
     assert (event.by, event.door) == ("urn:li:corpuser:datahub", "admin")
     assert f"{fixed.name} cannot be changed." in page.content.decode()
@@ -66,7 +66,7 @@ def test_policies_are_switched_by_the_service(browse, world, write):
 
 def test_switching_policies_asks_first_and_says_whom_and_what_it_reaches(browse, world, write):
     rows = [write(f"p{number:02}", actors={"users": ["urn:li:corpuser:otto"]}) for number in range(12)]
-    version = PolicyVersion.current()
+    version = PolicyVersion.load_version()
     client = browse("root")
     for action, now, then in (("deactivate", 1, 0), ("activate", 1, 1)):
         page = client.post("/admin/policies/policy/", chosen(action, *rows))
@@ -74,14 +74,14 @@ def test_switching_policies_asks_first_and_says_whom_and_what_it_reaches(browse,
         assert f"people now {now}, then {then};" in text
         assert "and 2 more" in text
         assert "Other policies are not considered" in text
-    assert PolicyVersion.current() == version
+    assert PolicyVersion.load_version() == version
 
 
 def test_many_policies_are_switched_as_one_version_in_a_few_statements_or_none_is(browse, world, write):
     costs = []
     for size in (5, 60):
         listed = [write(f"{size}-{number}") for number in range(size)]
-        version = PolicyVersion.current()
+        version = PolicyVersion.load_version()
         with CaptureQueriesContext(connection) as found:
             page = run(browse("root"), "policy", "deactivate", *listed)
         costs.append(len(found))
@@ -96,7 +96,7 @@ def test_many_policies_are_switched_as_one_version_in_a_few_statements_or_none_i
     assert "None of 2: Nobody who can sign in could manage policies" in page.content.decode()
     assert Policy.objects.filter(urn__endswith="other", state="ACTIVE").exists()
     with pytest.raises(NotFound):
-        policies.set_states(urns=["urn:li:dataHubPolicy:none"], state="ACTIVE", by=authorizer.SYSTEM, door=DOOR)
+        policies.set_states(urns=["urn:li:dataHubPolicy:none"], state="ACTIVE", by=authorizer.SYSTEM, channel=DOOR)
 
 
 def test_users_are_suspended_by_the_service_and_root_never(browse, world):
@@ -111,7 +111,7 @@ def test_users_are_suspended_by_the_service_and_root_never(browse, world):
 
 
 def test_tokens_are_revoked_by_the_service(browse, world):
-    issued = access_tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, door=DOOR)
+    issued = access_tokens.create(owner="urn:li:corpuser:otto", name="a token", by=authorizer.SYSTEM, channel=DOOR)
     assert access_tokens.authenticate(text=issued.text) is not None
     run(browse("root"), "accesstoken", "revoke", issued.token)
     assert access_tokens.authenticate(text=issued.text) is None

@@ -68,8 +68,8 @@ def test_a_question_that_cannot_be_asked_ends_with_two_and_names_every_problem(w
 
 
 def test_refreshing_prints_the_version_and_has_the_workers_compare(world, capsys):
-    cache.delete(pdp_tasks.QUEUED)
+    cache.delete(pdp_tasks.REFRESH_QUEUED_KEY)
     call_command("refresh_policies")
-    version = PolicyVersion.current()
+    version = PolicyVersion.load_version()
     assert capsys.readouterr().out.strip() == str(version)
-    assert cache.get(pdp_tasks.QUEUED) is True
+    assert cache.get(pdp_tasks.REFRESH_QUEUED_KEY) is True

@@ -7,7 +7,7 @@ from django.urls import URLPattern
 
 from policies import admin
 from policies import urls as policy_urls
-from policies.http.guard import guard_of, needs
+from policies.http.guard import get_guard, needs
 from tests.web.people import table as people
 from tests.web.policies import table as policies
 
@@ -82,4 +82,4 @@ def test_every_address_of_the_back_room_is_guarded():
 
     found = list(callbacks(admin.site.get_urls()))
     assert len(found) > 50
-    assert {guard_of(callback) for callback in found} == {needs("MANAGE_POLICIES")}
+    assert {get_guard(callback) for callback in found} == {needs("MANAGE_POLICIES")}

@@ -32,7 +32,7 @@ class Strict(HTMLParser):
 
 @pytest.fixture
 def addresses(world, write):
-    users.create(username="hostile", display_name=HOSTILE[:200], by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="hostile", display_name=HOSTILE[:200], by=authorizer.SYSTEM, channel=DOOR)
     policy = write(
         "hostile",
         displayName=HOSTILE[:200],

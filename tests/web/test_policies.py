@@ -164,7 +164,7 @@ def test_the_banner_stands_while_everybody_manages_policies(browse, world, write
     assert "Everybody who can sign in may manage policies" not in client.get(LIST).content.decode()
     policy = write("open", type="PLATFORM", privileges=["MANAGE_POLICIES"], actors={"allUsers": True})
     assert "Everybody who can sign in may manage policies" in client.get(LIST).content.decode()
-    policies.set_state(urn=policy.urn, state="INACTIVE", by=authorizer.SYSTEM, door=DOOR)
+    policies.set_state(urn=policy.urn, state="INACTIVE", by=authorizer.SYSTEM, channel=DOOR)
     assert "Everybody who can sign in may manage policies" not in client.get(LIST).content.decode()
 
 
@@ -184,7 +184,7 @@ def test_while_policies_are_switched_off_their_pages_are_not_there(browse, world
         address = reverse(route.name or "", kwargs=named)
         assert client.get(address).status_code == 404, address
         assert client.post(address, {"state": "INACTIVE"}).status_code == 404, address
-    assert policy_queries.policy(urn=policy.urn).state == "ACTIVE"
+    assert policy_queries.get_policy(urn=policy.urn).state == "ACTIVE"
     for page in ("users/urn:li:corpuser:ada", "groups", "users"):
         text = client.get(f"/settings/identities/{page}").content.decode()
         assert "/settings/permissions/" not in text
@@ -252,7 +252,7 @@ def test_the_page_of_a_policy_says_everything_it_holds(browse, world, write):
         },
     )
     client = browse("root")
-    policies.set_state(urn=policy.urn, state="INACTIVE", by=authorizer.SYSTEM, door=DOOR)
+    policies.set_state(urn=policy.urn, state="INACTIVE", by=authorizer.SYSTEM, channel=DOOR)
     text = client.get(f"{LIST}/{policy.urn}").content.decode()
     visible = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
     for words in (
@@ -307,8 +307,8 @@ def test_long_lists_of_privileges_come_folded(browse, world):
 def test_history_shows_the_newest_changes_and_says_so(browse, world, write):
     policy = write("busy")
     for number in range(25):
-        draft = policies.Draft("datahub", document_of(description=str(number)))
-        policies.update(urn=policy.urn, draft=draft, by=authorizer.SYSTEM, door=DOOR)
+        draft = policies.PolicyInput("datahub", document_of(description=str(number)))
+        policies.update(urn=policy.urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR)
     page = browse("root").get(f"{LIST}/{policy.urn}")
     assert [row["event"].version for row in page.context["history"]] == list(range(26, 21, -1))
     assert "All changes in detail" in page.content.decode()
@@ -319,5 +319,5 @@ def test_a_policy_that_was_deleted_meanwhile_is_not_found(browse, world, write):
     policy = write("gone")
     url = f"{LIST}/{quote(policy.urn)}"
     assert client.get(url).status_code == 200
-    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, door=DOOR)
+    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, channel=DOOR)
     assert client.get(url).status_code == 404

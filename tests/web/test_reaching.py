@@ -24,7 +24,7 @@ def lake(world) -> None:
         for name in ("orders", "customers", *(f"table_{number:02}" for number in range(40)))
     ]
     tagged = [Proposal(ORDERS, "globalTags", '{"tags": [{"tag": "urn:li:tag:pii"}]}')]
-    apply.apply(proposals=described + tagged, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=described + tagged, by=authorizer.SYSTEM, channel=DOOR)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_under_view_authorization_nothing_hidden_is_listed_or_counted(browse, la
     write("docs", displayName="Docs", privileges=["EDIT_ENTITY_DOCS"], actors={"users": [OTTO]})
     settings.VIEW_AUTHORIZATION_ENABLED = True
     policies.set_state(
-        urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authorizer.SYSTEM, door=DOOR
+        urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authorizer.SYSTEM, channel=DOOR
     )
     question = {"privilege": "EDIT_ENTITY_DOCS", "type": "dataset", "actor": "otto"}
     hidden = browse("outsider").get("/why/what", question)
@@ -181,7 +181,7 @@ def test_tabs_carry_what_was_typed(browse, world):
 
 
 def test_the_suspended_hold_nothing_and_with_policies_off_everybody_holds_everything(browse, world, settings):
-    users.update(urn=OTTO, state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=OTTO, state="SUSPENDED", by=authorizer.SYSTEM, channel=DOOR)
     assert privileges(browse("root").get("/why/can", {"actor": "otto"})) == {}
     settings.AUTH_POLICIES_ENABLED = False
     page = browse("steward").get("/why/can", {"actor": ""})
@@ -205,7 +205,7 @@ def test_a_page_costs_the_same_with_many_rows(browse, lake, write, path, questio
     def cost(first: int, last: int) -> int:
         for number in range(first, last):
             actors = {"users": [OTTO, f"urn:li:corpuser:u{number}"]}
-            users.create(username=f"u{number}", by=authorizer.SYSTEM, door=DOOR)
+            users.create(username=f"u{number}", by=authorizer.SYSTEM, channel=DOOR)
             write(f"p{number}", displayName=f"P{number}", actors=actors)
         client.get(path, question)
         with CaptureQueriesContext(connection) as captured:

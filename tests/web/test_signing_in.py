@@ -15,7 +15,7 @@ WRONG = "The user name or the password is wrong."
 
 @pytest.fixture
 def jo(db: None) -> User:
-    return users.create(username="jo", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
+    return users.create(username="jo", password=PASSWORD, by=authorizer.SYSTEM, channel=DOOR)
 
 
 def sign_in(client: Client, username: str, password: str, **more: str):
@@ -60,7 +60,7 @@ def test_an_unknown_name_and_a_wrong_password_get_the_same_page_for_the_same_wor
 
 
 def test_only_who_knows_the_password_learns_of_a_suspension(client, jo):
-    users.update(urn=jo.urn, state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=jo.urn, state="SUSPENDED", by=authorizer.SYSTEM, channel=DOOR)
     assert SUSPENDED in sign_in(client, "jo", PASSWORD).content.decode()
     told = sign_in(client, "jo", "wrong").content.decode()
     assert SUSPENDED not in told
@@ -69,13 +69,13 @@ def test_only_who_knows_the_password_learns_of_a_suspension(client, jo):
 
 
 def test_a_removed_account_is_as_good_as_unknown(client, jo):
-    users.remove(urn=jo.urn, by=authorizer.SYSTEM, door=DOOR)
+    users.remove(urn=jo.urn, by=authorizer.SYSTEM, channel=DOOR)
     assert SUSPENDED not in sign_in(client, "jo", PASSWORD).content.decode()
 
 
 def test_suspending_ends_what_is_open(client, jo):
     sign_in(client, "jo", PASSWORD)
-    users.update(urn=jo.urn, state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=jo.urn, state="SUSPENDED", by=authorizer.SYSTEM, channel=DOOR)
     assert client.get("/why").headers["Location"] == "/login?next=/why"
 
 

@@ -23,8 +23,8 @@ def _no_notes(db):
 
 
 def found(name: str) -> self_checks.Check:
-    snapshot_store.drop()
-    cache.delete(self_checks.CROWDS)
+    snapshot_store.reset()
+    cache.delete(self_checks.GROUP_OVERLAP_CACHE_KEY)
     return next(check for check in self_checks.run() if check.name == name)
 
 
@@ -38,7 +38,7 @@ def where(field: str, *values: str, type_: str = "") -> dict:
 def test_a_fresh_installation_is_fine(browse, world):
     assert [check.name for check in self_checks.run() if not check.is_fine] == []
     page = browse("root").get("/settings/status")
-    assert page.context["facts"][0]["value"] == PolicyVersion.current()
+    assert page.context["facts"][0]["value"] == PolicyVersion.load_version()
     assert "Check this" not in words(page)
     assert 'hx-get="/settings/status/workers"' in page.content.decode()
 
@@ -60,7 +60,7 @@ def test_a_deep_tree_of_domains_is_found(world):
     for number in range(5):
         document = f'{{"name": "Level {number}"{above}}}'
         urn = f"urn:li:domain:d{number}"
-        apply.apply(proposals=[Proposal(urn, "domainProperties", document)], by=authorizer.SYSTEM, door=DOOR)
+        apply.apply(proposals=[Proposal(urn, "domainProperties", document)], by=authorizer.SYSTEM, channel=DOOR)
         above = f', "parentDomain": "{urn}"'
     check = found("domain_depth")
     assert (check.is_fine, check.count) == (False, 5)
@@ -69,7 +69,7 @@ def test_a_deep_tree_of_domains_is_found(world):
 
 def test_users_in_many_groups_are_found(world):
     for number in range(11):
-        urn = groups.create(identifier=f"g{number}", name=f"G{number}", by=authorizer.SYSTEM, door=DOOR).urn
+        urn = groups.create(identifier=f"g{number}", name=f"G{number}", by=authorizer.SYSTEM, channel=DOOR).urn
         Membership.objects.create(user=world["outsider"], group=Group.objects.get(name=urn), is_native=True)
     check = found("overlapping_groups")
     assert [(one.urn, one.detail) for one in check.findings] == [(OTTO, "11 groups")]
@@ -78,7 +78,7 @@ def test_users_in_many_groups_are_found(world):
 
 
 def test_editor_beside_view_authorization_is_found(world, settings):
-    roles.give(urn="urn:li:dataHubRole:Editor", actors=[OTTO], by=authorizer.SYSTEM, door=DOOR)
+    roles.grant(urn="urn:li:dataHubRole:Editor", actors=[OTTO], by=authorizer.SYSTEM, channel=DOOR)
     assert found("viewing_roles").is_fine
     settings.VIEW_AUTHORIZATION_ENABLED = True
     assert [one.urn for one in found("viewing_roles").findings] == ["urn:li:dataHubRole:Editor"]
@@ -95,28 +95,28 @@ def test_many_policies_for_one_user_or_for_urns_are_found(world, write):
 
 
 def test_other_processes_show_what_they_told_and_the_dead_are_forgotten(browse, world, monkeypatch):
-    snapshot_store.current()
-    monkeypatch.setattr(process_registry, "_name", lambda: "web-other-1")
-    process_registry.tell()
-    monkeypatch.setattr(process_registry, "_name", lambda: "web-here-2")
-    process_registry.tell()
-    assert [one.name for one in process_registry.web()] == ["web-here-2", "web-other-1"]
-    assert {one.version for one in process_registry.web()} == {PolicyVersion.current()}
+    snapshot_store.get_current()
+    monkeypatch.setattr(process_registry, "_process_name", lambda: "web-other-1")
+    process_registry.send_heartbeat()
+    monkeypatch.setattr(process_registry, "_process_name", lambda: "web-here-2")
+    process_registry.send_heartbeat()
+    assert [one.name for one in process_registry.list_web_processes()] == ["web-here-2", "web-other-1"]
+    assert {one.version for one in process_registry.list_web_processes()} == {PolicyVersion.load_version()}
     assert "web-other-1" in words(browse("root").get("/settings/status"))
     cache.delete("policies:followed:web-other-1")
-    assert [one.name for one in process_registry.web()] == ["web-here-2"]
+    assert [one.name for one in process_registry.list_web_processes()] == ["web-here-2"]
 
 
 def test_a_process_tells_when_its_version_changes_and_not_at_every_look(world, write, monkeypatch):
     told = []
-    monkeypatch.setattr(process_registry, "tell", lambda: told.append(snapshot_store.current().version))
-    follower = snapshot_listener.Follower()
-    follower.look()
-    follower.look()
-    version = PolicyVersion.current()
+    monkeypatch.setattr(process_registry, "send_heartbeat", lambda: told.append(snapshot_store.get_current().version))
+    follower = snapshot_listener.SnapshotListener()
+    follower.poll()
+    follower.poll()
+    version = PolicyVersion.load_version()
     write("another", displayName="Another")
-    snapshot_store.forget()
-    follower.look()
+    snapshot_store.mark_stale()
+    follower.poll()
     assert told == [version, version + 1]
 
 

@@ -17,7 +17,7 @@ DATASET = "urn:li:dataset:(urn:li:dataPlatform:hive,orders,PROD)"
 @pytest.fixture
 def orders(world) -> None:
     described = [Proposal(DATASET, "datasetProperties", '{"name": "orders"}')]
-    apply.apply(proposals=described, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=described, by=authorizer.SYSTEM, channel=DOOR)
 
 
 def ask(client, **question):
@@ -76,8 +76,8 @@ def test_who_could_change_it_are_users_groups_and_roles_of_every_family(browse, 
     )
     page = ask(browse("root"), privilege="EDIT_ENTITY_TAGS", resource=DATASET, actor="urn:li:corpuser:otto")
     by_policy = {row["near"].policy.rpartition(":")[2]: row["near"] for row in page.context["answer"]["nearest"]}
-    (lack,) = by_policy["editor-metadata-policy"].lacks
-    found = [urn for urn, _ in lack.who]
+    (lack,) = by_policy["editor-metadata-policy"].failed_conditions
+    found = [urn for urn, _ in lack.remedy_actors]
     assert {"urn:li:dataHubRole:Admin", "urn:li:corpGroup:stewards", "urn:li:corpuser:stella"} <= set(found)
 
 
@@ -171,7 +171,7 @@ def test_only_who_may_ask_about_others_does(browse, world):
 def test_under_view_authorization_nothing_hidden_is_told(browse, world, orders, settings):
     settings.VIEW_AUTHORIZATION_ENABLED = True
     policies.set_state(
-        urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authorizer.SYSTEM, door=DOOR
+        urn="urn:li:dataHubPolicy:view-entity-page-all", state="INACTIVE", by=authorizer.SYSTEM, channel=DOOR
     )
     client = browse("outsider")
     pages = [
@@ -188,7 +188,7 @@ def test_under_view_authorization_nothing_hidden_is_told(browse, world, orders, 
 
 
 def test_a_suspended_person_is_denied_with_that_reason(browse, world):
-    users.update(urn="urn:li:corpuser:ada", state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn="urn:li:corpuser:ada", state="SUSPENDED", by=authorizer.SYSTEM, channel=DOOR)
     assert "The account is suspended or removed." in words(
         ask(browse("root"), privilege="MANAGE_POLICIES", actor="ada")
     )

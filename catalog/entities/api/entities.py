@@ -15,8 +15,8 @@ from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
 from policies.http.guard import signed_in
 
 TAG = "entities"
@@ -55,14 +55,16 @@ class EntityIn(EntityChange):
     object_id = serializers.CharField(required=False, allow_null=True, help_text="24 hexadecimal digits.")
 
 
-class EntityFilters(Paged):
+class EntityListFilters(PageParameters):
     """Which entities to list."""
 
-    q = strict_fields.Text(required=False, allow_blank=True, max_length=1024, help_text="Words of the name, or a URN.")
-    type = strict_fields.Text(required=False, max_length=64)
-    domain = strict_fields.Urn(required=False, help_text="In it, or in a domain below it.")
-    tag = strict_fields.Urn(required=False)
-    platform = strict_fields.Urn(required=False)
+    q = strict_fields.StrictString(
+        required=False, allow_blank=True, max_length=1024, help_text="Words of the name, or a URN."
+    )
+    type = strict_fields.StrictString(required=False, max_length=64)
+    domain = strict_fields.StrictUrn(required=False, help_text="In it, or in a domain below it.")
+    tag = strict_fields.StrictUrn(required=False)
+    platform = strict_fields.StrictUrn(required=False)
 
 
 EntitiesIn = PolymorphicProxySerializer(
@@ -77,20 +79,32 @@ EntitiesOut = PolymorphicProxySerializer(
 
 
 @signed_in
-class Entities(Door):
+class EntityListView(ApiView):
     """The list of entities."""
 
-    @described("entities_list", "List entities", query=EntityFilters, answer=page_of(EntityOut, "Entity"), tag=TAG)
+    @openapi_operation(
+        "entities_list",
+        "List entities",
+        query=EntityListFilters,
+        answer=build_page_serializer(EntityOut, "Entity"),
+        tag=TAG,
+    )
     def get(self, _request: Request) -> Response:
         """Return a page of entities; what the caller may not view is not in it."""
-        asked = self.asked(EntityFilters)
-        named = {name: asked[name] for name in ("domain", "tag", "platform") if name in asked}
-        rows = entity_lists.entities(text=asked.get("q", ""), types=[asked["type"]] if "type" in asked else [], **named)
-        if view_permissions.hidden(urns=list(named.values()), by=self.actor):
+        query = self.parse_query(EntityListFilters)
+        facet_urns = {name: query[name] for name in ("domain", "tag", "platform") if name in query}
+        rows = entity_lists.list_entities(
+            text=query.get("q", ""), types=[query["type"]] if "type" in query else [], **facet_urns
+        )
+        if view_permissions.find_hidden(urns=list(facet_urns.values()), by=self.actor):
             rows = rows.none()
-        return self.page(view_permissions.viewable(rows, by=self.actor), lambda found: whole(found, self.actor), asked)
+        return self.paginate(
+            view_permissions.filter_viewable(rows, by=self.actor),
+            lambda page_entities: serialize_with_aspects(page_entities, self.actor),
+            query,
+        )
 
-    @described(
+    @openapi_operation(
         "entities_register",
         "Register entities",
         body=EntitiesIn,
@@ -101,56 +115,56 @@ class Entities(Door):
     )
     def post(self, request: Request) -> Response:
         """Register one entity or a list of up to 1,000, all or none; what is known is updated with the fields sent."""
-        sent: Any = request.data
-        is_list = isinstance(sent, list)
+        payload: Any = request.data
+        is_list = isinstance(payload, list)
         try:
-            made = service.create(bodies=sent if is_list else [sent], by=self.actor, door=DOOR)
+            entities = service.create(bodies=payload if is_list else [payload], by=self.actor, channel=CHANNEL)
         except Invalid as error:
-            raise error if is_list else Invalid([_unlisted(problem) for problem in error.problems]) from None
-        shown = whole(made, self.actor)
-        return Response(shown if is_list else shown[0], status=201)
+            raise error if is_list else Invalid([_strip_list_index(problem) for problem in error.problems]) from None
+        bodies = serialize_with_aspects(entities, self.actor)
+        return Response(bodies if is_list else bodies[0], status=201)
 
 
 @signed_in
-class OneEntity(Door):
+class EntityDetailView(ApiView):
     """One entity."""
 
-    @described("entities_get", "Get an entity", answer=EntityOut, tag=TAG)
+    @openapi_operation("entities_get", "Get an entity", answer=EntityOut, tag=TAG)
     def get(self, _request: Request, urn: str) -> Response:
         """Return the entity with its documents; one that the caller may not view is not there."""
         entity = entity_lists.get(urn=urn)
         if not view_permissions.may_view(entity, by=self.actor):
             raise NotFound(f"There is no entity {urn}.")
-        return Response(whole([entity], self.actor)[0])
+        return Response(serialize_with_aspects([entity], self.actor)[0])
 
-    @described("entities_change", "Change an entity", body=EntityChange, answer=EntityOut, tag=TAG)
+    @openapi_operation("entities_change", "Change an entity", body=EntityChange, answer=EntityOut, tag=TAG)
     def patch(self, request: Request, urn: str) -> Response:
         """Set the fields that are sent; `project` moves the entity."""
-        changed = service.update(urn=urn, body=request.data, by=self.actor, door=DOOR)
-        return Response(whole([changed], self.actor)[0])
+        entity = service.update(urn=urn, body=request.data, by=self.actor, channel=CHANNEL)
+        return Response(serialize_with_aspects([entity], self.actor)[0])
 
-    @described("entities_delete", "Delete an entity", status=204, statuses=(409,), tag=TAG)
+    @openapi_operation("entities_delete", "Delete an entity", status=204, statuses=(409,), tag=TAG)
     def delete(self, _request: Request, urn: str) -> Response:
         """Delete the entity and every grant on it; children stay and lose their parent. The instance stays (409)."""
-        service.delete(urn=urn, by=self.actor, door=DOOR)
+        service.delete(urn=urn, by=self.actor, channel=CHANNEL)
         return Response(status=204)
 
 
-def rows_of(entities: Sequence[Entity | reachable_resources.ReachedRow]) -> list[dict[str, Any]]:
+def serialize_entities(entities: Sequence[Entity | reachable_resources.ReachableRow]) -> list[dict[str, Any]]:
     """Return entities as lists show them."""
     columns = ("urn", "type", "name", "object_id", "project", "parent")
     return [{column: getattr(entity, column) for column in columns} for entity in entities]
 
 
-def whole(entities: Sequence[Entity], by: Actor) -> list[dict[str, Any]]:
+def serialize_with_aspects(entities: Sequence[Entity], by: Actor) -> list[dict[str, Any]]:
     """Return entities with the documents that the caller may see, in a number of queries that does not grow."""
-    found = people_records.documents_for(urns=[entity.urn for entity in entities], by=by)
+    aspects_by_urn = people_records.load_visible_documents(urns=[entity.urn for entity in entities], by=by)
     return [
-        {**row, "aspects": {name: aspect.value for name, aspect in found.get(row["urn"], {}).items()}}
-        for row in rows_of(entities)
+        {**row, "aspects": {name: aspect.value for name, aspect in aspects_by_urn.get(row["urn"], {}).items()}}
+        for row in serialize_entities(entities)
     ]
 
 
-def _unlisted(problem: Problem) -> Problem:
+def _strip_list_index(problem: Problem) -> Problem:
     """Return the problem of the only element of a list as that of what was sent."""
     return Problem(problem.code, problem.pointer.removeprefix("/0"), problem.detail)

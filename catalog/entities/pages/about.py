@@ -6,13 +6,13 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from catalog.access.entity_context import Reference, Subject, references
+from catalog.access.entity_context import EntityContext, Reference, load_references
 from catalog.aspects.web_links import is_web_address
 from catalog.entities import annotations
 from catalog.entities.pages import edit_controls
 
 #: Aspects whose fields are shown as properties, the first that says a thing wins.
-_PROPERTIES = (
+_PROPERTY_ASPECTS = (
     "editableDatasetProperties",
     "editableContainerProperties",
     "editableDashboardProperties",
@@ -36,65 +36,68 @@ _PROPERTIES = (
 )
 
 #: The first millisecond that Python's calendar no longer holds.
-_END_OF_DAYS = 253_402_300_800_000
+_MAX_MILLISECONDS = 253_402_300_800_000
 
 
-def about(subject: Subject, _request: HttpRequest) -> dict[str, Any]:
+def build_about_context(entity_context: EntityContext, _request: HttpRequest) -> dict[str, Any]:
     """Return what the tab shows."""
-    owners = [annotations.owner_of(entry) for entry in subject.document("ownership").get("owners") or ()]
-    tags = [entry["tag"] for entry in subject.document("globalTags").get("tags") or ()]
-    terms = [entry["urn"] for entry in subject.document("glossaryTerms").get("terms") or ()]
-    domains = domains_of(subject.document("domains"))
-    deprecation = subject.document("deprecation")
-    asked = {*tags, *terms, *domains, *(one for owner in owners for one in owner if one)}
-    asked |= {deprecation["actor"]} if deprecation.get("actor") else set()
-    named = references(asked)
-    type_ = subject.entity.type
+    owners = [annotations.parse_owner(entry) for entry in entity_context.document("ownership").get("owners") or ()]
+    tags = [entry["tag"] for entry in entity_context.document("globalTags").get("tags") or ()]
+    terms = [entry["urn"] for entry in entity_context.document("glossaryTerms").get("terms") or ()]
+    domains = domain_urns(entity_context.document("domains"))
+    deprecation = entity_context.document("deprecation")
+    referenced_urns = {*tags, *terms, *domains, *(urn for owner in owners for urn in owner if urn)}
+    referenced_urns |= {deprecation["actor"]} if deprecation.get("actor") else set()
+    references = load_references(referenced_urns)
+    type_ = entity_context.entity.type
     return {
-        "description": _description(subject),
-        "owners": [{"owner": named[who], "as": named[kind].name if kind else ""} for who, kind in owners],
-        "tags": [named[urn] for urn in tags],
-        "terms": [named[urn] for urn in terms],
-        "domains": [named[urn] for urn in domains],
-        "links": [_link(entry) for entry in subject.document("institutionalMemory").get("elements") or ()],
-        "deprecation": _deprecation(deprecation, named),
-        "properties": _properties(subject),
-        "has": {what for what in edit_controls.CONTROLS if edit_controls.is_possible(what, type_)},
+        "description": _find_description(entity_context),
+        "owners": [
+            {"owner": references[owner_urn], "as": references[type_urn].name if type_urn else ""}
+            for owner_urn, type_urn in owners
+        ],
+        "tags": [references[urn] for urn in tags],
+        "terms": [references[urn] for urn in terms],
+        "domains": [references[urn] for urn in domains],
+        "links": [_build_link(entry) for entry in entity_context.document("institutionalMemory").get("elements") or ()],
+        "deprecation": _build_deprecation(deprecation, references),
+        "properties": _build_properties(entity_context),
+        "has": {key for key in edit_controls.CONTROLS if edit_controls.is_possible(key, type_)},
     }
 
 
-def domains_of(document: Mapping[str, Any]) -> list[str]:
+def domain_urns(document: Mapping[str, Any]) -> list[str]:
     """Return every domain that a document names, in either of its lists, each once."""
-    associated = [entry["domain"] for entry in document.get("domainAssociations") or ()]
-    return list(dict.fromkeys([*(document.get("domains") or ()), *associated]))
+    associated_urns = [entry["domain"] for entry in document.get("domainAssociations") or ()]
+    return list(dict.fromkeys([*(document.get("domains") or ()), *associated_urns]))
 
 
-def description_of(document: Mapping[str, Any]) -> str:
+def description_text(document: Mapping[str, Any]) -> str:
     """Return the description or definition in a document."""
     return str(document.get("description") or document.get("definition") or "")
 
 
-def _description(subject: Subject) -> str:
-    return next((text for name in _PROPERTIES if (text := description_of(subject.document(name)))), "")
+def _find_description(entity_context: EntityContext) -> str:
+    return next((text for name in _PROPERTY_ASPECTS if (text := description_text(entity_context.document(name)))), "")
 
 
-def _link(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _build_link(entry: Mapping[str, Any]) -> dict[str, Any]:
     url = str(entry.get("url") or "")
     return {"url": url, "label": entry.get("description") or url, "is_link": is_web_address(url)}
 
 
-def _deprecation(document: Mapping[str, Any], named: Mapping[str, Reference]) -> dict[str, Any] | None:
+def _build_deprecation(document: Mapping[str, Any], references: Mapping[str, Reference]) -> dict[str, Any] | None:
     if not document.get("deprecated"):
         return None
-    by = named.get(document.get("actor") or "")
+    by = references.get(document.get("actor") or "")
     return {
         "note": document.get("note") or "",
-        "leaves": day_of(document.get("decommissionTime")),
+        "leaves": parse_milliseconds(document.get("decommissionTime")),
         "by": by.name if by else "",
     }
 
 
-def day_of(milliseconds: object) -> datetime | None:
+def parse_milliseconds(milliseconds: object) -> datetime | None:
     """Return the moment that DataHub's milliseconds mean, None for none and for what no calendar holds."""
     if (
         not isinstance(milliseconds, int)
@@ -105,17 +108,17 @@ def day_of(milliseconds: object) -> datetime | None:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-def _properties(subject: Subject) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for name in _PROPERTIES:
-        document = subject.document(name)
+def _build_properties(entity_context: EntityContext) -> list[dict[str, Any]]:
+    properties: list[dict[str, Any]] = []
+    for name in _PROPERTY_ASPECTS:
+        document = entity_context.document(name)
         for label, key in (("Qualified name", "qualifiedName"), ("Source", "termSource"), ("Colour", "colorHex")):
             if document.get(key):
-                found.append({"label": label, "value": str(document[key])})
-        custom = document.get("customProperties")
-        if isinstance(custom, Mapping):
-            found += [{"label": str(key), "value": str(value)} for key, value in sorted(custom.items())]
-    row = subject.entity
-    found += [{"label": "Object id", "value": row.object_id}] if row.object_id else []
-    found += [{"label": "Project", "value": row.project}] if row.project else []
-    return found
+                properties.append({"label": label, "value": str(document[key])})
+        custom_properties = document.get("customProperties")
+        if isinstance(custom_properties, Mapping):
+            properties += [{"label": str(key), "value": str(value)} for key, value in sorted(custom_properties.items())]
+    row = entity_context.entity
+    properties += [{"label": "Object id", "value": row.object_id}] if row.object_id else []
+    properties += [{"label": "Project", "value": row.project}] if row.project else []
+    return properties

@@ -8,23 +8,23 @@ from typing import Any, Protocol
 from django.http import QueryDict
 
 from catalog.access import browsing
-from catalog.access.entity_context import Subject
+from catalog.access.entity_context import EntityContext
 from catalog.entities import annotations
-from catalog.entities.annotations import Link, Owner
+from catalog.entities.annotations import EntityLink, OwnerPair
 from catalog.entities.pages import pickers
-from catalog.entities.pages.about import day_of, description_of, domains_of
+from catalog.entities.pages.about import description_text, domain_urns, parse_milliseconds
 from catalog.entities.pages.forms import DeprecationForm, DescriptionForm, LinkFormSet
-from catalog.entities.pages.pickers import Kind, Picker
+from catalog.entities.pages.pickers import EntityPicker, PickerKind
 
-DOOR = "pages"
+CHANNEL = "pages"
 
 #: How many ownership types a form offers.
-_OFFERED = 200
+_MAX_OWNERSHIP_TYPES = 200
 
-_NO_TYPE = "Without a type"
+_NO_TYPE_LABEL = "Without a type"
 
 
-class Editor(Protocol):
+class AspectEditor(Protocol):
     """One form: made from what is stored, given what was sent, asked whether that will do, and told to save it."""
 
     @property
@@ -38,34 +38,36 @@ class Editor(Protocol):
     def is_valid(self) -> bool:
         """Whether what was sent can be saved as far as the form knows."""
 
-    def save(self, seen: str) -> None:
-        """Write it; `seen` is the mark of what was shown. Raises what `annotations` raises."""
+    def save(self, expected_fingerprint: str) -> None:
+        """Write it; `expected_fingerprint` is the mark of what was shown. Raises what `annotations` raises."""
 
-    def lines(self) -> list[str]:
+    def render_stored_lines(self) -> list[str]:
         """Return what is stored, a line for each entry, for somebody whose edit came too late."""
 
 
 @dataclass(frozen=True, slots=True)
-class _List:
+class _UrnListSpec:
     """A list of URNs in an aspect: what its picker chooses, where the URNs are, and who writes changes."""
 
-    kind: Kind
+    kind: PickerKind
     aspect: str
     urns: Callable[[Mapping[str, Any]], Sequence[str]]
     write: Callable[..., None]
     help: str = ""
 
 
-class ListEditor:
+class UrnListEditor:
     """A list of URNs behind a picker."""
 
     template = "catalog/edit_list.html"
 
-    def __init__(self, subject: Subject, listed: _List) -> None:
-        self._subject = subject
-        self._listed = listed
-        before = tuple(dict.fromkeys(listed.urns(subject.document(listed.aspect))))
-        self._picker = Picker(kind=listed.kind, by=subject.by, before=before, chosen=before, help=listed.help)
+    def __init__(self, entity_context: EntityContext, spec: _UrnListSpec) -> None:
+        self._entity_context = entity_context
+        self._spec = spec
+        initial_urns = tuple(dict.fromkeys(spec.urns(entity_context.document(spec.aspect))))
+        self._picker = EntityPicker(
+            kind=spec.kind, by=entity_context.by, initial_urns=initial_urns, chosen_urns=initial_urns, help=spec.help
+        )
 
     def read(self, data: QueryDict) -> None:
         """Take in what was sent."""
@@ -79,19 +81,24 @@ class ListEditor:
     @property
     def picker(self) -> dict[str, Any]:
         """What components/picker.html draws."""
-        return self._picker.context()
+        return self._picker.build_context()
 
-    def save(self, seen: str) -> None:
+    def save(self, expected_fingerprint: str) -> None:
         """Write what was added and removed; what the editor may not view stays."""
-        picker, subject = self._picker, self._subject
-        self._listed.write(
-            urns=[subject.entity.urn], add=picker.added, remove=picker.removed, seen=seen, by=subject.by, door=DOOR
+        picker, entity_context = self._picker, self._entity_context
+        self._spec.write(
+            urns=[entity_context.entity.urn],
+            add=picker.added_urns,
+            remove=picker.removed_urns,
+            expected_fingerprint=expected_fingerprint,
+            by=entity_context.by,
+            channel=CHANNEL,
         )
 
-    def lines(self) -> list[str]:
+    def render_stored_lines(self) -> list[str]:
         """Return the names of what is stored."""
-        named = pickers.names(self._picker.before)
-        return [named.get(urn, urn) for urn in self._picker.before]
+        names_by_urn = pickers.load_names(self._picker.initial_urns)
+        return [names_by_urn.get(urn, urn) for urn in self._picker.initial_urns]
 
 
 class OwnersEditor:
@@ -99,22 +106,22 @@ class OwnersEditor:
 
     template = "catalog/edit_owners.html"
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-        entries = subject.document("ownership").get("owners") or ()
-        self._before: list[Owner] = list(dict.fromkeys(annotations.owner_of(entry) for entry in entries))
-        self._kept = list(self._before)
-        self._picker = Picker(kind=pickers.OWNERS, by=subject.by)
+    def __init__(self, entity_context: EntityContext) -> None:
+        self._entity_context = entity_context
+        entries = entity_context.document("ownership").get("owners") or ()
+        self._initial_owners: list[OwnerPair] = list(dict.fromkeys(annotations.parse_owner(entry) for entry in entries))
+        self._retained_owners = list(self._initial_owners)
+        self._picker = EntityPicker(kind=pickers.OWNERS, by=entity_context.by)
         self.error = ""
         self.chosen_type = ""
 
     def read(self, data: QueryDict) -> None:
         """Take in what was sent."""
-        ticked = set(data.getlist("kept"))
-        self._kept = [owner for owner in self._before if json.dumps(owner) in ticked]
+        retained_values = set(data.getlist("kept"))
+        self._retained_owners = [owner for owner in self._initial_owners if json.dumps(owner) in retained_values]
         self._picker.read(data)
         self.chosen_type = data.get("type", "")
-        if self.chosen_type and self.chosen_type not in {urn for urn, _ in self._types()}:
+        if self.chosen_type and self.chosen_type not in {urn for urn, _ in self._list_types()}:
             self.error = "There is no such ownership type."
 
     @property
@@ -125,41 +132,48 @@ class OwnersEditor:
     @property
     def picker(self) -> dict[str, Any]:
         """What components/picker.html draws."""
-        return {**self._picker.context(), "label": "Add users and groups"}
+        return {**self._picker.build_context(), "label": "Add users and groups"}
 
     @property
     def owners(self) -> list[dict[str, Any]]:
         """The owners there are, each with the value of its box."""
-        named = pickers.names({one for owner in self._before for one in owner if one})
+        names_by_urn = pickers.load_names({urn for owner in self._initial_owners for urn in owner if urn})
         return [
             {
                 "value": json.dumps(owner),
-                "name": named.get(owner[0], owner[0]),
-                "as": named.get(owner[1], owner[1]) or _NO_TYPE,
-                "is_kept": owner in self._kept,
+                "name": names_by_urn.get(owner[0], owner[0]),
+                "as": names_by_urn.get(owner[1], owner[1]) or _NO_TYPE_LABEL,
+                "is_kept": owner in self._retained_owners,
             }
-            for owner in self._before
+            for owner in self._initial_owners
         ]
 
     @property
     def types(self) -> list[dict[str, Any]]:
         """The ownership types to add somebody as."""
-        found = [("", _NO_TYPE), *self._types()]
-        return [{"urn": urn, "name": name, "is_chosen": urn == self.chosen_type} for urn, name in found]
+        types = [("", _NO_TYPE_LABEL), *self._list_types()]
+        return [{"urn": urn, "name": name, "is_chosen": urn == self.chosen_type} for urn, name in types]
 
-    def save(self, seen: str) -> None:
+    def save(self, expected_fingerprint: str) -> None:
         """Write who was added and who was unticked."""
-        add = [(urn, self.chosen_type) for urn in self._picker.added]
-        remove = [owner for owner in self._before if owner not in self._kept]
-        subject = self._subject
-        annotations.edit_owners(urns=[subject.entity.urn], add=add, remove=remove, seen=seen, by=subject.by, door=DOOR)
+        add = [(urn, self.chosen_type) for urn in self._picker.added_urns]
+        remove = [owner for owner in self._initial_owners if owner not in self._retained_owners]
+        entity_context = self._entity_context
+        annotations.edit_owners(
+            urns=[entity_context.entity.urn],
+            add=add,
+            remove=remove,
+            expected_fingerprint=expected_fingerprint,
+            by=entity_context.by,
+            channel=CHANNEL,
+        )
 
-    def lines(self) -> list[str]:
+    def render_stored_lines(self) -> list[str]:
         """Return the owners that are stored."""
         return [f"{owner['name']} ({owner['as']})" for owner in self.owners]
 
-    def _types(self) -> list[tuple[str, str]]:
-        return browsing.choices(type="ownershipType", by=self._subject.by, limit=_OFFERED)
+    def _list_types(self) -> list[tuple[str, str]]:
+        return browsing.list_choices(type="ownershipType", by=self._entity_context.by, limit=_MAX_OWNERSHIP_TYPES)
 
 
 class DescriptionEditor:
@@ -167,12 +181,12 @@ class DescriptionEditor:
 
     template = "catalog/edit_form.html"
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-        aspect, field = annotations.DESCRIPTIONS[subject.entity.type]
-        self._text = str(subject.document(aspect).get(field) or "")
-        shown = self._text or description_of(subject.document("datasetProperties"))
-        self.form = DescriptionForm(initial={"text": shown})
+    def __init__(self, entity_context: EntityContext) -> None:
+        self._entity_context = entity_context
+        aspect, field = annotations.DESCRIPTIONS[entity_context.entity.type]
+        self._text = str(entity_context.document(aspect).get(field) or "")
+        initial_text = self._text or description_text(entity_context.document("datasetProperties"))
+        self.form = DescriptionForm(initial={"text": initial_text})
 
     def read(self, data: QueryDict) -> None:
         """Take in what was sent."""
@@ -183,12 +197,18 @@ class DescriptionEditor:
         """Whether the text is not too long."""
         return self.form.is_valid()
 
-    def save(self, seen: str) -> None:
+    def save(self, expected_fingerprint: str) -> None:
         """Write the text."""
-        text, subject = self.form.cleaned_data["text"], self._subject
-        annotations.describe(urn=subject.entity.urn, text=text, seen=seen, by=subject.by, door=DOOR)
+        text, entity_context = self.form.cleaned_data["text"], self._entity_context
+        annotations.set_description(
+            urn=entity_context.entity.urn,
+            text=text,
+            expected_fingerprint=expected_fingerprint,
+            by=entity_context.by,
+            channel=CHANNEL,
+        )
 
-    def lines(self) -> list[str]:
+    def render_stored_lines(self) -> list[str]:
         """Return the text that is stored."""
         return [self._text]
 
@@ -198,15 +218,15 @@ class DeprecationEditor:
 
     template = "catalog/edit_form.html"
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-        said = subject.document("deprecation")
-        self._said = {
-            "is_deprecated": bool(said.get("deprecated")),
-            "note": said.get("note") or "",
-            "leaves_on": day_of(said.get("decommissionTime")),
+    def __init__(self, entity_context: EntityContext) -> None:
+        self._entity_context = entity_context
+        document = entity_context.document("deprecation")
+        self._initial_values = {
+            "is_deprecated": bool(document.get("deprecated")),
+            "note": document.get("note") or "",
+            "leaves_on": parse_milliseconds(document.get("decommissionTime")),
         }
-        self.form = DeprecationForm(initial=self._said)
+        self.form = DeprecationForm(initial=self._initial_values)
 
     def read(self, data: QueryDict) -> None:
         """Take in what was sent."""
@@ -217,23 +237,26 @@ class DeprecationEditor:
         """Whether the day is one."""
         return self.form.is_valid()
 
-    def save(self, seen: str) -> None:
+    def save(self, expected_fingerprint: str) -> None:
         """Write it."""
-        data, subject = self.form.cleaned_data, self._subject
-        annotations.deprecate(
-            urns=[subject.entity.urn],
+        data, entity_context = self.form.cleaned_data, self._entity_context
+        annotations.set_deprecation(
+            urns=[entity_context.entity.urn],
             is_deprecated=data["is_deprecated"],
             note=data["note"],
-            leaves_at=self.form.leaves_at,
-            seen=seen,
-            by=subject.by,
-            door=DOOR,
+            decommission_time=self.form.decommission_time,
+            expected_fingerprint=expected_fingerprint,
+            by=entity_context.by,
+            channel=CHANNEL,
         )
 
-    def lines(self) -> list[str]:
+    def render_stored_lines(self) -> list[str]:
         """Return what is stored."""
-        found = ["Deprecated" if self._said["is_deprecated"] else "Not deprecated", str(self._said["note"])]
-        return [line for line in found if line]
+        lines = [
+            "Deprecated" if self._initial_values["is_deprecated"] else "Not deprecated",
+            str(self._initial_values["note"]),
+        ]
+        return [line for line in lines if line]
 
 
 class LinksEditor:
@@ -241,45 +264,51 @@ class LinksEditor:
 
     template = "catalog/edit_links.html"
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-        elements = subject.document("institutionalMemory").get("elements") or ()
-        self._said = [{"url": entry["url"], "label": entry.get("description") or ""} for entry in elements]
-        self.formset = LinkFormSet(initial=self._said, prefix="links")
+    def __init__(self, entity_context: EntityContext) -> None:
+        self._entity_context = entity_context
+        elements = entity_context.document("institutionalMemory").get("elements") or ()
+        self._initial_links = [{"url": entry["url"], "label": entry.get("description") or ""} for entry in elements]
+        self.formset = LinkFormSet(initial=self._initial_links, prefix="links")
 
     def read(self, data: QueryDict) -> None:
         """Take in what was sent."""
-        self.formset = LinkFormSet(data, initial=self._said, prefix="links")
+        self.formset = LinkFormSet(data, initial=self._initial_links, prefix="links")
 
     @property
     def is_valid(self) -> bool:
         """Whether every address may be a link."""
         return self.formset.is_valid()
 
-    def save(self, seen: str) -> None:
+    def save(self, expected_fingerprint: str) -> None:
         """Write the links that have an address."""
         rows = [form.cleaned_data for form in self.formset if form.cleaned_data.get("url")]
-        links = [Link(row["url"], row.get("label") or "") for row in rows]
-        subject = self._subject
-        annotations.link(urn=subject.entity.urn, links=links, seen=seen, by=subject.by, door=DOOR)
+        links = [EntityLink(row["url"], row.get("label") or "") for row in rows]
+        entity_context = self._entity_context
+        annotations.set_links(
+            urn=entity_context.entity.urn,
+            links=links,
+            expected_fingerprint=expected_fingerprint,
+            by=entity_context.by,
+            channel=CHANNEL,
+        )
 
-    def lines(self) -> list[str]:
+    def render_stored_lines(self) -> list[str]:
         """Return the links that are stored."""
-        return [f"{row['label'] or 'Link'}: {row['url']}" for row in self._said]
+        return [f"{row['label'] or 'Link'}: {row['url']}" for row in self._initial_links]
 
 
-def _entries(outer: str, inner: str) -> Callable[[Mapping[str, Any]], list[str]]:
+def _build_entry_reader(outer: str, inner: str) -> Callable[[Mapping[str, Any]], list[str]]:
     return lambda document: [entry[inner] for entry in document.get(outer) or ()]
 
 
-_LISTS = {
-    "access": _List(pickers.ROLES, "access", _entries("roles", "urn"), annotations.edit_roles),
-    "domains": _List(pickers.DOMAINS, "domains", domains_of, annotations.edit_domains),
-    "tags": _List(pickers.TAGS, "globalTags", _entries("tags", "tag"), annotations.edit_tags),
-    "terms": _List(pickers.TERMS, "glossaryTerms", _entries("terms", "urn"), annotations.edit_terms),
+_LIST_SPECS = {
+    "access": _UrnListSpec(pickers.ROLES, "access", _build_entry_reader("roles", "urn"), annotations.edit_roles),
+    "domains": _UrnListSpec(pickers.DOMAINS, "domains", domain_urns, annotations.edit_domains),
+    "tags": _UrnListSpec(pickers.TAGS, "globalTags", _build_entry_reader("tags", "tag"), annotations.edit_tags),
+    "terms": _UrnListSpec(pickers.TERMS, "glossaryTerms", _build_entry_reader("terms", "urn"), annotations.edit_terms),
 }
 
-_OTHERS: Mapping[str, Callable[[Subject], Editor]] = {
+_EDITOR_CLASSES: Mapping[str, Callable[[EntityContext], AspectEditor]] = {
     "deprecation": DeprecationEditor,
     "description": DescriptionEditor,
     "links": LinksEditor,
@@ -287,6 +316,8 @@ _OTHERS: Mapping[str, Callable[[Subject], Editor]] = {
 }
 
 
-def editor_of(what: str, subject: Subject) -> Editor:
+def build_editor(key: str, entity_context: EntityContext) -> AspectEditor:
     """Return the form for one of `controls.CONTROLS`."""
-    return ListEditor(subject, _LISTS[what]) if what in _LISTS else _OTHERS[what](subject)
+    return (
+        UrnListEditor(entity_context, _LIST_SPECS[key]) if key in _LIST_SPECS else _EDITOR_CLASSES[key](entity_context)
+    )

@@ -12,30 +12,30 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from catalog.access import aspect_documents, browsing, entity_lists, view_permissions
-from catalog.access.entity_context import references
+from catalog.access.entity_context import load_references
 from catalog.aspects.base import PLATFORM
 from catalog.entities.pages import type_labels
-from catalog.entities.pages.forms import CatalogFilters
+from catalog.entities.pages.forms import CatalogFilterForm
 from catalog.models import Entity
 from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.errors import NotFound
-from policies.http.guard import actor_of, signed_in
+from policies.http.guard import get_actor, signed_in
 from policies.http.pages import list_and_form_pages
 
 #: How many values a select of the filters offers; the ways in show all.
-OFFERED = 100
+MAX_CHOICES = 100
 
 #: The ways in: key → label.
-WAYS = {"domains": "Domains", "containers": "Containers", "platforms": "Platforms", "tags": "Tags"}
+BROWSE_LABELS = {"domains": "Domains", "containers": "Containers", "platforms": "Platforms", "tags": "Tags"}
 
 #: Ways in that are trees: the type of the nodes, the facet that says what is in one, and the filter that lists it.
-_TREES = {
+_TREE_FACETS = {
     "domains": ("domain", selectors.DOMAIN, "domain"),
     "containers": ("container", selectors.CONTAINER, "container"),
 }
 #: Ways in that are lists: the facet, and the filter.
-_FLAT = {"platforms": (PLATFORM, "platform"), "tags": (selectors.TAG, "tag")}
+_LIST_FACETS = {"platforms": (PLATFORM, "platform"), "tags": (selectors.TAG, "tag")}
 
 COLUMNS = ({"label": "Name"}, {"label": "Type"}, {"label": "Platform"}, {"label": "State"})
 
@@ -43,27 +43,27 @@ COLUMNS = ({"label": "Name"}, {"label": "Type"}, {"label": "Platform"}, {"label"
 @require_GET
 @never_cache
 @signed_in
-def entity_list(request: HttpRequest) -> HttpResponse:
+def list_entities(request: HttpRequest) -> HttpResponse:
     """The entities, searched, filtered and paged; an htmx request gets the list alone."""
-    by = actor_of(request)
-    form = CatalogFilters(request.GET)
+    by = get_actor(request)
+    form = CatalogFilterForm(request.GET)
     form.is_valid()
     filters = {name: value for name, value in form.cleaned_data.items() if value}
-    found = browsing.find(**{"text" if name == "q" else name: value for name, value in filters.items()}, by=by)
-    page = list_and_form_pages.page_of(request, found)
+    entities = browsing.find(**{"text" if name == "q" else name: value for name, value in filters.items()}, by=by)
+    page = list_and_form_pages.get_page(request, entities)
     is_fragment = getattr(request, "htmx", False) and not request.htmx.history_restore_request  # type: ignore[attr-defined]
     context = {
         "page": page,
-        "rows": rows(list(page)),
+        "rows": build_rows(list(page)),
         "columns": COLUMNS,
         "is_filtered": bool(filters),
     }
     if not is_fragment:
-        _offer(form, by)
+        _fill_choices(form, by)
         context |= {
             "form": form,
-            "ways": ways(""),
-            "within": _within(filters, request, by),
+            "ways": build_tabs(""),
+            "within": _build_hidden_filters(filters, request, by),
             "breadcrumbs": [{"label": "Catalog"}],
         }
     response = render(request, "catalog/_list.html" if is_fragment else "catalog/list.html", context)
@@ -76,53 +76,53 @@ def entity_list(request: HttpRequest) -> HttpResponse:
 @signed_in
 def browse(request: HttpRequest, way: str) -> HttpResponse:
     """One way in: the nodes of a tree, or the values in use."""
-    if way not in WAYS:
+    if way not in BROWSE_LABELS:
         raise NotFound("There is no such way into the catalog.")
-    by = actor_of(request)
-    context = _tree(request, way, by) if way in _TREES else _flat(request, way, by)
+    by = get_actor(request)
+    context = _build_tree_context(request, way, by) if way in _TREE_FACETS else _build_list_context(request, way, by)
     context |= {
         "way": way,
-        "label": WAYS[way],
-        "ways": ways(way),
-        "columns": _BROWSING[way],
+        "label": BROWSE_LABELS[way],
+        "ways": build_tabs(way),
+        "columns": _BROWSE_COLUMNS[way],
     }
     return render(request, "catalog/browse.html", context)
 
 
-_ALL = {"label": "Everything in it", "is_hidden_label": True}
-_BROWSING: Mapping[str, Sequence[Mapping[str, Any]]] = {
+_LIST_LINK_COLUMN = {"label": "Everything in it", "is_hidden_label": True}
+_BROWSE_COLUMNS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "domains": (
         {"label": "Domain"},
         {"label": "Domains below", "is_number": True},
         {"label": "Directly in it", "is_number": True},
-        _ALL,
+        _LIST_LINK_COLUMN,
     ),
     "containers": (
         {"label": "Container"},
         {"label": "Containers below", "is_number": True},
         {"label": "Directly in it", "is_number": True},
-        _ALL,
+        _LIST_LINK_COLUMN,
     ),
-    "platforms": ({"label": "Platform"}, {"label": "Entities", "is_number": True}, _ALL),
-    "tags": ({"label": "Tag"}, {"label": "Entities", "is_number": True}, _ALL),
+    "platforms": ({"label": "Platform"}, {"label": "Entities", "is_number": True}, _LIST_LINK_COLUMN),
+    "tags": ({"label": "Tag"}, {"label": "Entities", "is_number": True}, _LIST_LINK_COLUMN),
 }
 
 
-def rows(entities: Sequence[Entity]) -> list[dict[str, Any]]:
+def build_rows(entities: Sequence[Entity]) -> list[dict[str, Any]]:
     """Return entities as lists show them, in a number of queries that does not grow."""
     urns = [entity.urn for entity in entities]
-    platforms = entity_lists.values_of(urns=urns, field=PLATFORM)
-    named = references({urn for found in platforms.values() for urn in found})
-    deprecated = aspect_documents.deprecated(urns=urns)
+    platforms = entity_lists.load_values(urns=urns, field=PLATFORM)
+    references = load_references({urn for platform_urns in platforms.values() for urn in platform_urns})
+    deprecated_urns = aspect_documents.list_deprecated(urns=urns)
     return [
         {
             "urn": entity.urn,
             "name": entity.name or entity.urn,
             "type": entity.type,
-            "word": type_labels.one(entity.type),
+            "word": type_labels.singular_label(entity.type),
             "url": reverse("entity", args=[entity.urn]),
-            "platforms": [named[urn] for urn in platforms.get(entity.urn, ())],
-            "is_deprecated": entity.urn in deprecated,
+            "platforms": [references[urn] for urn in platforms.get(entity.urn, ())],
+            "is_deprecated": entity.urn in deprecated_urns,
         }
         for entity in entities
     ]
@@ -133,49 +133,56 @@ def list_url(**filters: str) -> str:
     return f"{reverse('catalog')}?{urlencode(filters)}"
 
 
-def ways(current: str) -> list[dict[str, Any]]:
+def build_tabs(current: str) -> list[dict[str, Any]]:
     """Return the tabs above the list and the trees."""
-    found = [{"label": "Search", "url": reverse("catalog"), "is_current": not current}]
-    return found + [
+    tabs = [{"label": "Search", "url": reverse("catalog"), "is_current": not current}]
+    return tabs + [
         {"label": label, "url": reverse("catalog-browse", args=[way]), "is_current": way == current}
-        for way, label in WAYS.items()
+        for way, label in BROWSE_LABELS.items()
     ]
 
 
-def _offer(form: CatalogFilters, by: Actor) -> None:
-    counted = browsing.types(by=by)
-    form.offer("type", [(type_, f"{type_labels.many(type_)} ({count})") for type_, count in counted.items()], "Any")
+def _fill_choices(form: CatalogFilterForm, by: Actor) -> None:
+    counts_by_type = browsing.count_types(by=by)
+    form.set_choices(
+        "type",
+        [(type_, f"{type_labels.plural_label(type_)} ({count})") for type_, count in counts_by_type.items()],
+        "Any",
+    )
     for name, type_ in (("platform", "dataPlatform"), ("domain", "domain"), ("tag", "tag")):
-        form.offer(name, browsing.choices(type=type_, by=by, limit=OFFERED), "Any")
+        form.set_choices(name, browsing.list_choices(type=type_, by=by, limit=MAX_CHOICES), "Any")
 
 
-def _within(filters: Mapping[str, str], request: HttpRequest, by: Actor) -> list[dict[str, str]]:
+def _build_hidden_filters(filters: Mapping[str, str], request: HttpRequest, by: Actor) -> list[dict[str, str]]:
     """Return the filters that no select shows, each with the address of the list without it."""
-    asked = {name: filters[name] for name in ("container", "term") if name in filters}
-    concealed = view_permissions.hidden(urns=list(asked.values()), by=by)
+    urns_by_filter = {name: filters[name] for name in ("container", "term") if name in filters}
+    concealed_urns = view_permissions.find_hidden(urns=list(urns_by_filter.values()), by=by)
     # Called by what its URN says, as one that is not stored.
-    named = references(set(asked.values()), known=dict.fromkeys(concealed, ""))
-    found = []
-    for name, urn in asked.items():
+    references = load_references(set(urns_by_filter.values()), known_names=dict.fromkeys(concealed_urns, ""))
+    filter_links = []
+    for name, urn in urns_by_filter.items():
         query = request.GET.copy()
         query.pop(name, None)
         query.pop("page", None)
-        found.append({"label": named[urn].name, "url": f"{reverse('catalog')}?{query.urlencode()}"})
-    return found
+        filter_links.append({"label": references[urn].name, "url": f"{reverse('catalog')}?{query.urlencode()}"})
+    return filter_links
 
 
-def _tree(request: HttpRequest, way: str, by: Actor) -> dict[str, Any]:
-    type_, field, name = _TREES[way]
-    under = request.GET.get("under", "")
-    node = _node(under, type_, by) if under else None
-    page = list_and_form_pages.page_of(request, browsing.below(type=type_, under=under, by=by))
+def _build_tree_context(request: HttpRequest, way: str, by: Actor) -> dict[str, Any]:
+    type_, field, name = _TREE_FACETS[way]
+    parent_urn = request.GET.get("under", "")
+    node = _get_node(parent_urn, type_, by) if parent_urn else None
+    page = list_and_form_pages.get_page(request, browsing.list_child_nodes(type=type_, parent=parent_urn, by=by))
     urns = [entity.urn for entity in page]
-    nodes = browsing.node_counts(parents=urns, type=type_, by=by)
-    inside = browsing.counts(field=field, values=urns, by=by)
-    here = reverse("catalog-browse", args=[way])
-    above = browsing.trail(entity=node, by=by) if node else []
-    crumbs = [{"label": "Catalog", "url": reverse("catalog")}, {"label": WAYS[way], "url": here}]
-    crumbs += [{"label": one.name or one.urn, "url": f"{here}?{urlencode({'under': one.urn})}"} for one in above]
+    node_counts = browsing.count_child_nodes(parents=urns, type=type_, by=by)
+    entity_counts = browsing.count_by_value(field=field, values=urns, by=by)
+    browse_url = reverse("catalog-browse", args=[way])
+    ancestors = browsing.load_trail(entity=node, by=by) if node else []
+    crumbs = [{"label": "Catalog", "url": reverse("catalog")}, {"label": BROWSE_LABELS[way], "url": browse_url}]
+    crumbs += [
+        {"label": ancestor.name or ancestor.urn, "url": f"{browse_url}?{urlencode({'under': ancestor.urn})}"}
+        for ancestor in ancestors
+    ]
     return {
         "page": page,
         "breadcrumbs": [*crumbs, {"label": node.name or node.urn}] if node else crumbs,
@@ -187,9 +194,9 @@ def _tree(request: HttpRequest, way: str, by: Actor) -> dict[str, Any]:
                 "urn": entity.urn,
                 "name": entity.name or entity.urn,
                 "type": entity.type,
-                "url": f"{here}?{urlencode({'under': entity.urn})}" if nodes.get(entity.urn) else "",
-                "nodes": nodes.get(entity.urn, 0),
-                "count": inside.get(entity.urn, 0),
+                "url": f"{browse_url}?{urlencode({'under': entity.urn})}" if node_counts.get(entity.urn) else "",
+                "nodes": node_counts.get(entity.urn, 0),
+                "count": entity_counts.get(entity.urn, 0),
                 "list_url": list_url(**{name: entity.urn}),
                 "entity_url": reverse("entity", args=[entity.urn]),
             }
@@ -198,29 +205,29 @@ def _tree(request: HttpRequest, way: str, by: Actor) -> dict[str, Any]:
     }
 
 
-def _node(urn: str, type_: str, by: Actor) -> Entity:
+def _get_node(urn: str, type_: str, by: Actor) -> Entity:
     node = entity_lists.get(urn=urn)
     if node.type != type_ or not view_permissions.may_view(node, by=by):
         raise NotFound(f"There is no entity {urn}.")
     return node
 
 
-def _flat(request: HttpRequest, way: str, by: Actor) -> dict[str, Any]:
-    field, name = _FLAT[way]
-    page = list_and_form_pages.page_of(request, browsing.in_use(field=field, by=by))
-    named = references([one.urn for one in page])
+def _build_list_context(request: HttpRequest, way: str, by: Actor) -> dict[str, Any]:
+    field, name = _LIST_FACETS[way]
+    page = list_and_form_pages.get_page(request, browsing.list_used_values(field=field, by=by))
+    references = load_references([value_count.urn for value_count in page])
     return {
         "page": page,
-        "breadcrumbs": [{"label": "Catalog", "url": reverse("catalog")}, {"label": WAYS[way]}],
+        "breadcrumbs": [{"label": "Catalog", "url": reverse("catalog")}, {"label": BROWSE_LABELS[way]}],
         "rows": [
             {
-                "urn": one.urn,
-                "name": named[one.urn].name,
-                "type": named[one.urn].type,
-                "count": one.count,
-                "list_url": list_url(**{name: one.urn}),
-                "entity_url": named[one.urn].url,
+                "urn": value_count.urn,
+                "name": references[value_count.urn].name,
+                "type": references[value_count.urn].type,
+                "count": value_count.count,
+                "list_url": list_url(**{name: value_count.urn}),
+                "entity_url": references[value_count.urn].url,
             }
-            for one in page
+            for value_count in page
         ],
     }

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 # Newer sources write a path as [version=2.0].[type=struct].address.[type=string].city; people read address.city.
-_MARKS = re.compile(r"\[[^\]]*\]\.?")
+_PATH_MARKS = re.compile(r"\[[^\]]*\]\.?")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DatasetColumn:
     """One column: its path as stored and as people read it, and what is attached to it (URNs, each once)."""
 
     path: str
@@ -23,30 +23,32 @@ class Column:
     is_nullable: bool
 
 
-def columns_of(schema: Mapping[str, Any], edited: Mapping[str, Any]) -> list[Column]:
+def build_columns(schema: Mapping[str, Any], editable_schema: Mapping[str, Any]) -> list[DatasetColumn]:
     """Return the columns in the order of the source, then those that only people mention."""
-    added = {entry["fieldPath"]: entry for entry in edited.get("editableSchemaFieldInfo") or ()}
-    fields = {entry["fieldPath"]: entry for entry in schema.get("fields") or ()}
+    edited_fields = {entry["fieldPath"]: entry for entry in editable_schema.get("editableSchemaFieldInfo") or ()}
+    source_fields = {entry["fieldPath"]: entry for entry in schema.get("fields") or ()}
     keys = set(schema.get("primaryKeys") or ())
     return [
-        _column(path, fields.get(path, {}), added.get(path, {}), is_key=path in keys)
-        for path in dict.fromkeys([*fields, *added])
+        _build_column(path, source_fields.get(path, {}), edited_fields.get(path, {}), is_key=path in keys)
+        for path in dict.fromkeys([*source_fields, *edited_fields])
     ]
 
 
-def _column(path: str, said: Mapping[str, Any], added: Mapping[str, Any], *, is_key: bool) -> Column:
-    return Column(
+def _build_column(
+    path: str, source_field: Mapping[str, Any], edited_field: Mapping[str, Any], *, is_key: bool
+) -> DatasetColumn:
+    return DatasetColumn(
         path=path,
-        name=_MARKS.sub("", path).strip(".") or path,
-        type=str(said.get("nativeDataType") or ""),
-        description=str(added.get("description") or said.get("description") or ""),
-        tags=_named((said, added), "globalTags", "tags", "tag"),
-        terms=_named((said, added), "glossaryTerms", "terms", "urn"),
-        is_key=is_key or bool(said.get("isPartOfKey")),
-        is_nullable=bool(said.get("nullable", True)),
+        name=_PATH_MARKS.sub("", path).strip(".") or path,
+        type=str(source_field.get("nativeDataType") or ""),
+        description=str(edited_field.get("description") or source_field.get("description") or ""),
+        tags=_attached_urns((source_field, edited_field), "globalTags", "tags", "tag"),
+        terms=_attached_urns((source_field, edited_field), "glossaryTerms", "terms", "urn"),
+        is_key=is_key or bool(source_field.get("isPartOfKey")),
+        is_nullable=bool(source_field.get("nullable", True)),
     )
 
 
-def _named(parts: tuple[Mapping[str, Any], ...], aspect: str, outer: str, inner: str) -> tuple[str, ...]:
+def _attached_urns(parts: tuple[Mapping[str, Any], ...], aspect: str, outer: str, inner: str) -> tuple[str, ...]:
     entries = (entry for part in parts for entry in (part.get(aspect) or {}).get(outer) or ())
     return tuple(dict.fromkeys(entry[inner] for entry in entries))

@@ -40,17 +40,17 @@ ENTITY_PATHS = (
 )
 
 #: Where an entity's URN ends and the name of a tab of its page begins.
-_TAB = re.compile(r"(?<=\))/.*$|/[A-Z][A-Za-z ]*/?$")
+_TAB_SUFFIX = re.compile(r"(?<=\))/.*$|/[A-Z][A-Za-z ]*/?$")
 
 #: Pages of DataHub's settings, by what stands after /settings/: the section of our menu that they belong to.
-_SECTIONS = {"permissions": "Permissions", "identities": "Users & Groups"}
+_SETTINGS_SECTIONS = {"permissions": "Permissions", "identities": "Users & Groups"}
 
 
 @require_safe
 @signed_in
 def redirect_to_entity(_request: HttpRequest, urn: str, route: str = "entity") -> HttpResponse:
     """Redirect to the page of the entity; a tab's name after the URN is left out."""
-    return redirect(route, urn=_TAB.sub("", urn))
+    return redirect(route, urn=_TAB_SUFFIX.sub("", urn))
 
 
 @require_safe
@@ -65,10 +65,12 @@ def redirect_to_search(request: HttpRequest, **_parts: str) -> HttpResponse:
 @signed_in
 def redirect_to_settings(request: HttpRequest, part: str = "") -> HttpResponse:
     """Redirect to the first page of the settings, or of a section, that the caller may use, else to their profile."""
-    return redirect(layout_context.find_settings_url(request, section=_SECTIONS.get(part, "")) or reverse("profile"))
+    return redirect(
+        layout_context.find_settings_url(request, section=_SETTINGS_SECTIONS.get(part, "")) or reverse("profile")
+    )
 
 
-def _page(address: str, route: str, **parts: str) -> URLPattern:
+def _build_redirect(address: str, route: str, **parts: str) -> URLPattern:
     """Return the pattern of an address that leads to one page of ours."""
     view = signed_in(RedirectView.as_view(pattern_name=route))
     return path(address, view, parts, name=f"datahub-{address.replace('/', '-')}")
@@ -78,14 +80,14 @@ urlpatterns = [
     path("settings", redirect_to_settings, name="settings"),
     re_path(r"^settings/(?P<part>permissions|identities)$", redirect_to_settings, name="settings-section"),
     re_path(r"^(?P<part>permissions|identities)$", redirect_to_settings, name="datahub-section"),
-    _page("policies", "policies"),
-    _page("settings/policies", "policies"),
-    _page("permissions/policies", "policies"),
-    _page("settings/personal", "profile"),
-    _page("datasets", "catalog"),
-    _page("glossary", "catalog"),
-    _page("domains", "catalog-browse", way="domains"),
-    _page("authenticate", "home"),
+    _build_redirect("policies", "policies"),
+    _build_redirect("settings/policies", "policies"),
+    _build_redirect("permissions/policies", "policies"),
+    _build_redirect("settings/personal", "profile"),
+    _build_redirect("datasets", "catalog"),
+    _build_redirect("glossary", "catalog"),
+    _build_redirect("domains", "catalog-browse", way="domains"),
+    _build_redirect("authenticate", "home"),
     path("search", redirect_to_search, name="datahub-search"),
     path("search/<path:kind>", redirect_to_search, name="datahub-search-kind"),
     path("browse", redirect_to_search, name="datahub-browse"),

@@ -8,14 +8,14 @@ from django.urls import reverse
 
 from catalog import urns
 from catalog.access import disclosure
-from catalog.access.entity_context import Subject
-from catalog.aspects.register import BEARERS
+from catalog.access.entity_context import EntityContext
+from catalog.aspects.register import ENTITY_TYPES_BY_ASPECT
 from catalog.entities.annotations import DESCRIPTIONS
 from catalog.ingest import required_privileges
 from policies.errors import Forbidden
 from policies.pdp import authorizer
 
-_ASSETS = frozenset(
+_ASSET_TYPES = frozenset(
     {
         "chart",
         "container",
@@ -32,11 +32,11 @@ _ASSETS = frozenset(
         "notebook",
     }
 )
-_GLOSSARY = frozenset({"glossaryNode", "glossaryTerm"})
+_GLOSSARY_TYPES = frozenset({"glossaryNode", "glossaryTerm"})
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class EditControl:
     """One thing that can be edited: its title, the aspect that keeps it, and the types of entities that have it.
 
     `aspect` is empty where it depends on the type.
@@ -46,50 +46,54 @@ class Control:
     aspect: str
     types: Collection[str]
 
-    def aspect_of(self, type_: str) -> str:
+    def resolve_aspect(self, type_: str) -> str:
         """Return the aspect that keeps it for a type."""
         return self.aspect or DESCRIPTIONS[type_][0]
 
 
-CONTROLS: Mapping[str, Control] = {
-    "description": Control("Description", "", DESCRIPTIONS.keys()),
-    "owners": Control("Owners", "ownership", _ASSETS | _GLOSSARY | {"domain", "tag"}),
-    "tags": Control("Tags", "globalTags", _ASSETS),
-    "terms": Control("Glossary terms", "glossaryTerms", _ASSETS),
-    "domains": Control("Domains", "domains", _ASSETS | {"glossaryTerm"}),
-    "links": Control("Links", "institutionalMemory", _ASSETS | _GLOSSARY | {"domain"}),
-    "deprecation": Control("Deprecation", "deprecation", _ASSETS | {"glossaryTerm"}),
-    "access": Control("External roles", "access", BEARERS["access"]),
+CONTROLS: Mapping[str, EditControl] = {
+    "description": EditControl("Description", "", DESCRIPTIONS.keys()),
+    "owners": EditControl("Owners", "ownership", _ASSET_TYPES | _GLOSSARY_TYPES | {"domain", "tag"}),
+    "tags": EditControl("Tags", "globalTags", _ASSET_TYPES),
+    "terms": EditControl("Glossary terms", "glossaryTerms", _ASSET_TYPES),
+    "domains": EditControl("Domains", "domains", _ASSET_TYPES | {"glossaryTerm"}),
+    "links": EditControl("Links", "institutionalMemory", _ASSET_TYPES | _GLOSSARY_TYPES | {"domain"}),
+    "deprecation": EditControl("Deprecation", "deprecation", _ASSET_TYPES | {"glossaryTerm"}),
+    "access": EditControl("External roles", "access", ENTITY_TYPES_BY_ASPECT["access"]),
 }
 
 
-def offered(subject: Subject) -> dict[str, str]:
+def list_edit_urls(entity_context: EntityContext) -> dict[str, str]:
     """Return the address of each edit that the reader may make on the entity."""
-    possible = list(_possible(subject.entity.type))
-    urn = urns.parse(subject.entity.urn)
-    asks = [(subject.by, required_privileges.editing(urn, CONTROLS[what].aspect_of(urn.type))) for what in possible]
-    decisions = authorizer.answer_many(asks=asks) if asks else []
+    keys = list(_list_possible(entity_context.entity.type))
+    urn = urns.parse(entity_context.entity.urn)
+    access_requests = [
+        (entity_context.by, required_privileges.build_edit_request(urn, CONTROLS[key].resolve_aspect(urn.type)))
+        for key in keys
+    ]
+    decisions = authorizer.answer_many(requests=access_requests) if access_requests else []
     return {
-        what: reverse("catalog-edit", args=[what, urn.text])
-        for what, decision in zip(possible, decisions, strict=True)
+        key: reverse("catalog-edit", args=[key, urn.text])
+        for key, decision in zip(keys, decisions, strict=True)
         if decision.is_allowed
     }
 
 
-def is_possible(what: str, type_: str) -> bool:
+def is_possible(key: str, type_: str) -> bool:
     """Whether entities of this type have such a thing to edit."""
-    return what in _possible(type_)
+    return key in _list_possible(type_)
 
 
-def find_refusal(subject: Subject, what: str) -> Forbidden | None:
+def find_refusal(entity_context: EntityContext, key: str) -> Forbidden | None:
     """Return the refusal of an edit, naming what the reader lacks; None when they may."""
-    urn = urns.parse(subject.entity.urn)
+    urn = urns.parse(entity_context.entity.urn)
     return disclosure.find_refusal(
-        by=subject.by, asks=[required_privileges.editing(urn, CONTROLS[what].aspect_of(urn.type))]
+        by=entity_context.by,
+        requests=[required_privileges.build_edit_request(urn, CONTROLS[key].resolve_aspect(urn.type))],
     )
 
 
-def _possible(type_: str) -> Iterable[str]:
-    for what, control in CONTROLS.items():
-        if type_ in control.types and (what != "access" or settings.SHOW_ACCESS_MANAGEMENT):
-            yield what
+def _list_possible(type_: str) -> Iterable[str]:
+    for key, control in CONTROLS.items():
+        if type_ in control.types and (key != "access" or settings.SHOW_ACCESS_MANAGEMENT):
+            yield key

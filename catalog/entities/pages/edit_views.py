@@ -1,4 +1,4 @@
-"""/catalog/edit/<what>/<urn>: one form for each thing that can be edited on an entity.
+"""/catalog/edit/<key>/<urn>: one form for each thing that can be edited on an entity.
 
 Nothing typed is lost: a refused form comes back as it was sent, with what is wrong beside its fields. Who edits what
 somebody else changed meanwhile is told so and shown what is stored now.
@@ -14,10 +14,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from catalog.access.entity_context import Subject
-from catalog.entities.annotations import mark_of
+from catalog.access.entity_context import EntityContext
+from catalog.entities.annotations import compute_fingerprint
 from catalog.entities.pages import edit_controls
-from catalog.entities.pages.aspect_forms import Editor, editor_of
+from catalog.entities.pages.aspect_forms import AspectEditor, build_editor
 from policies.engine.families import vocabulary
 from policies.errors import Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import signed_in
@@ -26,88 +26,120 @@ from policies.http.guard import signed_in
 @require_http_methods(["GET", "POST"])
 @never_cache
 @signed_in
-def edit(request: HttpRequest, what: str, urn: str) -> HttpResponse:
-    """The form, and what becomes of it."""
-    subject = Subject.of(request, urn)
-    if not edit_controls.is_possible(what, subject.entity.type):
+def edit(request: HttpRequest, key: str, urn: str) -> HttpResponse:
+    """Answer the form, and save what was posted."""
+    entity_context = EntityContext.load(request, urn)
+    if not edit_controls.is_possible(key, entity_context.entity.type):
         raise NotFound("This cannot be edited on this type of entity.")
-    if refusal := edit_controls.find_refusal(subject, what):
+    if refusal := edit_controls.find_refusal(entity_context, key):
         raise refusal
-    editor = editor_of(what, subject)
+    editor = build_editor(key, entity_context)
     if request.method != "POST":
-        return _page(request, subject, what, editor, seen=_mark(subject, what))
-    seen = request.POST.get("seen", "")
+        return _render_page(
+            request, entity_context, key, editor, expected_fingerprint=_current_fingerprint(entity_context, key)
+        )
+    expected_fingerprint = request.POST.get("seen", "")
     editor.read(request.POST)
     if not editor.is_valid:
-        return _page(request, subject, what, editor, seen=seen, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _render_page(
+            request,
+            entity_context,
+            key,
+            editor,
+            expected_fingerprint=expected_fingerprint,
+            status=HTTPStatus.UNPROCESSABLE_ENTITY,
+        )
     try:
-        editor.save(seen)
+        editor.save(expected_fingerprint)
     except Stale:
         sentence = (
             "Somebody else changed this in the meantime. What is stored now is shown below; saving again replaces it."
         )
-        return _refused(request, subject, what, editor, [sentence], HTTPStatus.CONFLICT)
+        return _render_refusal(request, entity_context, key, editor, [sentence], HTTPStatus.CONFLICT)
     except Forbidden as error:
-        return _refused(request, subject, what, editor, _lacking(error), HTTPStatus.FORBIDDEN)
+        return _render_refusal(
+            request, entity_context, key, editor, _word_missing_privileges(error), HTTPStatus.FORBIDDEN
+        )
     except Invalid as error:
         sentences = [problem.detail for problem in error.problems]
-        return _refused(request, subject, what, editor, sentences, HTTPStatus.UNPROCESSABLE_ENTITY)
-    messages.success(request, f"{edit_controls.CONTROLS[what].title} saved.")
-    return redirect(f"{subject.url}?show=access" if what == "access" else subject.url)
+        return _render_refusal(request, entity_context, key, editor, sentences, HTTPStatus.UNPROCESSABLE_ENTITY)
+    messages.success(request, f"{edit_controls.CONTROLS[key].title} saved.")
+    return redirect(f"{entity_context.url}?show=access" if key == "access" else entity_context.url)
 
 
-def _refused(
-    request: HttpRequest, subject: Subject, what: str, editor: Editor, sentences: list[str], status: HTTPStatus
+def _render_refusal(
+    request: HttpRequest,
+    entity_context: EntityContext,
+    key: str,
+    editor: AspectEditor,
+    sentences: list[str],
+    status: HTTPStatus,
 ) -> HttpResponse:
     """Show the form again as it was sent; the next attempt is measured against what is stored now."""
-    fresh = Subject.of(request, subject.entity.urn)
+    current_context = EntityContext.load(request, entity_context.entity.urn)
     is_stale = status == HTTPStatus.CONFLICT
-    stored = editor_of(what, fresh).lines() if is_stale else None
-    seen = _mark(fresh, what) if is_stale else request.POST.get("seen", "")
-    return _page(request, fresh, what, editor, seen=seen, status=status, refusals=sentences, stored=stored)
+    stored_lines = build_editor(key, current_context).render_stored_lines() if is_stale else None
+    expected_fingerprint = _current_fingerprint(current_context, key) if is_stale else request.POST.get("seen", "")
+    return _render_page(
+        request,
+        current_context,
+        key,
+        editor,
+        expected_fingerprint=expected_fingerprint,
+        status=status,
+        refusals=sentences,
+        stored_lines=stored_lines,
+    )
 
 
-def _page(
+def _render_page(
     request: HttpRequest,
-    subject: Subject,
-    what: str,
-    editor: Editor,
+    entity_context: EntityContext,
+    key: str,
+    editor: AspectEditor,
     *,
-    seen: str,
+    expected_fingerprint: str,
     status: HTTPStatus = HTTPStatus.OK,
     refusals: list[str] | None = None,
-    stored: list[str] | None = None,
+    stored_lines: list[str] | None = None,
 ) -> HttpResponse:
-    title, name = edit_controls.CONTROLS[what].title, subject.entity.name or subject.entity.urn
+    title, name = edit_controls.CONTROLS[key].title, entity_context.entity.name or entity_context.entity.urn
     context: dict[str, Any] = {
-        "entity": subject.entity,
+        "entity": entity_context.entity,
         "title": title,
         "name": name,
         "editor": editor,
         "template": editor.template,
-        "seen": seen,
+        "seen": expected_fingerprint,
         "refusals": refusals or [],
-        "stored": stored,
-        "cancel_url": subject.url,
+        "stored": stored_lines,
+        "cancel_url": entity_context.url,
         "breadcrumbs": [
             {"label": "Catalog", "url": reverse("catalog")},
-            {"label": name, "url": subject.url},
+            {"label": name, "url": entity_context.url},
             {"label": title},
         ],
     }
     return render(request, "catalog/edit.html", context, status=status)
 
 
-def _mark(subject: Subject, what: str) -> str:
-    return mark_of(subject.stored.get(edit_controls.CONTROLS[what].aspect_of(subject.entity.type)))
+def _current_fingerprint(entity_context: EntityContext, key: str) -> str:
+    return compute_fingerprint(
+        entity_context.documents.get(edit_controls.CONTROLS[key].resolve_aspect(entity_context.entity.type))
+    )
 
 
-def _lacking(refusal: Forbidden) -> list[str]:
+def _word_missing_privileges(refusal: Forbidden) -> list[str]:
     """Return what is missing in sentences; a constraint on tags refuses a change that its privilege allows."""
-    known = vocabulary.datahub()
+    privileges_by_name = vocabulary.load_datahub()
     lists = [
-        ", ".join(info.display if (info := known.get(need.privilege)) else need.privilege for need in lacking)
-        for lacking in refusal.missing_any
+        ", ".join(
+            info.display
+            if (info := privileges_by_name.get(missing_privilege.privilege))
+            else missing_privilege.privilege
+            for missing_privilege in missing_privileges
+        )
+        for missing_privileges in refusal.missing_any
     ]
     if not lists:
         return [refusal.detail]

@@ -15,19 +15,19 @@ from django.views.decorators.http import require_GET
 
 from catalog import urns
 from catalog.access import browsing, entity_lists
-from catalog.access.entity_context import Subject, references
+from catalog.access.entity_context import EntityContext, load_references
 from catalog.aspects.base import PLATFORM
 from catalog.entities.pages import browse, edit_controls, tab_registry, type_labels
-from catalog.entities.pages.about import about
-from catalog.entities.pages.columns import columns_of
+from catalog.entities.pages.about import build_about_context
+from catalog.entities.pages.columns import build_columns
 from catalog.models import Entity
 from policies.http.guard import signed_in
 
 #: How many entries of a list a tab shows, and how many assets of a page of contents.
-PAGE_SIZE = 25
+TAB_PAGE_SIZE = 25
 
 #: The filter of the list that shows everything in an entity of this type.
-_LISTED_BY = {
+_LIST_FILTERS = {
     "container": "container",
     "dataPlatform": "platform",
     "domain": "domain",
@@ -37,136 +37,155 @@ _LISTED_BY = {
 }
 
 #: Types that other entities lie in or under.
-_HOLDERS = frozenset({*_LISTED_BY, "dataProduct", "project"})
+_CONTAINER_TYPES = frozenset({*_LIST_FILTERS, "dataProduct", "project"})
 
 
 @require_GET
 @never_cache
 @signed_in
-def entity(request: HttpRequest, urn: str) -> HttpResponse:
+def show_entity(request: HttpRequest, urn: str) -> HttpResponse:
     """The entity, on the tab that is asked for."""
-    subject = Subject.of(request, urn)
+    entity_context = EntityContext.load(request, urn)
     tab = request.GET.get("show", "")
-    tab = tab if tab in _tabs(subject) else "about"
+    tab = tab if tab in _tab_labels(entity_context) else "about"
     added = tab_registry.find_tab(tab)
-    load = added.load if added is not None else _FILLED[tab]
-    return draw(request, subject, tab=tab, template=f"catalog/_{tab}.html", **load(subject, request))
+    load = added.load if added is not None else _CONTEXT_BUILDERS[tab]
+    return render_page(
+        request, entity_context, tab=tab, template=f"catalog/_{tab}.html", **load(entity_context, request)
+    )
 
 
-def draw(
+def render_page(
     request: HttpRequest,
-    subject: Subject,
+    entity_context: EntityContext,
     *,
     tab: str,
     template: str,
     status: HTTPStatus = HTTPStatus.OK,
-    **filled: Any,
+    **tab_context: Any,
 ) -> HttpResponse:
-    """Answer the page of an entity with this tab open; `filled` is what the tab's template sees."""
-    tabs = {key: (label, _tab_url(subject, key)) for key, label in _tabs(subject).items()} | tab_registry.list_links(
-        subject
-    )
+    """Answer the page of an entity with this tab open; `tab_context` is what the tab's template sees."""
+    tabs = {
+        key: (label, _tab_url(entity_context, key)) for key, label in _tab_labels(entity_context).items()
+    } | tab_registry.list_links(entity_context)
     context = {
-        "entity": subject.entity,
+        "entity": entity_context.entity,
         "tab": tab,
         "template": template,
         "tabs": [{"label": label, "url": url, "is_current": key == tab} for key, (label, url) in tabs.items()],
-        **_around(subject),
-        **filled,
+        **_build_header_context(entity_context),
+        **tab_context,
     }
     return render(request, "catalog/entity.html", context, status=status)
 
 
-def _tabs(subject: Subject) -> dict[str, str]:
-    found = {"about": "About"}
-    if "schemaMetadata" in subject.said or "editableSchemaMetadata" in subject.said:
-        found["columns"] = "Columns"
-    if subject.entity.type in _HOLDERS:
-        found["contents"] = "Contents"
-    return found | tab_registry.list_tabs(subject) | {"documents": "Documents"}
+def _tab_labels(entity_context: EntityContext) -> dict[str, str]:
+    labels = {"about": "About"}
+    if (
+        "schemaMetadata" in entity_context.visible_documents
+        or "editableSchemaMetadata" in entity_context.visible_documents
+    ):
+        labels["columns"] = "Columns"
+    if entity_context.entity.type in _CONTAINER_TYPES:
+        labels["contents"] = "Contents"
+    return labels | tab_registry.list_tabs(entity_context) | {"documents": "Documents"}
 
 
-def _tab_url(subject: Subject, tab: str) -> str:
-    return subject.url if tab == "about" else f"{subject.url}?{urlencode({'show': tab})}"
+def _tab_url(entity_context: EntityContext, tab: str) -> str:
+    return entity_context.url if tab == "about" else f"{entity_context.url}?{urlencode({'show': tab})}"
 
 
-def _around(subject: Subject) -> dict[str, Any]:
-    row = subject.entity
-    platforms = entity_lists.values_of(urns=[row.urn], field=PLATFORM).get(row.urn, [])
-    trail = browsing.trail(entity=row, by=subject.by)
-    deprecation = subject.document("deprecation")
-    kinds = subject.document("subTypes").get("typeNames") or ()
+def _build_header_context(entity_context: EntityContext) -> dict[str, Any]:
+    row = entity_context.entity
+    platforms = entity_lists.load_values(urns=[row.urn], field=PLATFORM).get(row.urn, [])
+    trail = browsing.load_trail(entity=row, by=entity_context.by)
+    deprecation = entity_context.document("deprecation")
+    kinds = entity_context.document("subTypes").get("typeNames") or ()
     return {
         "name": row.name or row.urn,
-        "word": type_labels.one(row.type),
+        "word": type_labels.singular_label(row.type),
         "kinds": kinds,
-        "platforms": [references(platforms)[urn] for urn in platforms],
+        "platforms": [load_references(platforms)[urn] for urn in platforms],
         "is_deprecated": bool(deprecation.get("deprecated")),
-        "trail": [{"label": one.name or one.urn, "url": reverse("entity", args=[one.urn])} for one in trail],
+        "trail": [
+            {"label": ancestor.name or ancestor.urn, "url": reverse("entity", args=[ancestor.urn])}
+            for ancestor in trail
+        ],
         "breadcrumbs": [
             {"label": "Catalog", "url": reverse("catalog")},
-            *({"label": one.name or one.urn, "url": reverse("entity", args=[one.urn])} for one in trail),
+            *(
+                {"label": ancestor.name or ancestor.urn, "url": reverse("entity", args=[ancestor.urn])}
+                for ancestor in trail
+            ),
             {"label": row.name or row.urn},
         ],
-        "edits": edit_controls.offered(subject),
+        "edits": edit_controls.list_edit_urls(entity_context),
         "why_url": f"{reverse('why')}?{urlencode({'resource': row.urn})}",
     }
 
 
-def _columns(subject: Subject, request: HttpRequest) -> dict[str, Any]:
-    found = columns_of(subject.document("schemaMetadata"), subject.document("editableSchemaMetadata"))
+def _build_columns_context(entity_context: EntityContext, request: HttpRequest) -> dict[str, Any]:
+    columns = build_columns(
+        entity_context.document("schemaMetadata"), entity_context.document("editableSchemaMetadata")
+    )
     text = request.GET.get("q", "").strip().casefold()
-    found = [column for column in found if text in column.path.casefold()] if text else found
-    page = Paginator(found, 100).get_page(request.GET.get("page"))
-    named = references({urn for column in page for urn in (*column.tags, *column.terms)})
+    columns = [column for column in columns if text in column.path.casefold()] if text else columns
+    page = Paginator(columns, 100).get_page(request.GET.get("page"))
+    references = load_references({urn for column in page for urn in (*column.tags, *column.terms)})
     return {
         "page": page,
         "query": request.GET.get("q", ""),
         "columns": ({"label": "Column"}, {"label": "Type"}, {"label": "Description"}, {"label": "Tags and terms"}),
-        "rows": [{"column": column, "named": [named[urn] for urn in (*column.tags, *column.terms)]} for column in page],
+        "rows": [
+            {"column": column, "named": [references[urn] for urn in (*column.tags, *column.terms)]} for column in page
+        ],
     }
 
 
-def _contents(subject: Subject, request: HttpRequest) -> dict[str, Any]:
-    row = subject.entity
-    name = _LISTED_BY.get(row.type)
-    found = browsing.assets(urn=row.urn, by=subject.by) if row.type == "dataProduct" else _inside(row, subject)
-    page = Paginator(found, PAGE_SIZE).get_page(request.GET.get("page"))
+def _build_contents_context(entity_context: EntityContext, request: HttpRequest) -> dict[str, Any]:
+    row = entity_context.entity
+    name = _LIST_FILTERS.get(row.type)
+    entities = (
+        browsing.list_assets(urn=row.urn, by=entity_context.by)
+        if row.type == "dataProduct"
+        else _list_contents(row, entity_context)
+    )
+    page = Paginator(entities, TAB_PAGE_SIZE).get_page(request.GET.get("page"))
     return {
         "page": page,
-        "rows": browse.rows(list(page)),
+        "rows": browse.build_rows(list(page)),
         "columns": browse.COLUMNS,
         "all_url": browse.list_url(**{name: row.urn}) if name else "",
     }
 
 
-def _inside(row: Entity, subject: Subject) -> Any:
+def _list_contents(row: Entity, entity_context: EntityContext) -> Any:
     """Return what lies in an entity: by its filter everything below as well, otherwise the direct children."""
-    name = _LISTED_BY.get(row.type)
+    name = _LIST_FILTERS.get(row.type)
     if name is None:
-        return browsing.children(urn=row.urn, by=subject.by)
-    return browsing.find(by=subject.by, **{name: row.urn}).exclude(pk=row.pk)
+        return browsing.list_children(urn=row.urn, by=entity_context.by)
+    return browsing.find(by=entity_context.by, **{name: row.urn}).exclude(pk=row.pk)
 
 
-def _documents(subject: Subject, _request: HttpRequest) -> dict[str, Any]:
-    key = urns.parse(subject.entity.urn).key_aspect
-    named = references({aspect.created_by for aspect in subject.stored.values()})
+def _build_documents_context(entity_context: EntityContext, _request: HttpRequest) -> dict[str, Any]:
+    key = urns.parse(entity_context.entity.urn).key_aspect
+    references = load_references({aspect.created_by for aspect in entity_context.documents.values()})
     return {
         "documents": [
             {
                 "name": name,
-                "text": json.dumps(said, ensure_ascii=False, indent=2),
-                "by": named[subject.stored[name].created_by].name,
-                "at": None if name == key else subject.stored[name].created_at,
+                "text": json.dumps(document, ensure_ascii=False, indent=2),
+                "by": references[entity_context.documents[name].created_by].name,
+                "at": None if name == key else entity_context.documents[name].created_at,
             }
-            for name, said in subject.said.items()
+            for name, document in entity_context.visible_documents.items()
         ]
     }
 
 
-_FILLED: Mapping[str, Callable[[Subject, HttpRequest], dict[str, Any]]] = {
-    "about": about,
-    "columns": _columns,
-    "contents": _contents,
-    "documents": _documents,
+_CONTEXT_BUILDERS: Mapping[str, Callable[[EntityContext, HttpRequest], dict[str, Any]]] = {
+    "about": build_about_context,
+    "columns": _build_columns_context,
+    "contents": _build_contents_context,
+    "documents": _build_documents_context,
 }

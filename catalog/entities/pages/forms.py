@@ -6,52 +6,52 @@ from typing import Any
 from django import forms
 
 from catalog.aspects.web_links import is_web_address
-from catalog.urns import LONGEST
+from catalog.urns import MAX_URN_BYTES
 
 #: Longest description and note, in characters.
-TEXT_LENGTH = 20_000
+MAX_TEXT_LENGTH = 20_000
 
 #: How many links an entity may have here.
-MOST_LINKS = 100
+MAX_LINKS = 100
 
-_WEB_ONLY = "Give an address that begins with http:// or https://."
+_WEB_URL_MESSAGE = "Give an address that begins with http:// or https://."
 
 
-def check_web_address(address: str) -> None:
+def validate_web_address(address: str) -> None:
     """Raise ValidationError for a text that is there and may not become a link."""
     if address and not is_web_address(address):
-        raise forms.ValidationError(_WEB_ONLY)
+        raise forms.ValidationError(_WEB_URL_MESSAGE)
 
 
-class CatalogFilters(forms.Form):
+class CatalogFilterForm(forms.Form):
     """What narrows the list of entities. A value that is no choice narrows nothing and is shown as an error."""
 
     q = forms.CharField(
         label="Search",
         required=False,
-        max_length=LONGEST,
+        max_length=MAX_URN_BYTES,
         widget=forms.SearchInput(attrs={"placeholder": "Words of the name, or a URN"}),
     )
     type = forms.CharField(label="Type", required=False, max_length=64, widget=forms.Select)
-    platform = forms.CharField(label="Platform", required=False, max_length=LONGEST, widget=forms.Select)
-    domain = forms.CharField(label="Domain", required=False, max_length=LONGEST, widget=forms.Select)
-    tag = forms.CharField(label="Tag", required=False, max_length=LONGEST, widget=forms.Select)
-    container = forms.CharField(required=False, max_length=LONGEST, widget=forms.HiddenInput)
-    term = forms.CharField(required=False, max_length=LONGEST, widget=forms.HiddenInput)
+    platform = forms.CharField(label="Platform", required=False, max_length=MAX_URN_BYTES, widget=forms.Select)
+    domain = forms.CharField(label="Domain", required=False, max_length=MAX_URN_BYTES, widget=forms.Select)
+    tag = forms.CharField(label="Tag", required=False, max_length=MAX_URN_BYTES, widget=forms.Select)
+    container = forms.CharField(required=False, max_length=MAX_URN_BYTES, widget=forms.HiddenInput)
+    term = forms.CharField(required=False, max_length=MAX_URN_BYTES, widget=forms.HiddenInput)
 
-    def offer(self, name: str, choices: list[tuple[str, str]], everything: str) -> None:
+    def set_choices(self, name: str, choices: list[tuple[str, str]], empty_label: str) -> None:
         """Set what a select offers; a value that was asked for and is not among it stays choosable."""
-        asked = str(self[name].value() or "")
-        known = [*choices, *([(asked, asked)] if asked and asked not in dict(choices) else [])]
+        value = str(self[name].value() or "")
+        options = [*choices, *([(value, value)] if value and value not in dict(choices) else [])]
         widget = self.fields[name].widget
-        widget.choices = [("", everything), *known]
+        widget.choices = [("", empty_label), *options]
 
 
 class DescriptionForm(forms.Form):
     """What people should know about an entity."""
 
     text = forms.CharField(
-        label="Description", required=False, max_length=TEXT_LENGTH, widget=forms.Textarea(attrs={"rows": 10})
+        label="Description", required=False, max_length=MAX_TEXT_LENGTH, widget=forms.Textarea(attrs={"rows": 10})
     )
 
 
@@ -62,7 +62,7 @@ class DeprecationForm(forms.Form):
     note = forms.CharField(
         label="Note",
         required=False,
-        max_length=TEXT_LENGTH,
+        max_length=MAX_TEXT_LENGTH,
         help_text="Why, and what to use in its place.",
         widget=forms.Textarea(attrs={"rows": 4}),
     )
@@ -75,7 +75,7 @@ class DeprecationForm(forms.Form):
     )
 
     @property
-    def leaves_at(self) -> datetime | None:
+    def decommission_time(self) -> datetime | None:
         """The day it goes, as its first moment in UTC."""
         day = self.cleaned_data["leaves_on"]
         return None if day is None else datetime.combine(day, time(), tzinfo=UTC)
@@ -88,7 +88,7 @@ class LinkForm(forms.Form):
         label="Address",
         required=False,
         max_length=2000,
-        validators=[check_web_address],
+        validators=[validate_web_address],
         widget=forms.URLInput(attrs={"placeholder": "https://"}),
     )
     label = forms.CharField(label="What it is", required=False, max_length=500)
@@ -101,4 +101,4 @@ class LinkForm(forms.Form):
         return data
 
 
-LinkFormSet = forms.formset_factory(LinkForm, extra=2, max_num=MOST_LINKS, validate_max=True, absolute_max=MOST_LINKS)
+LinkFormSet = forms.formset_factory(LinkForm, extra=2, max_num=MAX_LINKS, validate_max=True, absolute_max=MAX_LINKS)

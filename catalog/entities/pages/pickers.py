@@ -12,27 +12,27 @@ from django.views.decorators.http import require_GET
 
 from catalog import urns
 from catalog.access import entity_lists, view_permissions
-from catalog.access.people_records import build_visible_users
+from catalog.access.people_records import build_user_condition
 from catalog.entities.pages import type_labels
 from catalog.models import Entity
 from policies.engine.model import Actor
 from policies.errors import NotFound
-from policies.http.guard import actor_of, signed_in
+from policies.http.guard import get_actor, signed_in
 from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer, display_names
 
 #: How many suggestions one search gives.
-LIMIT = 20
+MAX_SUGGESTIONS = 20
 
 #: How many URNs one picker takes at once.
-MOST = 10_000
+MAX_CHOICES = 10_000
 
 #: How many wrong URNs are named.
-_NAMED = 20
+_MAX_LISTED_ERRORS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PickerKind:
     """What a picker chooses: entities or people of these types. `label` names several of them."""
 
     name: str
@@ -45,141 +45,151 @@ class Kind:
         return reverse("catalog-pick", args=[self.name])
 
 
-TAGS = Kind("tags", "Tags", ("tag",))
-TERMS = Kind("terms", "Glossary terms", ("glossaryTerm",))
-DOMAINS = Kind("domains", "Domains", ("domain",))
-ROLES = Kind("roles", "External roles", ("role",))
-OWNERS = Kind("owners", "Users and groups", ("corpuser", "corpGroup"))
-PRINCIPALS = Kind("principals", "Users, groups and roles", ("corpuser", "corpGroup", "dataHubRole"))
-USERS = Kind("users", "Users", ("corpuser",))
-GROUPS = Kind("groups", "Groups", ("corpGroup",))
-REACHED = Kind("datasets", "Datasets, dashboards and containers", ("dataset", "dashboard", "container"))
+TAGS = PickerKind("tags", "Tags", ("tag",))
+TERMS = PickerKind("terms", "Glossary terms", ("glossaryTerm",))
+DOMAINS = PickerKind("domains", "Domains", ("domain",))
+ROLES = PickerKind("roles", "External roles", ("role",))
+OWNERS = PickerKind("owners", "Users and groups", ("corpuser", "corpGroup"))
+PRINCIPALS = PickerKind("principals", "Users, groups and roles", ("corpuser", "corpGroup", "dataHubRole"))
+USERS = PickerKind("users", "Users", ("corpuser",))
+GROUPS = PickerKind("groups", "Groups", ("corpGroup",))
+ACCESS_ENTITIES = PickerKind("datasets", "Datasets, dashboards and containers", ("dataset", "dashboard", "container"))
 
-KINDS: Mapping[str, Kind] = {
-    kind.name: kind for kind in (TAGS, TERMS, DOMAINS, ROLES, OWNERS, PRINCIPALS, USERS, GROUPS, REACHED)
+PICKER_KINDS: Mapping[str, PickerKind] = {
+    kind.name: kind for kind in (TAGS, TERMS, DOMAINS, ROLES, OWNERS, PRINCIPALS, USERS, GROUPS, ACCESS_ENTITIES)
 }
 
 
 @dataclass(slots=True)
-class Picker:
+class EntityPicker:
     """One picker of a form: what was there before, what is chosen now, and what is wrong with that."""
 
-    kind: Kind
+    kind: PickerKind
     by: Actor
-    before: tuple[str, ...] = ()
-    chosen: tuple[str, ...] = ()
+    initial_urns: tuple[str, ...] = ()
+    chosen_urns: tuple[str, ...] = ()
     help: str = ""
-    pasted: str = ""
+    pasted_text: str = ""
     errors: list[str] = field(default_factory=list)
 
     def read(self, data: QueryDict) -> None:
         """Take in what was sent: ticked boxes and pasted lines."""
-        self.pasted = data.get(f"{self.kind.name}_pasted", "")
-        lines = (line.strip() for line in self.pasted.splitlines())
-        self.chosen = tuple(dict.fromkeys([*data.getlist(self.kind.name), *(line for line in lines if line)]))
-        self._check()
+        self.pasted_text = data.get(f"{self.kind.name}_pasted", "")
+        lines = (line.strip() for line in self.pasted_text.splitlines())
+        self.chosen_urns = tuple(dict.fromkeys([*data.getlist(self.kind.name), *(line for line in lines if line)]))
+        self._validate()
         if not self.errors:
-            self.pasted = ""
+            self.pasted_text = ""
 
     @property
-    def added(self) -> list[str]:
+    def added_urns(self) -> list[str]:
         """What was not there before."""
-        before = set(self.before)
-        return [urn for urn in self.chosen if urn not in before]
+        initial_urns = set(self.initial_urns)
+        return [urn for urn in self.chosen_urns if urn not in initial_urns]
 
     @property
-    def removed(self) -> list[str]:
+    def removed_urns(self) -> list[str]:
         """What was there before."""
-        chosen = set(self.chosen)
-        return [urn for urn in self.before if urn not in chosen]
+        chosen_urns = set(self.chosen_urns)
+        return [urn for urn in self.initial_urns if urn not in chosen_urns]
 
-    def context(self) -> dict[str, Any]:
+    def build_context(self) -> dict[str, Any]:
         """Return what components/picker.html draws."""
-        pasted = set(self.pasted.splitlines())
-        shown = [urn for urn in self.chosen if urn not in pasted]
-        found = names(shown)
+        pasted_lines = set(self.pasted_text.splitlines())
+        picked_urns = [urn for urn in self.chosen_urns if urn not in pasted_lines]
+        names_by_urn = load_names(picked_urns)
         return {
             "name": self.kind.name,
             "label": self.kind.label,
             "search_url": self.kind.search_url,
-            "chosen": [option(urn, found.get(urn, "")) for urn in shown],
-            "pasted": self.pasted,
+            "chosen": [build_option(urn, names_by_urn.get(urn, "")) for urn in picked_urns],
+            "pasted": self.pasted_text,
             "errors": self.errors,
             "help": self.help,
         }
 
-    def _check(self) -> None:
-        if len(self.chosen) > MOST:
-            self.errors.append(f"At most {MOST} can be chosen at once.")
+    def _validate(self) -> None:
+        if len(self.chosen_urns) > MAX_CHOICES:
+            self.errors.append(f"At most {MAX_CHOICES} can be chosen at once.")
             return
-        added = self.added
-        wrong = dict.fromkeys(urn for urn in added if urns.problem(urn, "", self.kind.types) is not None)
-        right = [urn for urn in added if urn not in wrong]
-        known = _known(right, self.by)
+        added_urns = self.added_urns
+        invalid_urns = dict.fromkeys(
+            urn for urn in added_urns if urns.find_problem(urn, "", self.kind.types) is not None
+        )
+        valid_urns = [urn for urn in added_urns if urn not in invalid_urns]
+        known_urns = _find_known(valid_urns, self.by)
         label = self.kind.label.lower()
-        found = [f"{urn} is not the URN of one of the {label}." for urn in wrong]
-        found += [f"There is no {urn}." for urn in right if urn not in known]
-        self.errors += found[:_NAMED]
-        if len(found) > _NAMED:
-            self.errors.append(f"And {len(found) - _NAMED} more like these.")
+        messages = [f"{urn} is not the URN of one of the {label}." for urn in invalid_urns]
+        messages += [f"There is no {urn}." for urn in valid_urns if urn not in known_urns]
+        self.errors += messages[:_MAX_LISTED_ERRORS]
+        if len(messages) > _MAX_LISTED_ERRORS:
+            self.errors.append(f"And {len(messages) - _MAX_LISTED_ERRORS} more like these.")
 
 
-def option(urn: str, name: str) -> dict[str, str]:
+def build_option(urn: str, name: str) -> dict[str, str]:
     """Return a chip or suggestion of components/picker.html."""
-    type_ = urns.type_of(urn)
-    return {"urn": urn, "label": name or urn, "type": type_, "hint": "" if name else type_labels.one(type_)}
+    type_ = urns.entity_type(urn)
+    return {"urn": urn, "label": name or urn, "type": type_, "hint": "" if name else type_labels.singular_label(type_)}
 
 
-def names(found: Collection[str]) -> dict[str, str]:
+def load_names(entity_urns: Collection[str]) -> dict[str, str]:
     """Return what people call these."""
-    return authorizer.names(urns=found) if found else {}
+    return authorizer.load_names(urns=entity_urns) if entity_urns else {}
 
 
 @require_GET
 @never_cache
 @signed_in
-def options(request: HttpRequest, kind: str) -> HttpResponse:
+def list_options(request: HttpRequest, kind: str) -> HttpResponse:
     """Suggestions for a picker, as it draws them; nothing that may not be viewed is among them."""
-    if kind not in KINDS:
+    if kind not in PICKER_KINDS:
         raise NotFound("There is nothing of this kind to choose.")
-    wanted, text = KINDS[kind], request.GET.get("q", "").strip()
-    found = _suggest(wanted, text, actor_of(request)) if text else []
-    context = {"name": wanted.name, "options": found[:LIMIT], "is_more": len(found) > LIMIT}
+    picker_kind, text = PICKER_KINDS[kind], request.GET.get("q", "").strip()
+    suggestions = _suggest(picker_kind, text, get_actor(request)) if text else []
+    context = {
+        "name": picker_kind.name,
+        "options": suggestions[:MAX_SUGGESTIONS],
+        "is_more": len(suggestions) > MAX_SUGGESTIONS,
+    }
     return render(request, "components/picker_options.html", context)
 
 
-def _suggest(kind: Kind, text: str, by: Actor) -> list[dict[str, str]]:
+def _suggest(kind: PickerKind, text: str, by: Actor) -> list[dict[str, str]]:
     if kind.types[0] not in urns.PEOPLE_TYPES:
-        rows = view_permissions.viewable(entity_lists.search(text=text, types=kind.types), by=by)[: LIMIT + 1]
-        return [option(row.urn, row.name) for row in rows]
-    found: list[dict[str, str]] = []
+        rows = view_permissions.filter_viewable(entity_lists.search(text=text, types=kind.types), by=by)[
+            : MAX_SUGGESTIONS + 1
+        ]
+        return [build_option(row.urn, row.name) for row in rows]
+    suggestions: list[dict[str, str]] = []
     for type_ in kind.types:
-        found += _PEOPLE[type_](text, by)
-    return sorted(found, key=lambda one: (one["label"].casefold(), one["urn"]))
+        suggestions += _PEOPLE_SEARCHES[type_](text, by)
+    return sorted(suggestions, key=lambda suggestion: (suggestion["label"].casefold(), suggestion["urn"]))
 
 
-def _users(text: str, by: Actor) -> list[dict[str, str]]:
-    rows = users_groups_roles.users(q=text, seen=build_visible_users(by=by))
-    return [option(user.urn, user.get_full_name()) for user in rows[: LIMIT + 1]]
+def _search_users(text: str, by: Actor) -> list[dict[str, str]]:
+    rows = users_groups_roles.list_users(q=text, address_condition=build_user_condition(by=by))
+    return [build_option(user.urn, user.get_full_name()) for user in rows[: MAX_SUGGESTIONS + 1]]
 
 
-def _groups(text: str, _by: Actor) -> list[dict[str, str]]:
-    return [option(group.urn, group.name) for group in users_groups_roles.groups(q=text)[: LIMIT + 1]]
+def _search_groups(text: str, _by: Actor) -> list[dict[str, str]]:
+    return [
+        build_option(group.urn, group.name) for group in users_groups_roles.list_groups(q=text)[: MAX_SUGGESTIONS + 1]
+    ]
 
 
-def _roles(text: str, _by: Actor) -> list[dict[str, str]]:
-    return [option(role.urn, role.name) for role in users_groups_roles.roles(q=text)[: LIMIT + 1]]
+def _search_roles(text: str, _by: Actor) -> list[dict[str, str]]:
+    return [build_option(role.urn, role.name) for role in users_groups_roles.list_roles(q=text)[: MAX_SUGGESTIONS + 1]]
 
 
-_PEOPLE: Mapping[str, Callable[[str, Actor], list[dict[str, str]]]] = {
-    "corpuser": _users,
-    "corpGroup": _groups,
-    "dataHubRole": _roles,
+_PEOPLE_SEARCHES: Mapping[str, Callable[[str, Actor], list[dict[str, str]]]] = {
+    "corpuser": _search_users,
+    "corpGroup": _search_groups,
+    "dataHubRole": _search_roles,
 }
 
 
-def _known(found: Sequence[str], by: Actor) -> set[str]:
-    if not found:
+def _find_known(candidate_urns: Sequence[str], by: Actor) -> set[str]:
+    if not candidate_urns:
         return set()
-    rows = view_permissions.viewable(Entity.objects.filter(urn__among=found), by=by).order_by()
-    return {*rows.values_list("urn", flat=True), *display_names.names(urns=found)}
+    rows = view_permissions.filter_viewable(Entity.objects.filter(urn__among=candidate_urns), by=by).order_by()
+    return {*rows.values_list("urn", flat=True), *display_names.load_names(urns=candidate_urns)}

@@ -11,21 +11,21 @@ from django.views.decorators.http import require_GET
 from catalog import urns
 from catalog.access import readable_columns
 from policies.decisions.pages import explore_common
-from policies.decisions.pages.explore_common import Asker
-from policies.decisions.pages.explore_forms import CanForm
+from policies.decisions.pages.explore_common import AnswerViewer
+from policies.decisions.pages.explore_forms import ActorPrivilegesForm
 from policies.engine.model import Actor, Decision, Effect, Statement
-from policies.engine.requirements import one
-from policies.engine.restrictions import RoleAllow, Slice, combine
+from policies.engine.requirements import privilege_requirement
+from policies.engine.restrictions import RoleAllow, RoleSlice, combine_allows
 from policies.errors import Invalid
 from policies.http.guard import signed_in
 from policies.http.pages.filter_forms import WhyForm
 from policies.pdp import actor_resolution, authorizer, explanations
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 
-_NAMELESS = "this_table"
+_DEFAULT_TABLE_NAME = "this_table"
 
 
-class RestrictionsForm(CanForm):
+class RestrictionsForm(ActorPrivilegesForm):
     """Who, which dataset or view, and what the database calls it."""
 
     table = forms.CharField(
@@ -40,74 +40,83 @@ class RestrictionsForm(CanForm):
 @require_GET
 @never_cache
 @signed_in
-def page(request: HttpRequest) -> HttpResponse:
+def show_restrictions(request: HttpRequest) -> HttpResponse:
     """The query that shows what somebody may read of a table, and where each part of it comes from."""
-    form = RestrictionsForm.asked(request.GET)
-    return explore_common.page(
-        request, route="why-restrictions", form=form, template="why/restrictions.html", answer=_answer
+    form = RestrictionsForm.from_query(request.GET)
+    return explore_common.render_question_page(
+        request, route="why-restrictions", form=form, template="why/restrictions.html", build_answer=_build_answer
     )
 
 
-def _answer(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
+def _build_answer(form: WhyForm, viewer: AnswerViewer, request: HttpRequest) -> dict[str, Any]:
     data = form.cleaned_data
-    if (choices := explore_common.choices(form, request)) is not None:
+    if (choices := explore_common.find_choices(form, request)) is not None:
         return {"choices": choices}
-    urn, resource = data["actor"] or asker.actor.urn, data["resource"]
-    kind = urns.type_of(resource)
-    if kind not in readable_columns.READS:
+    urn, resource_urn = data["actor"] or viewer.actor.urn, data["resource"]
+    kind = urns.entity_type(resource_urn)
+    if kind not in readable_columns.READ_PRIVILEGES:
         form.add_error("resource", "Name a dataset or a view: nothing else has rows.")
         return {}
-    actor, may_know = actor_resolution.actor(urn=urn), asker.may_know(resource)
-    asked = Asked(resource, kind)
-    decision = authorizer.answer(actor=actor, ask=Ask(one(readable_columns.READS[kind]), asked))
-    allows = [one for one in decision.statements if one.effect is Effect.ALLOW] if may_know else []
-    by_role = _by_role(actor, allows)
-    names = authorizer.names(urns={urn, *by_role, *((resource,) if may_know else ())} - {""})
+    actor, may_view_facts = actor_resolution.load_actor(urn=urn), viewer.may_view_fact(resource_urn)
+    resource = ResourceRef(resource_urn, kind)
+    decision = authorizer.answer(
+        actor=actor, request=AccessRequest(privilege_requirement(readable_columns.READ_PRIVILEGES[kind]), resource)
+    )
+    allow_statements = (
+        [statement for statement in decision.statements if statement.effect is Effect.ALLOW] if may_view_facts else []
+    )
+    statements_by_role = _group_by_role(actor, allow_statements)
+    names = authorizer.load_names(urns={urn, *statements_by_role, *((resource_urn,) if may_view_facts else ())} - {""})
     answer = {
         "is_allowed": decision.is_allowed,
         "sentence": explanations.SENTENCES[decision.code],
         "actor": {"urn": urn, "name": names.get(urn, urn)},
-        "resource": explore_common.resource_of(resource, names),
-        "may_know": may_know,
+        "resource": explore_common.resource_context(resource_urn, names),
+        "may_know": may_view_facts,
         "version": decision.version,
     }
-    if may_know and decision.is_allowed:
-        answer |= _query(form, actor, asked, names.get(resource, ""))
-        answer["combination"] = _combination(decision, by_role)
-    answer["parts"] = [_part(role, listed, decision, names, asker) for role, listed in sorted(by_role.items())]
+    if may_view_facts and decision.is_allowed:
+        answer |= _render_query(form, actor, resource, names.get(resource_urn, ""))
+        answer["combination"] = _combination_sentence(decision, statements_by_role)
+    answer["parts"] = [
+        _build_part(role, statements, decision, names, viewer)
+        for role, statements in sorted(statements_by_role.items())
+    ]
     return {"answer": answer}
 
 
-def _by_role(actor: Actor, allows: list[Statement]) -> dict[str, list[Statement]]:
+def _group_by_role(actor: Actor, allow_statements: list[Statement]) -> dict[str, list[Statement]]:
     """Return the statements under each role through which the actor holds them; '' for those held otherwise."""
-    found: dict[str, list[Statement]] = {}
-    for statement in allows:
+    statements_by_role: dict[str, list[Statement]] = {}
+    for statement in allow_statements:
         for role in statement.actors.tokens & actor.roles or {""}:
-            found.setdefault(role, []).append(statement)
-    return found
+            statements_by_role.setdefault(role, []).append(statement)
+    return statements_by_role
 
 
-def _query(form: WhyForm, actor: Actor, asked: Asked, name: str) -> dict[str, str]:
+def _render_query(form: WhyForm, actor: Actor, resource: ResourceRef, name: str) -> dict[str, str]:
     """Return the query, or why there is none; a name that no database takes is replaced unless it was typed."""
-    typed = form.cleaned_data["table"]
-    tried = [typed] if typed else [name or _NAMELESS, _NAMELESS]
+    typed_name = form.cleaned_data["table"]
+    table_names = [typed_name] if typed_name else [name or _DEFAULT_TABLE_NAME, _DEFAULT_TABLE_NAME]
     detail = ""
-    for table in tried:
+    for table in table_names:
         try:
-            return {"sql": readable_columns.select(actor=actor, asked=asked, table=table, dialect="spark")}
-        except readable_columns.NotReadable as refusal:
+            return {"sql": readable_columns.render_select(actor=actor, resource=resource, table=table, dialect="spark")}
+        except readable_columns.TableNotReadable as refusal:
             return {"no_sql": refusal.detail}
         except Invalid as refusal:
             detail = refusal.problems[0].detail
-            if typed and refusal.problems[0].pointer == "/table":
+            if typed_name and refusal.problems[0].pointer == "/table":
                 form.add_error("table", detail)
     return {"no_sql": detail}
 
 
-def _combination(decision: Decision, by_role: Mapping[str, list[Statement]]) -> str:
-    restricted = any(one.restriction is not None for listed in by_role.values() for one in listed)
+def _combination_sentence(decision: Decision, statements_by_role: Mapping[str, list[Statement]]) -> str:
+    is_restricted = any(
+        statement.restriction is not None for statements in statements_by_role.values() for statement in statements
+    )
     if decision.slices is None:
-        if restricted:
+        if is_restricted:
             return "All of it: one role shows it without restriction, and that lifts what the others restrict."
         return "All of it: nothing restricts reading it."
     if len(decision.slices) == 1:
@@ -118,33 +127,33 @@ def _combination(decision: Decision, by_role: Mapping[str, list[Statement]]) -> 
     )
 
 
-def _part(
-    role: str, listed: list[Statement], decision: Decision, names: Mapping[str, str], asker: Asker
+def _build_part(
+    role: str, statements: list[Statement], decision: Decision, names: Mapping[str, str], viewer: AnswerViewer
 ) -> dict[str, Any]:
-    combined = combine(RoleAllow(role, statement.restriction) for statement in listed)
+    role_slices = combine_allows(RoleAllow(role, statement.restriction) for statement in statements)
     return {
-        "role": {"urn": role, "name": names.get(role, role), "url": asker.holder_url(role)} if role else None,
-        "verdict": _verdict(role, combined, decision),
-        "columns": combined[0].columns if combined else None,
+        "role": {"urn": role, "name": names.get(role, role), "url": viewer.account_url(role)} if role else None,
+        "verdict": _verdict_sentence(role, role_slices, decision),
+        "columns": role_slices[0].columns if role_slices else None,
         "statements": [
             {
                 "policy": statement.origin.name,
                 "number": statement.origin.index + 1,
-                "url": asker.policy_url(statement.origin.policy),
+                "url": viewer.policy_url(statement.origin.policy),
                 "restriction": statement.restriction,
             }
-            for statement in listed
+            for statement in statements
         ],
     }
 
 
-def _verdict(role: str, combined: tuple[Slice, ...] | None, decision: Decision) -> str:
-    if combined is None:
+def _verdict_sentence(role: str, role_slices: tuple[RoleSlice, ...] | None, decision: Decision) -> str:
+    if role_slices is None:
         return "Shows all of it."
-    if not combined:
+    if not role_slices:
         return "Its lists have no column in common, so it shows nothing."
     if decision.slices is None:
         return "Lifted by another role."
-    if any(one.role == role for one in decision.slices):
+    if any(role_slice.role == role for role_slice in decision.slices):
         return "Counts: within one role conditions must all hold, and only columns in every list are shown."
     return "Shows the same as another role."

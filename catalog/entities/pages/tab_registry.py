@@ -6,12 +6,12 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from catalog.access.entity_context import Subject
+from catalog.access.entity_context import EntityContext
 
 #: What the template of a tab sees.
-LoadTab = Callable[[Subject, HttpRequest], dict[str, Any]]
+LoadTab = Callable[[EntityContext, HttpRequest], dict[str, Any]]
 #: Key → (label, address) of tabs that have pages of their own, for one entity and its reader.
-ListLinks = Callable[[Subject], Mapping[str, tuple[str, str]]]
+ListLinks = Callable[[EntityContext], Mapping[str, tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class EntityTab:
 
     key: str
     label: str
-    applies_to: Callable[[Subject], bool]
+    applies_to: Callable[[EntityContext], bool]
     load: LoadTab
 
 
@@ -43,14 +43,14 @@ def find_tab(key: str) -> EntityTab | None:
     return _tabs.get(key)
 
 
-def list_tabs(subject: Subject) -> dict[str, str]:
+def list_tabs(entity_context: EntityContext) -> dict[str, str]:
     """Return key → label of the registered tabs that apply to an entity."""
-    return {tab.key: tab.label for tab in _tabs.values() if tab.applies_to(subject)}
+    return {tab.key: tab.label for tab in _tabs.values() if tab.applies_to(entity_context)}
 
 
-def list_links(subject: Subject) -> dict[str, tuple[str, str]]:
+def list_links(entity_context: EntityContext) -> dict[str, tuple[str, str]]:
     """Return key → (label, address) of the pages that stand beside the tabs of an entity."""
-    found: dict[str, tuple[str, str]] = {}
-    for links in _links.values():
-        found |= links(subject)
-    return found
+    links_by_key: dict[str, tuple[str, str]] = {}
+    for list_room_links in _links.values():
+        links_by_key |= list_room_links(entity_context)
+    return links_by_key

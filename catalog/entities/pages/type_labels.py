@@ -2,7 +2,7 @@
 
 import re
 
-_NAMES = {
+_TYPE_LABELS = {
     "application": ("Application", "Applications"),
     "artifact": ("Artifact", "Artifacts"),
     "chart": ("Chart", "Charts"),
@@ -29,14 +29,14 @@ _NAMES = {
     "stream": ("Stream", "Streams"),
     "tag": ("Tag", "Tags"),
 }
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
+_WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 
 
-def one(type_: str) -> str:
+def singular_label(type_: str) -> str:
     """Return the word for one entity of a type; a type nobody named is spelt out."""
-    return _NAMES[type_][0] if type_ in _NAMES else _HUMP.sub(" ", type_).capitalize()
+    return _TYPE_LABELS[type_][0] if type_ in _TYPE_LABELS else _WORD_BREAK.sub(" ", type_).capitalize()
 
 
-def many(type_: str) -> str:
+def plural_label(type_: str) -> str:
     """Return the word for several entities of a type."""
-    return _NAMES[type_][1] if type_ in _NAMES else _HUMP.sub(" ", type_).capitalize()
+    return _TYPE_LABELS[type_][1] if type_ in _TYPE_LABELS else _WORD_BREAK.sub(" ", type_).capitalize()

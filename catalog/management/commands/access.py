@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from catalog.models import Report
 from catalog.reports.run import access_lookup
-from catalog.reports.snapshot.partitions import Corrupt
+from catalog.reports.snapshot.partitions import CorruptSnapshot
 from policies.errors import PolicyAppError
 
 
@@ -22,10 +22,10 @@ class Command(BaseCommand):
         """Read the report and what is asked of it."""
         parser.add_argument("report", help="id of the report: the last part of the address of its page")
         parser.add_argument("privilege", help="for example VIEW_ENTITY_PAGE")
-        asked = parser.add_mutually_exclusive_group(required=True)
-        asked.add_argument("--entity", metavar="URN", help="list who could use the privilege on this entity")
-        asked.add_argument("--person", metavar="URN", help="list the entities that this person could use it on")
-        asked.add_argument(
+        query_group = parser.add_mutually_exclusive_group(required=True)
+        query_group.add_argument("--entity", metavar="URN", help="list who could use the privilege on this entity")
+        query_group.add_argument("--person", metavar="URN", help="list the entities that this person could use it on")
+        query_group.add_argument(
             "--since", metavar="REPORT", help="list who gained (+) and lost (-) it since this earlier report"
         )
         parser.add_argument(
@@ -35,34 +35,40 @@ class Command(BaseCommand):
             help="with --since: only on entities with this value, such as TAG urn:li:tag:PII",
         )
 
-    def handle(self, *_: Any, **told: Any) -> None:
+    def handle(self, *_: Any, **options: Any) -> None:
         """Answer, a line a URN."""
         try:
-            self._answer(told)
-        except (PolicyAppError, Corrupt) as error:
+            self._answer(options)
+        except (PolicyAppError, CorruptSnapshot) as error:
             raise CommandError(str(error)) from None
 
-    def _answer(self, told: dict[str, Any]) -> None:
-        report, privilege = _report(told["report"]), told["privilege"]
-        if told["entity"]:
-            self.stdout.write("\n".join(access_lookup.who(report=report, privilege=privilege, entity=told["entity"])))
-        elif told["person"]:
-            self.stdout.write("\n".join(access_lookup.what(report=report, privilege=privilege, person=told["person"])))
+    def _answer(self, options: dict[str, Any]) -> None:
+        report, privilege = _load_report(options["report"]), options["privilege"]
+        if options["entity"]:
+            self.stdout.write(
+                "\n".join(access_lookup.list_people(report=report, privilege=privilege, entity=options["entity"]))
+            )
+        elif options["person"]:
+            self.stdout.write(
+                "\n".join(access_lookup.list_entities(report=report, privilege=privilege, person=options["person"]))
+            )
         else:
-            if not told["facet"]:
+            if not options["facet"]:
                 raise CommandError("--since needs --facet FIELD VALUE, such as --facet TAG urn:li:tag:PII.")
-            field, value = told["facet"]
-            before = _report(told["since"])
-            found = access_lookup.changed(before=before, after=report, privilege=privilege, field=field, value=value)
-            for mark, people in (("+", found.gained), ("-", found.lost)):
-                for person, count in sorted(people.items(), key=lambda one: (-one[1], one[0])):
+            field, value = options["facet"]
+            earlier_report = _load_report(options["since"])
+            access_change = access_lookup.count_changes(
+                older=earlier_report, newer=report, privilege=privilege, field=field, value=value
+            )
+            for mark, people in (("+", access_change.gained), ("-", access_change.lost)):
+                for person, count in sorted(people.items(), key=lambda item: (-item[1], item[0])):
                     self.stdout.write(f"{mark}{count} {person}")
 
 
-def _report(number: str) -> Report:
+def _load_report(report_id: str) -> Report:
     try:
-        return Report.objects.get(pk=number, kind="effective_access", status=Report.Status.READY)
+        return Report.objects.get(pk=report_id, kind="effective_access", status=Report.Status.READY)
     except (Report.DoesNotExist, ValidationError):
         raise CommandError(
-            f"There is no finished effective access report {number}. The page Reports lists all runs."
+            f"There is no finished effective access report {report_id}. The page Reports lists all runs."
         ) from None

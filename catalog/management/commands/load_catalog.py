@@ -27,14 +27,14 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Load the files in their order; the first that is refused ends the command."""
         for name in options["files"]:
-            started = monotonic()
-            loaded = self._load(name)
-            seconds = monotonic() - started
+            start_time = monotonic()
+            result = self._load(name)
+            seconds = monotonic() - start_time
             self.stdout.write(
-                f"{name}: {loaded.proposals} proposals, {loaded.entities} entities touched, {seconds:.1f} s"
+                f"{name}: {result.proposals} proposals, {result.entities} entities touched, {seconds:.1f} s"
             )
 
-    def _load(self, name: str) -> file_import.Loaded:
+    def _load(self, name: str) -> file_import.ImportResult:
         try:
             if name == "-":
                 with TemporaryFile() as copy:
@@ -54,20 +54,24 @@ class Command(BaseCommand):
                 f"{name}: {count} problem{'' if count == 1 else 's'}; nothing of it was stored."
             ) from error
 
-        except file_import.Interrupted as error:
+        except file_import.ImportInterrupted as error:
             for problem in error.error.problems if isinstance(error.error, Invalid) else ():
                 self.stderr.write(f"{name} {problem.pointer or '/'}: {problem.detail} [{problem.code}]")
-            kept = f"its first {error.stored} proposals are stored" if error.stored else "nothing of it was stored"
-            raise CommandError(f"{name}: {error}; {kept}.") from error
+            outcome = (
+                f"its first {error.stored_count} proposals are stored"
+                if error.stored_count
+                else "nothing of it was stored"
+            )
+            raise CommandError(f"{name}: {error}; {outcome}.") from error
 
-    def _read(self, stream: IO[bytes]) -> file_import.Loaded:
+    def _read(self, stream: IO[bytes]) -> file_import.ImportResult:
         try:
-            return file_import.load(stream=stream, by=SYSTEM, door="load_catalog", progress=self._show)
+            return file_import.load(stream=stream, by=SYSTEM, channel="load_catalog", on_progress=self._show_progress)
         finally:
             if self.stderr.isatty():
                 self.stderr.write("")
 
-    def _show(self, count: int) -> None:
+    def _show_progress(self, count: int) -> None:
         if self.stderr.isatty():
             self.stderr.write(f"\r{count} proposals", ending="")
             self.stderr.flush()

@@ -16,12 +16,12 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Rebuild and say how much there was."""
-        count = rebuild_projection.rebuild(progress=self._show)
+        count = rebuild_projection.rebuild(on_progress=self._show_progress)
         if self.stderr.isatty():
             self.stderr.write("")
         self.stdout.write(f"The facets of {count} entities were rebuilt.")
 
-    def _show(self, count: int) -> None:
+    def _show_progress(self, count: int) -> None:
         if self.stderr.isatty():
             self.stderr.write(f"\r{count} entities", ending="")
             self.stderr.flush()

@@ -39,7 +39,9 @@ class Command(BaseCommand):
             self.stdout.write(f"{report_tasks.run_nightly_reports()} reports are queued.")
             return
         try:
-            report = reports.request(kind=kind, parameters=_object(parameters), by=SYSTEM, is_queued=not wait)
+            report = reports.request_report(
+                kind=kind, parameters=_parse_object(parameters), by=SYSTEM, is_queued=not wait
+            )
         except Invalid as error:
             for problem in error.problems:
                 self.stderr.write(f"{problem.pointer}: {problem.detail} [{problem.code}]")
@@ -49,7 +51,7 @@ class Command(BaseCommand):
         if not wait:
             self.stdout.write(f"{report.pk} is queued.")
             return
-        status = runner.make(report.pk)
+        status = runner.run_report(report.pk)
         report.refresh_from_db()
         if status != Report.Status.READY:
             raise CommandError(f"{report.pk}: {status.label}. {report.problem}")
@@ -57,11 +59,11 @@ class Command(BaseCommand):
         self.stdout.write(f"{report.pk} is ready after {seconds:.1f} s.")
 
 
-def _object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise CommandError('--parameters must be a JSON object, such as \'{"privileges": ["VIEW_ENTITY_PAGE"]}\'.')
-    return found
+    return value

@@ -5,109 +5,130 @@ from dataclasses import replace
 from typing import Any
 
 from catalog.protocols.authzen import identifiers
-from catalog.protocols.authzen.request_models import Malformed, Members, Reader
+from catalog.protocols.authzen.request_models import MalformedRequest, RequestObject, RequestReader
 from policies.decisions.api import request_serializers
-from policies.decisions.api.request_serializers import Question
+from policies.decisions.api.request_serializers import ParsedQuestion
 from policies.engine import actor_conditions
 from policies.engine.model import Actor, Decision
 from policies.errors import Forbidden, PolicyAppError
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Ask
+from policies.pdp.authorizer import AccessRequest
 
 #: Members that stand at the top of a batch for items that lack them; an item replaces one whole.
-_DEFAULTS = ("subject", "action", "resource", "context")
+_DEFAULT_MEMBERS = ("subject", "action", "resource", "context")
 
-Answer = dict[str, Any]
+EvaluationResponse = dict[str, Any]
 
 
-def evaluation(reader: Reader, by: Actor) -> Answer:
+def evaluate(reader: RequestReader, by: Actor) -> EvaluationResponse:
     """Answer one evaluation. Raises Malformed, Forbidden and what `authority.answer` raises."""
-    question = _question(reader)
-    (found,) = _answers([question], by)
-    if isinstance(found, Forbidden):
-        raise found
-    if isinstance(found, PolicyAppError):
-        raise Malformed(found.detail)
-    return found
+    question = _parse_question(reader)
+    (answer,) = _answer_questions([question], by)
+    if isinstance(answer, Forbidden):
+        raise answer
+    if isinstance(answer, PolicyAppError):
+        raise MalformedRequest(answer.detail)
+    return answer
 
 
-def evaluations(reader: Reader, by: Actor) -> Answer:
+def evaluate_batch(reader: RequestReader, by: Actor) -> EvaluationResponse:
     """Answer a batch in order, or like one evaluation where there is nothing to evaluate in turn.
 
     A broken item is refused in its place. Raises Malformed for a broken batch, and Forbidden.
     """
-    semantic, items = reader.semantic(), reader.evaluations()
-    if not items and not reader.wrong:
-        return evaluation(reader, by)
-    reader.finish()
-    read = [_read(item, reader.members) for item in items]
-    answered = iter(_answers([one for one in read if not isinstance(one, Malformed)], by))
-    shown = []
-    for one in read:
-        found = one if isinstance(one, Malformed) else next(answered)
-        if isinstance(found, Forbidden):
-            raise found
-        shown.append(_refused(found) if isinstance(found, PolicyAppError) else found)
-        if semantic.ends_with(is_allowed=shown[-1]["decision"]):
+    semantic, items = reader.read_semantic(), reader.read_evaluations()
+    if not items and not reader.problems:
+        return evaluate(reader, by)
+    reader.raise_problems()
+    parsed_items = [_parse_evaluation(item, reader.members) for item in items]
+    answers = iter(
+        _answer_questions(
+            [parsed_item for parsed_item in parsed_items if not isinstance(parsed_item, MalformedRequest)], by
+        )
+    )
+    responses = []
+    for parsed_item in parsed_items:
+        outcome = parsed_item if isinstance(parsed_item, MalformedRequest) else next(answers)
+        if isinstance(outcome, Forbidden):
+            raise outcome
+        responses.append(_render_error(outcome) if isinstance(outcome, PolicyAppError) else outcome)
+        if semantic.should_stop_after(is_allowed=responses[-1]["decision"]):
             break
-    return {"evaluations": shown}
+    return {"evaluations": responses}
 
 
-def may_ask(by: Actor) -> None:
+def require_ask_about_others(by: Actor) -> None:
     """Raise Forbidden unless the caller may ask about somebody else."""
-    authorizer.require(by=by, any_of=request_serializers.OTHERS)
+    authorizer.require(by=by, any_of=request_serializers.ASK_ABOUT_OTHERS_PRIVILEGES)
 
 
-def _read(item: Any, defaults: Members) -> dict[str, Any] | Malformed:
+def _parse_evaluation(item: Any, defaults: RequestObject) -> dict[str, Any] | MalformedRequest:
     if not isinstance(item, dict):
-        return Malformed("An evaluation must be an object.")
-    whole = {name: defaults[name] for name in _DEFAULTS if name in defaults} | item
+        return MalformedRequest("An evaluation must be an object.")
+    members = {name: defaults[name] for name in _DEFAULT_MEMBERS if name in defaults} | item
     try:
-        return _question(Reader(whole))
-    except Malformed as error:
+        return _parse_question(RequestReader(members))
+    except MalformedRequest as error:
         return error
 
 
-def _question(reader: Reader) -> dict[str, Any]:
+def _parse_question(reader: RequestReader) -> dict[str, Any]:
     """Return an evaluation as a question of ours; one whose subject cannot act here has no actor."""
-    subject, action, resource = reader.subject(), reader.action(), reader.resource()
-    reader.context()
-    reader.finish()
+    subject, action, resource = reader.read_subject(), reader.read_action(), reader.read_resource()
+    reader.check_context()
+    reader.raise_problems()
     return {
-        "actor": identifiers.actor(subject),
-        "privilege": identifiers.privilege(action),
-        "resource": identifiers.asked(resource),
-        "said": identifiers.said(resource),
+        "actor": identifiers.actor_urn(subject),
+        "privilege": identifiers.privilege_name(action),
+        "resource": identifiers.parse_resource(resource),
+        "said": identifiers.fact_overrides(resource),
         "circumstances": {**subject.properties, **action.properties},
     }
 
 
-def _answers(asked: Sequence[dict[str, Any]], by: Actor) -> list[Answer | PolicyAppError]:
+def _answer_questions(sent_questions: Sequence[dict[str, Any]], by: Actor) -> list[EvaluationResponse | PolicyAppError]:
     """Answer the questions in order; a subject that cannot act here is denied without asking."""
-    known = [one for one in asked if one["actor"] is not None]
-    understood = request_serializers.understand(sent=known, by=by, may_ask=lambda: may_ask(by)) if known else []
-    asks = [_put(one, sent) for one, sent in zip(understood, known, strict=True) if isinstance(one, Question)]
-    decisions = iter(authorizer.answer_logged(asks=asks) if asks else ())
-    answers = iter([_shown(next(decisions)) if isinstance(one, Question) else one for one in understood])
-    return [_nobody() if one["actor"] is None else next(answers) for one in asked]
+    known_questions = [question for question in sent_questions if question["actor"] is not None]
+    parsed_questions = (
+        request_serializers.parse_questions(
+            questions=known_questions, by=by, check_may_ask=lambda: require_ask_about_others(by)
+        )
+        if known_questions
+        else []
+    )
+    access_requests = [
+        _apply_overrides(question, sent_question)
+        for question, sent_question in zip(parsed_questions, known_questions, strict=True)
+        if isinstance(question, ParsedQuestion)
+    ]
+    decisions = iter(authorizer.answer_and_log(requests=access_requests) if access_requests else ())
+    answers = iter(
+        [
+            _render_decision(next(decisions)) if isinstance(question, ParsedQuestion) else question
+            for question in parsed_questions
+        ]
+    )
+    return [_render_unknown_subject() if question["actor"] is None else next(answers) for question in sent_questions]
 
 
-def _put(question: Question, sent: dict[str, Any]) -> tuple[Actor, Ask]:
+def _apply_overrides(question: ParsedQuestion, sent_question: dict[str, Any]) -> tuple[Actor, AccessRequest]:
     """Return a question with what the request says of its parties in place of what is stored."""
-    ask = question.ask
-    if ask.resource is not None and sent["said"]:
-        ask = replace(ask, resource=replace(ask.resource, said=sent["said"]))
-    return actor_conditions.overridden(question.actor, sent["circumstances"]), ask
+    access_request = question.access_request
+    if access_request.resource is not None and sent_question["said"]:
+        access_request = replace(
+            access_request, resource=replace(access_request.resource, fact_overrides=sent_question["said"])
+        )
+    return actor_conditions.override_attributes(question.actor, sent_question["circumstances"]), access_request
 
 
-def _shown(decision: Decision) -> Answer:
+def _render_decision(decision: Decision) -> EvaluationResponse:
     context = {"code": decision.code.value, "policy_version": decision.version}
     return {"decision": decision.is_allowed, "context": context}
 
 
-def _nobody() -> Answer:
+def _render_unknown_subject() -> EvaluationResponse:
     return {"decision": False, "context": {"code": "subject_unknown"}}
 
 
-def _refused(error: PolicyAppError) -> Answer:
+def _render_error(error: PolicyAppError) -> EvaluationResponse:
     return {"decision": False, "context": {"error": {"status": error.status, "message": error.detail}}}

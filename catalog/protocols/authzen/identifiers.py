@@ -11,64 +11,64 @@ from typing import Any
 from django.conf import settings
 
 from catalog import urns
-from catalog.protocols.authzen.request_models import Action, Malformed, Party
+from catalog.protocols.authzen.request_models import Action, EntityRef, MalformedRequest
 from policies.models.people import USER_PREFIX
 
-_USER = "corpuser"
-_URN = "urn:li:"
+_USER_TYPE = "corpuser"
+_URN_PREFIX = "urn:li:"
 
 #: Ids of objects of Datazone, which are looked up by type and id.
 _OBJECT_ID = re.compile(r"[0-9a-f]{24}")
 
 
-def actor(subject: Party) -> str | None:
+def actor_urn(subject: EntityRef) -> str | None:
     """Return the URN of the user a subject is, None for one of a type that cannot act here."""
     if subject.id.startswith(USER_PREFIX):
         return subject.id
-    return f"{USER_PREFIX}{subject.id}" if is_person(subject.type) and not subject.id.startswith(_URN) else None
+    return f"{USER_PREFIX}{subject.id}" if is_person(subject.type) and not subject.id.startswith(_URN_PREFIX) else None
 
 
 def is_person(type_: str) -> bool:
     """Whether subjects of this type are users."""
-    return settings.AUTHZEN_SUBJECT_TYPES.get(type_, type_) == _USER
+    return settings.AUTHZEN_SUBJECT_TYPES.get(type_, type_) == _USER_TYPE
 
 
-def privilege(action: Action) -> str:
+def privilege_name(action: Action) -> str:
     """Return the privilege that an action needs."""
-    found: str = settings.AUTHZEN_ACTIONS.get(action.name, action.name)
-    return found
+    name: str = settings.AUTHZEN_ACTIONS.get(action.name, action.name)
+    return name
 
 
-def actions(privileges: Mapping[str, Any]) -> list[str]:
+def action_names(privileges: Mapping[str, Any]) -> list[str]:
     """Return what these privileges are called: the actions that need them, or their own names."""
-    named = set(settings.AUTHZEN_ACTIONS.values())
-    aliases = [action for action, wanted in settings.AUTHZEN_ACTIONS.items() if wanted in privileges]
-    return sorted({*aliases, *(one for one in privileges if one not in named)})
+    aliased_privileges = set(settings.AUTHZEN_ACTIONS.values())
+    aliases = [action for action, privilege in settings.AUTHZEN_ACTIONS.items() if privilege in privileges]
+    return sorted({*aliases, *(privilege for privilege in privileges if privilege not in aliased_privileges)})
 
 
-def type_of(resource: Party) -> str:
+def entity_type(resource: EntityRef) -> str:
     """Return the type of entity that resources of this type are."""
-    found: str = settings.AUTHZEN_RESOURCE_TYPES.get(resource.type, resource.type)
-    return found
+    type_name: str = settings.AUTHZEN_RESOURCE_TYPES.get(resource.type, resource.type)
+    return type_name
 
 
-def asked(resource: Party) -> dict[str, str]:
+def parse_resource(resource: EntityRef) -> dict[str, str]:
     """Return a resource as questions name it (api.md section 1). Raises Malformed for an id that makes no URN."""
-    kind = type_of(resource)
+    kind = entity_type(resource)
     if _OBJECT_ID.fullmatch(resource.id):
         return {"type": kind, "id": resource.id}
-    urn = resource.id if resource.id.startswith(_URN) else f"{_URN}{kind}:{resource.id}"
-    problem = urns.problem(urn, "")
+    urn = resource.id if resource.id.startswith(_URN_PREFIX) else f"{_URN_PREFIX}{kind}:{resource.id}"
+    problem = urns.find_problem(urn, "")
     if problem is not None:
-        raise Malformed(f"resource.id: {problem.detail}")
+        raise MalformedRequest(f"resource.id: {problem.detail}")
     return {"urn": urn, "type": kind}
 
 
-def said(resource: Party) -> tuple[tuple[str, frozenset[str]], ...]:
+def fact_overrides(resource: EntityRef) -> tuple[tuple[str, frozenset[str]], ...]:
     """Return what is said of a resource as questions carry it."""
     return tuple(resource.properties.items())
 
 
-def identifier(urn: str, type_: str) -> str:
+def entity_id(urn: str, type_: str) -> str:
     """Return the id of an entity found by a search: what follows its type in the URN."""
-    return urn.removeprefix(f"{_URN}{type_}:")
+    return urn.removeprefix(f"{_URN_PREFIX}{type_}:")

@@ -19,31 +19,31 @@ from policies.models.fields import is_storable
 from policies.writes import strict_json
 
 #: Most evaluations of one call, and most results of one page.
-MOST = 1_000
+MAX_ITEMS = 1_000
 
 #: Most commas and opening brackets of a body.
 MAX_SIGNS = 100_000
 
-_JSON = "application/json"
+_JSON_CONTENT_TYPE = "application/json"
 
-Members = Mapping[str, Any]
+RequestObject = Mapping[str, Any]
 
 
-class Malformed(PolicyAppError):
+class MalformedRequest(PolicyAppError):
     """The request is malformed or incomplete; the detail names every member that is."""
 
     code = "malformed"
     status = 400
 
 
-class Semantic(StrEnum):
+class EvaluationsSemantic(StrEnum):
     """When the evaluations of a batch stop."""
 
     EXECUTE_ALL = "execute_all"
     DENY_ON_FIRST_DENY = "deny_on_first_deny"
     PERMIT_ON_FIRST_PERMIT = "permit_on_first_permit"
 
-    def ends_with(self, *, is_allowed: bool) -> bool:
+    def should_stop_after(self, *, is_allowed: bool) -> bool:
         """Whether nothing is evaluated after an answer like this."""
         return (self is self.DENY_ON_FIRST_DENY and not is_allowed) or (
             self is self.PERMIT_ON_FIRST_PERMIT and is_allowed
@@ -51,7 +51,7 @@ class Semantic(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
+class EntityRef:
     """A subject or a resource: its type, its id (empty where a whole type is meant) and what is said of it."""
 
     type: str
@@ -68,7 +68,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageRequest:
     """Which part of a search is wanted; `limit` None leaves it to us."""
 
     token: str = ""
@@ -76,146 +76,147 @@ class Page:
 
 
 @dataclass(slots=True)
-class Reader:
+class RequestReader:
     """Takes members out of an object and collects everything that is wrong with them."""
 
-    members: Members
-    wrong: list[str] = field(default_factory=list)
+    members: RequestObject
+    problems: list[str] = field(default_factory=list)
 
-    def subject(self, *, is_sought: bool = False) -> Party:
+    def read_subject(self, *, is_type_only: bool = False) -> EntityRef:
         """Return the subject; of one that is sought only the type is needed."""
-        return self._party("subject", is_sought=is_sought)
+        return self._read_entity("subject", is_type_only=is_type_only)
 
-    def resource(self, *, is_sought: bool = False) -> Party:
+    def read_resource(self, *, is_type_only: bool = False) -> EntityRef:
         """Return the resource; of one that is sought only the type is needed."""
-        return self._party("resource", is_sought=is_sought)
+        return self._read_entity("resource", is_type_only=is_type_only)
 
-    def action(self) -> Action:
+    def read_action(self) -> Action:
         """Return the action."""
-        found = self._object("action")
-        if found is None:
+        action = self._read_object("action")
+        if action is None:
             return Action("")
         return Action(
-            self._text(found, "action", "name"), self._properties(found, "action", property_conditions.ACTION)
+            self._read_text(action, "action", "name"),
+            self._read_properties(action, "action", property_conditions.ACTION),
         )
 
-    def context(self) -> None:
+    def check_context(self) -> None:
         """Check the context, which is optional and has no say."""
         if self.members.get("context") is not None and not isinstance(self.members["context"], dict):
-            self.wrong.append("context must be an object")
+            self.problems.append("context must be an object")
 
-    def page(self) -> Page:
+    def read_page(self) -> PageRequest:
         """Return which part of a search is wanted."""
-        found = self.members.get("page")
-        if found is None:
-            return Page()
-        if not isinstance(found, dict):
-            self.wrong.append("page must be an object")
-            return Page()
-        token, limit = found.get("token"), found.get("limit")
+        page = self.members.get("page")
+        if page is None:
+            return PageRequest()
+        if not isinstance(page, dict):
+            self.problems.append("page must be an object")
+            return PageRequest()
+        token, limit = page.get("token"), page.get("limit")
         if token is not None and not isinstance(token, str):
-            self.wrong.append("page.token must be text")
+            self.problems.append("page.token must be text")
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-            self.wrong.append("page.limit must be a whole number from 0")
-        if self.wrong:
-            return Page()
-        return Page(token or "", None if limit is None else min(limit, MOST))
+            self.problems.append("page.limit must be a whole number from 0")
+        if self.problems:
+            return PageRequest()
+        return PageRequest(token or "", None if limit is None else min(limit, MAX_ITEMS))
 
-    def semantic(self) -> Semantic:
+    def read_semantic(self) -> EvaluationsSemantic:
         """Return when a batch stops; other options are ignored."""
         options = self.members.get("options")
         if options is None:
-            return Semantic.EXECUTE_ALL
+            return EvaluationsSemantic.EXECUTE_ALL
         if not isinstance(options, dict):
-            self.wrong.append("options must be an object")
-            return Semantic.EXECUTE_ALL
-        named = options.get("evaluations_semantic")
-        if named is None:
-            return Semantic.EXECUTE_ALL
-        if named not in tuple(Semantic):
-            self.wrong.append(f"options.evaluations_semantic must be one of {', '.join(Semantic)}")
-            return Semantic.EXECUTE_ALL
-        return Semantic(named)
+            self.problems.append("options must be an object")
+            return EvaluationsSemantic.EXECUTE_ALL
+        semantic = options.get("evaluations_semantic")
+        if semantic is None:
+            return EvaluationsSemantic.EXECUTE_ALL
+        if semantic not in tuple(EvaluationsSemantic):
+            self.problems.append(f"options.evaluations_semantic must be one of {', '.join(EvaluationsSemantic)}")
+            return EvaluationsSemantic.EXECUTE_ALL
+        return EvaluationsSemantic(semantic)
 
-    def evaluations(self) -> list[Any]:
-        """Return the members `evaluations`, as they came; none where there is nothing to evaluate in turn."""
-        found = self.members.get("evaluations")
-        if found is None:
+    def read_evaluations(self) -> list[Any]:
+        """Return the members `read_evaluations`, as they came; none where there is nothing to evaluate in turn."""
+        evaluations = self.members.get("evaluations")
+        if evaluations is None:
             return []
-        if not isinstance(found, list):
-            self.wrong.append("evaluations must be a list")
+        if not isinstance(evaluations, list):
+            self.problems.append("evaluations must be a list")
             return []
-        if len(found) > MOST:
-            self.wrong.append(f"evaluations may have {MOST} entries, not {len(found)}")
+        if len(evaluations) > MAX_ITEMS:
+            self.problems.append(f"evaluations may have {MAX_ITEMS} entries, not {len(evaluations)}")
             return []
-        return found
+        return evaluations
 
-    def finish(self) -> None:
+    def raise_problems(self) -> None:
         """Raise Malformed naming everything that was wrong."""
-        if self.wrong:
-            raise Malformed("; ".join(self.wrong))
+        if self.problems:
+            raise MalformedRequest("; ".join(self.problems))
 
-    def _party(self, name: str, *, is_sought: bool) -> Party:
-        found = self._object(name)
-        if found is None:
-            return Party("", "")
-        kind = self._text(found, name, "type")
-        if is_sought:
-            return Party(kind, "")
-        start = property_conditions.ACTOR if name == "subject" else property_conditions.RESOURCE
-        return Party(kind, self._text(found, name, "id"), self._properties(found, name, start))
+    def _read_entity(self, name: str, *, is_type_only: bool) -> EntityRef:
+        entity = self._read_object(name)
+        if entity is None:
+            return EntityRef("", "")
+        kind = self._read_text(entity, name, "type")
+        if is_type_only:
+            return EntityRef(kind, "")
+        prefix = property_conditions.ACTOR if name == "subject" else property_conditions.RESOURCE
+        return EntityRef(kind, self._read_text(entity, name, "id"), self._read_properties(entity, name, prefix))
 
-    def _object(self, name: str) -> Members | None:
+    def _read_object(self, name: str) -> RequestObject | None:
         """Return a needed object whose properties, where it has some, are an object."""
-        found = self.members.get(name)
-        if not isinstance(found, dict):
-            self.wrong.append(f"{name} is required" if found is None else f"{name} must be an object")
+        value = self.members.get(name)
+        if not isinstance(value, dict):
+            self.problems.append(f"{name} is required" if value is None else f"{name} must be an object")
             return None
-        if found.get("properties") is not None and not isinstance(found["properties"], dict):
-            self.wrong.append(f"{name}.properties must be an object")
-        return found
+        if value.get("properties") is not None and not isinstance(value["properties"], dict):
+            self.problems.append(f"{name}.properties must be an object")
+        return value
 
-    def _properties(self, found: Members, name: str, start: str) -> Mapping[str, frozenset[str]]:
+    def _read_properties(self, entity: RequestObject, name: str, prefix: str) -> Mapping[str, frozenset[str]]:
         """Return what is said, as facts whose fields begin like this."""
-        said = found.get("properties")
+        raw_properties = entity.get("properties")
         try:
-            return property_conditions.facts(said, start) if isinstance(said, dict) else {}
+            return property_conditions.to_facets(raw_properties, prefix) if isinstance(raw_properties, dict) else {}
         except RecursionError:
-            self.wrong.append(f"{name}.properties are nested too deeply")
+            self.problems.append(f"{name}.properties are nested too deeply")
             return {}
 
-    def _text(self, found: Members, name: str, member: str) -> str:
-        value = found.get(member)
+    def _read_text(self, entity: RequestObject, name: str, member: str) -> str:
+        value = entity.get(member)
         if value is None or value == "":
-            self.wrong.append(f"{name}.{member} is required")
+            self.problems.append(f"{name}.{member} is required")
         elif not isinstance(value, str):
-            self.wrong.append(f"{name}.{member} must be text")
-        elif len(value) > urns.LONGEST or not is_storable(value) or not value.isprintable():
-            self.wrong.append(f"{name}.{member} must be printable text of at most {urns.LONGEST} characters")
+            self.problems.append(f"{name}.{member} must be text")
+        elif len(value) > urns.MAX_URN_BYTES or not is_storable(value) or not value.isprintable():
+            self.problems.append(f"{name}.{member} must be printable text of at most {urns.MAX_URN_BYTES} characters")
         else:
             return value
         return ""
 
 
-def read(request: HttpRequest) -> Reader:
+def parse_body(request: HttpRequest) -> RequestReader:
     """Return the members of the body, a JSON object. Raises Malformed."""
-    if request.content_type != _JSON:
-        raise Malformed(f"The body must be {_JSON}.")
+    if request.content_type != _JSON_CONTENT_TYPE:
+        raise MalformedRequest(f"The body must be {_JSON_CONTENT_TYPE}.")
     raw = request.body
     try:
-        strict_json.check_signs(raw, most=MAX_SIGNS)
-        found = json.loads(raw.decode(), parse_constant=_refuse_constant)
+        strict_json.check_signs(raw, max_signs=MAX_SIGNS)
+        body = json.loads(raw.decode(), parse_constant=_refuse_constant)
     except Invalid as error:
-        raise Malformed(error.problems[0].detail) from None
+        raise MalformedRequest(error.problems[0].detail) from None
     except UnicodeDecodeError:
-        raise Malformed("The body is not UTF-8.") from None
+        raise MalformedRequest("The body is not UTF-8.") from None
     except RecursionError:
-        raise Malformed("The body is nested too deeply.") from None
+        raise MalformedRequest("The body is nested too deeply.") from None
     except ValueError as error:
-        raise Malformed(f"The body is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise Malformed("The body must be a JSON object.")
-    return Reader(found)
+        raise MalformedRequest(f"The body is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise MalformedRequest("The body must be a JSON object.")
+    return RequestReader(body)
 
 
 def _refuse_constant(name: str) -> NoReturn:

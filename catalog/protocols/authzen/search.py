@@ -16,124 +16,141 @@ from django.core import signing
 
 from catalog.access import reachable_resources
 from catalog.protocols.authzen import identifiers
-from catalog.protocols.authzen.evaluation import may_ask
-from catalog.protocols.authzen.request_models import Action, Malformed, Members, Page, Party, Reader
+from catalog.protocols.authzen.evaluation import require_ask_about_others
+from catalog.protocols.authzen.request_models import (
+    Action,
+    EntityRef,
+    MalformedRequest,
+    PageRequest,
+    RequestObject,
+    RequestReader,
+)
 from policies.decisions.api import request_serializers
 from policies.engine import actor_conditions, families
 from policies.engine.model import Actor
-from policies.engine.requirements import one
+from policies.engine.requirements import privilege_requirement
 from policies.pdp import authorizer, fact_cache, inverse_queries, users_by_actor_clause
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 #: How many results a page has that says nothing of it.
-_PAGE = 100
+_DEFAULT_PAGE_SIZE = 100
 
 #: How many users are asked about at once while a page of subjects fills.
-_CHUNK = 500
+_USER_CHUNK_SIZE = 500
 
 #: Tokens that are in use were signed under this, so it stays.
 _SALT = "catalog.doors.authzen.searching"
 
 #: What goes into a token beside the place, so that it fits no other search.
-_SAID = ("subject", "action", "resource", "context")
+_TOKEN_MEMBERS = ("subject", "action", "resource", "context")
 
-Answer = dict[str, Any]
-Find = Callable[[str, int], Sequence[str]]
+SearchResponse = dict[str, Any]
+PageLoader = Callable[[str, int], Sequence[str]]
 
 
-def resources(reader: Reader, by: Actor) -> Answer:
+def find_resources(reader: RequestReader, by: Actor) -> SearchResponse:
     """Return the entities of a type on which the subject may do this. Raises Malformed and Forbidden.
 
     `context.scope` says whether they are all of these, or of them what the caller may view.
     """
-    subject, action, resource = reader.subject(), reader.action(), reader.resource(is_sought=True)
-    page = _checked(reader)
-    urn = identifiers.actor(subject)
+    subject, action, resource = reader.read_subject(), reader.read_action(), reader.read_resource(is_type_only=True)
+    page = _read_page(reader)
+    urn = identifiers.actor_urn(subject)
     if urn is None:
-        return _nothing(page, reader.members)
-    actor = actor_conditions.overridden(_actor(urn, by), {**subject.properties, **action.properties})
-    kind = identifiers.type_of(resource)
-    coverage = authorizer.visible(actor=actor, privilege=identifiers.privilege(action))
-    scope = inverse_queries.scope_of(by)
-    viewer = None if scope is inverse_queries.Scope.ACTOR else by
-    rows = reachable_resources.reachable(coverage=coverage, types=[kind], viewer=viewer, most=_PAGE)
-    found, following = _found(rows.urns_after, page, reader.members)
-    results = [{"type": resource.type, "id": identifiers.identifier(urn, kind)} for urn in found]
-    return {**_page(results, following, total=rows.total()), "context": {"scope": scope.value}}
+        return _render_empty_page(page, reader.members)
+    actor = actor_conditions.override_attributes(_load_actor(urn, by), {**subject.properties, **action.properties})
+    kind = identifiers.entity_type(resource)
+    coverage = authorizer.compute_coverage(actor=actor, privilege=identifiers.privilege_name(action))
+    scope = inverse_queries.find_scope(by)
+    viewer = None if scope is inverse_queries.DisclosureScope.ACTOR else by
+    rows = reachable_resources.list_reachable(
+        coverage=coverage, types=[kind], viewer=viewer, max_count=_DEFAULT_PAGE_SIZE
+    )
+    page_urns, next_token = _load_page(rows.list_urns_after, page, reader.members)
+    results = [{"type": resource.type, "id": identifiers.entity_id(urn, kind)} for urn in page_urns]
+    return {**_render_page(results, next_token, total=rows.count_all()), "context": {"scope": scope.value}}
 
 
-def subjects(reader: Reader, by: Actor) -> Answer:
+def find_subjects(reader: RequestReader, by: Actor) -> SearchResponse:
     """Return the users who may do this with the resource. Raises Malformed and Forbidden.
 
     Without a total: users whom a policy denies are found out page by page.
     """
-    subject, action, resource = reader.subject(is_sought=True), reader.action(), reader.resource()
-    page = _checked(reader)
-    may_ask(by)
+    subject, action, resource = reader.read_subject(is_type_only=True), reader.read_action(), reader.read_resource()
+    page = _read_page(reader)
+    require_ask_about_others(by)
     if not identifiers.is_person(subject.type):
-        return _nothing(page, reader.members)
-    privilege = identifiers.privilege(action)
-    asked = _asked(resource, by)
-    rows = users_by_actor_clause.reached(tokens=inverse_queries.candidates(privilege=privilege, asked=asked))
-    ask = Ask(one(privilege), asked)
+        return _render_empty_page(page, reader.members)
+    privilege = identifiers.privilege_name(action)
+    resource_ref = _load_resource(resource, by)
+    rows = users_by_actor_clause.list_users_by_actor_tokens(
+        tokens=inverse_queries.find_candidate_actors(privilege=privilege, resource=resource_ref)
+    )
+    access_request = AccessRequest(privilege_requirement(privilege), resource_ref)
 
     def find(after: str, count: int) -> Sequence[str]:
-        return list(islice(_permitted(rows, after, ask, action), count))
+        return list(islice(_find_permitted_urns(rows, after, access_request, action), count))
 
-    found, following = _found(find, page, reader.members)
-    results = [{"type": subject.type, "id": identifiers.identifier(urn, "corpuser")} for urn in found]
-    return _page(results, following)
+    page_urns, next_token = _load_page(find, page, reader.members)
+    results = [{"type": subject.type, "id": identifiers.entity_id(urn, "corpuser")} for urn in page_urns]
+    return _render_page(results, next_token)
 
 
-def actions(reader: Reader, by: Actor) -> Answer:
+def find_actions(reader: RequestReader, by: Actor) -> SearchResponse:
     """Return what the subject may do with the resource. Raises Malformed and Forbidden."""
-    subject, resource = reader.subject(), reader.resource()
-    page = _checked(reader)
-    urn = identifiers.actor(subject)
+    subject, resource = reader.read_subject(), reader.read_resource()
+    page = _read_page(reader)
+    urn = identifiers.actor_urn(subject)
     if urn is None:
-        return _nothing(page, reader.members)
-    actor = actor_conditions.overridden(_actor(urn, by), subject.properties)
-    asked = _asked(resource, by)
-    known = (found.names for found in families.vocabularies().values())
-    names = sorted(frozenset(settings.CUSTOM_PRIVILEGES).union(*known))
-    decisions = authorizer.answer_many(asks=[(actor, Ask(one(name), asked)) for name in names])
-    held = {name: None for name, decision in zip(names, decisions, strict=True) if decision.is_allowed}
-    called = identifiers.actions(held)
+        return _render_empty_page(page, reader.members)
+    actor = actor_conditions.override_attributes(_load_actor(urn, by), subject.properties)
+    resource_ref = _load_resource(resource, by)
+    privilege_names = (page_names.names for page_names in families.load_vocabularies().values())
+    names = sorted(frozenset(settings.CUSTOM_PRIVILEGES).union(*privilege_names))
+    decisions = authorizer.answer_many(
+        requests=[(actor, AccessRequest(privilege_requirement(name), resource_ref)) for name in names]
+    )
+    allowed_names = {name: None for name, decision in zip(names, decisions, strict=True) if decision.is_allowed}
+    action_names = identifiers.action_names(allowed_names)
 
     def find(after: str, count: int) -> Sequence[str]:
-        return [name for name in called if name > after][:count]
+        return [name for name in action_names if name > after][:count]
 
-    found, following = _found(find, page, reader.members)
-    results = [{"name": name} for name in found]
-    return _page(results, following, total=len(called))
+    page_names, next_token = _load_page(find, page, reader.members)
+    results = [{"name": name} for name in page_names]
+    return _render_page(results, next_token, total=len(action_names))
 
 
-def _checked(reader: Reader) -> Page:
-    reader.context()
-    page = reader.page()
-    reader.finish()
+def _read_page(reader: RequestReader) -> PageRequest:
+    reader.check_context()
+    page = reader.read_page()
+    reader.raise_problems()
     return page
 
 
-def _actor(urn: str, by: Actor) -> Actor:
+def _load_actor(urn: str, by: Actor) -> Actor:
     if urn == by.urn:
         return by
-    may_ask(by)
-    return fact_cache.actor(urn=urn)
+    require_ask_about_others(by)
+    return fact_cache.get_actor(urn=urn)
 
 
-def _asked(resource: Party, by: Actor) -> Asked | None:
-    named = identifiers.asked(resource)
-    found = request_serializers.asked(named, request_serializers.look_up(sent=[{"resource": named}], by=by))
-    return None if found is None else replace(found, said=identifiers.said(resource))
+def _load_resource(resource: EntityRef, by: Actor) -> ResourceRef | None:
+    resource_fields = identifiers.parse_resource(resource)
+    resource_ref = request_serializers.build_resource_ref(
+        resource_fields, request_serializers.load_question_facts(questions=[{"resource": resource_fields}], by=by)
+    )
+    return None if resource_ref is None else replace(resource_ref, fact_overrides=identifiers.fact_overrides(resource))
 
 
-def _permitted(rows: Any, after: str, ask: Ask, action: Action) -> Iterable[str]:
+def _find_permitted_urns(rows: Any, after: str, access_request: AccessRequest, action: Action) -> Iterable[str]:
     """Give the users after this one whom the decision permits, asking about many at once."""
-    while chunk := list(rows.filter(urn__gt=after).values_list("urn", flat=True)[:_CHUNK]):
-        actors = fact_cache.actors(urns=chunk)
-        asks = [(actor_conditions.overridden(actors[urn], action.properties), ask) for urn in chunk]
-        decisions = authorizer.answer_many(asks=asks)
+    while chunk := list(rows.filter(urn__gt=after).values_list("urn", flat=True)[:_USER_CHUNK_SIZE]):
+        actors = fact_cache.get_actors(urns=chunk)
+        access_requests = [
+            (actor_conditions.override_attributes(actors[urn], action.properties), access_request) for urn in chunk
+        ]
+        decisions = authorizer.answer_many(requests=access_requests)
         yield from (urn for urn, decision in zip(chunk, decisions, strict=True) if decision.is_allowed)
         after = chunk[-1]
 
@@ -141,43 +158,43 @@ def _permitted(rows: Any, after: str, ask: Ask, action: Action) -> Iterable[str]
 # -- pages ------------------------------------------------------------------------------------------------------------
 
 
-def _found(find: Find, page: Page, members: Members) -> tuple[list[str], str]:
+def _load_page(find: PageLoader, page: PageRequest, members: RequestObject) -> tuple[list[str], str]:
     """Return the page, and after which result the next one begins ('' when there is none)."""
-    after = _place(page.token, members)
-    limit = _PAGE if page.limit is None else page.limit
-    found = list(find(after, limit + 1))
-    if len(found) <= limit:
-        return found, ""
-    return found[:limit], _token(found[limit - 1] if limit else after, members)
+    after = _read_token(page.token, members)
+    limit = _DEFAULT_PAGE_SIZE if page.limit is None else page.limit
+    results = list(find(after, limit + 1))
+    if len(results) <= limit:
+        return results, ""
+    return results[:limit], _sign_token(results[limit - 1] if limit else after, members)
 
 
-def _nothing(page: Page, members: Members) -> Answer:
-    _place(page.token, members)
-    return _page([], "", total=0)
+def _render_empty_page(page: PageRequest, members: RequestObject) -> SearchResponse:
+    _read_token(page.token, members)
+    return _render_page([], "", total=0)
 
 
-def _page(results: list[Answer], following: str, total: int | None = None) -> Answer:
+def _render_page(results: list[SearchResponse], next_token: str, total: int | None = None) -> SearchResponse:
     counts = {"count": len(results)} if total is None else {"count": len(results), "total": total}
-    return {"page": {"next_token": following, **counts}, "results": results}
+    return {"page": {"next_token": next_token, **counts}, "results": results}
 
 
-def _token(place: str, members: Members) -> str:
-    return signing.dumps([place, _digest(members)], salt=_SALT)
+def _sign_token(after: str, members: RequestObject) -> str:
+    return signing.dumps([after, _digest(members)], salt=_SALT)
 
 
-def _place(token: str, members: Members) -> str:
+def _read_token(token: str, members: RequestObject) -> str:
     """Return after which result a page begins. Raises Malformed for a token that is not of this search."""
     if not token:
         return ""
     try:
-        place, digest = signing.loads(token, salt=_SALT)
+        after, digest = signing.loads(token, salt=_SALT)
     except signing.BadSignature:
-        raise Malformed("page.token is not one that was given here") from None
+        raise MalformedRequest("page.token is not one that was given here") from None
     if digest != _digest(members):
-        raise Malformed("page.token belongs to another request")
-    return str(place)
+        raise MalformedRequest("page.token belongs to another request")
+    return str(after)
 
 
-def _digest(members: Members) -> str:
-    said = json.dumps({name: members.get(name) for name in _SAID}, sort_keys=True)
-    return hashlib.sha256(said.encode()).hexdigest()[:32]
+def _digest(members: RequestObject) -> str:
+    text = json.dumps({name: members.get(name) for name in _TOKEN_MEMBERS}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -5,10 +5,10 @@ from django.urls import path
 from catalog.protocols.authzen import views as authzen_views
 
 urlpatterns = [
-    path("access/v1/evaluation", authzen_views.evaluation, name="authzen-evaluation"),
-    path("access/v1/evaluations", authzen_views.evaluations, name="authzen-evaluations"),
-    path("access/v1/search/subject", authzen_views.search_subject, name="authzen-search-subject"),
-    path("access/v1/search/resource", authzen_views.search_resource, name="authzen-search-resource"),
-    path("access/v1/search/action", authzen_views.search_action, name="authzen-search-action"),
-    path(".well-known/authzen-configuration", authzen_views.configuration, name="authzen-configuration"),
+    path("access/v1/evaluation", authzen_views.evaluate, name="authzen-evaluation"),
+    path("access/v1/evaluations", authzen_views.evaluate_batch, name="authzen-evaluations"),
+    path("access/v1/search/subject", authzen_views.search_subjects, name="authzen-search-subject"),
+    path("access/v1/search/resource", authzen_views.search_resources, name="authzen-search-resource"),
+    path("access/v1/search/action", authzen_views.search_actions, name="authzen-search-action"),
+    path(".well-known/authzen-configuration", authzen_views.get_configuration, name="authzen-configuration"),
 ]

@@ -11,10 +11,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
-from catalog.protocols.authentication import Unauthenticated, caller
+from catalog.protocols.authentication import UnauthenticatedError, authenticate_caller
 from catalog.protocols.authzen import evaluation as authzen_evaluation
 from catalog.protocols.authzen import request_models, search
-from catalog.protocols.authzen.request_models import Reader
+from catalog.protocols.authzen.request_models import RequestReader
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
 from policies.http import guard
@@ -23,7 +23,7 @@ from policies.outages import UNAVAILABLE, find_outage
 #: What records call this interface.
 CHANNEL = "authzen"
 
-Answer = Callable[[Reader, Actor], dict[str, object]]
+RequestHandler = Callable[[RequestReader, Actor], dict[str, object]]
 
 #: The members of the metadata and the views they name.
 ENDPOINTS = {
@@ -35,48 +35,48 @@ ENDPOINTS = {
 }
 
 
-def _endpoint(answer: Answer) -> Callable[[HttpRequest], HttpResponse]:
+def _endpoint_view(handler: RequestHandler) -> Callable[[HttpRequest], HttpResponse]:
     """Make a view of a function: a caller first, then the body, then the answer, or a refusal as text."""
 
-    @wraps(answer)
-    def view(request: HttpRequest) -> HttpResponse:
+    @wraps(handler)
+    def handle(request: HttpRequest) -> HttpResponse:
         if request.method != "POST":
-            response = _refusal(405, "This path knows POST only.")
+            response = _error_response(405, "This path knows POST only.")
             response.headers["Allow"] = "POST"
             return response
         try:
-            by = caller(request)
-            return JsonResponse(answer(request_models.read(request), by))
+            by = authenticate_caller(request)
+            return JsonResponse(handler(request_models.parse_body(request), by))
         except PolicyAppError as error:
-            response = _refusal(error.status, error.detail)
-            if isinstance(error, Unauthenticated):
+            response = _error_response(error.status, error.detail)
+            if isinstance(error, UnauthenticatedError):
                 response.headers["WWW-Authenticate"] = error.challenge
             return response
         except DatabaseError as error:
             outage = find_outage(error) or UNAVAILABLE
-            return _refusal(outage.status, outage.detail)
+            return _error_response(outage.status, outage.detail)
 
-    view.guard = guard.signed_in.with_channel(CHANNEL)  # type: ignore[attr-defined]
-    return csrf_exempt(never_cache(view))
+    handle.guard = guard.signed_in.with_channel(CHANNEL)  # type: ignore[attr-defined]
+    return csrf_exempt(never_cache(handle))
 
 
-evaluation = _endpoint(authzen_evaluation.evaluation)
-evaluations = _endpoint(authzen_evaluation.evaluations)
-search_subject = _endpoint(search.subjects)
-search_resource = _endpoint(search.resources)
-search_action = _endpoint(search.actions)
+evaluate = _endpoint_view(authzen_evaluation.evaluate)
+evaluate_batch = _endpoint_view(authzen_evaluation.evaluate_batch)
+search_subjects = _endpoint_view(search.find_subjects)
+search_resources = _endpoint_view(search.find_resources)
+search_actions = _endpoint_view(search.find_actions)
 
 
 @require_safe
 @guard.public.with_channel(CHANNEL)
-def configuration(request: HttpRequest) -> HttpResponse:
+def get_configuration(request: HttpRequest) -> HttpResponse:
     """Where everything is; below PUBLIC_URL where that is set, since a proxy may hide under which name it is asked."""
     base = settings.PUBLIC_URL or f"{request.scheme}://{request.get_host()}"
-    served = {member: f"{base}{reverse(name)}" for member, name in ENDPOINTS.items()}
-    return JsonResponse({"policy_decision_point": base, **served})
+    endpoints = {member: f"{base}{reverse(name)}" for member, name in ENDPOINTS.items()}
+    return JsonResponse({"policy_decision_point": base, **endpoints})
 
 
-def _refusal(status: int, text: str) -> HttpResponse:
+def _error_response(status: int, text: str) -> HttpResponse:
     # The text may repeat what was sent, half a surrogate pair included.
     body = text.encode("utf-8", "backslashreplace")
     return HttpResponse(body, status=status, content_type="text/plain; charset=utf-8")

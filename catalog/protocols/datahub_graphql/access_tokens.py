@@ -8,7 +8,7 @@ from typing import Any
 from ariadne import MutationType, ObjectType, QueryType
 
 from catalog.protocols.datahub_graphql import paging
-from catalog.protocols.datahub_graphql.authentication import DOOR
+from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
@@ -17,26 +17,26 @@ from policies.errors import Invalid
 from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import access_tokens
 from policies.models import AccessToken
-from policies.models.fields import storable
+from policies.models.fields import filter_storable
 from policies.pdp import authorizer
 from policies.writes import required_privileges
 
-TYPE = "dataHubAccessToken"
-PREFIX = f"urn:li:{TYPE}:"
+ENTITY_TYPE = "dataHubAccessToken"
+TOKEN_URN_PREFIX = f"urn:li:{ENTITY_TYPE}:"
 
 #: What a list is narrowed by → the column it is in: who acts with a token, and who made it.
-_FIELDS: Mapping[str, str] = {"actorUrn": "user__urn", "ownerUrn": "created_by"}
+_FILTER_COLUMNS: Mapping[str, str] = {"actorUrn": "user__urn", "ownerUrn": "created_by"}
 
 #: Most filters of a list, and most values of one.
-MOST = 200
+MAX_FILTERS = 200
 
 query = QueryType()
 mutation = MutationType()
-metadata = ObjectType("AccessTokenMetadata")
+metadata_type = ObjectType("AccessTokenMetadata")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TokenNode:
     """A token as an entity to answer with."""
 
     token: AccessToken
@@ -44,124 +44,130 @@ class Shown:
     @property
     def urn(self) -> str:
         """Its URN."""
-        return f"{PREFIX}{self.token.pk}"
+        return f"{TOKEN_URN_PREFIX}{self.token.pk}"
 
     @property
     def kind(self) -> str:
         """The type that its URN names."""
-        return TYPE
+        return ENTITY_TYPE
 
 
 @mutation.field("createAccessToken")
-def create(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
+def create_token(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Make a token for oneself, for somebody else or for a service account."""
-    made = access_tokens.create(
+    new_token = access_tokens.create(
         owner=input["actorUrn"],
         is_for_service=input["type"] == "SERVICE_ACCOUNT",
         name=input["name"],
         description=input.get("description") or "",
         duration=input["duration"],
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
-    return {"accessToken": made.text, "metadata": Shown(made.token)}
+    return {"accessToken": new_token.text, "metadata": TokenNode(new_token.token)}
 
 
 @mutation.field("revokeAccessToken")
-def revoke(_root: None, info: Info, *, tokenId: str) -> bool:  # noqa: N803  # the schema's
+def revoke_token(_root: None, info: Info, *, tokenId: str) -> bool:  # noqa: N803  # the schema's
     """End a token at once."""
-    access_tokens.revoke(token_id=tokenId.removeprefix(PREFIX), by=info.context.by, door=DOOR)
+    access_tokens.revoke(token_id=tokenId.removeprefix(TOKEN_URN_PREFIX), by=info.context.by, channel=CHANNEL)
     return True
 
 
 @query.field("listAccessTokens")
 def list_tokens(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of tokens that have not ended, newest first."""
-    wanted = _wanted(input.get("filters") or ())
+    values_by_field = _parse_filters(input.get("filters") or ())
     by = info.context.by
-    authorizer.require(by=by, requirement=_requirement(wanted, by))
-    rows = credentials.tokens()
-    for name, values in wanted.items():
-        rows = rows.filter(**{f"{_FIELDS[name]}__in": storable(values)})
-    return paging.part(rows, input, "tokens", lambda found: [Shown(row) for row in found])
+    authorizer.require(by=by, requirement=_find_requirement(values_by_field, by))
+    rows = credentials.list_tokens()
+    for name, values in values_by_field.items():
+        rows = rows.filter(**{f"{_FILTER_COLUMNS[name]}__in": filter_storable(values)})
+    return paging.load_page(rows, input, "tokens", lambda page_rows: [TokenNode(row) for row in page_rows])
 
 
-@metadata.field("id")
-def id_(shown: Shown, _info: Info) -> str:
+@metadata_type.field("id")
+def resolve_id(token_node: TokenNode, _info: Info) -> str:
     """Return its id."""
-    return str(shown.token.pk)
+    return str(token_node.token.pk)
 
 
-@metadata.field("name")
-def name(shown: Shown, _info: Info) -> str:
+@metadata_type.field("name")
+def resolve_name(token_node: TokenNode, _info: Info) -> str:
     """Return its name."""
-    return shown.token.name
+    return token_node.token.name
 
 
-@metadata.field("description")
-def description(shown: Shown, _info: Info) -> str:
+@metadata_type.field("description")
+def resolve_description(token_node: TokenNode, _info: Info) -> str:
     """Return what it is for."""
-    return shown.token.description
+    return token_node.token.description
 
 
-@metadata.field("actorUrn")
-def actor(shown: Shown, _info: Info) -> str:
+@metadata_type.field("actorUrn")
+def resolve_actor_urn(token_node: TokenNode, _info: Info) -> str:
     """Return who acts with it."""
-    return str(shown.token.user.urn)
+    return str(token_node.token.user.urn)
 
 
-@metadata.field("ownerUrn")
-def owner(shown: Shown, _info: Info) -> str:
+@metadata_type.field("ownerUrn")
+def resolve_owner_urn(token_node: TokenNode, _info: Info) -> str:
     """Return who made it."""
-    return str(shown.token.created_by)
+    return str(token_node.token.created_by)
 
 
-@metadata.field("createdAt")
-def created_at(shown: Shown, _info: Info) -> int:
+@metadata_type.field("createdAt")
+def resolve_created_at(token_node: TokenNode, _info: Info) -> int:
     """Return when it was made, in milliseconds."""
-    return milliseconds(shown.token.created_at)
+    return to_milliseconds(token_node.token.created_at)
 
 
-@metadata.field("expiresAt")
-def expires_at(shown: Shown, _info: Info) -> int | None:
+@metadata_type.field("expiresAt")
+def resolve_expires_at(token_node: TokenNode, _info: Info) -> int | None:
     """Return when it ends, in milliseconds; nothing for one that never does."""
-    return None if shown.token.expires_at is None else milliseconds(shown.token.expires_at)
+    return None if token_node.token.expires_at is None else to_milliseconds(token_node.token.expires_at)
 
 
-def milliseconds(moment: datetime) -> int:
+def to_milliseconds(moment: datetime) -> int:
     """Return a time as clients read it: milliseconds since 1970."""
     return int(moment.timestamp() * 1000)
 
 
-def _wanted(filters: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+def _parse_filters(filters: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return field → the values one of which it has; raises Invalid for what a list of tokens is not narrowed by."""
-    if len(filters) > MOST or any(len(one.get("values") or ()) > MOST for one in filters):
-        detail = f"A list of tokens has at most {MOST} filters of as many values."
-        raise Invalid.one(code="filter.large", pointer="/filters", detail=detail)
+    if len(filters) > MAX_FILTERS or any(len(criterion.get("values") or ()) > MAX_FILTERS for criterion in filters):
+        detail = f"A list of tokens has at most {MAX_FILTERS} filters of as many values."
+        raise Invalid.from_problem(code="filter.large", pointer="/filters", detail=detail)
     problems: list[Problem] = []
-    wanted: dict[str, list[str]] = {}
-    for place, one in enumerate(filters):
-        field = one["field"]
-        if field not in _FIELDS:
-            detail = f"Tokens are listed by {' and '.join(_FIELDS)}."
-            problems.append(Problem("filter.field", f"/filters/{place}/field", detail))
+    values_by_field: dict[str, list[str]] = {}
+    for index, criterion in enumerate(filters):
+        field = criterion["field"]
+        if field not in _FILTER_COLUMNS:
+            detail = f"Tokens are listed by {' and '.join(_FILTER_COLUMNS)}."
+            problems.append(Problem("filter.field", f"/filters/{index}/field", detail))
             continue
-        if one.get("negated") or one.get("condition") not in (None, "EQUAL", "IN"):
+        if criterion.get("negated") or criterion.get("condition") not in (None, "EQUAL", "IN"):
             detail = "The condition is EQUAL or IN, not negated."
-            problems.append(Problem("filter.condition", f"/filters/{place}/condition", detail))
-        given = [*(one.get("values") or ()), *([one["value"]] if one.get("value") else [])]
-        wanted[field] = given if field not in wanted else [value for value in wanted[field] if value in given]
+            problems.append(Problem("filter.condition", f"/filters/{index}/condition", detail))
+        criterion_values = [*(criterion.get("values") or ()), *([criterion["value"]] if criterion.get("value") else [])]
+        values_by_field[field] = (
+            criterion_values
+            if field not in values_by_field
+            else [value for value in values_by_field[field] if value in criterion_values]
+        )
     if problems:
         raise Invalid(problems)
-    return wanted
+    return values_by_field
 
 
-def _requirement(wanted: Mapping[str, Sequence[str]], by: Actor) -> Requirement:
+def _find_requirement(values_by_field: Mapping[str, Sequence[str]], by: Actor) -> Requirement:
     """Return what a list needs: that of one actor what making it a token does, else that of what one made oneself."""
-    actors, makers = wanted.get("actorUrn"), wanted.get("ownerUrn")
-    if actors is not None and len(actors) == 1:
-        return access_tokens.requirement_for(owner=actors[0], user=users_groups_roles.stored_user(urn=actors[0]), by=by)
-    return required_privileges.OWN_TOKEN if makers == [by.urn] else required_privileges.TOKENS_OF_OTHERS
+    actor_urns, owner_urns = values_by_field.get("actorUrn"), values_by_field.get("ownerUrn")
+    if actor_urns is not None and len(actor_urns) == 1:
+        return access_tokens.creation_requirement(
+            owner=actor_urns[0], user=users_groups_roles.find_user(urn=actor_urns[0]), by=by
+        )
+    return required_privileges.MANAGE_OWN_TOKENS if owner_urns == [by.urn] else required_privileges.MANAGE_OTHERS_TOKENS
 
 
-BINDABLES = (query, mutation, metadata)
+BINDABLES = (query, mutation, metadata_type)

@@ -12,34 +12,41 @@ from catalog import urns
 from catalog.access import people_records
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Context, Info
-from catalog.protocols.datahub_graphql.datasets_and_roles import EntityFields, Told, modified, named_by, stamp_of, told
+from catalog.protocols.datahub_graphql.datasets_and_roles import (
+    EntityFields,
+    StoredEntity,
+    audit_stamp,
+    load_entity,
+    referenced_urns,
+    storage_stamp,
+)
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.engine.model import SYSTEM_ACTOR
 
 owner_type = UnionType("OwnerType")
 actor_type = UnionType("ResolvedActor")
-deprecated = ObjectType("Deprecation")
+deprecation_type = ObjectType("Deprecation")
 
-_OWNERS = ("corpuser", "corpGroup")
+_OWNER_TYPES = ("corpuser", "corpGroup")
 
 #: Most levels that a list of parents goes up; hierarchies are shorter, and a loop among them ends here.
 _MAX_PARENTS = 50
 
 #: How the URNs of the ownership types begin that stand for the older `type`.
-_SYSTEM_TYPES = "urn:li:ownershipType:__system__"
+_SYSTEM_TYPE_PREFIX = "urn:li:ownershipType:__system__"
 
 
 @owner_type.type_resolver
 @actor_type.type_resolver
-def owner_kind(node: Node, *_: Any) -> str:
+def resolve_owner_type(node: Node, *_: Any) -> str:
     """Return the type that an owner is answered as."""
-    return str(nodes.told_as(node))
+    return str(nodes.resolve_graphql_type(node))
 
 
-def tags(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_tags(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the tags of the entity itself."""
-    found = _said(node, info)
-    return None if found is None else build_tags(found.document("globalTags"), node, info)
+    entity = _load_entity_or_person(node, info)
+    return None if entity is None else build_tags(entity.document("globalTags"), node, info)
 
 
 def build_tags(document: Mapping[str, Any] | None, node: Node, info: Info) -> Mapping[str, Any] | None:
@@ -47,19 +54,19 @@ def build_tags(document: Mapping[str, Any] | None, node: Node, info: Info) -> Ma
     if document is None:
         return None
     entries = document.get("tags") or ()
-    found_tags = nodes.many([entry["tag"] for entry in entries], info)
+    tag_nodes = nodes.build_many([entry["tag"] for entry in entries], info)
     return {
         "tags": [
-            {"tag": tag, "context": _text(entry.get("context")), "associatedUrn": node.urn}
-            for entry, tag in zip(entries, found_tags, strict=True)
+            {"tag": tag, "context": _as_text(entry.get("context")), "associatedUrn": node.urn}
+            for entry, tag in zip(entries, tag_nodes, strict=True)
         ]
     }
 
 
-def terms(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_terms(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the glossary terms of the entity itself."""
-    found = _said(node, info)
-    return None if found is None else build_terms(found.document("glossaryTerms"), node, info)
+    entity = _load_entity_or_person(node, info)
+    return None if entity is None else build_terms(entity.document("glossaryTerms"), node, info)
 
 
 def build_terms(document: Mapping[str, Any] | None, node: Node, info: Info) -> Mapping[str, Any] | None:
@@ -67,227 +74,229 @@ def build_terms(document: Mapping[str, Any] | None, node: Node, info: Info) -> M
     if document is None:
         return None
     entries = document.get("terms") or ()
-    found_terms = nodes.many([entry["urn"] for entry in entries], info)
+    term_nodes = nodes.build_many([entry["urn"] for entry in entries], info)
     return {
         "terms": [
             {
                 "term": term,
-                "actor": _user(entry.get("actor"), info),
-                "context": _text(entry.get("context")),
+                "actor": _as_user(entry.get("actor"), info),
+                "context": _as_text(entry.get("context")),
                 "associatedUrn": node.urn,
             }
-            for entry, term in zip(entries, found_terms, strict=True)
+            for entry, term in zip(entries, term_nodes, strict=True)
         ]
     }
 
 
-def ownership(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_ownership(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return who owns the entity, and as what."""
-    found = _said(node, info)
-    document = None if found is None else found.document("ownership")
-    if found is None or document is None:
+    entity = _load_entity_or_person(node, info)
+    document = None if entity is None else entity.document("ownership")
+    if entity is None or document is None:
         return None
-    entries = [entry for entry in document.get("owners") or () if urns.type_of(entry["owner"]) in _OWNERS]
-    owners = nodes.many([entry["owner"] for entry in entries], info)
+    entries = [entry for entry in document.get("owners") or () if urns.entity_type(entry["owner"]) in _OWNER_TYPES]
+    owners = nodes.build_many([entry["owner"] for entry in entries], info)
     return {
-        "owners": [_owner(entry, who, node, info) for entry, who in zip(entries, owners, strict=True)],
-        "lastModified": modified(found, "ownership"),
+        "owners": [_build_owner(entry, owner, node, info) for entry, owner in zip(entries, owners, strict=True)],
+        "lastModified": audit_stamp(entity, "ownership"),
     }
 
 
-def domain(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_domain(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the first domain of the entity, as DataHub's pages show it."""
-    found = _said(node, info)
-    document = None if found is None else found.document("domains")
+    entity = _load_entity_or_person(node, info)
+    document = None if entity is None else entity.document("domains")
     if document is None:
         return None
-    associated = [entry["domain"] for entry in document.get("domainAssociations") or ()]
-    listed = document.get("domains") or []
-    named = (associated or listed) if node.kind == "dataProduct" else (listed or associated)
-    return {"domain": nodes.one(named[0], info), "associatedUrn": node.urn} if named else None
+    associated_urns = [entry["domain"] for entry in document.get("domainAssociations") or ()]
+    listed_urns = document.get("domains") or []
+    domain_urns = (associated_urns or listed_urns) if node.kind == "dataProduct" else (listed_urns or associated_urns)
+    return {"domain": nodes.build_one(domain_urns[0], info), "associatedUrn": node.urn} if domain_urns else None
 
 
-def deprecation(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_deprecation(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return whether the entity should still be used, and why not."""
-    found = _said(node, info)
-    return None if found is None else found.document("deprecation")
+    entity = _load_entity_or_person(node, info)
+    return None if entity is None else entity.document("deprecation")
 
 
-@deprecated.field("actorEntity")
-@deprecated.field("replacement")
-def named_by_deprecation(document: Mapping[str, Any], info: Info) -> Node | None:
+@deprecation_type.field("actorEntity")
+@deprecation_type.field("replacement")
+def resolve_deprecation_entity(document: Mapping[str, Any], info: Info) -> Node | None:
     """Return who deprecated the entity, or what is to be used instead."""
-    return _entity(document.get("actor" if info.field_name == "actorEntity" else "replacement"), info)
+    return _as_entity(document.get("actor" if info.field_name == "actorEntity" else "replacement"), info)
 
 
-def browse_path(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_browse_path(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the path on which pages let people browse to the entity, from the outermost."""
-    found = _said(node, info)
-    document = None if found is None else found.document("browsePathsV2")
+    entity = _load_entity_or_person(node, info)
+    document = None if entity is None else entity.document("browsePathsV2")
     if document is None:
         return None
-    entries = [entry for entry in document.get("path") or () if isinstance(entry, dict) and _text(entry.get("id"))]
-    return {"path": [{"name": entry["id"], "entity": _entity(entry.get("urn"), info)} for entry in entries]}
+    entries = [entry for entry in document.get("path") or () if isinstance(entry, dict) and _as_text(entry.get("id"))]
+    return {"path": [{"name": entry["id"], "entity": _as_entity(entry.get("urn"), info)} for entry in entries]}
 
 
-def status(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_status(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return whether the entity was deleted softly; nothing where nobody ever said."""
-    found = _said(node, info)
-    document = None if found is None else found.document("status")
+    entity = _load_entity_or_person(node, info)
+    document = None if entity is None else entity.document("status")
     return None if document is None else {"removed": bool(document.get("removed"))}
 
 
-def sub_types(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_sub_types(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return what kind of its type the entity is, such as a view."""
-    found = _said(node, info)
-    return None if found is None else found.document("subTypes")
+    entity = _load_entity_or_person(node, info)
+    return None if entity is None else entity.document("subTypes")
 
 
-def sub_type(node: Node, info: Info) -> str | None:
+def resolve_sub_type(node: Node, info: Info) -> str | None:
     """Return the first of its kinds."""
-    names = (sub_types(node, info) or {}).get("typeNames") or [None]
-    found: str | None = names[0]
-    return found
+    names = (resolve_sub_types(node, info) or {}).get("typeNames") or [None]
+    name: str | None = names[0]
+    return name
 
 
-def links(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_links(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the links to pages about the entity."""
-    found = _said(node, info)
-    document = None if found is None else found.document("institutionalMemory")
-    if found is None or document is None:
+    entity = _load_entity_or_person(node, info)
+    document = None if entity is None else entity.document("institutionalMemory")
+    if entity is None or document is None:
         return None
-    stored = stamp_of(found.said["institutionalMemory"])
-    return {"elements": [_link(entry, stored, node, info) for entry in document.get("elements") or ()]}
+    stored_stamp = storage_stamp(entity.aspects["institutionalMemory"])
+    return {"elements": [_build_link(entry, stored_stamp, node, info) for entry in document.get("elements") or ()]}
 
 
-def container(node: Node, info: Info) -> Node | None:
+def resolve_container(node: Node, info: Info) -> Node | None:
     """Return the container that the entity lies in."""
-    named = _parent_of(told(node, info), "container")
-    return None if named is None else nodes.one(named, info)
+    container_urn = _find_parent_urn(load_entity(node, info), "container")
+    return None if container_urn is None else nodes.build_one(container_urn, info)
 
 
-def parent_containers(node: Node, info: Info) -> Mapping[str, Any]:
+def resolve_parent_containers(node: Node, info: Info) -> Mapping[str, Any]:
     """Return the containers above the entity, from the nearest outwards."""
-    found = _above(node, info, "container")
-    return {"count": len(found), "containers": found}
+    ancestors = _load_ancestors(node, info, "container")
+    return {"count": len(ancestors), "containers": ancestors}
 
 
-def parent_domains(node: Node, info: Info) -> Mapping[str, Any]:
+def resolve_parent_domains(node: Node, info: Info) -> Mapping[str, Any]:
     """Return the domains above a domain, from the nearest outwards."""
-    found = _above(node, info, "domain")
-    return {"count": len(found), "domains": found}
+    ancestors = _load_ancestors(node, info, "domain")
+    return {"count": len(ancestors), "domains": ancestors}
 
 
-def parent_nodes(node: Node, info: Info) -> Mapping[str, Any]:
+def resolve_parent_nodes(node: Node, info: Info) -> Mapping[str, Any]:
     """Return the term groups above a term or a group, from the nearest outwards."""
-    found = _above(node, info, "glossaryNode")
-    return {"count": len(found), "nodes": found}
+    ancestors = _load_ancestors(node, info, "glossaryNode")
+    return {"count": len(ancestors), "nodes": ancestors}
 
 
-def _above(node: Node, info: Info, kind: str) -> list[Node]:
+def _load_ancestors(node: Node, info: Info, kind: str) -> list[Node]:
     """Return the parents of a type, nearest first, as far up as they are stored and viewed; one look-up a level."""
-    found: list[str] = []
-    here: Node = node
-    while len(found) < _MAX_PARENTS:
-        named = _parent_of(told(here, info), kind)
-        if named is None or named in found or named == node.urn:
+    parent_urns: list[str] = []
+    current: Node = node
+    while len(parent_urns) < _MAX_PARENTS:
+        parent_urn = _find_parent_urn(load_entity(current, info), kind)
+        if parent_urn is None or parent_urn in parent_urns or parent_urn == node.urn:
             break
-        here = nodes.one(named, info)
-        if told(here, info) is None:
+        current = nodes.build_one(parent_urn, info)
+        if load_entity(current, info) is None:
             break
-        found.append(named)
-    return nodes.many(found, info)
+        parent_urns.append(parent_urn)
+    return nodes.build_many(parent_urns, info)
 
 
-def _parent_of(found: Told | None, kind: str) -> str | None:
-    if found is None:
+def _find_parent_urn(entity: StoredEntity | None, kind: str) -> str | None:
+    if entity is None:
         return None
-    for aspect, key in _PARENTHOOD[kind]:
-        named = (found.document(aspect) or {}).get(key)
-        if isinstance(named, str):
-            return named
+    for aspect, key in _PARENT_KEYS[kind]:
+        parent_urn = (entity.document(aspect) or {}).get(key)
+        if isinstance(parent_urn, str):
+            return parent_urn
     return None
 
 
 #: Type of a parent → the aspects and keys that name one.
-_PARENTHOOD: Mapping[str, tuple[tuple[str, str], ...]] = {
+_PARENT_KEYS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "container": (("container", "container"),),
     "domain": (("domainProperties", "parentDomain"),),
     "glossaryNode": (("glossaryTermInfo", "parentNode"), ("glossaryNodeInfo", "parentNode")),
 }
 
 
-def _owner(entry: Mapping[str, Any], who: Node, node: Node, info: Info) -> dict[str, Any]:
-    legacy = nodes.enum_value(entry.get("type"), "OwnershipType", info.schema)
-    named = entry.get("typeUrn") or (f"{_SYSTEM_TYPES}{legacy.lower()}" if legacy else None)
+def _build_owner(entry: Mapping[str, Any], owner: Node, node: Node, info: Info) -> dict[str, Any]:
+    legacy_type = nodes.enum_value(entry.get("type"), "OwnershipType", info.schema)
+    type_urn = entry.get("typeUrn") or (f"{_SYSTEM_TYPE_PREFIX}{legacy_type.lower()}" if legacy_type else None)
     return {
-        "owner": who,
-        "type": legacy,
-        "ownershipType": None if named is None else nodes.one(named, info),
+        "owner": owner,
+        "type": legacy_type,
+        "ownershipType": None if type_urn is None else nodes.build_one(type_urn, info),
         "associatedUrn": node.urn,
     }
 
 
-def _link(entry: Mapping[str, Any], stored: Mapping[str, Any], node: Node, info: Info) -> dict[str, Any]:
+def _build_link(entry: Mapping[str, Any], stored_stamp: Mapping[str, Any], node: Node, info: Info) -> dict[str, Any]:
     stamp = entry.get("createStamp")
-    created = stamp if isinstance(stamp, dict) and isinstance(stamp.get("time"), int) else stored
+    created_stamp = stamp if isinstance(stamp, dict) and isinstance(stamp.get("time"), int) else stored_stamp
     label = entry.get("description") or ""
-    author = _user(created.get("actor"), info) or nodes.one(SYSTEM_ACTOR, info)
+    author = _as_user(created_stamp.get("actor"), info) or nodes.build_one(SYSTEM_ACTOR, info)
     return {
         "url": entry["url"],
         "label": label,
         "description": label,
         "author": author,
         "actor": author,
-        "created": created,
+        "created": created_stamp,
         "associatedUrn": node.urn,
     }
 
 
-def _entity(urn: object, info: Info) -> Node | None:
-    return nodes.one(urn, info) if isinstance(urn, str) and urns.problem(urn, "") is None else None
+def _as_entity(urn: object, info: Info) -> Node | None:
+    return nodes.build_one(urn, info) if isinstance(urn, str) and urns.find_problem(urn, "") is None else None
 
 
-def _text(value: object) -> str | None:
+def _as_text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _user(urn: object, info: Info) -> Node | None:
-    return nodes.one(urn, info) if isinstance(urn, str) and urns.type_of(urn) == "corpuser" else None
+def _as_user(urn: object, info: Info) -> Node | None:
+    return nodes.build_one(urn, info) if isinstance(urn, str) and urns.entity_type(urn) == "corpuser" else None
 
 
-def _said(node: Node, info: Info) -> Told | None:
+def _load_entity_or_person(node: Node, info: Info) -> StoredEntity | None:
     """Return what is stored of an entity, also beside what `policies` keeps of people."""
     if node.kind not in urns.PEOPLE_TYPES:
-        return told(node, info)
-    here = info.context
-    return here.look_up(node.urn, "annotations of people", lambda asked: _of_people(asked, here))
+        return load_entity(node, info)
+    context = info.context
+    return context.load_batched(
+        node.urn, "annotations of people", lambda entity_urns: _load_people(entity_urns, context)
+    )
 
 
-def _of_people(asked: Collection[str], here: Context) -> Mapping[str, Told]:
-    mine = [urn for urn in asked if urns.type_of(urn) in urns.PEOPLE_TYPES]
-    documents = people_records.documents_for(urns=mine, by=here.by) if mine else {}
-    found = {urn: Told(urn, urn, said, ()) for urn, said in documents.items()}
-    here.note([one for told in found.values() for one in named_by(told)])
-    return found
+def _load_people(entity_urns: Collection[str], context: Context) -> Mapping[str, StoredEntity]:
+    people_urns = [urn for urn in entity_urns if urns.entity_type(urn) in urns.PEOPLE_TYPES]
+    documents = people_records.load_visible_documents(urns=people_urns, by=context.by) if people_urns else {}
+    entities = {urn: StoredEntity(urn, urn, aspects, ()) for urn, aspects in documents.items()}
+    context.add_to_batch([referenced_urn for entity in entities.values() for referenced_urn in referenced_urns(entity)])
+    return entities
 
 
 _RESOLVERS: Mapping[str, Callable[[Node, Info], Any]] = {
-    "browsePathV2": browse_path,
-    "container": container,
-    "deprecation": deprecation,
-    "domain": domain,
-    "globalTags": tags,
-    "glossaryTerms": terms,
-    "institutionalMemory": links,
-    "ownership": ownership,
-    "parentContainers": parent_containers,
-    "parentDomains": parent_domains,
-    "parentNodes": parent_nodes,
-    "status": status,
-    "subType": sub_type,
-    "subTypes": sub_types,
-    "tags": tags,
+    "browsePathV2": resolve_browse_path,
+    "container": resolve_container,
+    "deprecation": resolve_deprecation,
+    "domain": resolve_domain,
+    "globalTags": resolve_tags,
+    "glossaryTerms": resolve_terms,
+    "institutionalMemory": resolve_links,
+    "ownership": resolve_ownership,
+    "parentContainers": resolve_parent_containers,
+    "parentDomains": resolve_parent_domains,
+    "parentNodes": resolve_parent_nodes,
+    "status": resolve_status,
+    "subType": resolve_sub_type,
+    "subTypes": resolve_sub_types,
+    "tags": resolve_tags,
 }
 
-BINDABLES = (owner_type, actor_type, deprecated, EntityFields(_RESOLVERS))
+BINDABLES = (owner_type, actor_type, deprecation_type, EntityFields(_RESOLVERS))

@@ -11,12 +11,12 @@ from ariadne import MutationType
 
 from catalog import urns
 from catalog.access import entity_lists, view_permissions
-from catalog.aspects.annotations import SYSTEM_OWNERSHIP
+from catalog.aspects.annotations import SYSTEM_OWNERSHIP_TYPE_PREFIX
 from catalog.entities import annotations, vocabulary
-from catalog.entities.annotations import Link, Owner
-from catalog.protocols.datahub_graphql.authentication import DOOR
+from catalog.entities.annotations import EntityLink, OwnerPair
+from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.entities import checked
+from catalog.protocols.datahub_graphql.entities import validate_urn
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
@@ -31,7 +31,7 @@ MAX_PAIRS = 2_000
 #: Latest time that a deprecation can name, in milliseconds: the end of the year 9999.
 _MAX_MILLISECONDS = 253_402_300_799_000
 
-Entry = TypeVar("Entry")
+InputEntry = TypeVar("InputEntry")
 
 
 @mutation.field("addTag")
@@ -39,16 +39,16 @@ Entry = TypeVar("Entry")
 @mutation.field("batchAddTags")
 @mutation.field("removeTag")
 @mutation.field("batchRemoveTags")
-def tag(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+def edit_tags(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Add tags to entities, or take them off."""
-    tags, is_added = _named(input, "tag"), _is_added(info)
+    tags, is_added = _parse_attachment_urns(input, "tag"), _is_added(info)
     annotations.edit_tags(
-        urns=_resources(input, tags),
+        urns=_parse_resource_urns(input, tags),
         add=tags if is_added else (),
         remove=() if is_added else tags,
-        seen=None,
+        expected_fingerprint=None,
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
     return True
 
@@ -58,16 +58,16 @@ def tag(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 @mutation.field("batchAddTerms")
 @mutation.field("removeTerm")
 @mutation.field("batchRemoveTerms")
-def term(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+def edit_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Apply glossary terms to entities, or take them back."""
-    terms, is_added = _named(input, "term"), _is_added(info)
+    terms, is_added = _parse_attachment_urns(input, "term"), _is_added(info)
     annotations.edit_terms(
-        urns=_resources(input, terms),
+        urns=_parse_resource_urns(input, terms),
         add=terms if is_added else (),
         remove=() if is_added else terms,
-        seen=None,
+        expected_fingerprint=None,
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
     return True
 
@@ -77,11 +77,16 @@ def term(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 @mutation.field("batchAddOwners")
 def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Add owners to entities; they and their ownership types have to be there."""
-    entries = bounded(input.get("owners", [input]), "/owners")
-    pairs = owner_pairs(entries, default=input.get("ownershipTypeUrn"))
-    _check_stored([one for pair in pairs for one in pair if one], by=info.context.by)
+    entries = validate_entries(input.get("owners", [input]), "/owners")
+    pairs = parse_owner_pairs(entries, default=input.get("ownershipTypeUrn"))
+    _check_stored([pair_urn for pair in pairs for pair_urn in pair if pair_urn], by=info.context.by)
     annotations.edit_owners(
-        urns=_resources(input, pairs), add=pairs, remove=(), seen=None, by=info.context.by, door=DOOR
+        urns=_parse_resource_urns(input, pairs),
+        add=pairs,
+        remove=(),
+        expected_fingerprint=None,
+        by=info.context.by,
+        channel=CHANNEL,
     )
     return True
 
@@ -90,13 +95,15 @@ def add_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 @mutation.field("batchRemoveOwners")
 def remove_owners(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Take owners off entities, as owners of one type or of every."""
-    owners = bounded(input.get("ownerUrns") or [input["ownerUrn"]], "/ownerUrns")
-    named, by, type_ = _resources(input, owners), info.context.by, input.get("ownershipTypeUrn")
+    owners = validate_entries(input.get("ownerUrns") or [input["ownerUrn"]], "/ownerUrns")
+    entity_urns, by, type_ = _parse_resource_urns(input, owners), info.context.by, input.get("ownershipTypeUrn")
     if type_ is None:
-        annotations.remove_owners(urns=named, owners=owners, by=by, door=DOOR)
+        annotations.remove_owners(urns=entity_urns, owners=owners, by=by, channel=CHANNEL)
     else:
         pairs = [(owner, type_) for owner in owners]
-        annotations.edit_owners(urns=named, add=(), remove=pairs, seen=None, by=by, door=DOOR)
+        annotations.edit_owners(
+            urns=entity_urns, add=(), remove=pairs, expected_fingerprint=None, by=by, channel=CHANNEL
+        )
     return True
 
 
@@ -117,56 +124,56 @@ def set_domain(
 @mutation.field("batchSetDomain")
 def set_domains(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Put entities into one domain, or into none."""
-    _set_domain(_resources(input), input.get("domainUrn"), info)
+    _set_domain(_parse_resource_urns(input), input.get("domainUrn"), info)
     return True
 
 
 @mutation.field("addLink")
 @mutation.field("updateLink")
 @mutation.field("removeLink")
-def link(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+def edit_link(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Add a link to a page about an entity, change it or take it away."""
     verb = info.field_name.removesuffix("Link")
-    known = {"add": None, "update": input.get("currentUrl"), "remove": input["linkUrl"]}[verb]
+    current_url = {"add": None, "update": input.get("currentUrl"), "remove": input["linkUrl"]}[verb]
     label = input.get("currentLabel") if verb == "update" else input.get("label") if verb == "remove" else None
     annotations.edit_link(
-        urn=checked(input["resourceUrn"]),
-        known=known,
+        urn=validate_urn(input["resourceUrn"]),
+        current_url=current_url,
         label=label,
-        link=None if verb == "remove" else Link(input["linkUrl"], input["label"]),
+        link=None if verb == "remove" else EntityLink(input["linkUrl"], input["label"]),
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
     return True
 
 
 @mutation.field("updateDescription")
-def describe(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+def update_description(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Set the description of an entity."""
-    (urn,) = _resources(input)
+    (urn,) = _parse_resource_urns(input)
     by, text = info.context.by, input["description"]
-    if urns.type_of(urn) in vocabulary.KINDS:
-        vocabulary.describe(urn=urn, description=text, by=by, door=DOOR)
+    if urns.entity_type(urn) in vocabulary.VOCABULARY_TYPES:
+        vocabulary.set_description(urn=urn, description=text, by=by, channel=CHANNEL)
     else:
-        annotations.describe(urn=urn, text=text, seen=None, by=by, door=DOOR)
+        annotations.set_description(urn=urn, text=text, expected_fingerprint=None, by=by, channel=CHANNEL)
     return True
 
 
 @mutation.field("updateDeprecation")
 @mutation.field("batchUpdateDeprecation")
-def deprecate(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+def update_deprecation(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Say whether entities should still be used."""
     moment = input.get("decommissionTime")
     if moment is not None and not 0 <= moment <= _MAX_MILLISECONDS:
-        raise Invalid.one(code="range", pointer="/decommissionTime", detail="This is no time in milliseconds.")
-    annotations.deprecate(
-        urns=_resources(input),
+        raise Invalid.from_problem(code="range", pointer="/decommissionTime", detail="This is no time in milliseconds.")
+    annotations.set_deprecation(
+        urns=_parse_resource_urns(input),
         is_deprecated=input["deprecated"],
         note=input.get("note") or "",
-        leaves_at=None if moment is None else datetime.fromtimestamp(moment / 1000, UTC),
-        seen=None,
+        decommission_time=None if moment is None else datetime.fromtimestamp(moment / 1000, UTC),
+        expected_fingerprint=None,
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
     return True
 
@@ -174,66 +181,83 @@ def deprecate(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 @mutation.field("batchUpdateSoftDeleted")
 def set_removed(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Delete entities softly, or take that back."""
-    named = [checked(urn) for urn in bounded(input["urns"], "/urns")]
-    annotations.set_removed(urns=named, is_removed=input["deleted"], by=info.context.by, door=DOOR)
+    entity_urns = [validate_urn(urn) for urn in validate_entries(input["urns"], "/urns")]
+    annotations.set_removed(urns=entity_urns, is_removed=input["deleted"], by=info.context.by, channel=CHANNEL)
     return True
 
 
-def bounded(entries: Sequence[Entry], pointer: str) -> Sequence[Entry]:
+def validate_entries(entries: Sequence[InputEntry], pointer: str) -> Sequence[InputEntry]:
     """Return the entries of a list; raises Invalid for one that is too long."""
     if len(entries) > MAX_ENTRIES:
-        raise Invalid.one(code="list.long", pointer=pointer, detail=f"This list has at most {MAX_ENTRIES} entries.")
+        raise Invalid.from_problem(
+            code="list.long", pointer=pointer, detail=f"This list has at most {MAX_ENTRIES} entries."
+        )
     return entries
 
 
-def owner_pairs(
+def parse_owner_pairs(
     entries: Iterable[Mapping[str, Any]], *, key: str = "ownerUrn", default: str | None = None
-) -> list[Owner]:
+) -> list[OwnerPair]:
     """Return the owners of an input with their ownership types; the older `type` names one that DataHub brings."""
-    found = []
-    for one in entries:
-        named = one.get("ownershipTypeUrn") or default
-        legacy = f"{SYSTEM_OWNERSHIP}{(one.get('type') or 'NONE').lower()}"
-        found.append((checked(one[key], "corpuser", "corpGroup"), checked(named or legacy, "ownershipType")))
-    return found
+    pairs = []
+    for entry in entries:
+        type_urn = entry.get("ownershipTypeUrn") or default
+        legacy_type_urn = f"{SYSTEM_OWNERSHIP_TYPE_PREFIX}{(entry.get('type') or 'NONE').lower()}"
+        pairs.append(
+            (
+                validate_urn(entry[key], "corpuser", "corpGroup"),
+                validate_urn(type_urn or legacy_type_urn, "ownershipType"),
+            )
+        )
+    return pairs
 
 
-def _resources(input: Mapping[str, Any], attached: Sequence[object] = ()) -> list[str]:
+def _parse_resource_urns(input: Mapping[str, Any], attachments: Sequence[object] = ()) -> list[str]:
     """Return the entities that an input names. Raises Invalid for parts of them, and where too much is attached."""
-    entries = [one for one in bounded(input.get("resources", [input]), "/resources") if one is not None]
-    if any(one.get("subResource") or one.get("subResourceType") for one in entries):
+    entries = [entry for entry in validate_entries(input.get("resources", [input]), "/resources") if entry is not None]
+    if any(entry.get("subResource") or entry.get("subResourceType") for entry in entries):
         detail = "Columns are described by ingestion, as editableSchemaMetadata of their dataset."
-        raise Invalid.one(code="subresource", pointer="/subResource", detail=detail)
-    if len(entries) * len(attached) > MAX_PAIRS:
+        raise Invalid.from_problem(code="subresource", pointer="/subResource", detail=detail)
+    if len(entries) * len(attachments) > MAX_PAIRS:
         detail = f"One call attaches at most {MAX_PAIRS} times: name fewer entities, or fewer things to attach."
-        raise Invalid.one(code="list.long", pointer="/resources", detail=detail)
-    return [checked(one["resourceUrn"] if "resourceUrn" in one else one["urn"]) for one in entries]
+        raise Invalid.from_problem(code="list.long", pointer="/resources", detail=detail)
+    return [validate_urn(entry["resourceUrn"] if "resourceUrn" in entry else entry["urn"]) for entry in entries]
 
 
-def _named(input: Mapping[str, Any], what: str) -> Sequence[str]:
-    return bounded(input.get(f"{what}Urns") or [input[f"{what}Urn"]], f"/{what}Urns") if _has(input, what) else ()
+def _parse_attachment_urns(input: Mapping[str, Any], member: str) -> Sequence[str]:
+    return (
+        validate_entries(input.get(f"{member}Urns") or [input[f"{member}Urn"]], f"/{member}Urns")
+        if _has_member(input, member)
+        else ()
+    )
 
 
-def _has(input: Mapping[str, Any], what: str) -> bool:
-    return bool(input.get(f"{what}Urns")) or f"{what}Urn" in input
+def _has_member(input: Mapping[str, Any], member: str) -> bool:
+    return bool(input.get(f"{member}Urns")) or f"{member}Urn" in input
 
 
 def _is_added(info: Info) -> bool:
     return info.field_name.startswith(("add", "batchAdd"))
 
 
-def _set_domain(named: Sequence[str], domain: str | None, info: Info) -> None:
+def _set_domain(entity_urns: Sequence[str], domain: str | None, info: Info) -> None:
     if domain is not None:
-        _check_stored([checked(domain, "domain")], by=info.context.by)
-    annotations.set_domain(urns=[checked(urn) for urn in named], domain=domain, by=info.context.by, door=DOOR)
+        _check_stored([validate_urn(domain, "domain")], by=info.context.by)
+    annotations.set_domain(
+        urns=[validate_urn(urn) for urn in entity_urns], domain=domain, by=info.context.by, channel=CHANNEL
+    )
 
 
-def _check_stored(named: Sequence[str], *, by: Actor) -> None:
+def _check_stored(required_urns: Sequence[str], *, by: Actor) -> None:
     """Raise Invalid naming those that nothing is stored of; who is named as an owner has to be there."""
-    known = (entity_lists.stored(urns=named) - view_permissions.hidden(urns=named, by=by)) | display_names.names(
-        urns=named
-    ).keys()
-    problems = [Problem("unknown", "", f"There is no {urns.type_of(urn)} {urn}.") for urn in named if urn not in known]
+    existing_urns = (
+        entity_lists.list_stored_urns(urns=required_urns) - view_permissions.find_hidden(urns=required_urns, by=by)
+    ) | display_names.load_names(urns=required_urns).keys()
+    problems = [
+        Problem("unknown", "", f"There is no {urns.entity_type(urn)} {urn}.")
+        for urn in required_urns
+        if urn not in existing_urns
+    ]
     if problems:
         raise Invalid(problems)
 

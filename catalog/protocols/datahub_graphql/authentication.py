@@ -14,28 +14,28 @@ from policies.errors import Forbidden
 from policies.pdp import actor_resolution
 
 #: What the record of changes calls this door.
-DOOR = "graphql"
+CHANNEL = "graphql"
 
-_JSON = "application/json"
+_JSON_CONTENT_TYPE = "application/json"
 
 
-def caller(request: HttpRequest) -> Actor:
+def authenticate_caller(request: HttpRequest) -> Actor:
     """Return who is calling, with groups and roles. Raises Unauthenticated, Forbidden."""
     if "Authorization" in request.headers or not request.user.is_authenticated:
-        return authentication.caller(request)
-    is_ours = request.content_type == _JSON and not authentication.is_foreign(request)
+        return authentication.authenticate_caller(request)
+    is_ours = request.content_type == _JSON_CONTENT_TYPE and not authentication.is_foreign(request)
     if not is_ours and not _has_csrf_token(request):
         detail = "A call with a session sends application/json from this site, or the CSRF token of the pages."
         raise Forbidden((), detail)
-    return actor_resolution.actor(urn=request.user.urn)
+    return actor_resolution.load_actor(urn=request.user.urn)
 
 
 def _has_csrf_token(request: HttpRequest) -> bool:
-    check = CSRFCheck(_pass)
+    check = CSRFCheck(_empty_response)
     check.process_request(request)
     # It returns why the request is refused, None where it is not.
-    return check.process_view(request, _pass, (), {}) is None
+    return check.process_view(request, _empty_response, (), {}) is None
 
 
-def _pass(_request: HttpRequest) -> HttpResponse:
+def _empty_response(_request: HttpRequest) -> HttpResponse:
     return HttpResponse()

@@ -9,90 +9,99 @@ from django.db.models import Count, F, Q
 
 from catalog import urns
 from catalog.access import browsing
-from catalog.access.coverage_sql import having
+from catalog.access.coverage_sql import facet_condition
 from catalog.aspects.base import ASSET
 from catalog.models import Facet
 from catalog.protocols.datahub_graphql import nodes, paging, search_sources
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.nodes import Node
-from catalog.protocols.datahub_graphql.search_sources import Rows, Search
+from catalog.protocols.datahub_graphql.search_sources import Search, SearchRows
 from policies.engine import selectors
 from policies.errors import Invalid
 
 query = QueryType()
-domain = ObjectType("Domain")
-product = ObjectType("DataProduct")
+domain_type = ObjectType("Domain")
+product_type = ObjectType("DataProduct")
 
-_USUAL = 10
+_DEFAULT_PAGE_SIZE = 10
 #: Most domains or products of one answer whose contents are listed; how much is in them is counted for any number.
-MAX_LISTED = 100
+MAX_LISTED_PARENTS = 100
 
 
 @query.field("getEntityCounts")
 def count_entities(_root: None, info: Info, *, input: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return how many entities of each type the caller may view; without types, of those of the catalog."""
-    asked = dict.fromkeys(nodes.kind_of(name) for name in (input or {}).get("types") or ())
-    counts = browsing.types(by=info.context.by)
-    if asked:
-        counts = {kind: counts[kind] if kind in counts else _rows(info, kind=kind).count() for kind in asked}
+    kinds = dict.fromkeys(nodes.parse_type_name(name) for name in (input or {}).get("types") or ())
+    counts = browsing.count_types(by=info.context.by)
+    if kinds:
+        counts = {kind: counts[kind] if kind in counts else _build_rows(info, kind=kind).count() for kind in kinds}
     return {
-        "counts": [{"entityType": nodes.name_of(kind, info.schema), "count": number} for kind, number in counts.items()]
+        "counts": [
+            {"entityType": nodes.type_name(kind, info.schema), "count": number} for kind, number in counts.items()
+        ]
     }
 
 
-@domain.field("entities")
-@product.field("entities")
-def entities(node: Node, info: Info, *, input: Mapping[str, Any] | None = None) -> dict[str, Any]:
+@domain_type.field("entities")
+@product_type.field("entities")
+def resolve_entities(node: Node, info: Info, *, input: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a page of what is directly in a domain, or of the assets of a product; all are counted at once."""
-    given = input or {}
-    numbers = {name: given[name] for name in ("start", "count") if given.get(name) is not None}
-    start, count = paging.bounds({"count": _USUAL, **numbers})
-    what = ("contents", node.kind, json.dumps(given, sort_keys=True))
+    arguments = input or {}
+    page_arguments = {name: arguments[name] for name in ("start", "count") if arguments.get(name) is not None}
+    start, count = paging.parse_bounds({"count": _DEFAULT_PAGE_SIZE, **page_arguments})
+    cache_key = ("contents", node.kind, json.dumps(arguments, sort_keys=True))
 
-    def load(asked: Collection[str]) -> Mapping[str, int]:
-        alike = [urn for urn in asked if urns.type_of(urn) == node.kind]
-        if count and len(alike) > MAX_LISTED:
+    def load(entity_urns: Collection[str]) -> Mapping[str, int]:
+        parent_urns = [urn for urn in entity_urns if urns.entity_type(urn) == node.kind]
+        if count and len(parent_urns) > MAX_LISTED_PARENTS:
             detail = (
-                f"The contents of at most {MAX_LISTED} are listed in one answer; with a count of 0 they are counted."
+                f"The contents of at most {MAX_LISTED_PARENTS} are listed in one answer; "
+                "with a count of 0 they are counted."
             )
-            raise Invalid.one(code="range", pointer="/input/count", detail=detail)
-        return _totals(alike, _rows(info, given), node.kind)
+            raise Invalid.from_problem(code="range", pointer="/input/count", detail=detail)
+        return _count_contents(parent_urns, _build_rows(info, arguments), node.kind)
 
-    total = info.context.look_up(node.urn, what, load) or 0
-    found = list(_within(node, _rows(info, given))[start : start + count]) if count and start < total else []
-    listed = nodes.many([row.urn for row in found], info)
-    results = [{"entity": one, "matchedFields": []} for one in listed]
-    return {"start": start, "count": len(found), "total": total, "searchResults": results}
+    total = info.context.load_batched(node.urn, cache_key, load) or 0
+    page_rows = (
+        list(_filter_contents(node, _build_rows(info, arguments))[start : start + count])
+        if count and start < total
+        else []
+    )
+    page_nodes = nodes.build_many([row.urn for row in page_rows], info)
+    results = [{"entity": entity, "matchedFields": []} for entity in page_nodes]
+    return {"start": start, "count": len(page_rows), "total": total, "searchResults": results}
 
 
-def _rows(info: Info, given: Mapping[str, Any] | None = None, *, kind: str = "") -> Rows:
+def _build_rows(info: Info, arguments: Mapping[str, Any] | None = None, *, kind: str = "") -> SearchRows:
     """Return what the caller may view of one type, or of the catalog, narrowed as an input says."""
-    asked = given or {}
-    narrowing = [{"and": asked["filters"]}] if asked.get("filters") else []
-    sought = Search(
-        text=asked.get("query") or "*",
+    search_input = arguments or {}
+    and_filters = [{"and": search_input["filters"]}] if search_input.get("filters") else []
+    search_request = Search(
+        text=search_input.get("query") or "*",
         kinds=(kind,) if kind else (),
-        criteria=(asked.get("orFilters") or (), narrowing),
+        criteria=(search_input.get("orFilters") or (), and_filters),
         by=info.context.by,
     )
-    lists = search_sources.of(sought)
-    return next(rows for segment, rows in lists if kind or not segment.kinds)
+    source_rows = search_sources.list_source_rows(search_request)
+    return next(rows for source, rows in source_rows if kind or not source.kinds)
 
 
-def _totals(alike: Collection[str], rows: Rows, kind: str) -> Mapping[str, int]:
+def _count_contents(parent_urns: Collection[str], rows: SearchRows, kind: str) -> Mapping[str, int]:
     if kind == "domain":
-        of = Facet.objects.filter(
-            field=selectors.DOMAIN, value__among=alike, entity__in=rows.order_by().values("pk")
+        facet_rows = Facet.objects.filter(
+            field=selectors.DOMAIN, value__among=parent_urns, entity__in=rows.order_by().values("pk")
         ).exclude(entity__urn=F("value"))
-        return dict(of.order_by().values_list("value").annotate(Count("entity", distinct=True)))
-    of = Facet.objects.filter(field=ASSET, entity__urn__among=alike, value__in=rows.order_by().values("urn"))
-    return dict(of.order_by().values_list("entity__urn").annotate(Count("value", distinct=True)))
+        return dict(facet_rows.order_by().values_list("value").annotate(Count("entity", distinct=True)))
+    facet_rows = Facet.objects.filter(
+        field=ASSET, entity__urn__among=parent_urns, value__in=rows.order_by().values("urn")
+    )
+    return dict(facet_rows.order_by().values_list("entity__urn").annotate(Count("value", distinct=True)))
 
 
-def _within(node: Node, rows: Rows) -> Rows:
+def _filter_contents(node: Node, rows: SearchRows) -> SearchRows:
     if node.kind == "domain":
-        return rows.filter(having(selectors.DOMAIN, Q(value=node.urn))).exclude(urn=node.urn)
+        return rows.filter(facet_condition(selectors.DOMAIN, Q(value=node.urn))).exclude(urn=node.urn)
     return rows.filter(urn__in=Facet.objects.filter(entity__urn=node.urn, field=ASSET).values("value"))
 
 
-BINDABLES = (query, domain, product)
+BINDABLES = (query, domain_type, product_type)

@@ -13,10 +13,10 @@ from graphql import GraphQLResolveInfo
 from policies.engine.model import Actor
 from policies.pdp import actor_resolution
 
-Found = TypeVar("Found")
+ValueT = TypeVar("ValueT")
 
 #: Looks something up for entities of any type, by URN; those that have nothing are left out.
-Load = Callable[[Collection[str]], Mapping[str, Found]]
+BatchLoader = Callable[[Collection[str]], Mapping[str, ValueT]]
 
 
 @dataclass(slots=True)
@@ -25,32 +25,36 @@ class Context:
 
     by: Actor
     is_policy_written: bool = False
-    _noted: dict[str, None] = field(default_factory=dict)
-    _found: dict[Hashable, dict[str, Any]] = field(default_factory=dict)
+    _batch_urns: dict[str, None] = field(default_factory=dict)
+    _cache: dict[Hashable, dict[str, Any]] = field(default_factory=dict)
 
-    def note(self, urns: Collection[str]) -> None:
+    def add_to_batch(self, urns: Collection[str]) -> None:
         """Say which entities are answered with."""
-        self._noted.update(dict.fromkeys(urns))
+        self._batch_urns.update(dict.fromkeys(urns))
 
-    def look_up(self, urn: str, what: Hashable, load: Load[Found]) -> Found | None:
-        """Return what is known of an entity, looking it up for every noted one; `what` names what that is."""
-        known = self._found.setdefault(what, {})
-        if urn not in known:
-            asked = self.unknown(urn, what)
-            known.update({**dict.fromkeys(asked), **load(asked)})
-        found: Found | None = known[urn]
-        return found
+    def load_batched(self, urn: str, cache_key: Hashable, load: BatchLoader[ValueT]) -> ValueT | None:
+        """Return what is known of an entity, looking it up for every noted one; `cache_key` names what that is."""
+        cache = self._cache.setdefault(cache_key, {})
+        if urn not in cache:
+            urns = self.list_missing_urns(urn, cache_key)
+            cache.update({**dict.fromkeys(urns), **load(urns)})
+        value: ValueT | None = cache[urn]
+        return value
 
-    def unknown(self, urn: str, what: Hashable) -> list[str]:
+    def list_missing_urns(self, urn: str, cache_key: Hashable) -> list[str]:
         """Return for which entities the next look at this one would look something up."""
-        known = self._found.get(what, {})
-        return [] if urn in known else [one for one in {**self._noted, urn: None} if one not in known]
+        cache = self._cache.get(cache_key, {})
+        return (
+            []
+            if urn in cache
+            else [candidate for candidate in {**self._batch_urns, urn: None} if candidate not in cache]
+        )
 
     def begin_write(self) -> None:
         """Forget what was looked up, since it may not be true any more: what the caller may do included."""
-        self._noted.clear()
-        self._found.clear()
-        self.by = actor_resolution.actor(urn=self.by.urn)
+        self._batch_urns.clear()
+        self._cache.clear()
+        self.by = actor_resolution.load_actor(urn=self.by.urn)
 
 
 #: What a resolver is told of its field.

@@ -10,86 +10,95 @@ from catalog import urns
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.annotations import build_tags, build_terms
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.datasets_and_roles import stamp_of, told
+from catalog.protocols.datahub_graphql.datasets_and_roles import load_entity, storage_stamp
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.errors import Invalid
 
-dataset = ObjectType("Dataset")
-column_entity = ObjectType("SchemaFieldEntity")
-platform_schema = UnionType("PlatformSchema")
+dataset_type = ObjectType("Dataset")
+column_type = ObjectType("SchemaFieldEntity")
+platform_schema_union = UnionType("PlatformSchema")
 
 _ASPECT = "schemaMetadata"
 #: Ends of the names of the classes of types, such as `com.linkedin.schema.StringType`.
-_TYPE = "Type"
+_TYPE_SUFFIX = "Type"
 #: Most URNs that the columns of a list of datasets name and that are looked up together.
-_MAX_NAMED = 10_000
+_MAX_REFERENCED_URNS = 10_000
 #: Keys under which the document of a source holds its whole schema as one text.
-_TEXTS = ("tableSchema", "documentSchema", "rawSchema", "schema")
+_SCHEMA_TEXT_KEYS = ("tableSchema", "documentSchema", "rawSchema", "schema")
 
 
-@dataset.field("schemaMetadata")
-def schema_metadata(node: Node, info: Info, *, version: int | None = None) -> Mapping[str, Any] | None:
+@dataset_type.field("schemaMetadata")
+def resolve_schema_metadata(node: Node, info: Info, *, version: int | None = None) -> Mapping[str, Any] | None:
     """Return the columns of a dataset; nothing where none are stored. Raises Invalid for an older version."""
     if version:
         detail = "Only the newest version, 0, is answered; older ones are found over REST."
-        raise Invalid.one(code="range", pointer="/version", detail=detail)
-    _note_columns(node, info)
-    found = told(node, info)
-    document = None if found is None else found.document(_ASPECT)
-    if found is None or document is None:
+        raise Invalid.from_problem(code="range", pointer="/version", detail=detail)
+    _add_columns_to_batch(node, info)
+    entity = load_entity(node, info)
+    document = None if entity is None else entity.document(_ASPECT)
+    if entity is None or document is None:
         return None
     return {
         "aspectVersion": 0,
-        "createdAt": stamp_of(found.said[_ASPECT])["time"],
+        "createdAt": storage_stamp(entity.aspects[_ASPECT])["time"],
         "datasetUrn": node.urn,
-        "name": _text(document.get("schemaName")) or "",
-        "platformUrn": _text(document.get("platform")) or urns.parse(node.urn).platform or "",
-        "version": _number(document.get("version")),
-        "cluster": _text(document.get("cluster")),
-        "hash": _text(document.get("hash")) or "",
-        "platformSchema": _platform_schema(document.get("platformSchema")),
-        "fields": [_column(entry, node, info) for entry in document.get("fields") or ()],
-        "primaryKeys": _texts(document.get("primaryKeys")),
-        "foreignKeys": [_foreign_key(one, info) for one in document.get("foreignKeys") or () if isinstance(one, dict)],
+        "name": _as_text(document.get("schemaName")) or "",
+        "platformUrn": _as_text(document.get("platform")) or urns.parse(node.urn).platform or "",
+        "version": _as_number(document.get("version")),
+        "cluster": _as_text(document.get("cluster")),
+        "hash": _as_text(document.get("hash")) or "",
+        "platformSchema": _render_platform_schema(document.get("platformSchema")),
+        "fields": [_render_column(entry, node, info) for entry in document.get("fields") or ()],
+        "primaryKeys": _as_texts(document.get("primaryKeys")),
+        "foreignKeys": [
+            _render_foreign_key(foreign_key, info)
+            for foreign_key in document.get("foreignKeys") or ()
+            if isinstance(foreign_key, dict)
+        ],
     }
 
 
-@column_entity.field("fieldPath")
-def field_path(node: Node, _info: Info) -> str:
+@column_type.field("fieldPath")
+def resolve_field_path(node: Node, _info: Info) -> str:
     """Return the path of a column in its dataset, as its URN says it."""
     return urns.parse(node.urn).key_document.get("fieldPath", "")
 
 
-@column_entity.field("parent")
-def parent(node: Node, info: Info) -> Node:
+@column_type.field("parent")
+def resolve_parent(node: Node, info: Info) -> Node:
     """Return the dataset that a column belongs to."""
-    return nodes.one(next(iter(urns.dataset_of(node.urn)), node.urn), info)
+    return nodes.build_one(next(iter(urns.field_dataset_urns(node.urn)), node.urn), info)
 
 
-@platform_schema.type_resolver
-def platform_schema_type(found: Mapping[str, Any], *_: Any) -> str:
+@platform_schema_union.type_resolver
+def resolve_platform_schema_type(schema: Mapping[str, Any], *_: Any) -> str:
     """Return the type that the schema of a source is answered as."""
-    return "KeyValueSchema" if "keySchema" in found else "TableSchema"
+    return "KeyValueSchema" if "keySchema" in schema else "TableSchema"
 
 
-def _note_columns(node: Node, info: Info) -> None:
+def _add_columns_to_batch(node: Node, info: Info) -> None:
     """Note what the columns of all datasets of a list name, so that it is looked up for all of them at once."""
-    here = info.context
+    context = info.context
 
-    def load(asked: Collection[str]) -> Mapping[str, None]:
-        named = (one for urn in asked if urns.type_of(urn) == "dataset" for one in _list_named(urn, info))
-        here.note(list(islice(named, _MAX_NAMED)))
+    def load(entity_urns: Collection[str]) -> Mapping[str, None]:
+        referenced_urns = (
+            referenced_urn
+            for urn in entity_urns
+            if urns.entity_type(urn) == "dataset"
+            for referenced_urn in _list_referenced_urns(urn, info)
+        )
+        context.add_to_batch(list(islice(referenced_urns, _MAX_REFERENCED_URNS)))
         return {}
 
-    here.look_up(node.urn, "columns", load)
+    context.load_batched(node.urn, "columns", load)
 
 
-def _list_named(urn: str, info: Info) -> Iterator[str]:
-    found = told(Node(urn), info)
-    document = None if found is None else found.document(_ASPECT)
+def _list_referenced_urns(urn: str, info: Info) -> Iterator[str]:
+    entity = load_entity(Node(urn), info)
+    document = None if entity is None else entity.document(_ASPECT)
     for entry in (document or {}).get("fields") or ():
-        yield from (one["tag"] for one in (entry.get("globalTags") or {}).get("tags") or ())
-        yield from (one["urn"] for one in (entry.get("glossaryTerms") or {}).get("terms") or ())
+        yield from (association["tag"] for association in (entry.get("globalTags") or {}).get("tags") or ())
+        yield from (association["urn"] for association in (entry.get("glossaryTerms") or {}).get("terms") or ())
         yield _column_urn(urn, entry["fieldPath"])
 
 
@@ -97,69 +106,71 @@ def _column_urn(dataset_urn: str, path: str) -> str:
     return f"urn:li:schemaField:({dataset_urn},{path})"
 
 
-def _column(entry: Mapping[str, Any], node: Node, info: Info) -> dict[str, Any]:
+def _render_column(entry: Mapping[str, Any], node: Node, info: Info) -> dict[str, Any]:
     path = entry["fieldPath"]
     urn = _column_urn(node.urn, path)
     return {
         "fieldPath": path,
-        "label": _text(entry.get("label")),
-        "jsonPath": _text(entry.get("jsonPath")),
+        "label": _as_text(entry.get("label")),
+        "jsonPath": _as_text(entry.get("jsonPath")),
         "nullable": entry.get("nullable") is True,
-        "description": _text(entry.get("description")),
-        "type": _type(entry.get("type"), info),
-        "nativeDataType": _text(entry.get("nativeDataType")),
+        "description": _as_text(entry.get("description")),
+        "type": _column_type_name(entry.get("type"), info),
+        "nativeDataType": _as_text(entry.get("nativeDataType")),
         "recursive": entry.get("recursive") is True,
         "isPartOfKey": entry.get("isPartOfKey") is True,
         "isPartitioningKey": entry.get("isPartitioningKey") is True,
         "globalTags": build_tags(entry.get("globalTags"), node, info),
         "glossaryTerms": build_terms(entry.get("glossaryTerms"), node, info),
-        "schemaFieldEntity": nodes.one(urn, info) if urns.problem(urn, "") is None else None,
+        "schemaFieldEntity": nodes.build_one(urn, info) if urns.find_problem(urn, "") is None else None,
     }
 
 
-def _type(document: Any, info: Info) -> str:
+def _column_type_name(document: Any, info: Info) -> str:
     """Return the type of a column; a class that is none of DataHub's is a STRUCT, as in DataHub."""
     inner = document.get("type") if isinstance(document, dict) else None
     name = next(iter(inner), "") if isinstance(inner, dict) else ""
-    spelt = name.rpartition(".")[2].removesuffix(_TYPE).upper()
+    type_name = name.rpartition(".")[2].removesuffix(_TYPE_SUFFIX).upper()
     # What DataHub calls a record is a STRUCT in its GraphQL.
-    return nodes.enum_value(spelt, "SchemaFieldDataType", info.schema, "STRUCT") or "STRUCT"
+    return nodes.enum_value(type_name, "SchemaFieldDataType", info.schema, "STRUCT") or "STRUCT"
 
 
-def _platform_schema(document: Any) -> Mapping[str, Any] | None:
+def _render_platform_schema(document: Any) -> Mapping[str, Any] | None:
     inner = next(iter(document.values()), None) if isinstance(document, dict) else None
     if not isinstance(inner, dict):
         return None
     if "keySchema" in inner:
-        return {name: _text(inner.get(name)) or "" for name in ("keySchema", "valueSchema")}
-    found = next((inner[key] for key in _TEXTS if isinstance(inner.get(key), str)), None)
-    return None if found is None else {"schema": found}
+        return {name: _as_text(inner.get(name)) or "" for name in ("keySchema", "valueSchema")}
+    schema_text = next((inner[key] for key in _SCHEMA_TEXT_KEYS if isinstance(inner.get(key), str)), None)
+    return None if schema_text is None else {"schema": schema_text}
 
 
-def _foreign_key(document: Mapping[str, Any], info: Info) -> dict[str, Any]:
-    other = document.get("foreignDataset")
+def _render_foreign_key(document: Mapping[str, Any], info: Info) -> dict[str, Any]:
+    foreign_dataset = document.get("foreignDataset")
     return {
-        "name": _text(document.get("name")),
-        "sourceFields": _named(document.get("sourceFields"), "schemaField", info),
-        "foreignFields": _named(document.get("foreignFields"), "schemaField", info),
-        "foreignDataset": next(iter(_named([other], "dataset", info)), None),
+        "name": _as_text(document.get("name")),
+        "sourceFields": _build_nodes(document.get("sourceFields"), "schemaField", info),
+        "foreignFields": _build_nodes(document.get("foreignFields"), "schemaField", info),
+        "foreignDataset": next(iter(_build_nodes([foreign_dataset], "dataset", info)), None),
     }
 
 
-def _named(listed: Any, kind: str, info: Info) -> list[Node]:
-    return nodes.many([urn for urn in _texts(listed) or () if urns.problem(urn, "", (kind,)) is None], info)
+def _build_nodes(values: Any, kind: str, info: Info) -> list[Node]:
+    return nodes.build_many(
+        [urn for urn in _as_texts(values) or () if urns.find_problem(urn, "", (kind,)) is None], info
+    )
 
 
-def _texts(listed: Any) -> list[str] | None:
-    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else None
+def _as_texts(values: Any) -> list[str] | None:
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else None
 
 
-def _text(value: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _number(value: Any) -> int:
+def _as_number(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-BINDABLES = (dataset, column_entity, platform_schema)
+BINDABLES = (dataset_type, column_type, platform_schema_union)

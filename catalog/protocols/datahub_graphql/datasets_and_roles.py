@@ -15,29 +15,29 @@ from catalog.access import aspect_documents, view_permissions
 from catalog.external_roles import queries as external_role_queries
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Context, Info
-from catalog.protocols.datahub_graphql.entities import stored
+from catalog.protocols.datahub_graphql.entities import get_entity
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.pdp import authorizer
 
 query = QueryType()
 
 #: Field of the query → the type of the entity that it returns by URN.
-_BY_URN: Mapping[str, str] = {
+_TYPE_BY_QUERY_FIELD: Mapping[str, str] = {
     "dataPlatform": "dataPlatform",
     "dataProduct": "dataProduct",
     "dataset": "dataset",
     "domain": "domain",
     "glossaryNode": "glossaryNode",
     "glossaryTerm": "glossaryTerm",
-    "role": external_role_queries.TYPE,
+    "role": external_role_queries.ENTITY_TYPE,
     "tag": "tag",
 }
 
 #: Ends of the names of the aspects that describe an entity.
-_DESCRIBING = ("Properties", "Info")
+_DESCRIPTIVE_SUFFIXES = ("Properties", "Info")
 
-#: Type → the aspect that holds its `properties`, and the one that holds its `editableProperties`.
-_PROPERTIES: Mapping[str, str] = {
+#: Type → the aspect that holds its `resolve_properties`, and the one that holds its `editableProperties`.
+_PROPERTIES_ASPECTS: Mapping[str, str] = {
     "chart": "chartInfo",
     "container": "containerProperties",
     "dashboard": "dashboardInfo",
@@ -65,23 +65,23 @@ _TERM_SOURCE = "INTERNAL"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StoredEntity:
     """What is stored of an entity: its name, its documents, and the external roles it names."""
 
     urn: str
     name: str
-    said: Mapping[str, aspect_documents.StoredAspect]
+    aspects: Mapping[str, aspect_documents.StoredAspect]
     roles: tuple[str, ...]
 
     def document(self, aspect: str) -> dict[str, Any] | None:
         """Return a document, parsed; None where there is none."""
-        found = self.said.get(aspect)
-        return None if found is None or not isinstance(found.value, dict) else found.value
+        aspect_row = self.aspects.get(aspect)
+        return None if aspect_row is None or not isinstance(aspect_row.value, dict) else aspect_row.value
 
     @property
     def description(self) -> str | None:
         """What it is said to be, by people before its source."""
-        return _description(self.said)
+        return _find_description(self.aspects)
 
 
 class EntityFields(SchemaBindable):
@@ -93,44 +93,46 @@ class EntityFields(SchemaBindable):
     def bind_to_schema(self, schema: GraphQLSchema) -> None:
         """Bind the resolvers; ariadne looks for this name."""
         entity = schema.type_map["Entity"]
-        for one in schema.type_map.values():
-            if isinstance(one, GraphQLObjectType) and isinstance(entity, GraphQLInterfaceType):
-                mine = self._resolvers.keys() & one.fields.keys() if entity in one.interfaces else ()
-                for name in mine:
-                    one.fields[name].resolve = one.fields[name].resolve or self._resolvers[name]
+        for graphql_type in schema.type_map.values():
+            if isinstance(graphql_type, GraphQLObjectType) and isinstance(entity, GraphQLInterfaceType):
+                field_names = (
+                    self._resolvers.keys() & graphql_type.fields.keys() if entity in graphql_type.interfaces else ()
+                )
+                for name in field_names:
+                    graphql_type.fields[name].resolve = graphql_type.fields[name].resolve or self._resolvers[name]
 
 
-def by_urn(_root: None, info: Info, *, urn: str) -> Node:
+def resolve_entity(_root: None, info: Info, *, urn: str) -> Node:
     """Return an entity of the type that the field is named for. Raises NotFound, and Forbidden for one not viewed."""
-    return stored(urn, info, _BY_URN[info.field_name])
+    return get_entity(urn, info, _TYPE_BY_QUERY_FIELD[info.field_name])
 
 
-for _field in _BY_URN:
-    query.set_field(_field, by_urn)
+for _query_field in _TYPE_BY_QUERY_FIELD:
+    query.set_field(_query_field, resolve_entity)
 
 
-def told(node: Node, info: Info) -> Told | None:
+def load_entity(node: Node, info: Info) -> StoredEntity | None:
     """Return what is stored of an entity, looked up for all of a list at once; None for one that is not viewed."""
-    here = info.context
-    return here.look_up(node.urn, "catalogue", lambda asked: _catalogue(asked, here))
+    context = info.context
+    return context.load_batched(node.urn, "catalogue", lambda entity_urns: _load_entities(entity_urns, context))
 
 
-def name(node: Node, info: Info) -> str:
+def resolve_name(node: Node, info: Info) -> str:
     """Return what people call the entity; the part of the URN that names it where nothing is stored or viewed."""
-    found = told(node, info)
-    return urns.parse(node.urn).identifier if found is None else found.name
+    entity = load_entity(node, info)
+    return urns.parse(node.urn).identifier if entity is None else entity.name
 
 
-def name_if_stored(node: Node, info: Info) -> str | None:
+def resolve_name_if_stored(node: Node, info: Info) -> str | None:
     """Return what people call the entity; nothing for one that is not stored, or not viewed."""
-    found = told(node, info)
-    return None if found is None else found.name
+    entity = load_entity(node, info)
+    return None if entity is None else entity.name
 
 
-def key_part(node: Node, info: Info) -> str | None:
+def resolve_key_part(node: Node, info: Info) -> str | None:
     """Return the part of the URN that the field is named for, as the key aspect says it."""
-    parsed = urns.parse(node.urn)
-    return parsed.key_document.get(_KEY_NAMES.get(info.field_name, info.field_name), parsed.key)
+    parsed_urn = urns.parse(node.urn)
+    return parsed_urn.key_document.get(_KEY_NAMES.get(info.field_name, info.field_name), parsed_urn.key)
 
 
 #: Field → its name in the key aspect, where they differ.
@@ -141,132 +143,141 @@ _KEY_NAMES = {
 }
 
 
-def origin(node: Node, info: Info) -> str | None:
+def resolve_origin(node: Node, info: Info) -> str | None:
     """Return the environment that the URN names, PROD where it names none that DataHub knows."""
-    found = urns.parse(node.urn).key_document.get("origin", "").upper()
-    return nodes.enum_value(found, "FabricType", info.schema, "PROD")
+    environment = urns.parse(node.urn).key_document.get("origin", "").upper()
+    return nodes.enum_value(environment, "FabricType", info.schema, "PROD")
 
 
-def exists(node: Node, info: Info) -> bool:
+def resolve_exists(node: Node, info: Info) -> bool:
     """Whether it is stored, as far as the caller may know."""
-    return told(node, info) is not None
+    return load_entity(node, info) is not None
 
 
-def description(node: Node, info: Info) -> str | None:
+def resolve_description(node: Node, info: Info) -> str | None:
     """Return what the entity is said to be."""
-    found = told(node, info)
-    return None if found is None else found.description
+    entity = load_entity(node, info)
+    return None if entity is None else entity.description
 
 
-def properties(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return what the source of the entity says of it; name and description are those that people see."""
-    found = told(node, info)
-    if found is None:
+    entity = load_entity(node, info)
+    if entity is None:
         return None
-    aspect = _PROPERTIES.get(node.kind, "")
-    document = found.document(aspect) or {}
+    aspect = _PROPERTIES_ASPECTS.get(node.kind, "")
+    document = entity.document(aspect) or {}
     return {
         **document,
-        "name": found.name,
-        "description": found.description,
+        "name": entity.name,
+        "description": entity.description,
         "customProperties": custom_properties(node.urn, document),
         # Fields that only some types have.
-        "origin": origin(node, info),
+        "origin": resolve_origin(node, info),
         "definition": document.get("definition") or "",
         "termSource": document.get("termSource") or _TERM_SOURCE,
         "numAssets": len(document.get("assets") or ()),
-        "lastModified": modified(found, aspect),
-        "created": modified(found, aspect, "created"),
+        "lastModified": audit_stamp(entity, aspect),
+        "created": audit_stamp(entity, aspect, "created"),
         "access": nodes.enum_value(document.get("access"), "AccessLevel", info.schema),
         "type": nodes.enum_value(document.get("type"), "ChartType", info.schema),
     }
 
 
-def editable_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_editable_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return what people wrote about the entity; nothing where nobody did."""
-    found = told(node, info)
-    return None if found is None else found.document(f"editable{node.kind[0].upper()}{node.kind[1:]}Properties")
+    entity = load_entity(node, info)
+    return None if entity is None else entity.document(f"editable{node.kind[0].upper()}{node.kind[1:]}Properties")
 
 
 def custom_properties(urn: str, document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the custom properties of a document in the order in which they are stored."""
-    found = document.get("customProperties")
-    pairs = found.items() if isinstance(found, dict) else ()
+    values = document.get("customProperties")
+    pairs = values.items() if isinstance(values, dict) else ()
     return [{"key": key, "value": None if value is None else str(value), "associatedUrn": urn} for key, value in pairs]
 
 
-def modified(found: Told, aspect: str, which: str = "lastModified") -> dict[str, Any]:
+def audit_stamp(entity: StoredEntity, aspect: str, stamp_name: str = "lastModified") -> dict[str, Any]:
     """Return when a document was changed last, or created: as it says itself, else when it was stored here.
 
     Charts and dashboards keep both times in one record, `lastModified`.
     """
-    document = found.document(aspect) or {}
+    document = entity.document(aspect) or {}
     record = document.get("lastModified")
     stamps = record if isinstance(record, dict) and isinstance(record.get("lastModified"), dict) else document
-    stamp = stamps.get(which)
+    stamp = stamps.get(stamp_name)
     if isinstance(stamp, dict) and isinstance(stamp.get("time"), int):
         return {"time": stamp["time"], "actor": stamp.get("actor")}
-    one = found.said.get(aspect)
-    return {"time": 0, "actor": None} if one is None else stamp_of(one)
+    stored_aspect = entity.aspects.get(aspect)
+    return {"time": 0, "actor": None} if stored_aspect is None else storage_stamp(stored_aspect)
 
 
-def stamp_of(aspect: aspect_documents.StoredAspect) -> dict[str, Any]:
+def storage_stamp(aspect: aspect_documents.StoredAspect) -> dict[str, Any]:
     """Return when a document was stored, and by whom."""
     return {"time": int(aspect.created_at.timestamp() * 1000), "actor": aspect.created_by}
 
 
-def platform(node: Node, info: Info) -> Node | None:
+def resolve_platform(node: Node, info: Info) -> Node | None:
     """Return the platform that the URN names, else the one that `dataPlatformInstance` says, else the unknown one."""
-    found = urns.parse(node.urn).platform
-    if found is None:
-        document = _instance_document(node, info)
-        found = str(document.get("platform") or _UNKNOWN_PLATFORM)
-    return nodes.one(found, info)
+    platform_urn = urns.parse(node.urn).platform
+    if platform_urn is None:
+        document = _load_instance_document(node, info)
+        platform_urn = str(document.get("platform") or _UNKNOWN_PLATFORM)
+    return nodes.build_one(platform_urn, info)
 
 
-def platform_instance(node: Node, info: Info) -> Node | None:
+def resolve_platform_instance(node: Node, info: Info) -> Node | None:
     """Return the installation of its platform that the entity is in."""
-    found = _instance_document(node, info).get("instance")
-    return None if not isinstance(found, str) else nodes.one(found, info)
+    instance_urn = _load_instance_document(node, info).get("instance")
+    return None if not isinstance(instance_urn, str) else nodes.build_one(instance_urn, info)
 
 
-def _instance_document(node: Node, info: Info) -> Mapping[str, Any]:
-    found = told(node, info)
-    return {} if found is None else found.document("dataPlatformInstance") or {}
+def _load_instance_document(node: Node, info: Info) -> Mapping[str, Any]:
+    entity = load_entity(node, info)
+    return {} if entity is None else entity.document("dataPlatformInstance") or {}
 
 
-def document_info(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_document_info(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return what a text in the catalog is titled."""
-    found = told(node, info)
-    return None if found is None else found.document("documentInfo")
+    entity = load_entity(node, info)
+    return None if entity is None else entity.document("documentInfo")
 
 
-def data_flow(node: Node, info: Info) -> Node | None:
+def resolve_data_flow(node: Node, info: Info) -> Node | None:
     """Return the pipeline that a task belongs to, as its URN says."""
-    flow = urns.parse(node.urn).key_document.get("flow", "")
-    return None if urns.problem(flow, "") is not None else nodes.one(flow, info)
+    flow_urn = urns.parse(node.urn).key_document.get("flow", "")
+    return None if urns.find_problem(flow_urn, "") is not None else nodes.build_one(flow_urn, info)
 
 
-#: Types of which `name` is text at all times; of the others it is left out where nothing is stored.
-_NAMED = ("Dataset", "Tag", "GlossaryTerm", "MLFeature", "MLFeatureTable", "MLModel", "MLModelGroup", "MLPrimaryKey")
-named = tuple(ObjectType(one) for one in _NAMED)
-for _type in named:
-    _type.set_field("name", name)
+#: Types of which `resolve_name` is text at all times; of the others it is left out where nothing is stored.
+_ALWAYS_NAMED_TYPES = (
+    "Dataset",
+    "Tag",
+    "GlossaryTerm",
+    "MLFeature",
+    "MLFeatureTable",
+    "MLModel",
+    "MLModelGroup",
+    "MLPrimaryKey",
+)
+always_named_types = tuple(ObjectType(type_name) for type_name in _ALWAYS_NAMED_TYPES)
+for _object_type in always_named_types:
+    _object_type.set_field("name", resolve_name)
 
-document = ObjectType("Document")
-document.set_field("info", document_info)
+document_type = ObjectType("Document")
+document_type.set_field("info", resolve_document_info)
 
-fields = EntityFields(
+entity_fields = EntityFields(
     {
-        "name": name_if_stored,
-        "exists": exists,
-        "properties": properties,
-        "editableProperties": editable_properties,
-        "description": description,
-        "origin": origin,
-        "platform": platform,
-        "dataPlatformInstance": platform_instance,
-        "dataFlow": data_flow,
+        "name": resolve_name_if_stored,
+        "exists": resolve_exists,
+        "properties": resolve_properties,
+        "editableProperties": resolve_editable_properties,
+        "description": resolve_description,
+        "origin": resolve_origin,
+        "platform": resolve_platform,
+        "dataPlatformInstance": resolve_platform_instance,
+        "dataFlow": resolve_data_flow,
         **dict.fromkeys(
             (
                 "chartId",
@@ -281,34 +292,37 @@ fields = EntityFields(
                 "orchestrator",
                 "tool",
             ),
-            key_part,
+            resolve_key_part,
         ),
     }
 )
 
 
-def _catalogue(asked: Collection[str], here: Context) -> Mapping[str, Told]:
-    mine = {urn for urn in asked if urns.type_of(urn) not in urns.PEOPLE_TYPES}
-    mine -= view_permissions.hidden(urns=mine, by=here.by)
-    documents = aspect_documents.documents(urns=sorted(mine))
-    names = authorizer.directory().names(urns=sorted(documents))
-    found = {urn: Told(urn, names.get(urn) or urn, said, _roles_of(said)) for urn, said in documents.items()}
+def _load_entities(entity_urns: Collection[str], context: Context) -> Mapping[str, StoredEntity]:
+    visible_urns = {urn for urn in entity_urns if urns.entity_type(urn) not in urns.PEOPLE_TYPES}
+    visible_urns -= view_permissions.find_hidden(urns=visible_urns, by=context.by)
+    documents = aspect_documents.load_documents(urns=sorted(visible_urns))
+    names = authorizer.directory().load_names(urns=sorted(documents))
+    entities = {
+        urn: StoredEntity(urn, names.get(urn) or urn, aspects, _role_urns(aspects))
+        for urn, aspects in documents.items()
+    }
     # Noted here, so that what all of them name is looked up at once.
-    here.note([one for told in found.values() for one in named_by(told)])
-    return found
+    context.add_to_batch([referenced_urn for entity in entities.values() for referenced_urn in referenced_urns(entity)])
+    return entities
 
 
-def named_by(found: Told) -> Iterable[str]:
+def referenced_urns(entity: StoredEntity) -> Iterable[str]:
     """Yield the URNs that a field of the entity may answer with."""
-    yield from found.roles
-    yield from filter(None, [urns.parse(found.urn).platform])
-    for aspect, key in _NAMING:
-        for entry in _listed((found.document(aspect) or {}).get(key)):
-            yield from (one for one in _listed_texts(entry) if one.startswith("urn:li:"))
+    yield from entity.roles
+    yield from filter(None, [urns.parse(entity.urn).platform])
+    for aspect, key in _REFERENCE_KEYS:
+        for entry in _as_list((entity.document(aspect) or {}).get(key)):
+            yield from (text for text in _entry_texts(entry) if text.startswith("urn:li:"))
 
 
 #: Aspect and key of the documents whose fields answer with other entities.
-_NAMING = (
+_REFERENCE_KEYS = (
     ("container", "container"),
     ("dataPlatformInstance", "instance"),
     ("dataPlatformInstance", "platform"),
@@ -323,35 +337,35 @@ _NAMING = (
 )
 
 
-def _listed(value: object) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _listed_texts(entry: object) -> Iterable[str]:
+def _entry_texts(entry: object) -> Iterable[str]:
     texts = entry.values() if isinstance(entry, dict) else (entry,)
-    return (one for one in texts if isinstance(one, str))
+    return (text for text in texts if isinstance(text, str))
 
 
-def _description(said: Mapping[str, aspect_documents.StoredAspect]) -> str | None:
-    for one in _describing(said):
-        text = one.get("description") or one.get("definition")
+def _find_description(aspects: Mapping[str, aspect_documents.StoredAspect]) -> str | None:
+    for document in _descriptive_documents(aspects):
+        text = document.get("description") or document.get("definition")
         if isinstance(text, str):
             return text
     return None
 
 
-def _describing(said: Mapping[str, aspect_documents.StoredAspect]) -> Iterable[Mapping[str, Any]]:
+def _descriptive_documents(aspects: Mapping[str, aspect_documents.StoredAspect]) -> Iterable[Mapping[str, Any]]:
     # What people wrote goes before what the source delivered.
-    ordered = sorted(said.items(), key=lambda item: (not item[0].startswith("editable"), item[0]))
-    documents = (one.value for name, one in ordered if name.endswith(_DESCRIBING))
+    ordered_aspects = sorted(aspects.items(), key=lambda item: (not item[0].startswith("editable"), item[0]))
+    documents = (aspect.value for name, aspect in ordered_aspects if name.endswith(_DESCRIPTIVE_SUFFIXES))
     return (document for document in documents if isinstance(document, dict))
 
 
-def _roles_of(said: Mapping[str, aspect_documents.StoredAspect]) -> tuple[str, ...]:
-    if "access" not in said:
+def _role_urns(aspects: Mapping[str, aspect_documents.StoredAspect]) -> tuple[str, ...]:
+    if "access" not in aspects:
         return ()
-    named = (entry["urn"] for entry in said["access"].value.get("roles") or ())
-    return tuple(dict.fromkeys(named))
+    role_urns = (entry["urn"] for entry in aspects["access"].value.get("roles") or ())
+    return tuple(dict.fromkeys(role_urns))
 
 
-BINDABLES = (query, document, *named, fields)
+BINDABLES = (query, document_type, *always_named_types, entity_fields)

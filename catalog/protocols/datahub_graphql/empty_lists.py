@@ -7,19 +7,19 @@ from ariadne import ObjectType
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.nodes import Node
 
-dataset = ObjectType("Dataset")
+dataset_type = ObjectType("Dataset")
 
 
-@dataset.field("operations")
-def list_operations(_node: Node, _info: Info, **_asked: Any) -> list[Any]:
+@dataset_type.field("operations")
+def list_operations(_node: Node, _info: Info, **_arguments: Any) -> list[Any]:
     """Return no operations: no statistics of usage are kept."""
     return []
 
 
-@dataset.field("assertions")
-def list_assertions(_node: Node, _info: Info, *, start: int | None = None, **_asked: Any) -> dict[str, Any]:
+@dataset_type.field("assertions")
+def list_assertions(_node: Node, _info: Info, *, start: int | None = None, **_arguments: Any) -> dict[str, Any]:
     """Return no assertions: the quality of data is not watched."""
     return {"start": start or 0, "count": 0, "total": 0, "assertions": []}
 
 
-BINDABLES = (dataset,)
+BINDABLES = (dataset_type,)

@@ -14,32 +14,32 @@ query = QueryType()
 
 #: Most entities that one field returns by their URNs.
 MAX_ENTITIES = 1_000
-authenticated = ObjectType("AuthenticatedUser")
+authenticated_user_type = ObjectType("AuthenticatedUser")
 
 
 @query.field("me")
-def me(_root: None, info: Info) -> Node:
+def resolve_me(_root: None, info: Info) -> Node:
     """Return the caller."""
-    return nodes.one(info.context.by.urn, info)
+    return nodes.build_one(info.context.by.urn, info)
 
 
-@authenticated.field("corpUser")
-def corp_user(caller: Node, _info: Info) -> Node:
+@authenticated_user_type.field("corpUser")
+def resolve_corp_user(caller: Node, _info: Info) -> Node:
     """Return the caller as a user."""
     return caller
 
 
 @query.field("entityExists")
-def entity_exists(_root: None, info: Info, *, urn: str) -> bool:
+def resolve_entity_exists(_root: None, info: Info, *, urn: str) -> bool:
     """Whether something with this URN is stored, as far as the caller may know."""
-    hidden = view_permissions.hidden(urns=[checked(urn)], by=info.context.by)
-    return not hidden and aspect_documents.aspects(urn=urn) is not None
+    hidden_urns = view_permissions.find_hidden(urns=[validate_urn(urn)], by=info.context.by)
+    return not hidden_urns and aspect_documents.load_aspects(urn=urn) is not None
 
 
 @query.field("entity")
-def entity(_root: None, info: Info, *, urn: str) -> Node:
+def resolve_entity(_root: None, info: Info, *, urn: str) -> Node:
     """Return the entity with this URN."""
-    return stored(urn, info)
+    return get_entity(urn, info)
 
 
 @query.field("entities")
@@ -55,46 +55,48 @@ def list_entities(
     Raises Invalid for too many, and for what is no URN.
     """
     if len(urns) > MAX_ENTITIES:
-        raise Invalid.one(code="list.long", pointer="/urns", detail=f"This list has at most {MAX_ENTITIES} entries.")
-    named = [checked(urn) for urn in urns]
-    known = (entity_lists.stored(urns=named) | display_names.names(urns=named).keys()) - view_permissions.hidden(
-        urns=named, by=info.context.by
-    )
-    found = {node.urn: node for node in nodes.many(sorted(known), info)}
-    return [found.get(urn) for urn in named]
+        raise Invalid.from_problem(
+            code="list.long", pointer="/urns", detail=f"This list has at most {MAX_ENTITIES} entries."
+        )
+    entity_urns = [validate_urn(urn) for urn in urns]
+    existing_urns = (
+        entity_lists.list_stored_urns(urns=entity_urns) | display_names.load_names(urns=entity_urns).keys()
+    ) - view_permissions.find_hidden(urns=entity_urns, by=info.context.by)
+    nodes_by_urn = {node.urn: node for node in nodes.build_many(sorted(existing_urns), info)}
+    return [nodes_by_urn.get(urn) for urn in entity_urns]
 
 
 @query.field("corpUser")
-def user(_root: None, info: Info, *, urn: str) -> Node:
+def resolve_user(_root: None, info: Info, *, urn: str) -> Node:
     """Return a user."""
-    return stored(urn, info, "corpuser")
+    return get_entity(urn, info, "corpuser")
 
 
 @query.field("corpGroup")
-def group(_root: None, info: Info, *, urn: str) -> Node:
+def resolve_group(_root: None, info: Info, *, urn: str) -> Node:
     """Return a group."""
-    return stored(urn, info, "corpGroup")
+    return get_entity(urn, info, "corpGroup")
 
 
-def checked(urn: str, *kinds: str) -> str:
+def validate_urn(urn: str, *kinds: str) -> str:
     """Return a URN; raises Invalid for what is none, or not one of these types."""
-    problem = urns.problem(urn, "/urn", kinds)
+    problem = urns.find_problem(urn, "/urn", kinds)
     if problem is not None:
         raise Invalid([problem])
     return urn
 
 
-def stored(urn: str, info: Info, *kinds: str) -> Node:
+def get_entity(urn: str, info: Info, *kinds: str) -> Node:
     """Return the entity with this URN, of one of these types.
 
     Raises Invalid, and NotFound, also for one that the caller may not view.
     """
     if (
-        view_permissions.hidden(urns=[checked(urn, *kinds)], by=info.context.by)
-        or aspect_documents.aspects(urn=urn) is None
+        view_permissions.find_hidden(urns=[validate_urn(urn, *kinds)], by=info.context.by)
+        or aspect_documents.load_aspects(urn=urn) is None
     ):
         raise NotFound(f"There is no entity {urn}.")
-    return nodes.one(urn, info)
+    return nodes.build_one(urn, info)
 
 
-BINDABLES = (query, authenticated)
+BINDABLES = (query, authenticated_user_type)

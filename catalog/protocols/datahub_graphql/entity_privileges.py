@@ -7,20 +7,20 @@ from ariadne import ObjectType
 
 from catalog import urns
 from catalog.entities.annotations import DESCRIPTIONS
-from catalog.entities.vocabulary import KINDS
+from catalog.entities.vocabulary import VOCABULARY_TYPES
 from catalog.ingest import required_privileges
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.datasets_and_roles import EntityFields, told
+from catalog.protocols.datahub_graphql.datasets_and_roles import EntityFields, load_entity
 from catalog.protocols.datahub_graphql.nodes import Node
 from catalog.urns import Urn
-from policies.engine.requirements import alternatives
+from policies.engine.requirements import any_of_requirement
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 
-privileges = ObjectType("EntityPrivileges")
+privileges_type = ObjectType("EntityPrivileges")
 
 #: Types whose entities are data, with everything that can be attached to data.
-_ASSETS = frozenset(
+_ASSET_TYPES = frozenset(
     {
         "chart",
         "container",
@@ -35,35 +35,35 @@ _ASSETS = frozenset(
         "mlPrimaryKey",
     }
 )
-_DATASETS = frozenset({"dataset"})
+_DATASET_TYPES = frozenset({"dataset"})
 
 #: Switch → the aspect that it is about, and the types of entities that have it.
-_EDITS: Mapping[str, tuple[str, frozenset[str]]] = {
-    "canEditDomains": ("domains", _ASSETS | {"dataProduct", "glossaryNode", "glossaryTerm"}),
-    "canEditTags": ("globalTags", _ASSETS | {"dataProduct"}),
-    "canEditGlossaryTerms": ("glossaryTerms", _ASSETS | {"dataProduct"}),
-    "canEditLinks": ("institutionalMemory", _ASSETS | (KINDS.keys() - {"ownershipType"})),
-    "canEditOwners": ("ownership", _ASSETS | (KINDS.keys() - {"ownershipType"})),
-    "canEditDeprecation": ("deprecation", _ASSETS | {"glossaryTerm"}),
-    "canEditProperties": ("structuredProperties", _ASSETS | (KINDS.keys() - {"ownershipType", "tag"})),
-    "canEditEmbed": ("embed", _ASSETS),
+_EDIT_SWITCHES: Mapping[str, tuple[str, frozenset[str]]] = {
+    "canEditDomains": ("domains", _ASSET_TYPES | {"dataProduct", "glossaryNode", "glossaryTerm"}),
+    "canEditTags": ("globalTags", _ASSET_TYPES | {"dataProduct"}),
+    "canEditGlossaryTerms": ("glossaryTerms", _ASSET_TYPES | {"dataProduct"}),
+    "canEditLinks": ("institutionalMemory", _ASSET_TYPES | (VOCABULARY_TYPES.keys() - {"ownershipType"})),
+    "canEditOwners": ("ownership", _ASSET_TYPES | (VOCABULARY_TYPES.keys() - {"ownershipType"})),
+    "canEditDeprecation": ("deprecation", _ASSET_TYPES | {"glossaryTerm"}),
+    "canEditProperties": ("structuredProperties", _ASSET_TYPES | (VOCABULARY_TYPES.keys() - {"ownershipType", "tag"})),
+    "canEditEmbed": ("embed", _ASSET_TYPES),
 }
 
 #: Switch → the privileges on the entity of which one suffices, and the types that it is about.
-_HOLDS: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
-    "canEditLineage": (("EDIT_ENTITY", "EDIT_LINEAGE"), _ASSETS),
-    "canEditDataProducts": (("EDIT_ENTITY", "EDIT_ENTITY_DATA_PRODUCTS"), _ASSETS),
-    "canEditQueries": (("EDIT_ENTITY", "EDIT_ENTITY_QUERIES"), _DATASETS),
-    "canEditSchemaFieldTags": (("EDIT_ENTITY", "EDIT_DATASET_COL_TAGS"), _DATASETS),
-    "canEditSchemaFieldGlossaryTerms": (("EDIT_ENTITY", "EDIT_DATASET_COL_GLOSSARY_TERMS"), _DATASETS),
-    "canEditSchemaFieldDescription": (("EDIT_ENTITY", "EDIT_DATASET_COL_DESCRIPTION"), _DATASETS),
-    "canViewDatasetUsage": (("VIEW_DATASET_USAGE",), _DATASETS),
-    "canViewDatasetProfile": (("VIEW_DATASET_PROFILE",), _DATASETS),
-    "canViewDatasetOperations": (("VIEW_DATASET_OPERATIONS",), _DATASETS),
+_PRIVILEGE_SWITCHES: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
+    "canEditLineage": (("EDIT_ENTITY", "EDIT_LINEAGE"), _ASSET_TYPES),
+    "canEditDataProducts": (("EDIT_ENTITY", "EDIT_ENTITY_DATA_PRODUCTS"), _ASSET_TYPES),
+    "canEditQueries": (("EDIT_ENTITY", "EDIT_ENTITY_QUERIES"), _DATASET_TYPES),
+    "canEditSchemaFieldTags": (("EDIT_ENTITY", "EDIT_DATASET_COL_TAGS"), _DATASET_TYPES),
+    "canEditSchemaFieldGlossaryTerms": (("EDIT_ENTITY", "EDIT_DATASET_COL_GLOSSARY_TERMS"), _DATASET_TYPES),
+    "canEditSchemaFieldDescription": (("EDIT_ENTITY", "EDIT_DATASET_COL_DESCRIPTION"), _DATASET_TYPES),
+    "canViewDatasetUsage": (("VIEW_DATASET_USAGE",), _DATASET_TYPES),
+    "canViewDatasetProfile": (("VIEW_DATASET_PROFILE",), _DATASET_TYPES),
+    "canViewDatasetOperations": (("VIEW_DATASET_OPERATIONS",), _DATASET_TYPES),
 }
 
 #: Switches of what this site does not do.
-_NEVER = (
+_UNSUPPORTED_SWITCHES = (
     "canEditAssertions",
     "canEditIncidents",
     "canEditMonitors",
@@ -78,67 +78,83 @@ _NEVER = (
 )
 
 
-def entity_privileges(node: Node, info: Info) -> Node | None:
+def resolve_entity_privileges(node: Node, info: Info) -> Node | None:
     """Return the entity, of which each switch is asked for; nothing for one that is not stored or may not be viewed."""
-    return None if told(node, info) is None else node
+    return None if load_entity(node, info) is None else node
 
 
-def edit_ask(switch: str, urn: Urn) -> Ask | None:
+def build_edit_request(switch: str, urn: Urn) -> AccessRequest | None:
     """Return what editing the aspect of a switch needs; None for a type that does not have it."""
-    aspect, types = _EDITS[switch]
-    return required_privileges.editing(urn, aspect) if urn.type in types else None
+    aspect, types = _EDIT_SWITCHES[switch]
+    return required_privileges.build_edit_request(urn, aspect) if urn.type in types else None
 
 
-def privilege_ask(switch: str, urn: Urn) -> Ask | None:
+def build_privilege_request(switch: str, urn: Urn) -> AccessRequest | None:
     """Return the question for one of the privileges of a switch; None for a type that it is not about."""
-    names, types = _HOLDS[switch]
-    return Ask(alternatives([[name] for name in names]), Asked(urn.text, urn.type)) if urn.type in types else None
+    names, types = _PRIVILEGE_SWITCHES[switch]
+    return (
+        AccessRequest(any_of_requirement([[name] for name in names]), ResourceRef(urn.text, urn.type))
+        if urn.type in types
+        else None
+    )
 
 
-def description_ask(urn: Urn) -> Ask | None:
+def build_description_request(urn: Urn) -> AccessRequest | None:
     """Return what editing the description needs."""
-    return required_privileges.editing(urn, DESCRIPTIONS[urn.type][0]) if urn.type in DESCRIPTIONS else None
+    return required_privileges.build_edit_request(urn, DESCRIPTIONS[urn.type][0]) if urn.type in DESCRIPTIONS else None
 
 
-def manage_ask(urn: Urn) -> Ask | None:
+def build_manage_request(urn: Urn) -> AccessRequest | None:
     """Return what renaming an entity of a vocabulary needs."""
-    return required_privileges.editing(urn, KINDS[urn.type].aspect) if urn.type in KINDS else None
+    return (
+        required_privileges.build_edit_request(urn, VOCABULARY_TYPES[urn.type].aspect)
+        if urn.type in VOCABULARY_TYPES
+        else None
+    )
 
 
-def children_ask(urn: Urn) -> Ask | None:
+def build_children_request(urn: Urn) -> AccessRequest | None:
     """Return what managing what is directly in a term group needs."""
-    return required_privileges.managing_children(urn) if urn.type == "glossaryNode" else None
+    return required_privileges.build_manage_children_request(urn) if urn.type == "glossaryNode" else None
 
 
-_ASKS: Mapping[str, Callable[[Urn], Ask | None]] = {
-    **{switch: partial(edit_ask, switch) for switch in _EDITS},
-    **{switch: partial(privilege_ask, switch) for switch in _HOLDS},
-    "canEditDescription": description_ask,
-    "canManageEntity": manage_ask,
-    "canManageChildren": children_ask,
+_REQUEST_BUILDERS: Mapping[str, Callable[[Urn], AccessRequest | None]] = {
+    **{switch: partial(build_edit_request, switch) for switch in _EDIT_SWITCHES},
+    **{switch: partial(build_privilege_request, switch) for switch in _PRIVILEGE_SWITCHES},
+    "canEditDescription": build_description_request,
+    "canManageEntity": build_manage_request,
+    "canManageChildren": build_children_request,
 }
 
 
-def may(node: Node, info: Info) -> bool | None:
+def resolve_switch(node: Node, info: Info) -> bool | None:
     """Return whether the caller may do what the field is named for, asked for all entities of a list at once."""
     switch, by = info.field_name, info.context.by
 
-    def load(asked: Collection[str]) -> Mapping[str, bool]:
-        asks = {urn: ask for urn in asked if (ask := _ASKS[switch](urns.parse(urn))) is not None}
-        decisions = authorizer.answer_many(asks=[(by, ask) for ask in asks.values()]) if asks else []
-        return {urn: one.is_allowed for urn, one in zip(asks, decisions, strict=True)}
+    def load(entity_urns: Collection[str]) -> Mapping[str, bool]:
+        access_requests = {
+            urn: access_request
+            for urn in entity_urns
+            if (access_request := _REQUEST_BUILDERS[switch](urns.parse(urn))) is not None
+        }
+        decisions = (
+            authorizer.answer_many(requests=[(by, access_request) for access_request in access_requests.values()])
+            if access_requests
+            else []
+        )
+        return {urn: decision.is_allowed for urn, decision in zip(access_requests, decisions, strict=True)}
 
-    return info.context.look_up(node.urn, ("may", switch), load)
+    return info.context.load_batched(node.urn, ("may", switch), load)
 
 
-def never(_node: Node, _info: Info) -> bool:
+def resolve_unsupported_switch(_node: Node, _info: Info) -> bool:
     """Return that nobody may, since there is no such thing here."""
     return False
 
 
-for _switch in _ASKS:
-    privileges.set_field(_switch, may)
-for _switch in _NEVER:
-    privileges.set_field(_switch, never)
+for _switch in _REQUEST_BUILDERS:
+    privileges_type.set_field(_switch, resolve_switch)
+for _switch in _UNSUPPORTED_SWITCHES:
+    privileges_type.set_field(_switch, resolve_unsupported_switch)
 
-BINDABLES = (privileges, EntityFields({"privileges": entity_privileges}))
+BINDABLES = (privileges_type, EntityFields({"privileges": resolve_entity_privileges}))

@@ -14,7 +14,7 @@ from policies.outages import UNAVAILABLE, Outage, find_outage
 _log = logging.getLogger(__name__)
 
 #: Status of a refusal → what clients know it by.
-_TYPES: Mapping[int, str] = {
+_ERROR_TYPES: Mapping[int, str] = {
     400: "BAD_REQUEST",
     401: "UNAUTHORIZED",
     403: "UNAUTHORIZED",
@@ -23,51 +23,51 @@ _TYPES: Mapping[int, str] = {
     503: "SERVICE_UNAVAILABLE",
     507: "INSUFFICIENT_STORAGE",
 }
-_OTHER = "SERVER_ERROR"
+_OTHER_ERROR = "SERVER_ERROR"
 
-_FETCHING, _VALIDATING, _READING = "DataFetchingException", "ValidationError", "InvalidSyntax"
+_FETCH_ERROR, _VALIDATION_ERROR, _SYNTAX_ERROR = "DataFetchingException", "ValidationError", "InvalidSyntax"
 
 
-def formatted(error: GraphQLError, *, request_id: str) -> dict[str, Any]:
+def format_error(error: GraphQLError, *, request_id: str) -> dict[str, Any]:
     """Return one entry of `errors`; what nobody anticipated is logged, and named by the id of the request only."""
     cause = error.original_error
     while isinstance(cause, GraphQLError):
         cause = cause.original_error
-    shown: dict[str, Any] = {"message": error.message[:MAX_DETAIL]}
+    entry: dict[str, Any] = {"message": error.message[:MAX_DETAIL]}
     if error.locations:
-        shown["locations"] = [location.formatted for location in error.locations]
+        entry["locations"] = [location.formatted for location in error.locations]
     if error.path is not None:
-        shown["path"] = error.path
-    kind = _READING if isinstance(error, GraphQLSyntaxError) else _FETCHING if error.path else _VALIDATING
+        entry["path"] = error.path
+    kind = _SYNTAX_ERROR if isinstance(error, GraphQLSyntaxError) else _FETCH_ERROR if error.path else _VALIDATION_ERROR
     code = 400
     if isinstance(cause, PolicyAppError):
-        code, shown["message"] = code_of(cause), cause.detail
+        code, entry["message"] = error_code(cause), cause.detail
     elif isinstance(cause, DatabaseError):
-        met = find_outage(cause) or UNAVAILABLE
-        code, shown["message"] = int(met.status), met.detail
+        outage = find_outage(cause) or UNAVAILABLE
+        code, entry["message"] = int(outage.status), outage.detail
         _log.warning("The database failed a GraphQL call %s.", request_id, exc_info=cause)
     elif cause is not None:
-        code, shown["message"] = 500, f"This failed; the log has it under {request_id}."
+        code, entry["message"] = 500, f"This failed; the log has it under {request_id}."
         _log.error("A GraphQL call failed at %s: %s.", error.path, request_id, exc_info=cause)
-    return shown | {"extensions": extensions(code, kind)}
+    return entry | {"extensions": error_extensions(code, kind)}
 
 
-def refusal(error: PolicyAppError, *, kind: str = _VALIDATING) -> dict[str, Any]:
+def render_refusal(error: PolicyAppError, *, kind: str = _VALIDATION_ERROR) -> dict[str, Any]:
     """Return the entry for a call that is refused before any field of it is answered."""
-    return {"message": error.detail, "extensions": extensions(code_of(error), kind)}
+    return {"message": error.detail, "extensions": error_extensions(error_code(error), kind)}
 
 
-def outage(found: Outage) -> dict[str, Any]:
+def render_outage(outage: Outage) -> dict[str, Any]:
     """Return the entry for a call that met an outage before any field of it was answered."""
-    return {"message": found.detail, "extensions": extensions(int(found.status), _VALIDATING)}
+    return {"message": outage.detail, "extensions": error_extensions(int(outage.status), _VALIDATION_ERROR)}
 
 
-def code_of(error: PolicyAppError) -> int:
+def error_code(error: PolicyAppError) -> int:
     """Return the code of a refusal: that of what is not found also for input that only names what nobody knows."""
     problems = error.problems if isinstance(error, Invalid) else ()
     return 404 if problems and all(problem.code == "unknown" for problem in problems) else error.status
 
 
-def extensions(code: int, kind: str) -> dict[str, Any]:
+def error_extensions(code: int, kind: str) -> dict[str, Any]:
     """Return what programs read of a refusal."""
-    return {"code": code, "type": _TYPES.get(code, _OTHER), "classification": kind}
+    return {"code": code, "type": _ERROR_TYPES.get(code, _OTHER_ERROR), "classification": kind}

@@ -10,78 +10,91 @@ from catalog.external_roles import queries as external_role_queries
 from catalog.external_roles.queries import ExternalRole
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Context, Info
-from catalog.protocols.datahub_graphql.datasets_and_roles import EntityFields, told
+from catalog.protocols.datahub_graphql.datasets_and_roles import EntityFields, load_entity
 from catalog.protocols.datahub_graphql.nodes import Node
 
-role = ObjectType("Role")
-actor = ObjectType("Actor")
+role_type = ObjectType("Role")
+actor_type = ObjectType("Actor")
 
 
-def access(node: Node, info: Info) -> dict[str, Any] | None:
+def resolve_access(node: Node, info: Info) -> dict[str, Any] | None:
     """Return the external roles that open the entity, in the order in which it names them."""
-    found = told(node, info)
-    if found is None or not found.roles:
+    entity = load_entity(node, info)
+    if entity is None or not entity.roles:
         return None
-    return {"roles": [{"role": one, "associatedUrn": node.urn} for one in nodes.many(found.roles, info)]}
+    return {"roles": [{"role": role, "associatedUrn": node.urn} for role in nodes.build_many(entity.roles, info)]}
 
 
-@role.field("id")
-def identifier(node: Node, _info: Info) -> str:
+@role_type.field("id")
+def resolve_id(node: Node, _info: Info) -> str:
     """Return the part of the URN behind its type."""
     return urns.parse(node.urn).key
 
 
-@role.field("properties")
-def role_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
+@role_type.field("properties")
+def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return what the role is called, what it is for, and where it is asked for."""
-    found = _role(node, info)
-    if found is None:
+    external_role = _load_role(node, info)
+    if external_role is None:
         return None
-    said = {"description": found.description, "type": found.type, "requestUrl": found.request_url}
-    return {"name": found.name} | {key: value or None for key, value in said.items()}
+    optional_values = {
+        "description": external_role.description,
+        "type": external_role.type,
+        "requestUrl": external_role.request_url,
+    }
+    return {"name": external_role.name} | {key: value or None for key, value in optional_values.items()}
 
 
-@role.field("actors")
-def actors(node: Node, info: Info) -> ExternalRole | None:
+@role_type.field("actors")
+def resolve_actors(node: Node, info: Info) -> ExternalRole | None:
     """Return who holds the role."""
-    return _role(node, info)
+    return _load_role(node, info)
 
 
-@role.field("isAssignedToMe")
+@role_type.field("isAssignedToMe")
 def is_assigned_to_me(node: Node, info: Info) -> bool:
     """Whether the caller holds the role, alone or in a group."""
-    found = _role(node, info)
-    return found is not None and found.is_mine
+    external_role = _load_role(node, info)
+    return external_role is not None and external_role.is_mine
 
 
-@role.field("exists")
-def role_exists(node: Node, info: Info) -> bool:
+@role_type.field("exists")
+def resolve_exists(node: Node, info: Info) -> bool:
     """Whether somebody described the role."""
-    return told(node, info) is not None
+    return load_entity(node, info) is not None
 
 
-@actor.field("users")
-def users(found: ExternalRole, info: Info) -> list[dict[str, Node]]:
+@actor_type.field("users")
+def resolve_users(external_role: ExternalRole, info: Info) -> list[dict[str, Node]]:
     """Return the users that hold a role."""
-    return [{"user": one} for one in nodes.many(found.users, info)]
+    return [{"user": user} for user in nodes.build_many(external_role.users, info)]
 
 
-@actor.field("groups")
-def groups(found: ExternalRole, info: Info) -> list[dict[str, Node]]:
+@actor_type.field("groups")
+def resolve_groups(external_role: ExternalRole, info: Info) -> list[dict[str, Node]]:
     """Return the groups that hold a role."""
-    return [{"group": one} for one in nodes.many(found.groups, info)]
+    return [{"group": group} for group in nodes.build_many(external_role.groups, info)]
 
 
-def _role(node: Node, info: Info) -> ExternalRole | None:
-    here = info.context
-    return here.look_up(node.urn, "external roles", lambda asked: _external_roles(asked, here))
+def _load_role(node: Node, info: Info) -> ExternalRole | None:
+    context = info.context
+    return context.load_batched(node.urn, "external roles", lambda entity_urns: _load_roles(entity_urns, context))
 
 
-def _external_roles(asked: Collection[str], here: Context) -> Mapping[str, ExternalRole]:
-    mine = [urn for urn in asked if urns.type_of(urn) == external_role_queries.TYPE]
-    found = {one.urn: one for one in external_role_queries.described(urns=mine, by=here.by)} if mine else {}
-    here.note([urn for one in found.values() for urn in (*one.users, *one.groups)])
-    return found
+def _load_roles(entity_urns: Collection[str], context: Context) -> Mapping[str, ExternalRole]:
+    role_urns = [urn for urn in entity_urns if urns.entity_type(urn) == external_role_queries.ENTITY_TYPE]
+    roles_by_urn = (
+        {
+            external_role.urn: external_role
+            for external_role in external_role_queries.load_roles(urns=role_urns, by=context.by)
+        }
+        if role_urns
+        else {}
+    )
+    context.add_to_batch(
+        [urn for external_role in roles_by_urn.values() for urn in (*external_role.users, *external_role.groups)]
+    )
+    return roles_by_urn
 
 
-BINDABLES = (role, actor, EntityFields({"access": access}))
+BINDABLES = (role_type, actor_type, EntityFields({"access": resolve_access}))

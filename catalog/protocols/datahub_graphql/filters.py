@@ -7,17 +7,17 @@ from typing import Any
 from django.db.models import Q
 
 from policies.errors import Invalid
-from policies.models.fields import storable
+from policies.models.fields import filter_storable
 
 #: Most criteria of one filter; each is a condition of one statement.
-MOST = 200
+MAX_CRITERIA = 200
 
 #: How a criterion compares, and what it compares with.
-Reading = Callable[[str, list[str]], Q | None]
+FieldFilter = Callable[[str, list[str]], Q | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnFilter:
     """A column of text or, where `words` are given, one whose values clients know by other words."""
 
     name: str
@@ -25,70 +25,78 @@ class Column:
 
     def __call__(self, condition: str, values: list[str]) -> Q | None:
         """Return the condition, None where the column knows none of this name."""
-        known = storable(values)
+        texts = filter_storable(values)
         if condition in ("EQUAL", "IN"):
-            return self._among(known)
+            return self._match_any(texts)
         if self.words is not None:
             return None
-        if condition in _TEXTS:
-            found = Q(pk__in=[])
-            for value in known:
-                found |= Q(**{f"{self.name}__{_TEXTS[condition]}": value})
-            return found
+        if condition in _TEXT_LOOKUPS:
+            clause = Q(pk__in=[])
+            for value in texts:
+                clause |= Q(**{f"{self.name}__{_TEXT_LOOKUPS[condition]}": value})
+            return clause
         return ~Q(**{self.name: ""}) if condition == "EXISTS" else None
 
-    def _among(self, values: Sequence[str]) -> Q:
+    def _match_any(self, values: Sequence[str]) -> Q:
         if self.words is None:
             return Q(**{f"{self.name}__in": values})
         return Q(**{f"{self.name}__in": [self.words[value] for value in map(str.lower, values) if value in self.words]})
 
 
 #: Comparisons of text, as Django calls them.
-_TEXTS = {"CONTAIN": "icontains", "START_WITH": "startswith", "END_WITH": "endswith", "IEQUAL": "iexact"}
+_TEXT_LOOKUPS = {"CONTAIN": "icontains", "START_WITH": "startswith", "END_WITH": "endswith", "IEQUAL": "iexact"}
 
-FLAG: Mapping[str, bool] = {"true": True, "false": False}
+BOOLEAN_WORDS: Mapping[str, bool] = {"true": True, "false": False}
 
 
-def fields_of(asked: Sequence[Any] | None) -> frozenset[str]:
+def field_names(or_filters: Sequence[Any] | None) -> frozenset[str]:
     """Return the fields that a filter speaks of."""
-    return frozenset(_field(one) for group in asked or () for one in group["and"] or ())
+    return frozenset(_field_name(criterion) for group in or_filters or () for criterion in group["and"] or ())
 
 
-def condition(asked: Sequence[Any] | None, known: Mapping[str, Reading], *, at: str = "/orFilters") -> Q:
+def build_condition(
+    or_filters: Sequence[Any] | None, filters_by_field: Mapping[str, FieldFilter], *, pointer: str = "/orFilters"
+) -> Q:
     """Return a filter as one condition; no alternatives, like an alternative without criteria, hold of everything.
 
     Raises Invalid for fields and comparisons that nobody knows.
     """
-    if sum(len(group["and"] or ()) for group in asked or ()) > MOST:
-        raise Invalid.one(code="filter.large", pointer=at, detail=f"A filter has at most {MOST} criteria.")
-    found = Q()
-    for number, group in enumerate(asked or ()):
+    if sum(len(group["and"] or ()) for group in or_filters or ()) > MAX_CRITERIA:
+        raise Invalid.from_problem(
+            code="filter.large", pointer=pointer, detail=f"A filter has at most {MAX_CRITERIA} criteria."
+        )
+    disjunction = Q()
+    for group_index, group in enumerate(or_filters or ()):
         criteria = group["and"] or ()
         if not criteria:
             return Q()
-        both = Q()
-        for place, one in enumerate(criteria):
-            both &= _criterion(one, known, f"{at}/{number}/and/{place}")
-        found |= both
-    return found
+        conjunction = Q()
+        for criterion_index, criterion in enumerate(criteria):
+            conjunction &= _build_criterion(
+                criterion, filters_by_field, f"{pointer}/{group_index}/and/{criterion_index}"
+            )
+        disjunction |= conjunction
+    return disjunction
 
 
-def _criterion(one: Mapping[str, Any], known: Mapping[str, Reading], at: str) -> Q:
-    field = _field(one)
-    if field not in known:
-        names = ", ".join(sorted(known))
-        raise Invalid.one(code="filter.field", pointer=f"{at}/field", detail=f"{field!r} is none of {names}.")
-    values = one.get("values")
-    if values is None:
-        values = [one["value"]] if one.get("value") is not None else []
-    compared = one.get("condition") or "EQUAL"
-    found = known[field](compared, values)
-    if found is None:
-        raise Invalid.one(
-            code="filter.condition", pointer=f"{at}/condition", detail=f"{field} is not compared by {compared}."
+def _build_criterion(criterion: Mapping[str, Any], filters_by_field: Mapping[str, FieldFilter], pointer: str) -> Q:
+    field = _field_name(criterion)
+    if field not in filters_by_field:
+        names = ", ".join(sorted(filters_by_field))
+        raise Invalid.from_problem(
+            code="filter.field", pointer=f"{pointer}/field", detail=f"{field!r} is none of {names}."
         )
-    return ~found if one.get("negated") else found
+    values = criterion.get("values")
+    if values is None:
+        values = [criterion["value"]] if criterion.get("value") is not None else []
+    comparison = criterion.get("condition") or "EQUAL"
+    clause = filters_by_field[field](comparison, values)
+    if clause is None:
+        raise Invalid.from_problem(
+            code="filter.condition", pointer=f"{pointer}/condition", detail=f"{field} is not compared by {comparison}."
+        )
+    return ~clause if criterion.get("negated") else clause
 
 
-def _field(one: Mapping[str, Any]) -> str:
-    return str(one["field"]).removesuffix(".keyword")
+def _field_name(criterion: Mapping[str, Any]) -> str:
+    return str(criterion["field"]).removesuffix(".keyword")

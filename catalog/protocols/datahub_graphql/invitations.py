@@ -5,7 +5,7 @@ from typing import Any
 
 from ariadne import MutationType, QueryType
 
-from catalog.protocols.datahub_graphql.authentication import DOOR
+from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
 from policies.identity.services import invitations, password_resets
 
@@ -14,31 +14,31 @@ mutation = MutationType()
 
 
 @query.field("getInviteToken")
-def present(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
+def get_invite_token(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the invitation that is live for a role or for none."""
-    found = invitations.current(role=input.get("roleUrn"), by=info.context.by, door=DOOR)
-    return {"inviteToken": found.text}
+    invitation = invitations.get_or_create(role=input.get("roleUrn"), by=info.context.by, channel=CHANNEL)
+    return {"inviteToken": invitation.text}
 
 
 @mutation.field("createInviteToken")
-def invite(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
+def create_invite_token(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
     """Make a new invitation for a role or for none, which ends the one before."""
-    made = invitations.create(role=input.get("roleUrn"), by=info.context.by, door=DOOR)
-    return {"inviteToken": made.text}
+    invitation = invitations.create(role=input.get("roleUrn"), by=info.context.by, channel=CHANNEL)
+    return {"inviteToken": invitation.text}
 
 
 @mutation.field("acceptRole")
-def accept(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+def accept_role(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Give the caller the role of an invitation instead of those it holds."""
-    invitations.accept(text=input["inviteToken"], by=info.context.by, door=DOOR)
+    invitations.accept(text=input["inviteToken"], by=info.context.by, channel=CHANNEL)
     return True
 
 
 @mutation.field("createNativeUserResetToken")
-def reset(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
+def create_reset_token(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, str]:
     """Create a link with which a user sets a new password."""
-    made = password_resets.create(urn=input["userUrn"], by=info.context.by, door=DOOR)
-    return {"resetToken": made.text}
+    reset_link = password_resets.create(urn=input["userUrn"], by=info.context.by, channel=CHANNEL)
+    return {"resetToken": reset_link.text}
 
 
 BINDABLES = (query, mutation)

@@ -11,8 +11,8 @@ from graphql import GraphQLEnumType, GraphQLSchema
 from catalog import urns
 from catalog.protocols.datahub_graphql.context import Info
 
-#: Type of an entity → its names here, where they do not follow by `_spelt`; the first is answered.
-_NAMES: Mapping[str, tuple[str, ...]] = {
+#: Type of an entity → its names here, where they do not follow by `_to_enum_name`; the first is answered.
+_TYPE_NAMES: Mapping[str, tuple[str, ...]] = {
     "corpuser": ("CORP_USER",),
     "dataHubRole": ("DATAHUB_ROLE",),
     "dataHubPolicy": ("POLICY", "DATAHUB_POLICY"),
@@ -25,7 +25,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "ownershipType": ("CUSTOM_OWNERSHIP_TYPE", "OWNERSHIP_TYPE"),
 }
 #: Type of an entity → the type that tells more of it.
-_TOLD: Mapping[str, str] = {
+_GRAPHQL_TYPES: Mapping[str, str] = {
     "corpuser": "CorpUser",
     "corpGroup": "CorpGroup",
     "dataHubPolicy": "DataHubPolicy",
@@ -52,10 +52,10 @@ _TOLD: Mapping[str, str] = {
     "role": "Role",
     "tag": "Tag",
 }
-_OTHER = "OTHER"
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_OTHER_TYPE_NAME = "OTHER"
+_WORD_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
-interface = InterfaceType("Entity")
+entity_interface = InterfaceType("Entity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,67 +67,71 @@ class Node:
     @property
     def kind(self) -> str:
         """The type that its URN names."""
-        return urns.type_of(self.urn)
+        return urns.entity_type(self.urn)
 
 
-def many(found: Iterable[str], info: Info) -> list[Node]:
+def build_many(entity_urns: Iterable[str], info: Info) -> list[Node]:
     """Return the entities with these URNs, so that whatever is asked of them is looked up for all at once."""
-    listed = [Node(urn) for urn in found]
-    info.context.note([one.urn for one in listed])
-    return listed
+    nodes = [Node(urn) for urn in entity_urns]
+    info.context.add_to_batch([node.urn for node in nodes])
+    return nodes
 
 
-def one(urn: str, info: Info) -> Node:
+def build_one(urn: str, info: Info) -> Node:
     """Return the entity with this URN."""
-    return many([urn], info)[0]
+    return build_many([urn], info)[0]
 
 
-def name_of(kind: str, schema: GraphQLSchema) -> str:
+def type_name(kind: str, schema: GraphQLSchema) -> str:
     """Return what a type of entities is called here."""
-    name = _NAMES.get(kind, (_spelt(kind),))[0]
-    known = schema.type_map["EntityType"]
-    return name if isinstance(known, GraphQLEnumType) and name in known.values else _OTHER
+    name = _TYPE_NAMES.get(kind, (_to_enum_name(kind),))[0]
+    enum_type = schema.type_map["EntityType"]
+    return name if isinstance(enum_type, GraphQLEnumType) and name in enum_type.values else _OTHER_TYPE_NAME
 
 
 def enum_value(text: object, enum: str, schema: GraphQLSchema, default: str | None = None) -> str | None:
     """Return a text where it is one of the values of an enum of the schema, else the default."""
-    known = schema.type_map[enum]
-    return text if isinstance(text, str) and isinstance(known, GraphQLEnumType) and text in known.values else default
+    enum_type = schema.type_map[enum]
+    return (
+        text
+        if isinstance(text, str) and isinstance(enum_type, GraphQLEnumType) and text in enum_type.values
+        else default
+    )
 
 
-def kind_of(name: str, urn: str = "") -> str:
+def parse_type_name(name: str, urn: str = "") -> str:
     """Return the type of entities that is called this here; OTHER is the type of the URN."""
-    if name == _OTHER:
-        return urns.type_of(urn)
-    for kind, names in _NAMES.items():
+    if name == _OTHER_TYPE_NAME:
+        return urns.entity_type(urn)
+    for kind, names in _TYPE_NAMES.items():
         if name in names:
             return kind
-    first, *others = name.lower().split("_")
-    if first in ("access", "ingestion", "execution"):
-        first, others = "dataHub", [first, *others]
-    return first + "".join(other.capitalize() for other in others)
+    first_word, *other_words = name.lower().split("_")
+    if first_word in ("access", "ingestion", "execution"):
+        first_word, other_words = "dataHub", [first_word, *other_words]
+    return first_word + "".join(word.capitalize() for word in other_words)
 
 
-@interface.field("urn")
-def urn(node: Node, _info: Info) -> str:
+@entity_interface.field("urn")
+def resolve_urn(node: Node, _info: Info) -> str:
     """Return its URN."""
     return node.urn
 
 
-@interface.field("type")
-def kind_name(node: Node, info: Info) -> str:
+@entity_interface.field("type")
+def resolve_type(node: Node, info: Info) -> str:
     """Return what its type is called here."""
-    return name_of(node.kind, info.schema)
+    return type_name(node.kind, info.schema)
 
 
-@interface.type_resolver
-def told_as(node: Node, *_: Any) -> str:
+@entity_interface.type_resolver
+def resolve_graphql_type(node: Node, *_: Any) -> str:
     """Return the type that tells most of it."""
-    return _TOLD.get(node.kind, "GenericEntity")
+    return _GRAPHQL_TYPES.get(node.kind, "GenericEntity")
 
 
-def _spelt(kind: str) -> str:
-    return "_".join(_HUMP.split(kind)).upper().removeprefix("DATA_HUB_")
+def _to_enum_name(kind: str) -> str:
+    return "_".join(_WORD_BOUNDARY.split(kind)).upper().removeprefix("DATA_HUB_")
 
 
-BINDABLES = (interface,)
+BINDABLES = (entity_interface,)

@@ -9,50 +9,50 @@ from policies.engine.errors import Problem
 from policies.errors import Invalid
 
 #: What a page holds where nobody says.
-USUAL = 20
+DEFAULT_PAGE_SIZE = 20
 #: Most that a page holds.
-MOST = 10_000
+MAX_PAGE_SIZE = 10_000
 
-Row = TypeVar("Row", bound=Model)
+ModelT = TypeVar("ModelT", bound=Model)
 
 
-def part(
-    rows: QuerySet[Row], asked: Mapping[str, Any], member: str, show: Callable[[list[Row]], Any]
+def load_page(
+    rows: QuerySet[ModelT], arguments: Mapping[str, Any], member: str, render: Callable[[list[ModelT]], Any]
 ) -> dict[str, Any]:
-    """Return the page that `start` and `count` ask for: its numbers, and its rows as `show` tells them under `member`.
+    """Return the page that `start` and `count` ask for: its numbers, and its rows by `render` under `member`.
 
     Two queries, and those of what is prefetched. Raises Invalid for numbers out of range.
     """
-    start, count = bounds(asked)
-    found = list(rows[start : start + count])
-    return {"start": start, "count": len(found), "total": rows.count(), member: show(found)}
+    start, count = parse_bounds(arguments)
+    page_rows = list(rows[start : start + count])
+    return {"start": start, "count": len(page_rows), "total": rows.count(), member: render(page_rows)}
 
 
-def bounds(asked: Mapping[str, Any]) -> tuple[int, int]:
+def parse_bounds(arguments: Mapping[str, Any]) -> tuple[int, int]:
     """Return the start and the count that are asked for. Raises Invalid for numbers out of range."""
-    start, count = _number(asked, "start", 0), _number(asked, "count", USUAL)
-    limits = (("start", start, 2**31 - 1), ("count", count, MOST))
+    start, count = _read_number(arguments, "start", 0), _read_number(arguments, "count", DEFAULT_PAGE_SIZE)
+    limits = (("start", start, 2**31 - 1), ("count", count, MAX_PAGE_SIZE))
     problems = [
-        Problem("range", f"/input/{name}", f"This is a whole number from 0 to {most}.")
-        for name, value, most in limits
-        if not 0 <= value <= most
+        Problem("range", f"/input/{name}", f"This is a whole number from 0 to {maximum}.")
+        for name, value, maximum in limits
+        if not 0 <= value <= maximum
     ]
     if problems:
         raise Invalid(problems)
     return start, count
 
 
-def words(asked: Mapping[str, Any]) -> str:
+def query_words(arguments: Mapping[str, Any]) -> str:
     """Return the words that a list is searched by; clients write `*` for no words."""
-    return without_star(asked.get("query") or "")
+    return without_star(arguments.get("query") or "")
 
 
 def without_star(text: str) -> str:
     """Return the words that a text asks for: `*` is none."""
-    found = text.strip()
-    return "" if found == "*" else found
+    words = text.strip()
+    return "" if words == "*" else words
 
 
-def _number(asked: Mapping[str, Any], name: str, default: int) -> int:
-    found: int | None = asked.get(name)
-    return default if found is None else found
+def _read_number(arguments: Mapping[str, Any], name: str, default: int) -> int:
+    value: int | None = arguments.get(name)
+    return default if value is None else value

@@ -8,26 +8,26 @@ from ariadne import ObjectType
 from catalog import urns
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.datasets_and_roles import told
+from catalog.protocols.datahub_graphql.datasets_and_roles import load_entity
 from catalog.protocols.datahub_graphql.nodes import Node
 
-platform = ObjectType("DataPlatform")
+platform_type = ObjectType("DataPlatform")
 
-_INFO = "dataPlatformInfo"
+_INFO_ASPECT = "dataPlatformInfo"
 
 
-@platform.field("name")
-def name(node: Node, _info: Info) -> str:
+@platform_type.field("name")
+def resolve_name(node: Node, _info: Info) -> str:
     """Return the part of the URN of a platform behind its type."""
     return urns.parse(node.urn).key
 
 
-@platform.field("properties")
-@platform.field("info")
-def properties(node: Node, info: Info) -> Mapping[str, Any] | None:
+@platform_type.field("properties")
+@platform_type.field("info")
+def resolve_properties(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return what is said of a platform, nothing where nobody described it."""
-    found = told(node, info)
-    document = None if found is None else found.document(_INFO)
+    entity = load_entity(node, info)
+    document = None if entity is None else entity.document(_INFO_ASPECT)
     if document is None:
         return None
     return {
@@ -37,11 +37,11 @@ def properties(node: Node, info: Info) -> Mapping[str, Any] | None:
     }
 
 
-@platform.field("displayName")
-def display_name(node: Node, info: Info) -> str | None:
+@platform_type.field("displayName")
+def resolve_display_name(node: Node, info: Info) -> str | None:
     """Return what people call a platform."""
-    found = properties(node, info)
-    return None if found is None else found.get("displayName")
+    properties = resolve_properties(node, info)
+    return None if properties is None else properties.get("displayName")
 
 
-BINDABLES = (platform,)
+BINDABLES = (platform_type,)

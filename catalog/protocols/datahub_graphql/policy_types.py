@@ -11,34 +11,34 @@ from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.authoring.queries import policies
-from policies.authoring.services.policies import MANAGE
+from policies.authoring.services.policies import MANAGE_POLICIES
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.model import Actor
 from policies.errors import Forbidden
 from policies.models import Policy
-from policies.models.fields import storable
+from policies.models.fields import filter_storable
 from policies.models.policy import POLICY_PREFIX
 from policies.pdp import authorizer
 
-actors = ObjectType("ActorFilter")
-criterion = ObjectType("PolicyMatchCriterion")
-value = ObjectType("PolicyMatchCriterionValue")
-entity = ObjectType("DataHubPolicy")
+actor_filter_type = ObjectType("ActorFilter")
+criterion_type = ObjectType("PolicyMatchCriterion")
+criterion_value_type = ObjectType("PolicyMatchCriterionValue")
+policy_type = ObjectType("DataHubPolicy")
 ownership_type = ObjectType("OwnershipTypeEntity")
 
 _FLAGS = {"resourceOwners": False, "allUsers": False, "allGroups": False}
 
 
-def many(rows: Sequence[Policy], info: Info) -> list[dict[str, Any]]:
+def render_policies(rows: Sequence[Policy], info: Info) -> list[dict[str, Any]]:
     """Return policies as answers show them; whom they name is looked up for all of them at once."""
-    shown = [_shown(row) for row in rows]
-    for one in shown:
+    policies = [_render_policy(row) for row in rows]
+    for policy in policies:
         for name in ("users", "groups", "roles", "resourceOwnersTypes"):
-            info.context.note(one["actors"].get(name) or ())
-    return shown
+            info.context.add_to_batch(policy["actors"].get(name) or ())
+    return policies
 
 
-def _shown(row: Policy) -> dict[str, Any]:
+def _render_policy(row: Policy) -> dict[str, Any]:
     document = row.document
     return {
         "urn": row.urn,
@@ -49,13 +49,13 @@ def _shown(row: Policy) -> dict[str, Any]:
         "description": row.description,
         "state": row.state,
         "privileges": document.get("privileges") or [],
-        "resources": _resources(document.get("resources")),
+        "resources": _render_resources(document.get("resources")),
         "actors": {**_FLAGS, **_without_nulls(document.get("actors") or {})},
         "editable": row.is_editable,
     }
 
 
-def _resources(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _render_resources(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if block is None:
         return None
     constraints = block.get(datahub_fields.CONSTRAINTS)
@@ -67,87 +67,89 @@ def _resources(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
     }
 
 
-def _without_nulls(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: one for name, one in found.items() if one is not None}
+def _without_nulls(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: member for name, member in members.items() if member is not None}
 
 
-@actors.field("resolvedUsers")
-@actors.field("resolvedGroups")
-@actors.field("resolvedRoles")
-def resolved(clause: Mapping[str, Any], info: Info) -> list[Node]:
+@actor_filter_type.field("resolvedUsers")
+@actor_filter_type.field("resolvedGroups")
+@actor_filter_type.field("resolvedRoles")
+def resolve_actors(clause: Mapping[str, Any], info: Info) -> list[Node]:
     """Return whom one of the lists of an actor clause names."""
-    return nodes.many(clause.get(info.field_name.removeprefix("resolved").lower()) or (), info)
+    return nodes.build_many(clause.get(info.field_name.removeprefix("resolved").lower()) or (), info)
 
 
-@actors.field("resolvedOwnershipTypes")
-def resolved_types(clause: Mapping[str, Any], info: Info) -> list[Node]:
+@actor_filter_type.field("resolvedOwnershipTypes")
+def resolve_ownership_types(clause: Mapping[str, Any], info: Info) -> list[Node]:
     """Return the ownership types that an actor clause names."""
-    return nodes.many(clause.get("resourceOwnersTypes") or (), info)
+    return nodes.build_many(clause.get("resourceOwnersTypes") or (), info)
 
 
-@actors.field("resourceOwnersTypesUrns")
-def types_urns(clause: Mapping[str, Any], _info: Info) -> list[str] | None:
+@actor_filter_type.field("resourceOwnersTypesUrns")
+def resolve_ownership_type_urns(clause: Mapping[str, Any], _info: Info) -> list[str] | None:
     """Return the URNs of the ownership types that an actor clause names."""
     return clause.get("resourceOwnersTypes")
 
 
-@criterion.field("values")
-def values(one: Mapping[str, Any], _info: Info) -> list[str]:
+@criterion_type.field("values")
+def resolve_values(criterion: Mapping[str, Any], _info: Info) -> list[str]:
     """Return the values of a criterion."""
-    return list(one.get("values") or ())
+    return list(criterion.get("values") or ())
 
 
-@criterion.field("condition")
-def condition(one: Mapping[str, Any], _info: Info) -> str:
+@criterion_type.field("condition")
+def resolve_condition(criterion: Mapping[str, Any], _info: Info) -> str:
     """Return how a criterion compares."""
-    return one.get("condition") or "EQUALS"
+    return criterion.get("condition") or "EQUALS"
 
 
-@value.field("value")
-def text(one: str, _info: Info) -> str:
+@criterion_value_type.field("value")
+def resolve_value(value: str, _info: Info) -> str:
     """Return a value as it stands in the document."""
-    return one
+    return value
 
 
-@value.field("entity")
-def meant(one: str, info: Info) -> Node | None:
+@criterion_value_type.field("entity")
+def resolve_value_entity(value: str, info: Info) -> Node | None:
     """Return what a value is the URN of."""
-    return nodes.one(one, info) if urns.problem(one, "") is None else None
+    return nodes.build_one(value, info) if urns.find_problem(value, "") is None else None
 
 
 @ownership_type.field("info")
-def described(node: Node, info: Info) -> Mapping[str, Any] | None:
+def resolve_ownership_type_info(node: Node, info: Info) -> Mapping[str, Any] | None:
     """Return the name and description of an ownership type."""
-    found = info.context.look_up(node.urn, "ownership types", _types)
-    return None if found is None or not found.get("name") else found
+    type_info = info.context.load_batched(node.urn, "ownership types", _load_ownership_types)
+    return None if type_info is None or not type_info.get("name") else type_info
 
 
-def _types(asked: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
-    mine = [urn for urn in asked if urns.type_of(urn) == "ownershipType"]
-    found = aspect_documents.documents(urns=mine) if mine else {}
-    return {urn: said["ownershipTypeInfo"].value for urn, said in found.items() if "ownershipTypeInfo" in said}
+def _load_ownership_types(entity_urns: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+    type_urns = [urn for urn in entity_urns if urns.entity_type(urn) == "ownershipType"]
+    documents = aspect_documents.load_documents(urns=type_urns) if type_urns else {}
+    return {
+        urn: aspects["ownershipTypeInfo"].value for urn, aspects in documents.items() if "ownershipTypeInfo" in aspects
+    }
 
 
-def of_entity(node: Node, info: Info) -> Any:
+def resolve_policy_field(node: Node, info: Info) -> Any:
     """Return a field of the document of a policy that an answer names; needs MANAGE_POLICIES."""
-    here = info.context
-    found = here.look_up(node.urn, "policies", lambda asked: _policies(asked, here.by))
-    if isinstance(found, Forbidden):
-        raise found
-    return None if found is None else _shown(found)[info.field_name]
+    context = info.context
+    policy = context.load_batched(node.urn, "policies", lambda entity_urns: _load_policies(entity_urns, context.by))
+    if isinstance(policy, Forbidden):
+        raise policy
+    return None if policy is None else _render_policy(policy)[info.field_name]
 
 
-def _policies(asked: Collection[str], by: Actor) -> Mapping[str, Policy | Forbidden]:
+def _load_policies(entity_urns: Collection[str], by: Actor) -> Mapping[str, Policy | Forbidden]:
     """Return those of these policies that are stored; asked once for all of them whether the caller may read any."""
-    mine = [urn for urn in storable(asked) if urn.startswith(POLICY_PREFIX)]
+    policy_urns = [urn for urn in filter_storable(entity_urns) if urn.startswith(POLICY_PREFIX)]
     try:
-        authorizer.require(by=by, any_of=MANAGE)
+        authorizer.require(by=by, any_of=MANAGE_POLICIES)
     except Forbidden as refusal:
-        return dict.fromkeys(mine, refusal)
-    return {row.urn: row for row in policies.policies(family=datahub.NAME).filter(urn__among=mine)}
+        return dict.fromkeys(policy_urns, refusal)
+    return {row.urn: row for row in policies.list_policies(family=datahub.NAME).filter(urn__among=policy_urns)}
 
 
-for _name in (
+for _policy_field in (
     "policyType",
     "name",
     "displayName",
@@ -158,6 +160,6 @@ for _name in (
     "actors",
     "editable",
 ):
-    entity.set_field(_name, of_entity)
+    policy_type.set_field(_policy_field, resolve_policy_field)
 
-BINDABLES = (actors, criterion, value, entity, ownership_type)
+BINDABLES = (actor_filter_type, criterion_type, criterion_value_type, policy_type, ownership_type)

@@ -8,22 +8,22 @@ from django.conf import settings
 
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.entities import checked
+from catalog.protocols.datahub_graphql.entities import validate_urn
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.engine.families import vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
 from policies.engine.model import Actor
-from policies.engine.requirements import alternatives
+from policies.engine.requirements import any_of_requirement
 from policies.errors import Forbidden
 from policies.pdp import actor_resolution, applicability, authorizer, inverse_queries
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 query = QueryType()
-authenticated = ObjectType("AuthenticatedUser")
+authenticated_user_type = ObjectType("AuthenticatedUser")
 
 #: Who may ask about others, one of these; what policies say about everybody only the second may know.
-_OTHERS = inverse_queries.ABOUT_OTHERS
-_MANAGE = _OTHERS[1:]
+_ASK_ABOUT_OTHERS = inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES
+_MANAGE_POLICIES = _ASK_ABOUT_OTHERS[1:]
 
 #: Switch of the pages → the platform privilege that opens what it shows.
 _SWITCHES: Mapping[str, str] = {
@@ -63,35 +63,37 @@ def get_granted_privileges(_root: None, info: Info, *, input: dict[str, Any]) ->
 
     About somebody else it needs CHECK_ACCESS or MANAGE_POLICIES; which policies do not apply always MANAGE_POLICIES.
     """
-    urn, by = checked(input["actorUrn"], "corpuser"), info.context.by
+    urn, by = validate_urn(input["actorUrn"], "corpuser"), info.context.by
     if urn != by.urn:
-        authorizer.require(by=by, any_of=_OTHERS)
+        authorizer.require(by=by, any_of=_ASK_ABOUT_OTHERS)
     with_details = bool(input.get("includeEvaluationDetails"))
     if with_details:
-        authorizer.require(by=by, any_of=_MANAGE)
-    actor, asked = actor_resolution.actor(urn=urn), _asked(input.get("resourceSpec"))
+        authorizer.require(by=by, any_of=_MANAGE_POLICIES)
+    actor, resource = actor_resolution.load_actor(urn=urn), _parse_resource(input.get("resourceSpec"))
     if not actor.is_active:
         raise Forbidden((), f"{urn} may not act.")
-    granted = inverse_queries.granted(actor=actor, asked=asked)
+    allowed_privileges = inverse_queries.find_allowed_privileges(actor=actor, resource=resource)
     return {
-        "privileges": granted.privileges,
-        "evaluationDetails": _details(actor, asked) if with_details else None,
+        "privileges": allowed_privileges.privileges,
+        "evaluationDetails": _list_evaluation_details(actor, resource) if with_details else None,
     }
 
 
-@authenticated.field("platformPrivileges")
-def platform_privileges(_caller: Node, info: Info) -> dict[str, bool]:
+@authenticated_user_type.field("platformPrivileges")
+def resolve_platform_privileges(_caller: Node, info: Info) -> dict[str, bool]:
     """Return the switches of the pages for the caller."""
-    asks = [(info.context.by, Ask(alternatives([[privilege]]))) for privilege in _SWITCHES.values()]
-    decisions = authorizer.answer_many(asks=asks)
-    switches = {name: one.is_allowed for name, one in zip(_SWITCHES, decisions, strict=True)}
+    access_requests = [
+        (info.context.by, AccessRequest(any_of_requirement([[privilege]]))) for privilege in _SWITCHES.values()
+    ]
+    decisions = authorizer.answer_many(requests=access_requests)
+    switches = {name: decision.is_allowed for name, decision in zip(_SWITCHES, decisions, strict=True)}
     return {**switches, "viewMetadataProposals": False}
 
 
 @query.field("appConfig")
-def app_config(_root: None, info: Info) -> dict[str, Any]:
+def get_app_config(_root: None, info: Info) -> dict[str, Any]:
     """Return what the policy editor offers, and which switches are on."""
-    known = vocabulary.datahub()
+    privilege_vocabulary = vocabulary.load_datahub()
     return {
         "appVersion": "v1.3.0",
         "authConfig": {"tokenAuthEnabled": settings.METADATA_SERVICE_AUTH_ENABLED},
@@ -114,35 +116,38 @@ def app_config(_root: None, info: Info) -> dict[str, Any]:
         "semanticSearchConfig": {"enabled": False, "enabledEntities": []},
         "policiesConfig": {
             "enabled": settings.AUTH_POLICIES_ENABLED,
-            "platformPrivileges": _offered(known.platform()),
+            "platformPrivileges": _render_privileges(privilege_vocabulary.platform_privileges()),
             "resourcePrivileges": [
                 {
                     "resourceType": kind,
-                    "resourceTypeDisplayName": display,
-                    "entityType": nodes.name_of(kind, info.schema),
-                    "privileges": _offered(known.for_types([kind])),
+                    "resourceTypeDisplayName": display_name,
+                    "entityType": nodes.type_name(kind, info.schema),
+                    "privileges": _render_privileges(privilege_vocabulary.list_offered_privileges([kind])),
                 }
-                for kind, display in known.resource_types.items()
+                for kind, display_name in privilege_vocabulary.resource_types.items()
             ],
         },
     }
 
 
-def _asked(spec: Mapping[str, Any] | None) -> Asked | None:
+def _parse_resource(spec: Mapping[str, Any] | None) -> ResourceRef | None:
     if spec is None:
         return None
-    urn = checked(spec["resourceUrn"])
-    return Asked(urn, nodes.kind_of(spec["resourceType"], urn))
+    urn = validate_urn(spec["resourceUrn"])
+    return ResourceRef(urn, nodes.parse_type_name(spec["resourceType"], urn))
 
 
-def _details(actor: Actor, asked: Asked | None) -> list[dict[str, str]]:
+def _list_evaluation_details(actor: Actor, resource: ResourceRef | None) -> list[dict[str, str]]:
     """Return each stored DataHub policy that does not apply, with the reason (rules/datahub.md a.8)."""
-    found = applicability.list_obstacles(actor=actor, asked=asked)
-    return [{"policyName": name, "reason": obstacle.value} for name, obstacle in found.items()]
+    obstacles = applicability.list_obstacles(actor=actor, resource=resource)
+    return [{"policyName": name, "reason": obstacle.value} for name, obstacle in obstacles.items()]
 
 
-def _offered(privileges: Iterable[PrivilegeInfo]) -> list[dict[str, str]]:
-    return [{"type": one.name, "displayName": one.display, "description": one.description} for one in privileges]
+def _render_privileges(privileges: Iterable[PrivilegeInfo]) -> list[dict[str, str]]:
+    return [
+        {"type": privilege.name, "displayName": privilege.display, "description": privilege.description}
+        for privilege in privileges
+    ]
 
 
-BINDABLES = (query, authenticated)
+BINDABLES = (query, authenticated_user_type)

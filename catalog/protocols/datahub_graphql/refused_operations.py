@@ -20,13 +20,13 @@ _ASSISTANT = "This site has no language model."
 _FORMS = "This site has no forms."
 _CONNECTIONS = "This site keeps no connections to other systems."
 _USAGE = "This site keeps no statistics of usage and operations."
-_ENDLESS = "Tokens that nobody can revoke are not made; use createAccessToken."
+_ENDLESS_TOKENS = "Tokens that nobody can revoke are not made; use createAccessToken."
 _LINEAGE = "Lineage is written by ingestion."
 _ATTRIBUTES = "This site has no business attributes."
-_LOOKS = "This site keeps no colours, icons or embedded pages of entities."
+_APPEARANCE = "This site keeps no colours, icons or embedded pages of entities."
 _VERSIONS = "This site keeps no sets of versions."
 
-_FAMILIES: Mapping[str, Iterable[str]] = {
+_OPERATIONS_BY_REASON: Mapping[str, Iterable[str]] = {
     _INGESTION: (
         "cancelIngestionExecutionRequest",
         "createIngestionExecutionRequest",
@@ -79,29 +79,29 @@ _FAMILIES: Mapping[str, Iterable[str]] = {
     _FORMS: ("batchAssignForm", "batchRemoveForm", "createDynamicFormAssignment", "createForm", "deleteForm"),
     _CONNECTIONS: ("connection", "deleteConnection", "upsertConnection"),
     _USAGE: ("getAnalyticsCharts", "getHighlights", "isAnalyticsEnabled", "reportOperation"),
-    _ENDLESS: ("getAccessToken",),
+    _ENDLESS_TOKENS: ("getAccessToken",),
     _LINEAGE: ("updateLineage",),
     _ATTRIBUTES: ("addBusinessAttribute", "createBusinessAttribute", "removeBusinessAttribute"),
-    _LOOKS: ("updateDisplayProperties", "updateEmbed"),
+    _APPEARANCE: ("updateDisplayProperties", "updateEmbed"),
     _VERSIONS: ("linkAssetVersion", "unlinkAssetVersion"),
 }
 
 #: Field of a query or mutation → why it is not served.
-REASONS: Mapping[str, str] = {name: reason for reason, names in _FAMILIES.items() for name in names}
+REASONS: Mapping[str, str] = {name: reason for reason, names in _OPERATIONS_BY_REASON.items() for name in names}
 
 
 def find_refusals(document: DocumentNode) -> list[GraphQLError]:
     """Return a refusal for each field of the operations that is not served by design."""
-    found: dict[str, GraphQLError] = {}
-    for one in document.definitions:
-        if isinstance(one, OperationDefinitionNode):
-            root = "Mutation" if one.operation is OperationType.MUTATION else "Query"
-            for field in one.selection_set.selections:
+    errors_by_name: dict[str, GraphQLError] = {}
+    for definition in document.definitions:
+        if isinstance(definition, OperationDefinitionNode):
+            root = "Mutation" if definition.operation is OperationType.MUTATION else "Query"
+            for field in definition.selection_set.selections:
                 if isinstance(field, FieldNode) and field.name.value in REASONS:
                     name = field.name.value
-                    found.setdefault(name, GraphQLError(_message(name, root), [field]))
-    return list(found.values())
+                    errors_by_name.setdefault(name, GraphQLError(_refusal_message(name, root), [field]))
+    return list(errors_by_name.values())
 
 
-def _message(name: str, root: str) -> str:
+def _refusal_message(name: str, root: str) -> str:
     return f"Validation error (FieldUndefined@[{name}]) : Field '{name}' in type '{root}' is undefined. {REASONS[name]}"

@@ -5,59 +5,60 @@ from typing import Any
 
 from catalog import urns
 from catalog.access import related_many
-from catalog.access.relationships import Page
+from catalog.access.relationships import RelationshipPage
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.nodes import Node, interface
+from catalog.protocols.datahub_graphql.nodes import Node, entity_interface
 from policies.errors import Invalid
 
 #: Longest page of one entity; a longer one is cut, and the answer says how long it is.
-LONGEST = 1_000
+MAX_PAGE_SIZE = 1_000
 #: Most relationships that are looked up at once, for all entities of a list together.
-MOST = 200_000
+MAX_RELATIONSHIPS = 200_000
 
 
-@interface.field("relationships")
-def relationships(node: Node, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
+@entity_interface.field("relationships")
+def resolve_relationships(node: Node, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of relationships, by name and URN: those of what the caller may view."""
-    here, direction = info.context, input["direction"]
-    start, count = _number(input, "start", 0), min(_number(input, "count", LONGEST), LONGEST)
+    context, direction = info.context, input["direction"]
+    start, count = _read_number(input, "start", 0), min(_read_number(input, "count", MAX_PAGE_SIZE), MAX_PAGE_SIZE)
     names = frozenset(input["types"])
-    what = ("relationships", node.kind, direction, names, start, count)
+    cache_key = ("relationships", node.kind, direction, names, start, count)
 
-    def load(asked: Collection[str]) -> Mapping[str, Page]:
-        alike = [urn for urn in asked if urns.type_of(urn) == node.kind]
-        if len(alike) * (start + count) > MOST:
+    def load(entity_urns: Collection[str]) -> Mapping[str, RelationshipPage]:
+        same_type_urns = [urn for urn in entity_urns if urns.entity_type(urn) == node.kind]
+        if len(same_type_urns) * (start + count) > MAX_RELATIONSHIPS:
             detail = (
-                f"At most {MOST} relationships are looked up at once: ask for a shorter page, or of fewer entities."
+                f"At most {MAX_RELATIONSHIPS} relationships are looked up at once: "
+                "ask for a shorter page, or of fewer entities."
             )
-            raise Invalid.one(code="range", pointer="/input/count", detail=detail)
+            raise Invalid.from_problem(code="range", pointer="/input/count", detail=detail)
         is_incoming = direction == "INCOMING"
-        found = related_many.related_many(
-            urns=alike, is_incoming=is_incoming, names=names, start=start, count=count, by=here.by
+        pages = related_many.list_related_many(
+            urns=same_type_urns, is_incoming=is_incoming, names=names, start=start, count=count, by=context.by
         )
         # Noted here, so that what is asked of the other sides is looked up for all entities of the list.
-        here.note([one.urn for page in found.values() for one in page.shown])
-        return found
+        context.add_to_batch([relationship.urn for page in pages.values() for relationship in page.related])
+        return pages
 
-    page = here.look_up(node.urn, what, load) or Page(0, ())
-    others = nodes.many([one.urn for one in page.shown], info)
+    page = context.load_batched(node.urn, cache_key, load) or RelationshipPage(0, ())
+    other_nodes = nodes.build_many([relationship.urn for relationship in page.related], info)
     return {
         "start": start,
-        "count": len(page.shown),
+        "count": len(page.related),
         "total": page.total,
         "relationships": [
-            {"type": one.name, "direction": direction, "entity": other}
-            for one, other in zip(page.shown, others, strict=True)
+            {"type": relationship.name, "direction": direction, "entity": other_node}
+            for relationship, other_node in zip(page.related, other_nodes, strict=True)
         ],
     }
 
 
-def _number(input: Mapping[str, Any], name: str, default: int) -> int:
-    found = input.get(name)
-    if found is not None and found < 0:
-        raise Invalid.one(code="range", pointer=f"/input/{name}", detail="This is a whole number from 0 on.")
-    return default if found is None else int(found)
+def _read_number(input: Mapping[str, Any], name: str, default: int) -> int:
+    value = input.get(name)
+    if value is not None and value < 0:
+        raise Invalid.from_problem(code="range", pointer=f"/input/{name}", detail="This is a whole number from 0 on.")
+    return default if value is None else int(value)
 
 
 #: Its field is bound with the interface.

@@ -9,14 +9,14 @@ from policies.errors import Invalid
 from policies.writes import strict_json
 
 #: Longest text of a query, in characters.
-LONGEST_QUERY = 100_000
+MAX_QUERY_LENGTH = 100_000
 #: Most commas and opening brackets of a body, and most members of one list in variables.
 MAX_SIGNS = 100_000
 MAX_MEMBERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class GraphQLRequest:
     """A query to be executed; `operation` names one of its operations where there are several."""
 
     query: str
@@ -24,34 +24,34 @@ class Call:
     operation: str | None
 
 
-class Unread(Invalid):
+class UnreadableBody(Invalid):
     """The body is no JSON object, so that no query was read."""
 
 
-def read(request: HttpRequest) -> Call:
+def read(request: HttpRequest) -> GraphQLRequest:
     """Return what the body asks, whatever its headers say. Raises Unread, and Invalid for members of other types."""
     try:
-        strict_json.check_signs(request.body, most=MAX_SIGNS)
+        strict_json.check_signs(request.body, max_signs=MAX_SIGNS)
         body = strict_json.loads(request.body)
     except Invalid as error:
-        raise Unread(error.problems) from None
+        raise UnreadableBody(error.problems) from None
     if not isinstance(body, dict):
-        raise Unread.one(code="body.shape", pointer="", detail="The body must be a JSON object.")
+        raise UnreadableBody.from_problem(code="body.shape", pointer="", detail="The body must be a JSON object.")
     query, variables, operation = body.get("query"), body.get("variables"), body.get("operationName")
     if not isinstance(query, str):
-        raise _wrong("query", "This must be text, a GraphQL document.")
-    if len(query) > LONGEST_QUERY:
-        raise _wrong("query", f"A query has at most {LONGEST_QUERY} characters.")
+        raise _build_error("query", "This must be text, a GraphQL document.")
+    if len(query) > MAX_QUERY_LENGTH:
+        raise _build_error("query", f"A query has at most {MAX_QUERY_LENGTH} characters.")
     if not isinstance(variables, dict | None):
-        raise _wrong("variables", "This must be a JSON object.")
+        raise _build_error("variables", "This must be a JSON object.")
     if strict_json.has_longer_list(variables, MAX_MEMBERS):
-        raise Invalid.one(
+        raise Invalid.from_problem(
             code="list.long", pointer="/variables", detail=f"A list in variables has at most {MAX_MEMBERS} members."
         )
     if not isinstance(operation, str | None):
-        raise _wrong("operationName", "This must be text.")
-    return Call(query, variables or {}, operation or None)
+        raise _build_error("operationName", "This must be text.")
+    return GraphQLRequest(query, variables or {}, operation or None)
 
 
-def _wrong(member: str, detail: str) -> Invalid:
-    return Invalid.one(code="type", pointer=f"/{member}", detail=detail)
+def _build_error(member: str, detail: str) -> Invalid:
+    return Invalid.from_problem(code="type", pointer=f"/{member}", detail=detail)

@@ -7,32 +7,32 @@ from typing import Any
 from ariadne import ScalarType
 from graphql import FloatValueNode, GraphQLError, IntValueNode, StringValueNode, ValueNode
 
-_WHOLE = re.compile(r"-?[0-9]{1,19}")
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 
-def _scalar(name: str, bits: int) -> ScalarType:
+def _build_scalar(name: str, bits: int) -> ScalarType:
     """Return a scalar for whole numbers of so many bits, in from numbers and text, out as numbers."""
-    bound = 2 ** (bits - 1)
+    limit = 2 ** (bits - 1)
 
     def read(value: Any) -> int:
-        found = value
-        is_text = isinstance(value, str) and _WHOLE.fullmatch(value) is not None
+        number = value
+        is_text = isinstance(value, str) and _INTEGER.fullmatch(value) is not None
         if is_text or (isinstance(value, float) and value.is_integer()):
-            found = int(value)
-        if not isinstance(found, int) or isinstance(found, bool) or not -bound <= found < bound:
+            number = int(value)
+        if not isinstance(number, int) or isinstance(number, bool) or not -limit <= number < limit:
             raise GraphQLError(f"{name} is a whole number of {bits} bits.")
-        return found
+        return number
 
     def read_literal(node: ValueNode, _variables: Any = None) -> int:
         is_number = isinstance(node, IntValueNode | StringValueNode | FloatValueNode)
         return read(node.value if is_number else None)  # type: ignore[attr-defined]  # narrowed one line above
 
-    return ScalarType(name, serializer=_written(name, bound), value_parser=read, literal_parser=read_literal)
+    return ScalarType(name, serializer=_build_serializer(name, limit), value_parser=read, literal_parser=read_literal)
 
 
-def _written(name: str, bound: int) -> Callable[[Any], int]:
+def _build_serializer(name: str, limit: int) -> Callable[[Any], int]:
     def write(value: Any) -> int:
-        if not isinstance(value, int) or not -bound <= value < bound:
+        if not isinstance(value, int) or not -limit <= value < limit:
             raise GraphQLError(f"{name} cannot represent this value.")
         return int(value)
 
@@ -40,4 +40,4 @@ def _written(name: str, bound: int) -> Callable[[Any], int]:
 
 
 # The library has one Int for every schema of a process; ours is the only one.
-BINDABLES = (_scalar("Int", 32), _scalar("Long", 64))
+BINDABLES = (_build_scalar("Int", 32), _build_scalar("Long", 64))

@@ -35,7 +35,7 @@ from catalog.protocols.datahub_graphql import (
 )
 
 #: Rooms of the door; each has BINDABLES.
-_ROOMS = (
+_RESOLVER_MODULES = (
     scalars,
     nodes,
     entities,
@@ -65,7 +65,9 @@ _ROOMS = (
 
 
 @cache
-def schema() -> GraphQLSchema:
+def build_schema() -> GraphQLSchema:
     """Return the schema, made once."""
     definitions = load_schema_from_path(Path(__file__).parent / "schema")
-    return make_executable_schema(definitions, *(one for room in _ROOMS for one in room.BINDABLES))
+    return make_executable_schema(
+        definitions, *(bindable for module in _RESOLVER_MODULES for bindable in module.BINDABLES)
+    )

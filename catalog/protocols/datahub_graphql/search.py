@@ -11,72 +11,74 @@ from ariadne import QueryType
 
 from catalog.protocols.datahub_graphql import nodes, paging, search_facets, search_sources
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.filters import Column
-from catalog.protocols.datahub_graphql.search_sources import Rows, Search, Segment
+from catalog.protocols.datahub_graphql.filters import ColumnFilter
+from catalog.protocols.datahub_graphql.search_sources import Search, SearchRows, SearchSource
 from policies.errors import Invalid
 from policies.models.fields import is_storable
 
 query = QueryType()
 
-_USUAL = 10
+_DEFAULT_PAGE_SIZE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ScrollPosition:
     """Where a scroll goes on: behind a URN of one of the lists it goes through."""
 
-    segment: str
+    source: str
     urn: str
 
     @classmethod
-    def read(cls, text: str) -> "Place":
+    def parse(cls, text: str) -> "ScrollPosition":
         """Return the place that a `scrollId` names. Raises Invalid."""
         try:
-            segment, urn = json.loads(base64.urlsafe_b64decode(text.encode("ascii")))
+            source, urn = json.loads(base64.urlsafe_b64decode(text.encode("ascii")))
         except (ValueError, TypeError, binascii.Error, RecursionError):
-            segment = urn = None
-        if not isinstance(segment, str) or not isinstance(urn, str) or not is_storable(urn):
-            raise Invalid.one(code="scroll", pointer="/scrollId", detail="This names no page of a scroll.")
-        return cls(segment, urn)
+            source = urn = None
+        if not isinstance(source, str) or not isinstance(urn, str) or not is_storable(urn):
+            raise Invalid.from_problem(code="scroll", pointer="/scrollId", detail="This names no page of a scroll.")
+        return cls(source, urn)
 
     def __str__(self) -> str:
-        return base64.urlsafe_b64encode(json.dumps([self.segment, self.urn]).encode()).decode("ascii")
+        return base64.urlsafe_b64encode(json.dumps([self.source, self.urn]).encode()).decode("ascii")
 
 
 @query.field("search")
-def search(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
+def search_entities(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of the entities of one type, best first."""
-    sought = _sought(input, [input["type"]], info)
-    (segment, rows), *_ = search_sources.of(sought)
+    search_request = _build_search(input, [input["type"]], info)
+    (source, rows), *_ = search_sources.list_source_rows(search_request)
 
-    def show(found: list[Any]) -> list[dict[str, Any]]:
-        return _results(_told(found, segment, input, info), info)
+    def render_rows(page_rows: list[Any]) -> list[dict[str, Any]]:
+        return _render_hits(_load_hits(page_rows, source, input, info), info)
 
-    return paging.part(rows, {"count": _USUAL, **_numbers(input)}, "searchResults", show)
+    return paging.load_page(rows, {"count": _DEFAULT_PAGE_SIZE, **_page_arguments(input)}, "searchResults", render_rows)
 
 
 @query.field("searchAcrossEntities")
 def search_across_entities(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of the entities of several types, one list after the other, best first in each."""
     if input.get("viewUrn"):
-        raise Invalid.one(code="view", pointer="/input/viewUrn", detail="There are no saved views of searches.")
-    start, count = paging.bounds({"count": _USUAL, **_numbers(input)})
-    lists = search_sources.of(_sought(input, input.get("types") or (), info))
-    found: list[Mapping[str, str]] = []
+        raise Invalid.from_problem(
+            code="view", pointer="/input/viewUrn", detail="There are no saved views of searches."
+        )
+    start, count = paging.parse_bounds({"count": _DEFAULT_PAGE_SIZE, **_page_arguments(input)})
+    source_rows = search_sources.list_source_rows(_build_search(input, input.get("types") or (), info))
+    hits: list[Mapping[str, str]] = []
     total = 0
-    for segment, rows in lists:
+    for source, rows in source_rows:
         size = rows.count()
-        first, wanted = max(start - total, 0), count - len(found)
-        if wanted > 0 and first < size:
-            found += _told(list(rows[first : first + wanted]), segment, input, info)
+        first_index, remaining_count = max(start - total, 0), count - len(hits)
+        if remaining_count > 0 and first_index < size:
+            hits += _load_hits(list(rows[first_index : first_index + remaining_count]), source, input, info)
         total += size
     return {
         "start": start,
-        "count": len(found),
+        "count": len(hits),
         "total": total,
-        "searchResults": _results(found, info),
+        "searchResults": _render_hits(hits, info),
         # Called where the query asks for it.
-        "facets": lambda field: search_facets.count_values(lists, input.get("searchFlags") or {}, field),
+        "facets": lambda field: search_facets.count_values(source_rows, input.get("searchFlags") or {}, field),
     }
 
 
@@ -84,96 +86,100 @@ def search_across_entities(_root: None, info: Info, *, input: Mapping[str, Any])
 def scroll_across_entities(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entities of some types behind those of the page before, by URN, one list after the other."""
     count = input.get("count")
-    count = _USUAL if count is None else count
-    if not 0 <= count <= paging.MOST:
-        detail = f"This is a whole number from 0 to {paging.MOST}."
-        raise Invalid.one(code="range", pointer="/input/count", detail=detail)
-    lists = search_sources.of(_sought(input, input.get("types") or (), info))
-    found: list[tuple[Place, Mapping[str, str]]] = []
-    for segment, rows in _ahead(lists, input.get("scrollId")):
+    count = _DEFAULT_PAGE_SIZE if count is None else count
+    if not 0 <= count <= paging.MAX_PAGE_SIZE:
+        detail = f"This is a whole number from 0 to {paging.MAX_PAGE_SIZE}."
+        raise Invalid.from_problem(code="range", pointer="/input/count", detail=detail)
+    source_rows = search_sources.list_source_rows(_build_search(input, input.get("types") or (), info))
+    positioned_hits: list[tuple[ScrollPosition, Mapping[str, str]]] = []
+    for source, rows in _skip_to_position(source_rows, input.get("scrollId")):
         # One more than wanted tells whether there is a page behind this one.
-        some = list(rows.order_by("urn")[: count + 1 - len(found)])
-        found += [
-            (Place(segment.name, row.urn), told)
-            for row, told in zip(some, _told(some, segment, input, info), strict=True)
+        next_rows = list(rows.order_by("urn")[: count + 1 - len(positioned_hits)])
+        positioned_hits += [
+            (ScrollPosition(source.name, row.urn), hit)
+            for row, hit in zip(next_rows, _load_hits(next_rows, source, input, info), strict=True)
         ]
-        if len(found) > count:
+        if len(positioned_hits) > count:
             break
-    page = found[:count]
+    page = positioned_hits[:count]
     return {
-        "nextScrollId": str(page[-1][0]) if page and len(found) > count else None,
+        "nextScrollId": str(page[-1][0]) if page and len(positioned_hits) > count else None,
         "count": len(page),
-        "total": sum(rows.count() for _, rows in lists),
-        "searchResults": _results([told for _, told in page], info),
+        "total": sum(rows.count() for _, rows in source_rows),
+        "searchResults": _render_hits([hit for _, hit in page], info),
     }
 
 
-def _sought(input: Mapping[str, Any], types: Sequence[str], info: Info) -> Search:
+def _build_search(input: Mapping[str, Any], types: Sequence[str], info: Info) -> Search:
     flags = input.get("searchFlags") or {}
-    narrowing = [{"and": input["filters"]}] if input.get("filters") else []
+    and_filters = [{"and": input["filters"]}] if input.get("filters") else []
     return Search(
         text=input["query"],
-        kinds=tuple(nodes.kind_of(name) for name in types),
-        criteria=(input.get("orFilters") or (), narrowing),
+        kinds=tuple(nodes.parse_type_name(name) for name in types),
+        criteria=(input.get("orFilters") or (), and_filters),
         by=info.context.by,
         with_removed=bool(flags.get("includeSoftDeleted")),
     )
 
 
-def _ahead(lists: Sequence[tuple[Segment, Rows]], scroll_id: str | None) -> Iterator[tuple[Segment, Rows]]:
+def _skip_to_position(
+    source_rows: Sequence[tuple[SearchSource, SearchRows]], scroll_id: str | None
+) -> Iterator[tuple[SearchSource, SearchRows]]:
     """Yield the lists from a place on, the first of them from behind its URN."""
     if not scroll_id:
-        yield from lists
+        yield from source_rows
         return
-    place = Place.read(scroll_id)
-    numbers = {segment.name: number for number, (segment, _) in enumerate(lists)}
-    if place.segment not in numbers:
-        raise Invalid.one(code="scroll", pointer="/scrollId", detail="This names a page of another scroll.")
-    (segment, rows), *others = lists[numbers[place.segment] :]
-    yield segment, rows.filter(urn__gt=place.urn)
-    yield from others
+    position = ScrollPosition.parse(scroll_id)
+    index_by_source = {source.name: index for index, (source, _) in enumerate(source_rows)}
+    if position.source not in index_by_source:
+        raise Invalid.from_problem(code="scroll", pointer="/scrollId", detail="This names a page of another scroll.")
+    (source, rows), *later_sources = source_rows[index_by_source[position.source] :]
+    yield source, rows.filter(urn__gt=position.urn)
+    yield from later_sources
 
 
-def _extras(segment: Segment, input: Mapping[str, Any]) -> Mapping[str, str]:
+def _extra_columns(source: SearchSource, input: Mapping[str, Any]) -> Mapping[str, str]:
     """Return field → column of the further fields that are asked for and that the list has."""
-    wanted = (input.get("searchFlags") or {}).get("fetchExtraFields") or ()
-    columns = ((field, segment.fields.get(field)) for field in wanted)
-    return {field: column.name for field, column in columns if isinstance(column, Column)}
+    requested_fields = (input.get("searchFlags") or {}).get("fetchExtraFields") or ()
+    columns = ((field, source.fields.get(field)) for field in requested_fields)
+    return {field: column.name for field, column in columns if isinstance(column, ColumnFilter)}
 
 
-def _told(rows: Sequence[Any], segment: Segment, input: Mapping[str, Any], info: Info) -> list[Mapping[str, str]]:
+def _load_hits(
+    rows: Sequence[Any], source: SearchSource, input: Mapping[str, Any], info: Info
+) -> list[Mapping[str, str]]:
     """Return URN and further fields of each row; private fields only of rows that the caller may see."""
-    extras = _extras(segment, input)
-    guarded = segment.private & extras.keys()
-    private = segment.list_private(rows, by=info.context.by) if guarded else frozenset()
+    extra_columns = _extra_columns(source, input)
+    guarded_fields = source.private_fields & extra_columns.keys()
+    private_urns = source.list_private_urns(rows, by=info.context.by) if guarded_fields else frozenset()
     return [
         {"": row.urn}
         | {
-            field: _text(getattr(row, column))
-            for field, column in extras.items()
-            if not (field in guarded and row.urn in private)
+            field: _to_text(getattr(row, column))
+            for field, column in extra_columns.items()
+            if not (field in guarded_fields and row.urn in private_urns)
         }
         for row in rows
     ]
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _results(found: Sequence[Mapping[str, str]], info: Info) -> list[dict[str, Any]]:
-    entities = nodes.many([one[""] for one in found], info)
+def _render_hits(hits: Sequence[Mapping[str, str]], info: Info) -> list[dict[str, Any]]:
+    entities = nodes.build_many([hit[""] for hit in hits], info)
     return [
         {
             "entity": entity,
             "matchedFields": [],
-            "extraProperties": [{"name": name, "value": value} for name, value in one.items() if name],
+            "extraProperties": [{"name": name, "value": value} for name, value in hit.items() if name],
         }
-        for entity, one in zip(entities, found, strict=True)
+        for entity, hit in zip(entities, hits, strict=True)
     ]
 
 
-def _numbers(input: Mapping[str, Any]) -> dict[str, Any]:
+def _page_arguments(input: Mapping[str, Any]) -> dict[str, Any]:
     return {name: input[name] for name in ("start", "count") if input.get(name) is not None}
 
 

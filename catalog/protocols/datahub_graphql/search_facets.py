@@ -5,12 +5,12 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from catalog.access.naming_permissions import Nameable
+from catalog.access.naming_permissions import NamingPermissions
 from catalog.aspects.base import PLATFORM
 from catalog.models import Facet
 from catalog.protocols.datahub_graphql import nodes
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.search_sources import Rows, Segment
+from catalog.protocols.datahub_graphql.search_sources import SearchRows, SearchSource
 from policies.engine import selectors
 from policies.errors import Invalid
 
@@ -23,57 +23,61 @@ _FIELDS: Mapping[str, tuple[str, str]] = {
     "owners": ("Owned By", selectors.OWNER),
     "container": ("Container", selectors.CONTAINER),
 }
-_TYPE = "_entityType"
+_TYPE_FIELD = "_entityType"
 
-_USUAL = 20
+_DEFAULT_MAX_VALUES = 20
 #: Most values of one field.
 MAX_VALUES = 100
 
 
-def count_values(lists: Sequence[tuple[Segment, Rows]], flags: Mapping[str, Any], info: Info) -> list[dict[str, Any]]:
+def count_values(
+    source_rows: Sequence[tuple[SearchSource, SearchRows]], flags: Mapping[str, Any], info: Info
+) -> list[dict[str, Any]]:
     """Return the values of each field with how many entities have them; values that may not be viewed are left out."""
     if flags.get("skipAggregates"):
         return []
-    most = _USUAL if flags.get("maxAggValues") is None else flags["maxAggValues"]
-    if not 0 <= most <= MAX_VALUES:
+    max_values = _DEFAULT_MAX_VALUES if flags.get("maxAggValues") is None else flags["maxAggValues"]
+    if not 0 <= max_values <= MAX_VALUES:
         detail = f"This is a whole number from 0 to {MAX_VALUES}."
-        raise Invalid.one(code="range", pointer="/input/searchFlags/maxAggValues", detail=detail)
-    found = [_types(lists, most, info)]
+        raise Invalid.from_problem(code="range", pointer="/input/searchFlags/maxAggValues", detail=detail)
+    facets = [_count_types(source_rows, max_values, info)]
     # In the statement that counts, so that what may not be named is not counted among the most frequent, either.
-    is_nameable = Nameable.to(info.context.by).condition("value")
-    for field, (display, facet) in _FIELDS.items():
-        catalog = [rows for segment, rows in lists if not segment.kinds]
-        counted = [pair for rows in catalog for pair in _counted(rows, facet, is_nameable, most)]
-        if counted:
-            found.append(_shown(field, display, counted, info))
-    return found
+    is_nameable = NamingPermissions.load(info.context.by).condition("value")
+    for field, (display_name, facet) in _FIELDS.items():
+        catalog_rows = [rows for source, rows in source_rows if not source.kinds]
+        value_counts = [
+            pair for rows in catalog_rows for pair in _count_facet_values(rows, facet, is_nameable, max_values)
+        ]
+        if value_counts:
+            facets.append(_render_facet(field, display_name, value_counts, info))
+    return facets
 
 
-def _types(lists: Sequence[tuple[Segment, Rows]], most: int, info: Info) -> dict[str, Any]:
-    counted: list[tuple[str, int]] = []
-    for segment, rows in lists:
-        if segment.kinds:
-            counted.append((segment.kinds[0], rows.count()))
+def _count_types(source_rows: Sequence[tuple[SearchSource, SearchRows]], max_values: int, info: Info) -> dict[str, Any]:
+    type_counts: list[tuple[str, int]] = []
+    for source, rows in source_rows:
+        if source.kinds:
+            type_counts.append((source.kinds[0], rows.count()))
         else:
-            counted += rows.order_by().values_list("type").annotate(Count("pk"))
-    listed = sorted((pair for pair in counted if pair[1]), key=lambda pair: (-pair[1], pair[0]))[:most]
+            type_counts += rows.order_by().values_list("type").annotate(Count("pk"))
+    top_types = sorted((pair for pair in type_counts if pair[1]), key=lambda pair: (-pair[1], pair[0]))[:max_values]
     aggregations = [
-        {"value": nodes.name_of(kind, info.schema), "count": number, "entity": None, "displayName": None}
-        for kind, number in listed
+        {"value": nodes.type_name(kind, info.schema), "count": number, "entity": None, "displayName": None}
+        for kind, number in top_types
     ]
-    return {"field": _TYPE, "displayName": "Type", "entity": None, "aggregations": aggregations}
+    return {"field": _TYPE_FIELD, "displayName": "Type", "entity": None, "aggregations": aggregations}
 
 
-def _counted(rows: Rows, facet: str, is_nameable: Q, most: int) -> Iterable[tuple[str, int]]:
-    of = Facet.objects.filter(is_nameable, field=facet, entity__in=rows.order_by().values("pk")).order_by()
-    counts = of.values_list("value").annotate(number=Count("entity", distinct=True))
-    return counts.order_by("-number", "value")[:most]
+def _count_facet_values(rows: SearchRows, facet: str, is_nameable: Q, max_values: int) -> Iterable[tuple[str, int]]:
+    facet_rows = Facet.objects.filter(is_nameable, field=facet, entity__in=rows.order_by().values("pk")).order_by()
+    counts = facet_rows.values_list("value").annotate(number=Count("entity", distinct=True))
+    return counts.order_by("-number", "value")[:max_values]
 
 
-def _shown(field: str, display: str, counted: Sequence[tuple[str, int]], info: Info) -> dict[str, Any]:
-    entities = nodes.many([value for value, _ in counted], info)
+def _render_facet(field: str, display_name: str, value_counts: Sequence[tuple[str, int]], info: Info) -> dict[str, Any]:
+    entities = nodes.build_many([value for value, _ in value_counts], info)
     aggregations = [
         {"value": value, "count": number, "entity": entity, "displayName": None}
-        for (value, number), entity in zip(counted, entities, strict=True)
+        for (value, number), entity in zip(value_counts, entities, strict=True)
     ]
-    return {"field": field, "displayName": display, "entity": None, "aggregations": aggregations}
+    return {"field": field, "displayName": display_name, "entity": None, "aggregations": aggregations}

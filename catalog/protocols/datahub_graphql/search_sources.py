@@ -11,15 +11,15 @@ from django.db.models import Q, QuerySet
 
 from catalog import urns
 from catalog.access import entity_lists, view_permissions
-from catalog.access.coverage_sql import having, meets
-from catalog.access.naming_permissions import Nameable
-from catalog.access.people_records import build_visible_users
+from catalog.access.coverage_sql import criterion_condition, facet_condition
+from catalog.access.naming_permissions import NamingPermissions
+from catalog.access.people_records import build_user_condition
 from catalog.aspects.base import PLATFORM
 from catalog.protocols.datahub_graphql import filters, nodes
-from catalog.protocols.datahub_graphql.filters import Column, Reading
+from catalog.protocols.datahub_graphql.filters import ColumnFilter, FieldFilter
 from catalog.protocols.datahub_graphql.paging import without_star
 from policies.authoring.queries import policies
-from policies.authoring.services.policies import MANAGE
+from policies.authoring.services.policies import MANAGE_POLICIES
 from policies.engine import selectors
 from policies.engine.families import datahub
 from policies.engine.model import Actor
@@ -27,20 +27,20 @@ from policies.engine.selectors import Condition, Criterion
 from policies.errors import Invalid
 from policies.identity.queries import users_groups_roles
 from policies.models import User
-from policies.models.fields import storable
+from policies.models.fields import filter_storable
 from policies.pdp import authorizer
 
-Rows = QuerySet[Any, Any]
+SearchRows = QuerySet[Any, Any]
 
-_REMOVED = "removed"
-_NOTHING = Q(pk__in=[])
+_REMOVED_FIELD = "removed"
+_MATCH_NOTHING = Q(pk__in=[])
 #: Fields that SDKs ask about and nothing here has.
-_UNKEPT = ("customProperties", "env")
+_UNSUPPORTED_FIELDS = ("customProperties", "env")
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is sought: words (`*` for anything), types (none: see `of`), filters that all hold, and by whom."""
+    """A search: words (`*` for anything), types (none: see `list_source_rows`), filters that all hold, and by whom."""
 
     text: str
     kinds: tuple[str, ...]
@@ -48,16 +48,16 @@ class Search:
     by: Actor
     with_removed: bool = False
     #: Fields that only this search knows; every list has them.
-    own_fields: Mapping[str, Reading] = field(default_factory=dict)
+    own_fields: Mapping[str, FieldFilter] = field(default_factory=dict)
 
     @property
     def fields(self) -> frozenset[str]:
         """The fields that the filters speak of."""
-        return frozenset[str]().union(*map(filters.fields_of, self.criteria))
+        return frozenset[str]().union(*map(filters.field_names, self.criteria))
 
 
 @dataclass(frozen=True, slots=True)
-class FactReading:
+class FacetFilter:
     """The reading of a fact: has one of these values, directly; EXISTS: has any.
 
     A value that `by` may not view counts as none.
@@ -69,220 +69,239 @@ class FactReading:
     def __call__(self, condition: str, values: list[str]) -> Q | None:
         """Return the condition, None for a comparison that facts do not know."""
         if condition == "EXISTS":
-            return having(self.field, Nameable.to(self.by).condition("value") if self.by else Q())
+            return facet_condition(self.field, NamingPermissions.load(self.by).condition("value") if self.by else Q())
         if condition not in ("EQUAL", "IN"):
             return None
-        known = storable(values)
-        hidden = view_permissions.hidden(urns=known, by=self.by) if self.by else frozenset()
-        return having(self.field, Q(value__among=[one for one in known if one not in hidden]))
+        storable_values = filter_storable(values)
+        hidden_urns = view_permissions.find_hidden(urns=storable_values, by=self.by) if self.by else frozenset()
+        return facet_condition(
+            self.field, Q(value__among=[value for value in storable_values if value not in hidden_urns])
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class SearchSource:
     """One list: its name, its types (none: all others), what it has for a search, and its fields."""
 
     name: str
     kinds: tuple[str, ...]
-    rows: Callable[[Search], Rows]
-    fields: Mapping[str, Reading]
-    #: Fields that say something of those rows only that `visible` is true of; of others they are empty.
-    private: frozenset[str] = frozenset()
-    visible: Callable[[Actor], Q] = lambda _by: Q()
+    rows: Callable[[Search], SearchRows]
+    fields: Mapping[str, FieldFilter]
+    #: Fields that say something of those rows only that `visibility` is true of; of others they are empty.
+    private_fields: frozenset[str] = frozenset()
+    visibility: Callable[[Actor], Q] = lambda _by: Q()
 
-    def list_private(self, rows: Sequence[Any], *, by: Actor) -> frozenset[str]:
+    def list_private_urns(self, rows: Sequence[Any], *, by: Actor) -> frozenset[str]:
         """Return the URNs of those rows whose private fields the caller may not see; at most one query."""
-        visible = self.visible(by)
-        if not rows or not visible:
+        visibility = self.visibility(by)
+        if not rows or not visibility:
             return frozenset()
-        seen = type(rows[0]).objects.filter(visible, pk__in=[row.pk for row in rows])
-        return frozenset(row.urn for row in rows) - set(seen.values_list("urn", flat=True))
+        visible_rows = type(rows[0]).objects.filter(visibility, pk__in=[row.pk for row in rows])
+        return frozenset(row.urn for row in rows) - set(visible_rows.values_list("urn", flat=True))
 
 
-def of(search: Search) -> list[tuple[Segment, Rows]]:
+def list_source_rows(search: Search) -> list[tuple[SearchSource, SearchRows]]:
     """Return the lists that a search goes through, narrowed to what it finds, in the order of a scroll.
 
     Without types those are the catalog, users and groups. Policies need MANAGE_POLICIES. Raises Invalid for fields that
     no list has.
     """
     kinds = set(search.kinds) or {"", "corpuser", "corpGroup"}
-    known = frozenset(name for one in _SEGMENTS for name in one.fields) | search.own_fields.keys()
-    strangers = sorted(search.fields - known)
-    if strangers:
-        detail = f"{strangers[0]!r} is none of {', '.join(sorted(known))}."
-        raise Invalid.one(code="filter.field", pointer="/orFilters", detail=detail)
-    return [(one, _narrowed(one, search, known)) for one in _SEGMENTS if _is_wanted(one, kinds)]
+    known_fields = frozenset(name for source in _SOURCES for name in source.fields) | search.own_fields.keys()
+    unknown_fields = sorted(search.fields - known_fields)
+    if unknown_fields:
+        detail = f"{unknown_fields[0]!r} is none of {', '.join(sorted(known_fields))}."
+        raise Invalid.from_problem(code="filter.field", pointer="/orFilters", detail=detail)
+    return [(source, _filter_rows(source, search, known_fields)) for source in _SOURCES if _is_searched(source, kinds)]
 
 
-def _is_wanted(segment: Segment, kinds: set[str]) -> bool:
-    return not kinds.isdisjoint(segment.kinds) if segment.kinds else bool(kinds - urns.PEOPLE_TYPES)
+def _is_searched(source: SearchSource, kinds: set[str]) -> bool:
+    return not kinds.isdisjoint(source.kinds) if source.kinds else bool(kinds - urns.PEOPLE_TYPES)
 
 
-def _narrowed(segment: Segment, search: Search, known: Collection[str]) -> Rows:
-    with_removed = search.with_removed or _REMOVED in search.fields
-    missing: dict[str, Reading] = dict.fromkeys(known, _nothing)
-    kind = _kinds(segment.kinds[0]) if segment.kinds else _types
-    own = {name: _asked_by(search.by, reading) for name, reading in segment.fields.items()}
-    own |= _guarded(segment, search)
-    fields = {**missing, "_entityType": kind, "typeNames": kind, **own, **search.own_fields}
-    rows = segment.rows(replace(search, with_removed=with_removed))
-    return rows.filter(*(filters.condition(one, fields) for one in search.criteria))
+def _filter_rows(source: SearchSource, search: Search, known_fields: Collection[str]) -> SearchRows:
+    with_removed = search.with_removed or _REMOVED_FIELD in search.fields
+    empty_filters: dict[str, FieldFilter] = dict.fromkeys(known_fields, _match_nothing)
+    type_filter = _build_type_filter(source.kinds[0]) if source.kinds else _match_types
+    own_filters = {name: _bind_actor(search.by, field_filter) for name, field_filter in source.fields.items()}
+    own_filters |= _private_field_filters(source, search)
+    filters_by_field = {
+        **empty_filters,
+        "_entityType": type_filter,
+        "typeNames": type_filter,
+        **own_filters,
+        **search.own_fields,
+    }
+    rows = source.rows(replace(search, with_removed=with_removed))
+    return rows.filter(*(filters.build_condition(criteria, filters_by_field) for criteria in search.criteria))
 
 
-def _asked_by(by: Actor, reading: Reading) -> Reading:
-    return replace(reading, by=by) if isinstance(reading, FactReading) else reading
+def _bind_actor(by: Actor, field_filter: FieldFilter) -> FieldFilter:
+    return replace(field_filter, by=by) if isinstance(field_filter, FacetFilter) else field_filter
 
 
-def _guarded(segment: Segment, search: Search) -> dict[str, Reading]:
+def _private_field_filters(source: SearchSource, search: Search) -> dict[str, FieldFilter]:
     """Return the readings of the private fields that are asked about, met only by rows that the caller may see."""
-    private = segment.private & search.fields
-    visible = segment.visible(search.by) if private else Q()
-    return {name: _where(visible, segment.fields[name]) for name in private} if visible else {}
+    private_fields = source.private_fields & search.fields
+    visibility = source.visibility(search.by) if private_fields else Q()
+    return {name: _restrict_filter(visibility, source.fields[name]) for name in private_fields} if visibility else {}
 
 
-def _where(visible: Q, reading: Reading) -> Reading:
+def _restrict_filter(visibility: Q, field_filter: FieldFilter) -> FieldFilter:
     def read(condition: str, values: list[str]) -> Q | None:
-        found = reading(condition, values)
-        return None if found is None else visible & found
+        clause = field_filter(condition, values)
+        return None if clause is None else visibility & clause
 
     return read
 
 
-def _nothing(_condition: str, _values: list[str]) -> Q:
-    return _NOTHING
+def _match_nothing(_condition: str, _values: list[str]) -> Q:
+    return _MATCH_NOTHING
 
 
-def _kinds(kind: str) -> Reading:
+def _build_type_filter(kind: str) -> FieldFilter:
     """Return the reading of the type, which all rows of a list share."""
 
     def read(condition: str, values: list[str]) -> Q | None:
         if condition not in ("EQUAL", "IN"):
             return None
-        return ~_NOTHING if kind in map(nodes.kind_of, values) else _NOTHING
+        return ~_MATCH_NOTHING if kind in map(nodes.parse_type_name, values) else _MATCH_NOTHING
 
     return read
 
 
-def _types(condition: str, values: list[str]) -> Q | None:
+def _match_types(condition: str, values: list[str]) -> Q | None:
     if condition not in ("EQUAL", "IN"):
         return None
-    return Q(type__among=storable(map(nodes.kind_of, values)))
+    return Q(type__among=filter_storable(map(nodes.parse_type_name, values)))
 
 
-def _below(condition: str, values: list[str]) -> Q | None:
+def _match_containers(condition: str, values: list[str]) -> Q | None:
     """Read `browsePathV2`: lies in one of these containers, on any level."""
     if condition not in ("CONTAIN", "EQUAL", "IN"):
         return None
-    return meets(Criterion(selectors.CONTAINER, Condition.EQUALS, frozenset(values)))
+    return criterion_condition(Criterion(selectors.CONTAINER, Condition.EQUALS, frozenset(values)))
 
 
-def _origin(condition: str, values: list[str]) -> Q | None:
+def _match_origin(condition: str, values: list[str]) -> Q | None:
     if condition not in ("EQUAL", "IN"):
         return None
-    found = _NOTHING
-    for value in storable(values):
-        found |= Q(type="dataset", urn__endswith=f",{value})")
-    return found
+    clause = _MATCH_NOTHING
+    for value in filter_storable(values):
+        clause |= Q(type="dataset", urn__endswith=f",{value})")
+    return clause
 
 
-_FLAGGED = {_REMOVED: Column("is_removed", filters.FLAG), "urn": Column("urn")}
+_COMMON_FIELDS = {_REMOVED_FIELD: ColumnFilter("is_removed", filters.BOOLEAN_WORDS), "urn": ColumnFilter("urn")}
 
 
-def _catalog(search: Search) -> Rows:
+def _search_catalog(search: Search) -> SearchRows:
     kinds = [kind for kind in search.kinds if kind not in urns.PEOPLE_TYPES]
     rows = entity_lists.search(text=search.text, types=kinds, with_removed=search.with_removed)
     rows = rows if kinds else rows.exclude(type__in=urns.PEOPLE_TYPES)
-    return view_permissions.viewable(rows, by=search.by)
+    return view_permissions.filter_viewable(rows, by=search.by)
 
 
-def _users(search: Search) -> Rows:
+def _search_users(search: Search) -> SearchRows:
     words = without_star(search.text)
-    seen = build_visible_users(by=search.by) if words else None
-    return users_groups_roles.users(q=words, with_removed=search.with_removed, seen=seen).prefetch_related(None)
+    visible_users = build_user_condition(by=search.by) if words else None
+    return users_groups_roles.list_users(
+        q=words, include_removed=search.with_removed, address_condition=visible_users
+    ).prefetch_related(None)
 
 
-def _visible_users(by: Actor) -> Q:
-    return build_visible_users(by=by)
+def _build_user_visibility(by: Actor) -> Q:
+    return build_user_condition(by=by)
 
 
-def _groups(search: Search) -> Rows:
-    return users_groups_roles.groups(q=without_star(search.text), with_removed=search.with_removed).prefetch_related(
-        None
-    )
+def _search_groups(search: Search) -> SearchRows:
+    return users_groups_roles.list_groups(
+        q=without_star(search.text), include_removed=search.with_removed
+    ).prefetch_related(None)
 
 
-def _roles(search: Search) -> Rows:
-    return users_groups_roles.roles(q=without_star(search.text))
+def _search_roles(search: Search) -> SearchRows:
+    return users_groups_roles.list_roles(q=without_star(search.text))
 
 
-def _policies(search: Search) -> Rows:
-    authorizer.require(by=search.by, any_of=MANAGE)
-    return policies.policies(q=without_star(search.text), family=datahub.NAME)
+def _search_policies(search: Search) -> SearchRows:
+    authorizer.require(by=search.by, any_of=MANAGE_POLICIES)
+    return policies.list_policies(q=without_star(search.text), family=datahub.NAME)
 
 
-_SEGMENTS = (
-    Segment(
+_SOURCES = (
+    SearchSource(
         "users",
         ("corpuser",),
-        _users,
+        _search_users,
         {
-            **_FLAGGED,
-            "name": Column("username"),
-            "username": Column("username"),
-            "displayName": Column("display_name"),
-            "fullName": Column("display_name"),
-            "email": Column("email"),
-            "title": Column("title"),
-            "status": Column("state"),
-            "typeNames": Column("kind", {"service_account": User.Kind.SERVICE, "corp_user": User.Kind.PERSON}),
+            **_COMMON_FIELDS,
+            "name": ColumnFilter("username"),
+            "username": ColumnFilter("username"),
+            "displayName": ColumnFilter("display_name"),
+            "fullName": ColumnFilter("display_name"),
+            "email": ColumnFilter("email"),
+            "title": ColumnFilter("title"),
+            "status": ColumnFilter("state"),
+            "typeNames": ColumnFilter("kind", {"service_account": User.Kind.SERVICE, "corp_user": User.Kind.PERSON}),
         },
-        private=frozenset({"email", "title", "status"}),
-        visible=_visible_users,
+        private_fields=frozenset({"email", "title", "status"}),
+        visibility=_build_user_visibility,
     ),
-    Segment(
+    SearchSource(
         "groups",
         ("corpGroup",),
-        _groups,
-        {**_FLAGGED, "name": Column("name"), "displayName": Column("name"), "email": Column("email")},
-    ),
-    Segment(
-        "roles",
-        ("dataHubRole",),
-        _roles,
-        {"urn": Column("urn"), "name": Column("name"), "editable": Column("is_editable", filters.FLAG)},
-    ),
-    Segment(
-        "policies",
-        ("dataHubPolicy",),
-        _policies,
+        _search_groups,
         {
-            "urn": Column("urn"),
-            "name": Column("name"),
-            "displayName": Column("name"),
-            "type": Column("type"),
-            "state": Column("state"),
-            "editable": Column("is_editable", filters.FLAG),
+            **_COMMON_FIELDS,
+            "name": ColumnFilter("name"),
+            "displayName": ColumnFilter("name"),
+            "email": ColumnFilter("email"),
         },
     ),
-    Segment(
+    SearchSource(
+        "roles",
+        ("dataHubRole",),
+        _search_roles,
+        {
+            "urn": ColumnFilter("urn"),
+            "name": ColumnFilter("name"),
+            "editable": ColumnFilter("is_editable", filters.BOOLEAN_WORDS),
+        },
+    ),
+    SearchSource(
+        "policies",
+        ("dataHubPolicy",),
+        _search_policies,
+        {
+            "urn": ColumnFilter("urn"),
+            "name": ColumnFilter("name"),
+            "displayName": ColumnFilter("name"),
+            "type": ColumnFilter("type"),
+            "state": ColumnFilter("state"),
+            "editable": ColumnFilter("is_editable", filters.BOOLEAN_WORDS),
+        },
+    ),
+    SearchSource(
         "catalog",
         (),
-        _catalog,
+        _search_catalog,
         {
-            **_FLAGGED,
-            **dict.fromkeys(_UNKEPT, _nothing),
-            "_entityType": _types,
-            "typeNames": _types,
-            "name": Column("name"),
-            "platform": FactReading(PLATFORM),
-            "platformInstance": FactReading(selectors.DATA_PLATFORM_INSTANCE),
-            "dataPlatformInstance": FactReading(selectors.DATA_PLATFORM_INSTANCE),
-            "container": FactReading(selectors.CONTAINER),
-            "browsePathV2": _below,
-            "domains": FactReading(selectors.DOMAIN),
-            "glossaryTerms": FactReading(selectors.GLOSSARY),
-            "owners": FactReading(selectors.OWNER),
-            "tags": FactReading(selectors.TAG),
-            "origin": _origin,
+            **_COMMON_FIELDS,
+            **dict.fromkeys(_UNSUPPORTED_FIELDS, _match_nothing),
+            "_entityType": _match_types,
+            "typeNames": _match_types,
+            "name": ColumnFilter("name"),
+            "platform": FacetFilter(PLATFORM),
+            "platformInstance": FacetFilter(selectors.DATA_PLATFORM_INSTANCE),
+            "dataPlatformInstance": FacetFilter(selectors.DATA_PLATFORM_INSTANCE),
+            "container": FacetFilter(selectors.CONTAINER),
+            "browsePathV2": _match_containers,
+            "domains": FacetFilter(selectors.DOMAIN),
+            "glossaryTerms": FacetFilter(selectors.GLOSSARY),
+            "owners": FacetFilter(selectors.OWNER),
+            "tags": FacetFilter(selectors.TAG),
+            "origin": _match_origin,
         },
     ),
 )

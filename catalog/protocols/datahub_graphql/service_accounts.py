@@ -8,8 +8,8 @@ from django.db.models import Q
 
 from catalog.ingest import deletes
 from catalog.protocols.datahub_graphql import paging
-from catalog.protocols.datahub_graphql.access_tokens import milliseconds
-from catalog.protocols.datahub_graphql.authentication import DOOR
+from catalog.protocols.datahub_graphql.access_tokens import to_milliseconds
+from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import service_accounts
@@ -24,40 +24,44 @@ mutation = MutationType()
 @query.field("listServiceAccounts")
 def list_accounts(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of service accounts, by URN."""
-    authorizer.require(by=info.context.by, requirement=required_privileges.SERVICES)
-    rows = users_groups_roles.users(q=paging.words(input), kind=User.Kind.SERVICE, seen=Q()).prefetch_related(None)
-    return paging.part(rows, input, "serviceAccounts", lambda found: [_shown(row) for row in found])
+    authorizer.require(by=info.context.by, requirement=required_privileges.MANAGE_SERVICE_ACCOUNTS)
+    rows = users_groups_roles.list_users(
+        q=paging.query_words(input), kind=User.Kind.SERVICE, address_condition=Q()
+    ).prefetch_related(None)
+    return paging.load_page(
+        rows, input, "serviceAccounts", lambda page_rows: [_render_account(row) for row in page_rows]
+    )
 
 
 @query.field("getServiceAccount")
-def get(_root: None, info: Info, *, urn: str) -> Mapping[str, Any]:
+def get_account(_root: None, info: Info, *, urn: str) -> Mapping[str, Any]:
     """Return one service account. Raises NotFound, for a person also."""
-    authorizer.require(by=info.context.by, requirement=required_privileges.SERVICES)
-    return _shown(service_accounts.get(urn=urn))
+    authorizer.require(by=info.context.by, requirement=required_privileges.MANAGE_SERVICE_ACCOUNTS)
+    return _render_account(service_accounts.get(urn=urn))
 
 
 @mutation.field("createServiceAccount")
-def create(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
+def create_account(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Make a service account; its user name is made here."""
-    made = service_accounts.create(
+    account = service_accounts.create(
         display_name=input["displayName"],
         description=input.get("description") or "",
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
-    return _shown(made)
+    return _render_account(account)
 
 
 @mutation.field("deleteServiceAccount")
-def delete(_root: None, info: Info, *, urn: str) -> bool:
+def delete_account(_root: None, info: Info, *, urn: str) -> bool:
     """Delete a service account with its tokens. Raises NotFound, for a person also."""
     by = info.context.by
-    authorizer.require(by=by, requirement=required_privileges.SERVICES)
-    deletes.delete(urn=service_accounts.get(urn=urn).urn, by=by, door=DOOR)
+    authorizer.require(by=by, requirement=required_privileges.MANAGE_SERVICE_ACCOUNTS)
+    deletes.delete(urn=service_accounts.get(urn=urn).urn, by=by, channel=CHANNEL)
     return True
 
 
-def _shown(user: User) -> dict[str, Any]:
+def _render_account(user: User) -> dict[str, Any]:
     return {
         "urn": user.urn,
         "type": "CORP_USER",
@@ -66,7 +70,7 @@ def _shown(user: User) -> dict[str, Any]:
         # Programs that write the account as aspects put what it is for into its title.
         "description": user.description or user.title or None,
         "createdBy": user.created_by,
-        "createdAt": milliseconds(user.created_at),
+        "createdAt": to_milliseconds(user.created_at),
     }
 
 

@@ -4,9 +4,11 @@ from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
 from policies.http.guard import signed_in
-from policies.http.lazy_view import late
+from policies.http.lazy_view import lazy_view
 
-graphql = csrf_exempt(late("catalog.protocols.datahub_graphql.views.graphql", signed_in.with_channel("graphql")))
+graphql = csrf_exempt(
+    lazy_view("catalog.protocols.datahub_graphql.views.handle_graphql", signed_in.with_channel("graphql"))
+)
 
 urlpatterns = [
     path("api/graphql", graphql, name="graphql"),

@@ -9,7 +9,7 @@ from django.db.models import Q
 from catalog.entities import vocabulary
 from catalog.ingest import deletes
 from catalog.protocols.datahub_graphql import nodes, paging
-from catalog.protocols.datahub_graphql.authentication import DOOR
+from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.aspects import services as aspect_services
@@ -23,7 +23,7 @@ from policies.pdp import authorizer
 from policies.writes import required_privileges
 
 #: Most members that one call puts in or takes out.
-MOST_MEMBERS = 10_000
+MAX_MEMBERS = 10_000
 
 query = QueryType()
 mutation = MutationType()
@@ -32,57 +32,66 @@ mutation = MutationType()
 @query.field("listUsers")
 def list_users(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of people, by URN, to who may look at people, as over the API."""
-    authorizer.require(by=info.context.by, any_of=required_privileges.SEEING_USERS)
+    authorizer.require(by=info.context.by, any_of=required_privileges.VIEW_USERS)
     rows = (
-        users_groups_roles.users(q=paging.words(input), kind=User.Kind.PERSON, seen=Q())
+        users_groups_roles.list_users(q=paging.query_words(input), kind=User.Kind.PERSON, address_condition=Q())
         .prefetch_related(None)
         .only("urn")
     )
-    return paging.part(rows, input, "users", lambda found: nodes.many([row.urn for row in found], info))
+    return paging.load_page(
+        rows, input, "users", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
+    )
 
 
 @query.field("listGroups")
 def list_groups(_root: None, info: Info, *, input: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a page of groups, by URN (rules/datahub.md d)."""
     authorizer.require(by=info.context.by, any_of=[["MANAGE_USERS_AND_GROUPS"]])
-    rows = users_groups_roles.groups(q=paging.words(input)).select_related(None).prefetch_related(None).only("urn")
-    return paging.part(rows, input, "groups", lambda found: nodes.many([row.urn for row in found], info))
+    rows = (
+        users_groups_roles.list_groups(q=paging.query_words(input))
+        .select_related(None)
+        .prefetch_related(None)
+        .only("urn")
+    )
+    return paging.load_page(
+        rows, input, "groups", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
+    )
 
 
 @mutation.field("removeUser")
 @mutation.field("removeGroup")
-def remove(_root: None, info: Info, *, urn: str) -> bool:
+def remove_user_or_group(_root: None, info: Info, *, urn: str) -> bool:
     """Delete a user or group with all that belongs to it, as its page does; one that is gone is no error."""
-    _check(urn, "/urn", USER_PREFIX if info.field_name == "removeUser" else GROUP_PREFIX)
-    deletes.delete(urn=urn, by=info.context.by, door=DOOR)
+    _check_prefix(urn, "/urn", USER_PREFIX if info.field_name == "removeUser" else GROUP_PREFIX)
+    deletes.delete(urn=urn, by=info.context.by, channel=CHANNEL)
     return True
 
 
 @mutation.field("updateCorpUserProperties")
-def update_user(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
+def update_user_properties(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
     """Set fields of what people write about a user, and return the user."""
-    _amend(urn, USER, documents.USER_EDITABLE, input, info)
-    return nodes.one(urn, info)
+    _amend_aspect(urn, USER, documents.USER_EDITABLE, input, info)
+    return nodes.build_one(urn, info)
 
 
 @mutation.field("updateCorpGroupProperties")
-def update_group(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
+def update_group_properties(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
     """Set fields of what people write about a group, and return the group."""
-    _amend(urn, GROUP, documents.GROUP_EDITABLE, input, info)
-    return nodes.one(urn, info)
+    _amend_aspect(urn, GROUP, documents.GROUP_EDITABLE, input, info)
+    return nodes.build_one(urn, info)
 
 
 @mutation.field("createGroup")
 def create_group(_root: None, info: Info, *, input: Mapping[str, Any]) -> str:
     """Make a group and return its URN."""
-    made = groups.create(
+    group = groups.create(
         identifier=input.get("id"),
         name=input["name"],
         description=input.get("description") or "",
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
-    return str(made.urn)
+    return str(group.urn)
 
 
 @mutation.field("updateName")
@@ -90,56 +99,56 @@ def update_name(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Give a group, domain, term, term group, data product, tag or ownership type another name."""
     urn, name, by = input["urn"], input["name"], info.context.by
     if urn.startswith(GROUP_PREFIX):
-        groups.update(urn=urn, name=name, by=by, door=DOOR)
+        groups.update(urn=urn, name=name, by=by, channel=CHANNEL)
     else:
-        vocabulary.rename(urn=urn, name=name, by=by, door=DOOR)
+        vocabulary.rename(urn=urn, name=name, by=by, channel=CHANNEL)
     return True
 
 
 @mutation.field("updateUserStatus")
 def update_user_status(_root: None, info: Info, *, urn: str, status: str) -> str:
     """Let a user act, or not, and return the state."""
-    _check(urn, "/urn", USER_PREFIX)
-    found = users.update(urn=urn, state=status, by=info.context.by, door=DOOR)
-    return str(found.state)
+    _check_prefix(urn, "/urn", USER_PREFIX)
+    user = users.update(urn=urn, state=status, by=info.context.by, channel=CHANNEL)
+    return str(user.state)
 
 
 @mutation.field("addGroupMembers")
 def add_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Put users into a group."""
-    group, members = _membership(input)
-    groups.add_members(urn=group, members=members, by=info.context.by, door=DOOR)
+    group, members = _parse_membership(input)
+    groups.add_members(urn=group, members=members, by=info.context.by, channel=CHANNEL)
     return True
 
 
 @mutation.field("removeGroupMembers")
 def remove_members(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Take users out of a group."""
-    group, members = _membership(input)
-    groups.remove_members(urn=group, members=members, by=info.context.by, door=DOOR)
+    group, members = _parse_membership(input)
+    groups.remove_members(urn=group, members=members, by=info.context.by, channel=CHANNEL)
     return True
 
 
-def _amend(urn: str, kind: str, aspect: str, fields: Mapping[str, Any], info: Info) -> None:
-    _check(urn, "/urn", USER_PREFIX if kind == USER else GROUP_PREFIX)
+def _amend_aspect(urn: str, kind: str, aspect: str, fields: Mapping[str, Any], info: Info) -> None:
+    _check_prefix(urn, "/urn", USER_PREFIX if kind == USER else GROUP_PREFIX)
     # Clients send null for what they do not mean to change; an empty text is what takes a field out.
-    meant = {name: value for name, value in fields.items() if value is not None}
-    aspect_services.amend(urn=urn, entity_type=kind, name=aspect, fields=meant, by=info.context.by, door=DOOR)
+    changes = {name: value for name, value in fields.items() if value is not None}
+    aspect_services.amend(urn=urn, entity_type=kind, name=aspect, fields=changes, by=info.context.by, channel=CHANNEL)
 
 
-def _membership(input: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
-    _check(input["groupUrn"], "/groupUrn", GROUP_PREFIX)
-    if len(input["userUrns"]) > MOST_MEMBERS:
-        detail = f"One call names at most {MOST_MEMBERS} members."
-        raise Invalid.one(code="list.long", pointer="/userUrns", detail=detail)
-    for place, urn in enumerate(input["userUrns"]):
-        _check(urn, f"/userUrns/{place}", USER_PREFIX)
+def _parse_membership(input: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
+    _check_prefix(input["groupUrn"], "/groupUrn", GROUP_PREFIX)
+    if len(input["userUrns"]) > MAX_MEMBERS:
+        detail = f"One call names at most {MAX_MEMBERS} members."
+        raise Invalid.from_problem(code="list.long", pointer="/userUrns", detail=detail)
+    for index, urn in enumerate(input["userUrns"]):
+        _check_prefix(urn, f"/userUrns/{index}", USER_PREFIX)
     return input["groupUrn"], input["userUrns"]
 
 
-def _check(urn: str, pointer: str, prefix: str) -> None:
+def _check_prefix(urn: str, pointer: str, prefix: str) -> None:
     if not urn.startswith(prefix):
-        raise Invalid.one(code="urn.type", pointer=pointer, detail=f"This URN starts {prefix}.")
+        raise Invalid.from_problem(code="urn.type", pointer=pointer, detail=f"This URN starts {prefix}.")
 
 
 BINDABLES = (query, mutation)

@@ -9,10 +9,10 @@ from catalog.access import browsing, entity_lists
 from catalog.entities import annotations, vocabulary
 from catalog.ingest import deletes, product_assets
 from catalog.protocols.datahub_graphql import nodes, paging
-from catalog.protocols.datahub_graphql.attachments import bounded, owner_pairs
-from catalog.protocols.datahub_graphql.authentication import DOOR
+from catalog.protocols.datahub_graphql.attachments import parse_owner_pairs, validate_entries
+from catalog.protocols.datahub_graphql.authentication import CHANNEL
 from catalog.protocols.datahub_graphql.context import Info
-from catalog.protocols.datahub_graphql.entities import checked
+from catalog.protocols.datahub_graphql.entities import validate_urn
 from catalog.protocols.datahub_graphql.nodes import Node
 from policies.models import Gate, open_write
 
@@ -20,10 +20,10 @@ query = QueryType()
 mutation = MutationType()
 
 #: Relationship of a term to others → the list of its document that names them.
-_RELATED: Mapping[str, str] = {"isA": "isRelatedTerms", "hasA": "hasRelatedTerms"}
+_RELATED_TERM_LISTS: Mapping[str, str] = {"isA": "isRelatedTerms", "hasA": "hasRelatedTerms"}
 
 #: Field → the type of what it makes or deletes.
-_KINDS: Mapping[str, tuple[str, ...]] = {
+_TYPES_BY_FIELD: Mapping[str, tuple[str, ...]] = {
     "createDomain": ("domain",),
     "createGlossaryNode": ("glossaryNode",),
     "createGlossaryTerm": ("glossaryTerm",),
@@ -38,48 +38,56 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 @query.field("listOwnershipTypes")
 def list_ownership_types(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of ownership types, by URN; whoever is signed in may list them."""
-    rows = entity_lists.search(text=paging.words(input), types=["ownershipType"]).order_by("urn")
-    return paging.part(rows, input, "ownershipTypes", lambda found: nodes.many([row.urn for row in found], info))
+    rows = entity_lists.search(text=paging.query_words(input), types=["ownershipType"]).order_by("urn")
+    return paging.load_page(
+        rows, input, "ownershipTypes", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
+    )
 
 
 @query.field("listDomains")
 def list_domains(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of domains that the caller may view, by name."""
-    by, words = info.context.by, paging.words(input)
+    by, words = info.context.by, paging.query_words(input)
     rows = browsing.find(text=words, type="domain", by=by)
     if not words:
-        rows = browsing.below(type="domain", under=input.get("parentDomain") or "", by=by)
-    return paging.part(rows, input, "domains", lambda found: nodes.many([row.urn for row in found], info))
+        rows = browsing.list_child_nodes(type="domain", parent=input.get("parentDomain") or "", by=by)
+    return paging.load_page(
+        rows, input, "domains", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
+    )
 
 
 @query.field("getRootGlossaryTerms")
-def root_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
+def list_root_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of the terms that are in no group."""
-    rows = browsing.without_parent(type="glossaryTerm", by=info.context.by)
-    return paging.part(rows, input, "terms", lambda found: nodes.many([row.urn for row in found], info))
+    rows = browsing.list_parentless(type="glossaryTerm", by=info.context.by)
+    return paging.load_page(
+        rows, input, "terms", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
+    )
 
 
 @query.field("getRootGlossaryNodes")
-def root_nodes(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
+def list_root_nodes(_root: None, info: Info, *, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return a page of the term groups that are in no other."""
-    rows = browsing.without_parent(type="glossaryNode", by=info.context.by)
-    return paging.part(rows, input, "nodes", lambda found: nodes.many([row.urn for row in found], info))
+    rows = browsing.list_parentless(type="glossaryNode", by=info.context.by)
+    return paging.load_page(
+        rows, input, "nodes", lambda page_rows: nodes.build_many([row.urn for row in page_rows], info)
+    )
 
 
 @mutation.field("createTag")
 @mutation.field("createDomain")
 @mutation.field("createGlossaryTerm")
 @mutation.field("createGlossaryNode")
-def create(_root: None, info: Info, *, input: Mapping[str, Any]) -> str:
+def create_entity(_root: None, info: Info, *, input: Mapping[str, Any]) -> str:
     """Make a tag, domain, term or term group and return its URN."""
     return vocabulary.create(
-        kind=_KINDS[info.field_name][0],
+        kind=_TYPES_BY_FIELD[info.field_name][0],
         identifier=input.get("id"),
         name=input["name"],
         description=input.get("description") or "",
         parent=input.get("parentDomain") or input.get("parentNode"),
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
 
 
@@ -87,9 +95,9 @@ def create(_root: None, info: Info, *, input: Mapping[str, Any]) -> str:
 @mutation.field("deleteDomain")
 @mutation.field("deleteGlossaryEntity")
 @mutation.field("deleteDataProduct")
-def delete(_root: None, info: Info, *, urn: str) -> bool:
+def delete_entity(_root: None, info: Info, *, urn: str) -> bool:
     """Delete a tag, domain, term, term group or data product."""
-    vocabulary.delete(urn=checked(urn, *_KINDS[info.field_name]), by=info.context.by, door=DOOR)
+    vocabulary.delete(urn=validate_urn(urn, *_TYPES_BY_FIELD[info.field_name]), by=info.context.by, channel=CHANNEL)
     return True
 
 
@@ -99,50 +107,56 @@ def update_tag(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -
     by = info.context.by
     with open_write(Gate.CATALOG):
         vocabulary.update(
-            urn=checked(urn, "tag"), name=input["name"], description=input.get("description"), by=by, door=DOOR
+            urn=validate_urn(urn, "tag"),
+            name=input["name"],
+            description=input.get("description"),
+            by=by,
+            channel=CHANNEL,
         )
         if input.get("ownership") is not None:
-            wanted = owner_pairs(bounded(input["ownership"]["owners"], "/ownership/owners"), key="owner")
-            annotations.set_owners(urn=urn, owners=wanted, by=by, door=DOOR)
-    return nodes.one(urn, info)
+            owners = parse_owner_pairs(validate_entries(input["ownership"]["owners"], "/ownership/owners"), key="owner")
+            annotations.set_owners(urn=urn, owners=owners, by=by, channel=CHANNEL)
+    return nodes.build_one(urn, info)
 
 
 @mutation.field("setTagColor")
 def set_tag_color(_root: None, info: Info, *, urn: str, colorHex: str) -> bool:  # noqa: N803  # the schema's
     """Set the colour of a tag."""
-    vocabulary.recolor(urn=checked(urn, "tag"), color=colorHex, by=info.context.by, door=DOOR)
+    vocabulary.recolor(urn=validate_urn(urn, "tag"), color=colorHex, by=info.context.by, channel=CHANNEL)
     return True
 
 
 @mutation.field("moveDomain")
 def move_domain(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Put a domain into another, or into none."""
-    urn = checked(input["resourceUrn"], "domain")
-    vocabulary.move(urn=urn, parent=input.get("parentDomain"), by=info.context.by, door=DOOR)
+    urn = validate_urn(input["resourceUrn"], "domain")
+    vocabulary.move(urn=urn, parent=input.get("parentDomain"), by=info.context.by, channel=CHANNEL)
     return True
 
 
 @mutation.field("updateParentNode")
 def move_glossary_entity(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Put a term or term group into another group, or into none."""
-    urn = checked(input["resourceUrn"], "glossaryTerm", "glossaryNode")
-    vocabulary.move(urn=urn, parent=input.get("parentNode"), by=info.context.by, door=DOOR)
+    urn = validate_urn(input["resourceUrn"], "glossaryTerm", "glossaryNode")
+    vocabulary.move(urn=urn, parent=input.get("parentNode"), by=info.context.by, channel=CHANNEL)
     return True
 
 
 @mutation.field("addRelatedTerms")
 @mutation.field("removeRelatedTerms")
-def relate(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+def relate_terms(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Relate a term to others as what it is or has, or end that."""
-    others = [checked(one, "glossaryTerm") for one in bounded(input["termUrns"], "/termUrns")]
+    term_urns = [
+        validate_urn(term_urn, "glossaryTerm") for term_urn in validate_entries(input["termUrns"], "/termUrns")
+    ]
     is_added = info.field_name == "addRelatedTerms"
     annotations.relate_terms(
-        urn=checked(input["urn"], "glossaryTerm"),
-        kind=_RELATED[input["relationshipType"]],
-        add=others if is_added else (),
-        remove=() if is_added else others,
+        urn=validate_urn(input["urn"], "glossaryTerm"),
+        kind=_RELATED_TERM_LISTS[input["relationshipType"]],
+        add=term_urns if is_added else (),
+        remove=() if is_added else term_urns,
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
     return True
 
@@ -150,30 +164,30 @@ def relate(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
 @mutation.field("createOwnershipType")
 def create_ownership_type(_root: None, info: Info, *, input: Mapping[str, Any]) -> Node:
     """Make an ownership type under an id made here, and return it."""
-    made = vocabulary.create(
+    urn = vocabulary.create(
         kind="ownershipType",
         identifier=None,
         name=input["name"],
         description=input["description"],
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
-    return nodes.one(made, info)
+    return nodes.build_one(urn, info)
 
 
 @mutation.field("updateOwnershipType")
 @mutation.field("updateDataProduct")
-def update(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
+def update_entity(_root: None, info: Info, *, urn: str, input: Mapping[str, Any]) -> Node:
     """Set name and description of an ownership type or data product, those that are given, and return it."""
     kind = "ownershipType" if info.field_name == "updateOwnershipType" else "dataProduct"
     vocabulary.update(
-        urn=checked(urn, kind),
+        urn=validate_urn(urn, kind),
         name=input.get("name"),
         description=input.get("description"),
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
-    return nodes.one(urn, info)
+    return nodes.build_one(urn, info)
 
 
 @mutation.field("deleteOwnershipType")
@@ -186,37 +200,37 @@ def delete_ownership_type(
 ) -> bool:
     """Delete an ownership type, and where asked the mention of it by owners."""
     by = info.context.by
-    checked(urn, "ownershipType")
+    validate_urn(urn, "ownershipType")
     with open_write(Gate.CATALOG, Gate.PEOPLE):
         if deleteReferences:
-            deletes.references(urn=urn, by=by, door=DOOR, dry_run=False)
-        vocabulary.delete(urn=urn, by=by, door=DOOR)
+            deletes.remove_references(urn=urn, by=by, channel=CHANNEL, dry_run=False)
+        vocabulary.delete(urn=urn, by=by, channel=CHANNEL)
     return True
 
 
 @mutation.field("createDataProduct")
-def create_product(_root: None, info: Info, *, input: Mapping[str, Any]) -> Node:
+def create_data_product(_root: None, info: Info, *, input: Mapping[str, Any]) -> Node:
     """Make a data product in a domain, and return it."""
-    made = vocabulary.create_product(
+    urn = vocabulary.create_product(
         identifier=input.get("id"),
         name=input["properties"]["name"],
         description=input["properties"].get("description") or "",
         domain=input["domainUrn"],
         by=info.context.by,
-        door=DOOR,
+        channel=CHANNEL,
     )
-    return nodes.one(made, info)
+    return nodes.build_one(urn, info)
 
 
 @mutation.field("batchSetDataProduct")
-def set_product(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
+def set_data_product(_root: None, info: Info, *, input: Mapping[str, Any]) -> bool:
     """Put assets into a data product, or take them out of every one."""
-    assets = [checked(urn) for urn in bounded(input["resourceUrns"], "/resourceUrns")]
+    assets = [validate_urn(urn) for urn in validate_entries(input["resourceUrns"], "/resourceUrns")]
     by, product = info.context.by, input.get("dataProductUrn")
     if product is None:
-        product_assets.take_assets(assets=assets, by=by, door=DOOR)
+        product_assets.remove_assets(assets=assets, by=by, channel=CHANNEL)
     else:
-        product_assets.put_assets(product=checked(product, "dataProduct"), assets=assets, by=by, door=DOOR)
+        product_assets.add_assets(product=validate_urn(product, "dataProduct"), assets=assets, by=by, channel=CHANNEL)
     return True
 
 

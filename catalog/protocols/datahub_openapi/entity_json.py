@@ -10,12 +10,12 @@ from policies.aspects.schemas import POLICY_INFO
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 
-def entity(
+def render_entity(
     urn: str,
-    found: Mapping[str, StoredAspect],
+    aspects_by_name: Mapping[str, StoredAspect],
     *,
     names: Collection[str] | None = None,
     with_metadata: bool = False,
@@ -26,34 +26,40 @@ def entity(
     `lints` are those of the policy that was written; they stand beside its document.
     """
     aspects = (
-        (name, aspect(one, with_metadata=with_metadata, lints=lints if name == POLICY_INFO else ()))
-        for name, one in reads.shown(found).items()
+        (name, render_aspect(aspect, with_metadata=with_metadata, lints=lints if name == POLICY_INFO else ()))
+        for name, aspect in reads.without_secrets(aspects_by_name).items()
         if names is None or name in names
     )
-    return responses.joined([("urn", responses.encoded(urn)), *aspects])
+    return responses.encode_object([("urn", responses.encode_json(urn)), *aspects])
 
 
-def unread(urn: str, *, names: Iterable[str], lints: Iterable[Problem] = ()) -> str:
+def render_unreadable_entity(urn: str, *, names: Iterable[str], lints: Iterable[Problem] = ()) -> str:
     """Return an entity as JSON with the names of its aspects alone, for whoever wrote them and may not read them."""
-    aspects = ((name, responses.joined(responses.noted(lints if name == POLICY_INFO else ()))) for name in names)
-    return responses.joined([("urn", responses.encoded(urn)), *aspects])
+    aspects = (
+        (name, responses.encode_object(responses.lint_members(lints if name == POLICY_INFO else ()))) for name in names
+    )
+    return responses.encode_object([("urn", responses.encode_json(urn)), *aspects])
 
 
-def aspect(one: StoredAspect, *, with_metadata: bool = False, lints: Iterable[Problem] = ()) -> str:
+def render_aspect(aspect: StoredAspect, *, with_metadata: bool = False, lints: Iterable[Problem] = ()) -> str:
     """Return one aspect as JSON."""
-    more = [("systemMetadata", reads.metadata(one))] if with_metadata else []
-    return responses.joined([("value", one.document), *more, *responses.noted(lints)])
+    extra_members = [("systemMetadata", reads.render_metadata(aspect))] if with_metadata else []
+    return responses.encode_object([("value", aspect.document), *extra_members, *responses.lint_members(lints)])
 
 
-def listed(entries: Iterable[str]) -> str:
+def render_list(entries: Iterable[str]) -> str:
     """Return a JSON list of what is JSON already."""
     return "[" + ", ".join(entries) + "]"
 
 
-def readable(found: Collection[str], by: Actor) -> frozenset[str]:
+def find_readable_urns(entity_urns: Collection[str], by: Actor) -> frozenset[str]:
     """Return those of these that the caller may read, asked for all of them at once."""
-    asked = [urn for urn in dict.fromkeys(found) if not is_open(urns.type_of(urn))]
-    asks = [(by, Ask(reads.reading_of(kind), Asked(urn, kind))) for urn in asked for kind in [urns.type_of(urn)]]
-    decisions = authorizer.answer_many(asks=asks) if asks else []
-    refused = {urn for urn, decision in zip(asked, decisions, strict=True) if not decision.is_allowed}
-    return frozenset(found) - refused
+    guarded_urns = [urn for urn in dict.fromkeys(entity_urns) if not is_open(urns.entity_type(urn))]
+    access_requests = [
+        (by, AccessRequest(reads.reading_requirement(kind), ResourceRef(urn, kind)))
+        for urn in guarded_urns
+        for kind in [urns.entity_type(urn)]
+    ]
+    decisions = authorizer.answer_many(requests=access_requests) if access_requests else []
+    refused_urns = {urn for urn, decision in zip(guarded_urns, decisions, strict=True) if not decision.is_allowed}
+    return frozenset(entity_urns) - refused_urns

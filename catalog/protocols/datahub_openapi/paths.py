@@ -13,79 +13,79 @@ from catalog.protocols.datahub_rest import pegasus_names, request_bodies
 from catalog.urns import PEOPLE_TYPES, Urn
 from policies.errors import Invalid
 
-_ASPECT = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-_BIGGEST = 2**31 - 1
+_ASPECT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_MAX_INTEGER = 2**31 - 1
 
 
-def entity(type_: str, rest: str, *, needs_aspect: bool = False) -> tuple[Urn, str]:
+def parse_entity(type_: str, rest: str, *, needs_aspect: bool = False) -> tuple[Urn, str]:
     """Return the URN and the aspect ('' for none) that the end of a path names. Raises Invalid.
 
     Keys may hold slashes. After a key in brackets what follows is an aspect; after a plain key only the name of an
     aspect that is known is one, unless the call makes no sense without an aspect.
     """
     head, slash, tail = rest.removesuffix("/").rpartition("/")
-    is_whole = urns.problem(rest, "/urn") is None
+    is_whole = urns.find_problem(rest, "/urn") is None
     if (
         slash
-        and _ASPECT.fullmatch(tail)
-        and urns.problem(head, "/urn") is None
+        and _ASPECT_NAME.fullmatch(tail)
+        and urns.find_problem(head, "/urn") is None
         and (not is_whole or needs_aspect or _is_aspect(tail))
     ):
-        return _of_type(type_, request_bodies.checked(head, "/urn")), tail
-    return _of_type(type_, request_bodies.checked(rest, "/urn")), ""
+        return _check_type(type_, request_bodies.parse_urn(head, "/urn")), tail
+    return _check_type(type_, request_bodies.parse_urn(rest, "/urn")), ""
 
 
-def fits(type_: str, urn: str) -> bool:
+def matches_type(type_: str, urn: str) -> bool:
     """Whether a type as a client writes it is that of a URN."""
-    return urns.type_of(urn).casefold() == type_.casefold()
+    return urns.entity_type(urn).casefold() == type_.casefold()
 
 
-def mismatch(urn: str) -> str:
+def mismatch_message(urn: str) -> str:
     """Return the sentence about a URN of another type than the path's."""
-    return f"The URN is that of a {urns.type_of(urn)}."
+    return f"The URN is that of a {urns.entity_type(urn)}."
 
 
-def spelled(type_: str) -> str:
+def spell_type(type_: str) -> str:
     """Return a type as its URNs spell it; one that nobody has heard of as it came."""
-    return _spellings().get(type_.casefold(), type_)
+    return _type_spellings().get(type_.casefold(), type_)
 
 
-def flag(request: HttpRequest, name: str, *, default: bool) -> bool:
+def read_boolean(request: HttpRequest, name: str, *, default: bool) -> bool:
     """Return a switch of the query. Raises Invalid for what is neither true nor false."""
     text = request.GET.get(name, "").lower()
     if text not in ("", "true", "false"):
-        raise Invalid.one(code="type", pointer=f"/{name}", detail="This must be true or false.")
+        raise Invalid.from_problem(code="type", pointer=f"/{name}", detail="This must be true or false.")
     return default if text == "" else text == "true"
 
 
-def whole(request: HttpRequest, name: str, default: int) -> int:
+def read_integer(request: HttpRequest, name: str, default: int) -> int:
     """Return a whole number from 0 on in the query. Raises Invalid."""
     text = request.GET.get(name, "")
     if text == "":
         return default
-    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _BIGGEST):
-        detail = f"This must be a whole number from 0 to {_BIGGEST}."
-        raise Invalid.one(code="type", pointer=f"/{name}", detail=detail)
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _MAX_INTEGER):
+        detail = f"This must be a whole number from 0 to {_MAX_INTEGER}."
+        raise Invalid.from_problem(code="type", pointer=f"/{name}", detail=detail)
     return int(text)
 
 
-def listed(request: HttpRequest, name: str) -> frozenset[str]:
+def read_list(request: HttpRequest, name: str) -> frozenset[str]:
     """Return the values of a list in the query, written as one value or as several."""
-    return frozenset(one.strip() for text in request.GET.getlist(name) for one in text.split(",")) - {""}
+    return frozenset(value.strip() for text in request.GET.getlist(name) for value in text.split(",")) - {""}
 
 
-def _of_type(type_: str, urn: Urn) -> Urn:
-    if not fits(type_, urn.text):
-        raise Invalid.one(code=TYPE_MISMATCH, pointer="/urn", detail=mismatch(urn.text))
+def _check_type(type_: str, urn: Urn) -> Urn:
+    if not matches_type(type_, urn.text):
+        raise Invalid.from_problem(code=TYPE_MISMATCH, pointer="/urn", detail=mismatch_message(urn.text))
     return urn
 
 
 def _is_aspect(name: str) -> bool:
-    return name in pegasus_names.table() or name in register.OWNED
+    return name in pegasus_names.load_full_names() or name in register.OWNED_ASPECTS
 
 
 @cache
-def _spellings() -> Mapping[str, str]:
-    keys = (name.removesuffix("Key") for name in pegasus_names.table() if name.endswith("Key"))
-    known = {*urns.KEY_FIELDS, *PEOPLE_TYPES, "role", "domain", "tag", *keys} - {"corpUser"}
-    return {type_.casefold(): type_ for type_ in known}
+def _type_spellings() -> Mapping[str, str]:
+    keys = (name.removesuffix("Key") for name in pegasus_names.load_full_names() if name.endswith("Key"))
+    types = {*urns.KEY_FIELDS, *PEOPLE_TYPES, "role", "domain", "tag", *keys} - {"corpUser"}
+    return {type_.casefold(): type_ for type_ in types}

@@ -9,64 +9,69 @@ from catalog.access import people_records
 from catalog.errors import TYPE_MISMATCH
 from catalog.protocols.datahub_openapi import entity_json, paths
 from catalog.protocols.datahub_rest import request_bodies, responses
-from catalog.protocols.datahub_rest.reads import find_aspect, find_aspects, readable
+from catalog.protocols.datahub_rest.reads import find_aspect, find_aspects, parse_readable_urn
 from catalog.urns import Urn
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid, NotFound
 
 #: Most entities that one call may ask for.
-MOST = 1000
+MAX_ENTITIES = 1000
 
 
-def entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
+def get_entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
     """Answer an entity with its aspects, all or those of `aspects`."""
-    readable(urn.text, by)
-    found = find_aspects(urn, by=by)
-    if found is None:
+    parse_readable_urn(urn.text, by)
+    aspects_by_name = find_aspects(urn, by=by)
+    if aspects_by_name is None:
         raise NotFound(f"There is no entity {urn.text}.")
-    names = paths.listed(request, "aspects") or None
-    with_metadata = paths.flag(request, "systemMetadata", default=False)
-    return responses.text(entity_json.entity(urn.text, found, names=names, with_metadata=with_metadata))
+    names = paths.read_list(request, "aspects") or None
+    with_metadata = paths.read_boolean(request, "systemMetadata", default=False)
+    return responses.json_response(
+        entity_json.render_entity(urn.text, aspects_by_name, names=names, with_metadata=with_metadata)
+    )
 
 
-def aspect(request: HttpRequest, by: Actor, urn: Urn, name: str) -> HttpResponse:
+def get_aspect(request: HttpRequest, by: Actor, urn: Urn, name: str) -> HttpResponse:
     """Answer one version of an aspect, 0 being the newest."""
-    readable(urn.text, by)
-    version = paths.whole(request, "version", 0)
-    found = find_aspect(urn, name, by=by, version=version)
-    if found is None:
+    parse_readable_urn(urn.text, by)
+    version = paths.read_integer(request, "version", 0)
+    aspect = find_aspect(urn, name, by=by, version=version)
+    if aspect is None:
         raise NotFound(f"{urn.text} has no {name}" + (f" of version {version}." if version else "."))
-    with_metadata = paths.flag(request, "systemMetadata", default=False)
-    return responses.text(entity_json.aspect(found, with_metadata=with_metadata))
+    with_metadata = paths.read_boolean(request, "systemMetadata", default=False)
+    return responses.json_response(entity_json.render_aspect(aspect, with_metadata=with_metadata))
 
 
-def batch_get(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
+def get_entities(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
     """Answer those of several entities that there are and that the caller may read, in the order of the body."""
-    entries = request_bodies.read_list(request, most=MOST)
-    problems = [problem for place, entry in enumerate(entries) for problem in _problems(entry, type_, f"/{place}")]
+    entries = request_bodies.read_list(request, max_entries=MAX_ENTITIES)
+    problems = [problem for index, entry in enumerate(entries) for problem in _find_problems(entry, type_, f"/{index}")]
     if problems:
         raise Invalid(problems)
-    with_metadata = paths.flag(request, "systemMetadata", default=False)
-    wanted = entity_json.readable([entry["urn"] for entry in entries], by)
-    found = people_records.documents_for(urns=wanted, by=by)
-    return responses.text(
-        entity_json.listed(
-            entity_json.entity(
-                entry["urn"], found[entry["urn"]], names=(entry.keys() - {"urn"}) or None, with_metadata=with_metadata
+    with_metadata = paths.read_boolean(request, "systemMetadata", default=False)
+    readable_urns = entity_json.find_readable_urns([entry["urn"] for entry in entries], by)
+    documents = people_records.load_visible_documents(urns=readable_urns, by=by)
+    return responses.json_response(
+        entity_json.render_list(
+            entity_json.render_entity(
+                entry["urn"],
+                documents[entry["urn"]],
+                names=(entry.keys() - {"urn"}) or None,
+                with_metadata=with_metadata,
             )
             for entry in entries
-            if entry["urn"] in found
+            if entry["urn"] in documents
         )
     )
 
 
-def _problems(entry: Any, type_: str, place: str) -> list[Problem]:
+def _find_problems(entry: Any, type_: str, pointer: str) -> list[Problem]:
     if not isinstance(entry, dict):
-        return [Problem("entity.shape", place, "An entity is a JSON object with its urn.")]
-    found = urns.problem(entry.get("urn"), f"{place}/urn")
-    if found is not None:
-        return [found]
-    if not paths.fits(type_, entry["urn"]):
-        return [Problem(TYPE_MISMATCH, f"{place}/urn", paths.mismatch(entry["urn"]))]
+        return [Problem("entity.shape", pointer, "An entity is a JSON object with its urn.")]
+    problem = urns.find_problem(entry.get("urn"), f"{pointer}/urn")
+    if problem is not None:
+        return [problem]
+    if not paths.matches_type(type_, entry["urn"]):
+        return [Problem(TYPE_MISMATCH, f"{pointer}/urn", paths.mismatch_message(entry["urn"]))]
     return []

@@ -7,12 +7,12 @@ from catalog.protocols.datahub_openapi import views as datahub_openapi_views
 _ENTITIES = r"openapi/v3/entity/(?P<type_>[^/]+)"
 
 urlpatterns = [
-    re_path(r"^openapi/v3/entity/(?:generic/)?scroll/?$", datahub_openapi_views.scroll, name="openapi-scroll"),
-    re_path(rf"^{_ENTITIES}/batchGet/?$", datahub_openapi_views.batch_get, name="openapi-batch-get"),
-    re_path(rf"^{_ENTITIES}/?$", datahub_openapi_views.entities, name="openapi-entities"),
+    re_path(r"^openapi/v3/entity/(?:generic/)?scroll/?$", datahub_openapi_views.scroll_entities, name="openapi-scroll"),
+    re_path(rf"^{_ENTITIES}/batchGet/?$", datahub_openapi_views.get_entities, name="openapi-batch-get"),
+    re_path(rf"^{_ENTITIES}/?$", datahub_openapi_views.handle_entities, name="openapi-entities"),
     # A line break is refused as part of a URN, with a reason, and not as an unknown path.
-    re_path(rf"^{_ENTITIES}/(?P<rest>(?s:.+))$", datahub_openapi_views.entity, name="openapi-entity"),
-    re_path(r"^openapi/relationships/v1/?$", datahub_openapi_views.relationships, name="openapi-relationships"),
-    path("openapi/v1/trace/write/<str:trace>", datahub_openapi_views.trace, name="openapi-trace"),
-    path("openapi/v1/trace/write/<str:trace>/", datahub_openapi_views.trace),
+    re_path(rf"^{_ENTITIES}/(?P<rest>(?s:.+))$", datahub_openapi_views.handle_entity, name="openapi-entity"),
+    re_path(r"^openapi/relationships/v1/?$", datahub_openapi_views.list_relationships, name="openapi-relationships"),
+    path("openapi/v1/trace/write/<str:trace>", datahub_openapi_views.get_write_status, name="openapi-trace"),
+    path("openapi/v1/trace/write/<str:trace>/", datahub_openapi_views.get_write_status),
 ]

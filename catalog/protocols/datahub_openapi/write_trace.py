@@ -11,49 +11,61 @@ from catalog import urns
 from catalog.access import people_records, view_permissions
 from catalog.protocols.datahub_openapi import entity_json, paths
 from catalog.protocols.datahub_rest import request_bodies, responses
-from policies.engine.model import Actor, Missing
+from policies.engine.model import Actor, MissingPrivilege
 from policies.errors import Forbidden, Invalid, NotFound
 
 #: Most entities that one call may ask about.
-MOST = 1000
+MAX_ENTITIES = 1000
 
-_ID = re.compile(r"[0-9a-fA-F]{32}")
-_STORED = {"success": True, "primaryStorage": {"writeStatus": "ACTIVE_STATE"}} | {
+_TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
+_STORED_STATE = {"success": True, "primaryStorage": {"writeStatus": "ACTIVE_STATE"}} | {
     "searchStorage": {"writeStatus": "ACTIVE_STATE"}
 }
-_ABSENT = {"success": False, "primaryStorage": {"writeStatus": "UNKNOWN"}, "searchStorage": {"writeStatus": "UNKNOWN"}}
+_ABSENT_STATE = {
+    "success": False,
+    "primaryStorage": {"writeStatus": "UNKNOWN"},
+    "searchStorage": {"writeStatus": "UNKNOWN"},
+}
 
 
-def parent() -> str:
+def create_traceparent() -> str:
     """Return a fresh `traceparent`; clients read the time, in microseconds, from the first half of its trace id."""
     return f"00-{time.time_ns() // 1000:016x}{secrets.token_hex(8)}-{secrets.token_hex(8)}-01"
 
 
-def write(request: HttpRequest, by: Actor, trace: str) -> HttpResponse:
+def get_write_status(request: HttpRequest, by: Actor, trace: str) -> HttpResponse:
     """Answer, for aspects by URN, whether they are stored."""
-    if _ID.fullmatch(trace) is None:
+    if _TRACE_ID.fullmatch(trace) is None:
         raise NotFound("A trace id is 32 hexadecimal digits.")
     body = request_bodies.read(request)
-    _check(body)
-    only_errors = paths.flag(request, "onlyIncludeErrors", default=True)
-    readable = entity_json.readable(list(body), by)
-    refused = {urn for urn in body.keys() - readable if not view_permissions.is_concealed_type(urns.type_of(urn))}
-    if refused:
-        raise Forbidden([Missing("VIEW_ENTITY_PAGE", urn) for urn in sorted(refused)])
-    found = people_records.documents_for(urns=list(readable), by=by)
+    _check_body(body)
+    only_errors = paths.read_boolean(request, "onlyIncludeErrors", default=True)
+    readable_urns = entity_json.find_readable_urns(list(body), by)
+    refused_urns = {
+        urn for urn in body.keys() - readable_urns if not view_permissions.is_concealed_type(urns.entity_type(urn))
+    }
+    if refused_urns:
+        raise Forbidden([MissingPrivilege("VIEW_ENTITY_PAGE", urn) for urn in sorted(refused_urns)])
+    documents = people_records.load_visible_documents(urns=list(readable_urns), by=by)
     states = {
-        urn: {name: _STORED if name in found.get(urn, {}) else _ABSENT for name in names} for urn, names in body.items()
+        urn: {name: _STORED_STATE if name in documents.get(urn, {}) else _ABSENT_STATE for name in names}
+        for urn, names in body.items()
     }
     if only_errors:
-        states = {urn: {n: s for n, s in one.items() if not s["success"]} for urn, one in states.items()}
-        states = {urn: one for urn, one in states.items() if one}
-    return responses.text(responses.encoded(states))
+        states = {
+            urn: {aspect: state for aspect, state in state_by_name.items() if not state["success"]}
+            for urn, state_by_name in states.items()
+        }
+        states = {urn: state_by_name for urn, state_by_name in states.items() if state_by_name}
+    return responses.json_response(responses.encode_json(states))
 
 
-def _check(body: dict[str, Any]) -> None:
-    if len(body) > MOST:
-        raise Invalid.one(code="list.long", pointer="", detail=f"At most {MOST} entities may be asked about at once.")
+def _check_body(body: dict[str, Any]) -> None:
+    if len(body) > MAX_ENTITIES:
+        raise Invalid.from_problem(
+            code="list.long", pointer="", detail=f"At most {MAX_ENTITIES} entities may be asked about at once."
+        )
     for urn, names in body.items():
-        request_bodies.checked(urn, "")
+        request_bodies.parse_urn(urn, "")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise Invalid.one(code="type", pointer=f"/{urn}", detail="This is a list of names of aspects.")
+            raise Invalid.from_problem(code="type", pointer=f"/{urn}", detail="This is a list of names of aspects.")

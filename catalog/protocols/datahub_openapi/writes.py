@@ -22,165 +22,171 @@ from policies.errors import Invalid
 from policies.models import PolicyVersion
 
 #: What the record of changes calls this door.
-DOOR = "openapi"
+CHANNEL = "openapi"
 
 #: Most entities of one call; clients send up to 200.
-MOST = 10_000
+MAX_ENTITIES = 10_000
 
-_POLICY = "dataHubPolicy"
+_POLICY_TYPE = "dataHubPolicy"
 
 #: Conditions on a write that are not kept, so a write that depends on one is refused.
-_CONDITIONS = frozenset({"if-version-match", "if-modified-since", "if-unmodified-since", "if-match"})
+_UNSUPPORTED_HEADERS = frozenset({"if-version-match", "if-modified-since", "if-unmodified-since", "if-match"})
 
 #: What is wrong with a part of a proposal, and where that part stands here.
-_PARTS = re.compile(r"(/\d+)/([^/]*)/(entityUrn|aspectName|entityType|changeType)")
+_PROPOSAL_POINTER = re.compile(r"(/\d+)/([^/]*)/(entityUrn|aspectName|entityType|changeType)")
 
 
-def write(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
+def write_entities(request: HttpRequest, by: Actor, type_: str) -> HttpResponse:
     """Write the aspects of entities, all or none; POST writes them, PATCH changes what is there."""
-    entries = request_bodies.read_list(request, most=MOST)
-    return _write(request, by, type_, entries)
+    entries = request_bodies.read_list(request, max_entries=MAX_ENTITIES)
+    return _write_entries(request, by, type_, entries)
 
 
 def write_aspect(request: HttpRequest, by: Actor, urn: Urn, name: str) -> HttpResponse:
     """Write or patch one aspect. The body is what stands under its name in a write of entities, or the patch alone."""
     body = request_bodies.read(request)
     content = {"value": body} if request.method == "PATCH" and "value" not in body else body
-    return _write(request, by, urn.type, [{"urn": urn.text, name: content}], is_single=True)
+    return _write_entries(request, by, urn.type, [{"urn": urn.text, name: content}], is_single=True)
 
 
-def delete(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
+def delete_entity(request: HttpRequest, by: Actor, urn: Urn) -> HttpResponse:
     """Delete an entity for good, or only those of its aspects that are listed; what nobody knows is deleted already."""
-    if paths.flag(request, "clear", default=False):
+    if paths.read_boolean(request, "clear", default=False):
         detail = "Aspects are deleted one by one, or with their entity."
-        raise Invalid.one(code="unsupported", pointer="/clear", detail=detail)
-    names = sorted(paths.listed(request, "aspects"))
+        raise Invalid.from_problem(code="unsupported", pointer="/clear", detail=detail)
+    names = sorted(paths.read_list(request, "aspects"))
     if names:
         return delete_aspects(request, by, urn, names)
-    deletes.delete(urn=urn.text, by=by, door=DOOR, is_open=is_open(urn.type))
-    return _moved(responses.text("{}"), [urn.text])
+    deletes.delete(urn=urn.text, by=by, channel=CHANNEL, is_open=is_open(urn.type))
+    return _with_policy_version(responses.json_response("{}"), [urn.text])
 
 
 def delete_aspects(_request: HttpRequest, by: Actor, urn: Urn, names: Sequence[str]) -> HttpResponse:
     """Delete aspects, all or none; the key goes with its entity."""
     if urn.key_aspect in names:
-        raise Invalid.one(code="aspect.key", pointer="/aspects", detail="The key goes with its entity.")
-    found = [Proposal(urn=urn.text, aspect=name, change=ChangeType.DELETE, place="") for name in names]
-    apply.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
-    return _moved(responses.text("{}"), [urn.text])
+        raise Invalid.from_problem(code="aspect.key", pointer="/aspects", detail="The key goes with its entity.")
+    deletions = [Proposal(urn=urn.text, aspect=name, change=ChangeType.DELETE, pointer="") for name in names]
+    apply.apply(proposals=deletions, by=by, channel=CHANNEL, is_open=not settings.REST_API_AUTHORIZATION)
+    return _with_policy_version(responses.json_response("{}"), [urn.text])
 
 
-def _write(
+def _write_entries(
     request: HttpRequest, by: Actor, type_: str, entries: Sequence[Any], *, is_single: bool = False
 ) -> HttpResponse:
-    is_async = paths.flag(request, "async", default=True)
-    change = _change(request)
-    found: list[Proposal] = []
+    is_async = paths.read_boolean(request, "async", default=True)
+    change = _read_change_type(request)
+    parsed_proposals: list[Proposal] = []
     problems: list[Problem] = []
-    for place, entry in enumerate(entries):
-        for one in _proposals(entry, type_, change, f"/{place}"):
-            if isinstance(one, Problem):
-                problems.append(one)
+    for index, entry in enumerate(entries):
+        for proposal in _parse_proposals(entry, type_, change, f"/{index}"):
+            if isinstance(proposal, Problem):
+                problems.append(proposal)
             else:
-                found.append(one)
+                parsed_proposals.append(proposal)
     if problems:
         raise Invalid(problems)
     try:
-        written = apply.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
+        result = apply.apply(
+            proposals=parsed_proposals, by=by, channel=CHANNEL, is_open=not settings.REST_API_AUTHORIZATION
+        )
     except Invalid as error:
-        raise Invalid([_placed(problem) for problem in error.problems]) from error
-    shown = _shown(found, entries, by, written.lints)
-    response = responses.text(shown[0] if is_single else entity_json.listed(shown))
+        raise Invalid([_with_body_pointer(problem) for problem in error.problems]) from error
+    entities = _render_entities(parsed_proposals, entries, by, result.lints)
+    response = responses.json_response(entities[0] if is_single else entity_json.render_list(entities))
     response.status_code = 202 if is_async else 200
-    response.headers["traceparent"] = write_trace.parent()
-    return _moved(response, [one.urn for one in found])
+    response.headers["traceparent"] = write_trace.create_traceparent()
+    return _with_policy_version(response, [proposal.urn for proposal in parsed_proposals])
 
 
-def _change(request: HttpRequest) -> ChangeType:
+def _read_change_type(request: HttpRequest) -> ChangeType:
     if request.method == "PATCH":
         return ChangeType.PATCH
-    if paths.flag(request, "createEntityIfNotExists", default=False):
+    if paths.read_boolean(request, "createEntityIfNotExists", default=False):
         return ChangeType.CREATE_ENTITY
-    if paths.flag(request, "createIfNotExists", default=False):
+    if paths.read_boolean(request, "createIfNotExists", default=False):
         return ChangeType.CREATE
     return ChangeType.UPSERT
 
 
-def _proposals(entry: Any, type_: str, change: ChangeType, place: str) -> Iterator[Proposal | Problem]:
+def _parse_proposals(entry: Any, type_: str, change: ChangeType, pointer: str) -> Iterator[Proposal | Problem]:
     if not isinstance(entry, dict):
-        yield Problem("entity.shape", place, "An entity is a JSON object with its urn and aspects.")
+        yield Problem("entity.shape", pointer, "An entity is a JSON object with its urn and aspects.")
         return
     urn: Any = entry.get("urn")
-    wrong = urns.problem(urn, f"{place}/urn")
-    if wrong is not None:
-        yield wrong
+    problem = urns.find_problem(urn, f"{pointer}/urn")
+    if problem is not None:
+        yield problem
         return
-    if not paths.fits(type_, urn):
-        yield Problem(errors.TYPE_MISMATCH, f"{place}/urn", paths.mismatch(urn))
+    if not paths.matches_type(type_, urn):
+        yield Problem(errors.TYPE_MISMATCH, f"{pointer}/urn", paths.mismatch_message(urn))
         return
-    named = [name for name in entry if name != "urn"]
-    if not named:
-        yield Problem("required", place, "Name at least one aspect.")
-    for name in named:
-        yield _proposal(urn, name, entry[name], change, place + errors.pointer([name]))
+    names = [name for name in entry if name != "urn"]
+    if not names:
+        yield Problem("required", pointer, "Name at least one aspect.")
+    for name in names:
+        yield _parse_proposal(urn, name, entry[name], change, pointer + errors.json_pointer([name]))
 
 
-def _proposal(urn: str, name: str, content: Any, change: ChangeType, place: str) -> Proposal | Problem:
+def _parse_proposal(urn: str, name: str, content: Any, change: ChangeType, pointer: str) -> Proposal | Problem:
     is_patch = change is ChangeType.PATCH
     if not isinstance(content, dict) or not isinstance(content.get("value"), dict | list if is_patch else dict):
-        return Problem("aspect.shape", f"{place}/value", "An aspect is a JSON object under `value`.")
+        return Problem("aspect.shape", f"{pointer}/value", "An aspect is a JSON object under `value`.")
     headers, metadata = content.get("headers"), content.get("systemMetadata")
     is_optional = writes.is_optional(headers)
     if headers is not None and not isinstance(headers, dict):
-        return Problem("type", f"{place}/headers", "Headers are a JSON object.")
-    if _CONDITIONS & {str(header).casefold() for header in headers or ()}:
-        return Problem("unsupported", f"{place}/headers", "A write cannot depend on versions or times.")
+        return Problem("type", f"{pointer}/headers", "Headers are a JSON object.")
+    if _UNSUPPORTED_HEADERS & {str(header).casefold() for header in headers or ()}:
+        return Problem("unsupported", f"{pointer}/headers", "A write cannot depend on versions or times.")
     return Proposal(
         urn=urn,
         aspect=name,
-        document=responses.encoded(content["value"]),
+        document=responses.encode_json(content["value"]),
         change=ChangeType.CREATE if is_optional and change is ChangeType.UPSERT else change,
         is_optional=is_optional,
-        system_metadata=metadata if metadata is None or isinstance(metadata, str) else responses.encoded(metadata),
-        place=place,
-        document_place=f"{place}/value",
+        system_metadata=metadata if metadata is None or isinstance(metadata, str) else responses.encode_json(metadata),
+        pointer=pointer,
+        document_pointer=f"{pointer}/value",
     )
 
 
-def _placed(problem: Problem) -> Problem:
+def _with_body_pointer(problem: Problem) -> Problem:
     """Return a problem of a proposal where the wrong part stands in what was sent."""
-    match = _PARTS.fullmatch(problem.pointer)
+    match = _PROPOSAL_POINTER.fullmatch(problem.pointer)
     if match is None:
         return problem
-    place = f"{match[1]}/urn" if match[3] == "entityUrn" else f"{match[1]}/{match[2]}"
-    return Problem(problem.code, place, problem.detail)
+    pointer = f"{match[1]}/urn" if match[3] == "entityUrn" else f"{match[1]}/{match[2]}"
+    return Problem(problem.code, pointer, problem.detail)
 
 
-def _shown(
-    found: Sequence[Proposal], entries: Sequence[Mapping[str, Any]], by: Actor, lints: Sequence[Problem]
+def _render_entities(
+    parsed_proposals: Sequence[Proposal], entries: Sequence[Mapping[str, Any]], by: Actor, lints: Sequence[Problem]
 ) -> list[str]:
     """Return the entities as they are now, with the aspects that were sent; without documents that may not be read.
 
     Lints stand inside the aspect they are about: clients take every other member of an entity for an aspect.
     """
-    named: dict[str, list[str]] = defaultdict(list)
-    for one in found:
-        named[one.urn].append(one.aspect)
-    noted: dict[int, list[Problem]] = defaultdict(list)
+    names_by_urn: dict[str, list[str]] = defaultdict(list)
+    for proposal in parsed_proposals:
+        names_by_urn[proposal.urn].append(proposal.aspect)
+    lints_by_index: dict[int, list[Problem]] = defaultdict(list)
     for lint in lints:
-        noted[int(lint.pointer.split("/")[1])].append(lint)
-    readable = entity_json.readable(list(named), by)
-    stored = people_records.documents_for(urns=readable, by=by)
+        lints_by_index[int(lint.pointer.split("/")[1])].append(lint)
+    readable_urns = entity_json.find_readable_urns(list(names_by_urn), by)
+    documents = people_records.load_visible_documents(urns=readable_urns, by=by)
     return [
-        entity_json.entity(entry["urn"], stored[entry["urn"]], names=named[entry["urn"]], lints=noted[place])
-        if entry["urn"] in stored
-        else entity_json.unread(entry["urn"], names=named[entry["urn"]], lints=noted[place])
-        for place, entry in enumerate(entries)
+        entity_json.render_entity(
+            entry["urn"], documents[entry["urn"]], names=names_by_urn[entry["urn"]], lints=lints_by_index[index]
+        )
+        if entry["urn"] in documents
+        else entity_json.render_unreadable_entity(
+            entry["urn"], names=names_by_urn[entry["urn"]], lints=lints_by_index[index]
+        )
+        for index, entry in enumerate(entries)
     ]
 
 
-def _moved(response: HttpResponse, touched: Sequence[str]) -> HttpResponse:
+def _with_policy_version(response: HttpResponse, touched_urns: Sequence[str]) -> HttpResponse:
     """Name the version of the policies after a write of policies, so that the client can ask for at least that one."""
-    if any(urns.type_of(urn) == _POLICY for urn in touched):
-        response.headers["Policy-Version"] = str(PolicyVersion.current())
+    if any(urns.entity_type(urn) == _POLICY_TYPE for urn in touched_urns):
+        response.headers["Policy-Version"] = str(PolicyVersion.load_version())
     return response

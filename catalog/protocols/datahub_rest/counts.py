@@ -13,36 +13,41 @@ from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models.fields import is_storable
 
-_ANY = "%"
-_OF_PEOPLE = frozenset(name for type_, name in people_aspects.OWNED if type_ in PEOPLE_TYPES) - {"status", "origin"}
+_WILDCARD = "%"
+_PEOPLE_ASPECTS = frozenset(name for type_, name in people_aspects.OWNED_ASPECTS if type_ in PEOPLE_TYPES) - {
+    "status",
+    "origin",
+}
 
 
-def count(request: HttpRequest, by: Actor) -> HttpResponse:
+def count_entities(request: HttpRequest, by: Actor) -> HttpResponse:
     """Count the entities that have an aspect and that the caller may view; `urnLike` is the beginning of their URNs."""
     body = request_bodies.read(request)
-    name = request_bodies.text(body, "aspect")
-    if name in _OF_PEOPLE:
+    name = request_bodies.read_text(body, "aspect")
+    if name in _PEOPLE_ASPECTS:
         detail = "Aspects of users, groups, roles and policies are not counted; list their URNs."
-        raise Invalid.one(code="unsupported", pointer="/aspect", detail=detail)
+        raise Invalid.from_problem(code="unsupported", pointer="/aspect", detail=detail)
     rows = Entity.objects.all()
-    like = request_bodies.text(body, "urnLike", _ANY)
-    beginning = like.removesuffix(_ANY)
-    if _ANY in beginning:
-        raise Invalid.one(code="unsupported", pointer="/urnLike", detail="Only the end may be a %.")
-    if not (is_storable(name) and is_storable(beginning)):
-        return responses.value(0)
-    if like == beginning:
-        rows = rows.filter(urn=like)
-    elif beginning:
-        rows = rows.filter(prefix_range("urn", [beginning]))
-    found = Aspect.objects.filter(name=name, version=0, entity__in=view_permissions.viewable(rows, by=by).order_by())
-    return responses.value(found.count())
+    urn_pattern = request_bodies.read_text(body, "urnLike", _WILDCARD)
+    urn_prefix = urn_pattern.removesuffix(_WILDCARD)
+    if _WILDCARD in urn_prefix:
+        raise Invalid.from_problem(code="unsupported", pointer="/urnLike", detail="Only the end may be a %.")
+    if not (is_storable(name) and is_storable(urn_prefix)):
+        return responses.action_response(0)
+    if urn_pattern == urn_prefix:
+        rows = rows.filter(urn=urn_pattern)
+    elif urn_prefix:
+        rows = rows.filter(prefix_range("urn", [urn_prefix]))
+    aspects = Aspect.objects.filter(
+        name=name, version=0, entity__in=view_permissions.filter_viewable(rows, by=by).order_by()
+    )
+    return responses.action_response(aspects.count())
 
 
-def series(request: HttpRequest, by: Actor) -> HttpResponse:
+def list_timeseries_values(request: HttpRequest, by: Actor) -> HttpResponse:
     """Answer the values of an aspect in time: none, since such aspects are kept in versions like all others."""
     body: dict[str, Any] = request_bodies.read(request)
-    urn = reads.readable(request_bodies.text(body, "urn"), by)
-    limit = request_bodies.whole(body, "limit", 10_000)
-    name = request_bodies.text(body, "aspect")
-    return responses.value({"entityName": urn.type, "aspectName": name, "limit": limit, "values": []})
+    urn = reads.parse_readable_urn(request_bodies.read_text(body, "urn"), by)
+    limit = request_bodies.read_integer(body, "limit", 10_000)
+    name = request_bodies.read_text(body, "aspect")
+    return responses.action_response({"entityName": urn.type, "aspectName": name, "limit": limit, "values": []})

@@ -11,10 +11,10 @@ from catalog.aspects.base import PLATFORM
 from policies.engine import selectors
 from policies.engine.model import Actor
 from policies.errors import Invalid
-from policies.models.fields import storable
+from policies.models.fields import filter_storable
 
-_REMOVED = "removed"
-_CONDITIONS = ("EQUAL", "IN")
+_REMOVED_FIELD = "removed"
+_COMPARISONS = ("EQUAL", "IN")
 
 #: Field of a search → field of the facts about an entity.
 _FACETS: Mapping[str, str] = {
@@ -30,82 +30,86 @@ _FACETS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter as a condition on entities. `asks_removed`: removed entities are searched, since it speaks of them."""
+    """A filter as a condition on entities. `includes_removed`: it speaks of removed entities, so they are searched."""
 
     condition: Q
-    asks_removed: bool
+    includes_removed: bool
 
 
-def everything(*, with_removed: bool) -> Filter:
+def match_all(*, with_removed: bool) -> Filter:
     """Return the filter that keeps every entity."""
     return Filter(Q(), with_removed)
 
 
-def read(found: Any, place: str, *, by: Actor) -> Filter | None:
+def parse(value: Any, pointer: str, *, by: Actor) -> Filter | None:
     """Return a filter, None where there is none; what the caller may not view is met by nothing.
 
     Raises Invalid for fields and conditions that nobody knows.
     """
-    if found is None:
+    if value is None:
         return None
-    alternatives = _list(_member(found, "or", place), f"{place}/or")
+    alternatives = _check_list(_read_member(value, "or", pointer), f"{pointer}/or")
     fields: set[str] = set()
     condition = Q()
-    for position, one in enumerate(alternatives):
-        here = f"{place}/or/{position}"
-        both = Q()
-        for number, criterion in enumerate(_list(_member(one, "and", here), f"{here}/and")):
-            field, holds = _criterion(criterion, f"{here}/and/{number}", by)
+    for index, alternative in enumerate(alternatives):
+        alternative_pointer = f"{pointer}/or/{index}"
+        conjunction = Q()
+        for criterion_index, criterion in enumerate(
+            _check_list(_read_member(alternative, "and", alternative_pointer), f"{alternative_pointer}/and")
+        ):
+            field, clause = _parse_criterion(criterion, f"{alternative_pointer}/and/{criterion_index}", by)
             fields.add(field)
-            both &= holds
-        condition |= both
-    return Filter(condition, _REMOVED in fields)
+            conjunction &= clause
+        condition |= conjunction
+    return Filter(condition, _REMOVED_FIELD in fields)
 
 
-def _criterion(found: Any, place: str, by: Actor) -> tuple[str, Q]:
-    field = str(_member(found, "field", place)).removesuffix(".keyword")
-    if _member(found, "condition", place) not in (None, *_CONDITIONS):
-        raise _wrong(f"{place}/condition", f"This is one of {', '.join(_CONDITIONS)}.")
-    values = found.get("values")
-    wanted = _list([found.get("value")] if values is None else values, f"{place}/values")
-    if not all(isinstance(value, str) for value in wanted):
-        raise _wrong(f"{place}/values", "This must be a list of texts.")
-    holds = _condition(field, storable(wanted), by)
-    if holds is None:
-        known = ", ".join(sorted({_REMOVED, *_COLUMNS, *_FACETS}))
-        raise _wrong(f"{place}/field", f"This is one of {known}.")
-    return field, ~holds if found.get("negated") is True else holds
+def _parse_criterion(criterion: Any, pointer: str, by: Actor) -> tuple[str, Q]:
+    field = str(_read_member(criterion, "field", pointer)).removesuffix(".keyword")
+    if _read_member(criterion, "condition", pointer) not in (None, *_COMPARISONS):
+        raise _build_error(f"{pointer}/condition", f"This is one of {', '.join(_COMPARISONS)}.")
+    values = criterion.get("values")
+    texts = _check_list([criterion.get("value")] if values is None else values, f"{pointer}/values")
+    if not all(isinstance(value, str) for value in texts):
+        raise _build_error(f"{pointer}/values", "This must be a list of texts.")
+    clause = _build_condition(field, filter_storable(texts), by)
+    if clause is None:
+        known_fields = ", ".join(sorted({_REMOVED_FIELD, *_COLUMNS, *_FACETS}))
+        raise _build_error(f"{pointer}/field", f"This is one of {known_fields}.")
+    return field, ~clause if criterion.get("negated") is True else clause
 
 
-def _condition(field: str, values: list[str], by: Actor) -> Q | None:
+def _build_condition(field: str, values: list[str], by: Actor) -> Q | None:
     if field in _COLUMNS:
         return _COLUMNS[field](values)
     if field not in _FACETS:
         return None
-    found, hidden = Q(pk__in=[]), view_permissions.hidden(urns=values, by=by)
-    for value in (one for one in values if one not in hidden):
-        found |= Q(pk__in=entity_lists.members(field=_FACETS[field], value=value).order_by().values("pk"))
-    return found
+    condition, hidden_urns = Q(pk__in=[]), view_permissions.find_hidden(urns=values, by=by)
+    for value in (candidate for candidate in values if candidate not in hidden_urns):
+        condition |= Q(
+            pk__in=entity_lists.list_entities_with_value(field=_FACETS[field], value=value).order_by().values("pk")
+        )
+    return condition
 
 
 _COLUMNS: Mapping[str, Callable[[list[str]], Q]] = {
     "name": lambda values: Q(name__among=values),
     "urn": lambda values: Q(urn__among=values),
-    _REMOVED: lambda values: Q(is_removed__in=[value.lower() == "true" for value in values]),
+    _REMOVED_FIELD: lambda values: Q(is_removed__in=[value.lower() == "true" for value in values]),
 }
 
 
-def _member(found: Any, name: str, place: str) -> Any:
-    if not isinstance(found, dict):
-        raise _wrong(place, "This must be a JSON object.")
-    return found.get(name)
+def _read_member(value: Any, name: str, pointer: str) -> Any:
+    if not isinstance(value, dict):
+        raise _build_error(pointer, "This must be a JSON object.")
+    return value.get(name)
 
 
-def _list(found: Any, place: str) -> list[Any]:
-    if not isinstance(found, list):
-        raise _wrong(place, "This must be a list.")
-    return found
+def _check_list(value: Any, pointer: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _build_error(pointer, "This must be a list.")
+    return value
 
 
-def _wrong(pointer: str, detail: str) -> Invalid:
-    return Invalid.one(code="filter.invalid", pointer=pointer, detail=detail)
+def _build_error(pointer: str, detail: str) -> Invalid:
+    return Invalid.from_problem(code="filter.invalid", pointer=pointer, detail=detail)

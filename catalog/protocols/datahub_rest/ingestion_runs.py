@@ -7,20 +7,20 @@ from policies.engine.model import Actor
 from policies.errors import Invalid
 
 
-def listed(request: HttpRequest, _by: Actor) -> HttpResponse:
+def list_runs(request: HttpRequest, _by: Actor) -> HttpResponse:
     """List runs: none."""
     request_bodies.read(request)
-    return responses.value([])
+    return responses.action_response([])
 
 
-def describe(request: HttpRequest, _by: Actor) -> HttpResponse:
+def describe_run(request: HttpRequest, _by: Actor) -> HttpResponse:
     """List what a run wrote: nothing is known of it."""
-    request_bodies.text(request_bodies.read(request), "runId")
-    return responses.value([])
+    request_bodies.read_text(request_bodies.read(request), "runId")
+    return responses.action_response([])
 
 
-def rollback(request: HttpRequest, _by: Actor) -> HttpResponse:
+def roll_back_run(request: HttpRequest, _by: Actor) -> HttpResponse:
     """Refuse to undo a run, rather than say that it was undone."""
-    request_bodies.text(request_bodies.read(request), "runId")
+    request_bodies.read_text(request_bodies.read(request), "runId")
     detail = "Runs are not recorded here, so none can be undone; delete what it wrote by URN."
-    raise Invalid.one(code="unsupported", pointer="/runId", detail=detail)
+    raise Invalid.from_problem(code="unsupported", pointer="/runId", detail=detail)

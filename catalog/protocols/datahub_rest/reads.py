@@ -19,148 +19,166 @@ from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid, NotFound
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Asked
+from policies.pdp.authorizer import ResourceRef
 from policies.writes import required_privileges
 
 #: Aspects that hold a secret, or what a secret can be guessed from.
-SECRET = frozenset({"corpUserCredentials", "dataHubAccessTokenInfo", "dataHubSecretValue", "inviteToken"})
+SECRET_ASPECTS = frozenset({"corpUserCredentials", "dataHubAccessTokenInfo", "dataHubSecretValue", "inviteToken"})
 
-_LIST = re.compile(r"List\((.*)\)", re.DOTALL)
-_BIGGEST_VERSION = 2**31 - 1
+_LIST_PATTERN = re.compile(r"List\((.*)\)", re.DOTALL)
+_MAX_VERSION = 2**31 - 1
 
 
-def aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
+def get_aspect(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     """Answer one version of one aspect, 0 being the newest, under the name of its class."""
-    parsed = readable(urn, by)
+    parsed_urn = parse_readable_urn(urn, by)
     name = request.GET.get("aspect", "")
     if not name:
-        raise Invalid.one(code="required", pointer="/aspect", detail="Name the aspect: ?aspect=status.")
-    version = _version(request.GET.get("version", "0"))
-    found = find_aspect(parsed, name, by=by, version=version)
-    if found is None:
-        raise NotFound(f"{parsed.text} has no {name}" + (f" of version {version}." if version else "."))
-    return responses.text(
-        responses.joined(
+        raise Invalid.from_problem(code="required", pointer="/aspect", detail="Name the aspect: ?aspect=status.")
+    version = _parse_version(request.GET.get("version", "0"))
+    aspect = find_aspect(parsed_urn, name, by=by, version=version)
+    if aspect is None:
+        raise NotFound(f"{parsed_urn.text} has no {name}" + (f" of version {version}." if version else "."))
+    return responses.json_response(
+        responses.encode_object(
             [
                 ("version", str(version)),
-                ("aspect", responses.joined([(pegasus_names.full_name(name), found.document)])),
-                ("systemMetadata", metadata(found)),
+                ("aspect", responses.encode_object([(pegasus_names.full_name(name), aspect.document)])),
+                ("systemMetadata", render_metadata(aspect)),
             ]
         )
     )
 
 
-def entity(_request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
+def get_entity(_request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     """Answer every aspect of an entity, each under `value` (source 003)."""
-    parsed = readable(urn, by)
-    found = find_aspects(parsed, by=by)
-    if found is None:
-        raise NotFound(f"There is no entity {parsed.text}.")
-    aspects = responses.joined(
-        (name, responses.joined([("value", one.document)])) for name, one in shown(found).items()
+    parsed_urn = parse_readable_urn(urn, by)
+    aspects_by_name = find_aspects(parsed_urn, by=by)
+    if aspects_by_name is None:
+        raise NotFound(f"There is no entity {parsed_urn.text}.")
+    members = responses.encode_object(
+        (name, responses.encode_object([("value", aspect.document)]))
+        for name, aspect in without_secrets(aspects_by_name).items()
     )
-    return responses.text(responses.joined([("urn", responses.encoded(parsed.text)), ("aspects", aspects)]))
+    return responses.json_response(
+        responses.encode_object([("urn", responses.encode_json(parsed_urn.text)), ("aspects", members)])
+    )
 
 
-def entity_v2(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
+def get_entity_v2(request: HttpRequest, by: Actor, urn: str) -> HttpResponse:
     """Answer aspects of an entity in envelopes, all or those listed; the key alone says that there is no entity."""
-    parsed = readable(urn, by)
-    found = shown(find_aspects(parsed, by=by) or {})
-    key = found.get(parsed.key_aspect) or StoredAspect(parsed.key_aspect, responses.encoded(parsed.key_document))
-    listed = _listed(request.GET.get("aspects"))
-    wanted = {
-        parsed.key_aspect: key,
-        **{name: one for name, one in found.items() if listed is None or name in listed},
+    parsed_urn = parse_readable_urn(urn, by)
+    aspects_by_name = without_secrets(find_aspects(parsed_urn, by=by) or {})
+    key_aspect = aspects_by_name.get(parsed_urn.key_aspect) or StoredAspect(
+        parsed_urn.key_aspect, responses.encode_json(parsed_urn.key_document)
+    )
+    requested_names = _parse_aspect_names(request.GET.get("aspects"))
+    requested_aspects = {
+        parsed_urn.key_aspect: key_aspect,
+        **{
+            name: aspect
+            for name, aspect in aspects_by_name.items()
+            if requested_names is None or name in requested_names
+        },
     }
-    return responses.text(
-        responses.joined(
+    return responses.json_response(
+        responses.encode_object(
             [
-                ("urn", responses.encoded(parsed.text)),
-                ("entityName", responses.encoded(parsed.type)),
-                ("aspects", responses.joined((name, _envelope(one)) for name, one in wanted.items())),
+                ("urn", responses.encode_json(parsed_urn.text)),
+                ("entityName", responses.encode_json(parsed_urn.type)),
+                (
+                    "aspects",
+                    responses.encode_object(
+                        (name, _render_envelope(aspect)) for name, aspect in requested_aspects.items()
+                    ),
+                ),
             ]
         )
     )
 
 
-def readable(text: str, by: Actor) -> Urn:
+def parse_readable_urn(text: str, by: Actor) -> Urn:
     """Return the URN taken apart when the caller may read the entity, whether or not there is one.
 
     Under view authorization nothing is refused: what may not be viewed is answered about as what is not stored, so that
     no policy (one with NOT_EQUALS, say) tells the two apart.
     """
-    parsed = request_bodies.checked(text, "/urn")
-    if not is_open(parsed.type) and not view_permissions.is_concealed_type(parsed.type):
-        authorizer.require(by=by, requirement=reading_of(parsed.type), resource=Asked(parsed.text, parsed.type))
-    return parsed
+    parsed_urn = request_bodies.parse_urn(text, "/urn")
+    if not is_open(parsed_urn.type) and not view_permissions.is_concealed_type(parsed_urn.type):
+        authorizer.require(
+            by=by,
+            requirement=reading_requirement(parsed_urn.type),
+            resource=ResourceRef(parsed_urn.text, parsed_urn.type),
+        )
+    return parsed_urn
 
 
 def is_hidden(urn: Urn, *, by: Actor) -> bool:
     """Whether the entity is to be answered about as one that is not stored."""
-    return not is_open(urn.type) and bool(view_permissions.hidden(urns=[urn.text], by=by))
+    return not is_open(urn.type) and bool(view_permissions.find_hidden(urns=[urn.text], by=by))
 
 
 def find_aspects(urn: Urn, *, by: Actor) -> Mapping[str, StoredAspect] | None:
     """Return the newest documents of an entity that the caller may see, None where nothing is known or it is hidden."""
-    return None if is_hidden(urn, by=by) else people_records.aspects_for(urn=urn.text, by=by)
+    return None if is_hidden(urn, by=by) else people_records.load_visible_aspects(urn=urn.text, by=by)
 
 
 def find_aspect(urn: Urn, name: str, *, by: Actor, version: int) -> StoredAspect | None:
     """Return one version of a document, None where there is none, it holds a secret, or its entity is hidden."""
-    if name in SECRET or is_hidden(urn, by=by):
+    if name in SECRET_ASPECTS or is_hidden(urn, by=by):
         return None
-    return people_records.aspect_for(urn=urn.text, name=name, by=by, version=version)
+    return people_records.load_visible_aspect(urn=urn.text, name=name, by=by, version=version)
 
 
-def reading_of(type_: str) -> Requirement:
+def reading_requirement(type_: str) -> Requirement:
     """Return what reading an entity of this type needs; who may see a user's record may read it here, too."""
-    reading = datahub.groups()["entity.read"]
+    requirement = datahub.load_operation_groups()["entity.read"]
     return (
-        Requirement(reading.any_of + required_privileges.user_record(is_service=False).any_of)
+        Requirement(requirement.any_of + required_privileges.user_record(is_service=False).any_of)
         if type_ == "corpuser"
-        else reading
+        else requirement
     )
 
 
-def shown(found: Mapping[str, StoredAspect]) -> dict[str, StoredAspect]:
+def without_secrets(aspects_by_name: Mapping[str, StoredAspect]) -> dict[str, StoredAspect]:
     """Return documents without those that hold a secret."""
-    return {name: one for name, one in found.items() if name not in SECRET}
+    return {name: aspect for name, aspect in aspects_by_name.items() if name not in SECRET_ASPECTS}
 
 
-def _envelope(one: StoredAspect) -> str:
+def _render_envelope(aspect: StoredAspect) -> str:
     members = [
-        ("name", responses.encoded(one.name)),
+        ("name", responses.encode_json(aspect.name)),
         ("type", '"VERSIONED"'),
-        ("version", str(one.version)),
-        ("value", one.document),
-        ("created", responses.encoded({"time": _milliseconds(one), "actor": one.created_by})),
+        ("version", str(aspect.version)),
+        ("value", aspect.document),
+        ("created", responses.encode_json({"time": _created_milliseconds(aspect), "actor": aspect.created_by})),
     ]
-    if one.system_metadata is not None:
-        members.append(("systemMetadata", one.system_metadata))
-    return responses.joined(members)
+    if aspect.system_metadata is not None:
+        members.append(("systemMetadata", aspect.system_metadata))
+    return responses.encode_object(members)
 
 
-def metadata(one: StoredAspect) -> str:
+def render_metadata(aspect: StoredAspect) -> str:
     """Return what came with the write, or at least when it was."""
-    return one.system_metadata or responses.encoded({"lastObserved": _milliseconds(one)})
+    return aspect.system_metadata or responses.encode_json({"lastObserved": _created_milliseconds(aspect)})
 
 
-def _milliseconds(one: StoredAspect) -> int:
-    return round(one.created_at.timestamp() * 1000)
+def _created_milliseconds(aspect: StoredAspect) -> int:
+    return round(aspect.created_at.timestamp() * 1000)
 
 
-def _version(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _BIGGEST_VERSION):
-        detail = f"This must be a whole number from 0 to {_BIGGEST_VERSION}."
-        raise Invalid.one(code="type", pointer="/version", detail=detail)
+def _parse_version(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _MAX_VERSION):
+        detail = f"This must be a whole number from 0 to {_MAX_VERSION}."
+        raise Invalid.from_problem(code="type", pointer="/version", detail=detail)
     return int(text)
 
 
-def _listed(text: str | None) -> frozenset[str] | None:
+def _parse_aspect_names(text: str | None) -> frozenset[str] | None:
     """Return the names in `List(a,b)`, None where nothing was listed."""
     if text is None:
         return None
-    match = _LIST.fullmatch(text.strip())
+    match = _LIST_PATTERN.fullmatch(text.strip())
     if match is None:
-        raise Invalid.one(code="type", pointer="/aspects", detail="Write the names as List(a,b).")
+        raise Invalid.from_problem(code="type", pointer="/aspects", detail="Write the names as List(a,b).")
     return frozenset(name.strip() for name in match[1].split(",")) - {""}

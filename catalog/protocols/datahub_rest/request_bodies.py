@@ -16,89 +16,89 @@ MAX_SIGNS = 310_000
 MAX_BATCH_SIGNS = 1_200_000
 
 #: Most levels of lists and objects inside one another: a document of 100, and what it is sent in.
-DEEPEST = 150
+MAX_DEPTH = 150
 
-_BIGGEST = 2**31 - 1
+_MAX_INTEGER = 2**31 - 1
 
 
-def read(request: HttpRequest, *, signs: int = MAX_SIGNS) -> dict[str, Any]:
+def read(request: HttpRequest, *, max_signs: int = MAX_SIGNS) -> dict[str, Any]:
     """Return the JSON object in the body, with at most so many commas and brackets. Raises Invalid."""
-    found = _read(request, signs)
-    if not isinstance(found, dict):
-        raise _wrong("body.shape", "", "The body must be a JSON object.")
-    return found
+    body = _parse_body(request, max_signs)
+    if not isinstance(body, dict):
+        raise _build_error("body.shape", "", "The body must be a JSON object.")
+    return body
 
 
-def read_list(request: HttpRequest, *, most: int) -> list[Any]:
+def read_list(request: HttpRequest, *, max_entries: int) -> list[Any]:
     """Return the JSON list in the body, of at most so many entries. Raises Invalid."""
-    found = _read(request, MAX_BATCH_SIGNS)
-    if not isinstance(found, list):
-        raise _wrong("body.shape", "", "The body must be a JSON list.")
-    if len(found) > most:
-        raise _wrong("list.long", "", f"The list has at most {most} entries.")
-    return found
+    entries = _parse_body(request, MAX_BATCH_SIGNS)
+    if not isinstance(entries, list):
+        raise _build_error("body.shape", "", "The body must be a JSON list.")
+    if len(entries) > max_entries:
+        raise _build_error("list.long", "", f"The list has at most {max_entries} entries.")
+    return entries
 
 
-def _read(request: HttpRequest, signs: int) -> Any:
+def _parse_body(request: HttpRequest, max_signs: int) -> Any:
     raw = request.body
-    strict_json.check_signs(raw, most=signs)
+    strict_json.check_signs(raw, max_signs=max_signs)
     try:
-        found = json.loads(raw.decode(), parse_constant=_refuse_constant)
+        body = json.loads(raw.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
-        raise _wrong("body.json", "", "The body is not UTF-8.") from None
+        raise _build_error("body.json", "", "The body is not UTF-8.") from None
     except RecursionError:
-        raise _wrong("body.json", "", "The body is nested too deeply.") from None
+        raise _build_error("body.json", "", "The body is nested too deeply.") from None
     except ValueError as error:
-        raise _wrong("body.json", "", f"The body is not JSON: {error}") from None
+        raise _build_error("body.json", "", f"The body is not JSON: {error}") from None
     # What reads it later walks it recursively, on stacks deeper than this one.
-    if raw.count(b"[") + raw.count(b"{") > DEEPEST and strict_json.is_deeper(found, DEEPEST):
-        raise _wrong("body.json", "", f"The body is nested more than {DEEPEST} levels deep.")
-    return found
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and strict_json.is_deeper(body, MAX_DEPTH):
+        raise _build_error("body.json", "", f"The body is nested more than {MAX_DEPTH} levels deep.")
+    return body
 
 
-def text(body: dict[str, Any], name: str, default: str | None = None) -> str:
+def read_text(body: dict[str, Any], name: str, default: str | None = None) -> str:
     """Return a member that is text; without a default it is needed. Raises Invalid."""
-    found = body.get(name)
-    if found is None and default is not None:
+    value = body.get(name)
+    if value is None and default is not None:
         return default
-    if not isinstance(found, str):
-        raise _wrong("required" if found is None else "type", f"/{name}", "This must be text.")
-    return found
+    if not isinstance(value, str):
+        raise _build_error("required" if value is None else "type", f"/{name}", "This must be text.")
+    return value
 
 
-def urn(body: dict[str, Any]) -> urns.Urn:
-    """Return the member `urn`, taken apart. Raises Invalid."""
-    return checked(text(body, "urn"), "/urn")
+def read_urn(body: dict[str, Any]) -> urns.Urn:
+    """Return the member `read_urn`, taken apart. Raises Invalid."""
+    return parse_urn(read_text(body, "urn"), "/urn")
 
 
-def checked(found: str, pointer: str) -> urns.Urn:
+def parse_urn(urn: str, pointer: str) -> urns.Urn:
     """Return a URN taken apart. Raises Invalid with this pointer."""
-    problem = urns.problem(found, pointer)
+    problem = urns.find_problem(urn, pointer)
     if problem is not None:
         raise Invalid([problem])
-    return urns.parse(found)
+    return urns.parse(urn)
 
 
-def whole(body: dict[str, Any], name: str, default: int) -> int:
+def read_integer(body: dict[str, Any], name: str, default: int) -> int:
     """Return a member that is a whole number from 0 on. Raises Invalid."""
-    found = body.get(name)
-    if found is None:
+    value = body.get(name)
+    if value is None:
         return default
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= _BIGGEST:
-        raise _wrong("type", f"/{name}", f"This must be a whole number from 0 to {_BIGGEST}.")
-    return found
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_INTEGER:
+        raise _build_error("type", f"/{name}", f"This must be a whole number from 0 to {_MAX_INTEGER}.")
+    return value
 
 
-def flag(body: dict[str, Any], name: str) -> bool:
+def read_boolean(body: dict[str, Any], name: str) -> bool:
     """Return a member that is true or false, false when it is not there. Raises Invalid."""
-    found = body.get(name)
-    if found is not None and not isinstance(found, bool):
-        raise _wrong("type", f"/{name}", "This must be true or false.")
-    return bool(found)
+    value = body.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise _build_error("type", f"/{name}", "This must be true or false.")
+    return bool(value)
 
 
-def _wrong(code: str, pointer: str, detail: str) -> Invalid:
-    return Invalid.one(code=code, pointer=pointer, detail=detail)
+def _build_error(code: str, pointer: str, detail: str) -> Invalid:
+    return Invalid.from_problem(code=code, pointer=pointer, detail=detail)
 
 
 def _refuse_constant(name: str) -> NoReturn:

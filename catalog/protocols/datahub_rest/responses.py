@@ -9,43 +9,43 @@ from django.http import HttpResponse
 
 from policies.engine.errors import Problem
 
-_JSON = "application/json"
+_JSON_CONTENT_TYPE = "application/json"
 
 #: What clients print as the kind of every refusal.
-_EXCEPTION = "com.linkedin.restli.server.RestLiServiceException"
+_EXCEPTION_CLASS = "com.linkedin.restli.server.RestLiServiceException"
 
 
-def joined(members: Iterable[tuple[str, str]]) -> str:
+def encode_object(members: Iterable[tuple[str, str]]) -> str:
     """Return the text of a JSON object whose values are JSON texts already.
 
     A document that goes through a parser comes out with other numbers (`1.0e3`, 400 digits) and other blanks.
     """
-    return "{" + ", ".join(f"{encoded(name)}: {text}" for name, text in members) + "}"
+    return "{" + ", ".join(f"{encode_json(name)}: {text}" for name, text in members) + "}"
 
 
-def encoded(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """Return a value as JSON text."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def text(body: str) -> HttpResponse:
+def json_response(body: str) -> HttpResponse:
     """Answer with JSON that is text already."""
-    return HttpResponse(body, content_type=_JSON)
+    return HttpResponse(body, content_type=_JSON_CONTENT_TYPE)
 
 
-def value(value: Any, lints: Iterable[Problem] = ()) -> HttpResponse:
+def action_response(value: Any, lints: Iterable[Problem] = ()) -> HttpResponse:
     """Answer an action: its result stands under `value`, and what is worth a look in what was written beside it."""
-    return text(joined([("value", encoded(value)), *noted(lints)]))
+    return json_response(encode_object([("value", encode_json(value)), *lint_members(lints)]))
 
 
-def noted(lints: Iterable[Problem]) -> list[tuple[str, str]]:
-    """Return lints as a member for `joined`; without any there is none, and the answer is as DataHub gives it."""
-    found = [{"code": one.code, "pointer": one.pointer, "detail": one.detail} for one in lints]
-    return [("lints", encoded(found))] if found else []
+def lint_members(lints: Iterable[Problem]) -> list[tuple[str, str]]:
+    """Return lints as a member for `encode_object`; without any there is none, as in DataHub's answer."""
+    entries = [{"code": lint.code, "pointer": lint.pointer, "detail": lint.detail} for lint in lints]
+    return [("lints", encode_json(entries))] if entries else []
 
 
-def refusal(status: int, message: str) -> HttpResponse:
+def error_response(status: int, message: str) -> HttpResponse:
     """Refuse. Clients print `message`; statuses from 500 on, and 429, make them ask again and again."""
-    body = {"status": status, "message": message or HTTPStatus(status).phrase, "exceptionClass": _EXCEPTION}
+    body = {"status": status, "message": message or HTTPStatus(status).phrase, "exceptionClass": _EXCEPTION_CLASS}
     # Escaped, since a message may repeat what a client sent, half a surrogate pair included.
-    return HttpResponse(json.dumps(body), status=status, content_type=_JSON)
+    return HttpResponse(json.dumps(body), status=status, content_type=_JSON_CONTENT_TYPE)

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from catalog.access import entity_lists, view_permissions
-from catalog.access.people_records import build_visible_users
+from catalog.access.people_records import build_user_condition
 from catalog.protocols.datahub_rest import filters, request_bodies, responses
 from catalog.protocols.datahub_rest.filters import Filter
 from catalog.urns import PEOPLE_TYPES
@@ -16,23 +16,23 @@ from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Asked
+from policies.pdp.authorizer import ResourceRef
 
 #: Longest page; a longer one is cut, and the answer says how long it is.
-LONGEST_PAGE = 10_000
+MAX_PAGE_SIZE = 10_000
 
 
-def search(request: HttpRequest, by: Actor) -> HttpResponse:
+def search_entities(request: HttpRequest, by: Actor) -> HttpResponse:
     """Find entities of one type by the words of their names, best first."""
     body = request_bodies.read(request)
-    text = request_bodies.text(body, "input", "*")
-    asked = filters.read(body.get("filter"), "/filter", by=by)
-    urns, facts = _page(body, found(request_bodies.text(body, "entity"), text, asked, by))
-    return responses.value(
+    text = request_bodies.read_text(body, "input", "*")
+    entity_filter = filters.parse(body.get("filter"), "/filter", by=by)
+    urns, page_info = _load_page(body, find_entities(request_bodies.read_text(body, "entity"), text, entity_filter, by))
+    return responses.action_response(
         {
-            "from": facts["start"],
-            "pageSize": facts["count"],
-            "numEntities": facts["total"],
+            "from": page_info["start"],
+            "pageSize": page_info["count"],
+            "numEntities": page_info["total"],
             "entities": [{"entity": urn} for urn in urns],
         }
     )
@@ -41,42 +41,52 @@ def search(request: HttpRequest, by: Actor) -> HttpResponse:
 def list_urns(request: HttpRequest, by: Actor) -> HttpResponse:
     """List every entity of one type, removed ones included, in a stable order."""
     body = request_bodies.read(request)
-    entity = request_bodies.text(body, "entity")
+    entity_type = request_bodies.read_text(body, "entity")
     rows: QuerySet[Any]
-    if entity in PEOPLE_TYPES:
-        rows = _people(entity, "*", by)
+    if entity_type in PEOPLE_TYPES:
+        rows = _find_people(entity_type, "*", by)
     else:
-        rows = view_permissions.viewable(entity_lists.entities(types=[entity], with_removed=True), by=by)
-    urns, facts = _page(body, rows.order_by("urn"))
-    return responses.value({**facts, "count": len(urns), "entities": urns})
+        rows = view_permissions.filter_viewable(
+            entity_lists.list_entities(types=[entity_type], with_removed=True), by=by
+        )
+    urns, page_info = _load_page(body, rows.order_by("urn"))
+    return responses.action_response({**page_info, "count": len(urns), "entities": urns})
 
 
-def _page(body: dict[str, Any], rows: QuerySet[Any]) -> tuple[list[str], dict[str, int]]:
-    start = request_bodies.whole(body, "start", 0)
-    count = min(request_bodies.whole(body, "count", 10), LONGEST_PAGE)
+def _load_page(body: dict[str, Any], rows: QuerySet[Any]) -> tuple[list[str], dict[str, int]]:
+    start = request_bodies.read_integer(body, "start", 0)
+    count = min(request_bodies.read_integer(body, "count", 10), MAX_PAGE_SIZE)
     urns = list(rows.values_list("urn", flat=True)[start : start + count])
     return urns, {"start": start, "count": count, "total": rows.count()}
 
 
-def found(entity: str, text: str, asked: Filter | None, by: Actor) -> QuerySet[Any]:
+def find_entities(entity_type: str, text: str, entity_filter: Filter | None, by: Actor) -> QuerySet[Any]:
     """Return what a search of one type finds and the caller may view; removed ones if the filter speaks of them."""
-    if entity in PEOPLE_TYPES:
-        if asked is not None:
-            raise Invalid.one(code="filter.type", pointer="/filter", detail=f"A search of {entity} takes no filter.")
-        return _people(entity, text, by)
-    with_removed = asked is not None and asked.asks_removed
-    rows = entity_lists.search(text=text, types=[entity], with_removed=with_removed)
-    return view_permissions.viewable(rows if asked is None else rows.filter(asked.condition), by=by)
+    if entity_type in PEOPLE_TYPES:
+        if entity_filter is not None:
+            raise Invalid.from_problem(
+                code="filter.type", pointer="/filter", detail=f"A search of {entity_type} takes no filter."
+            )
+        return _find_people(entity_type, text, by)
+    with_removed = entity_filter is not None and entity_filter.includes_removed
+    rows = entity_lists.search(text=text, types=[entity_type], with_removed=with_removed)
+    return view_permissions.filter_viewable(
+        rows if entity_filter is None else rows.filter(entity_filter.condition), by=by
+    )
 
 
-def _people(entity: str, text: str, by: Actor) -> QuerySet[Any]:
+def _find_people(entity_type: str, text: str, by: Actor) -> QuerySet[Any]:
     """Return users, groups, roles or policies, for whoever may read entities of that type in general."""
-    authorizer.require(by=by, requirement=datahub.groups()["entity.read"], resource=Asked("", entity))
+    authorizer.require(
+        by=by, requirement=datahub.load_operation_groups()["entity.read"], resource=ResourceRef("", entity_type)
+    )
     words = "" if text.strip() == "*" else text.strip()
-    lists: dict[str, QuerySet[Any]] = {
-        "corpuser": users_groups_roles.users(q=words, seen=build_visible_users(by=by)).prefetch_related(None),
-        "corpGroup": users_groups_roles.groups(q=words).prefetch_related(None),
-        "dataHubRole": users_groups_roles.roles(q=words),
-        "dataHubPolicy": policies.policies(q=words),
+    rows_by_type: dict[str, QuerySet[Any]] = {
+        "corpuser": users_groups_roles.list_users(
+            q=words, address_condition=build_user_condition(by=by)
+        ).prefetch_related(None),
+        "corpGroup": users_groups_roles.list_groups(q=words).prefetch_related(None),
+        "dataHubRole": users_groups_roles.list_roles(q=words),
+        "dataHubPolicy": policies.list_policies(q=words),
     }
-    return lists[entity]
+    return rows_by_type[entity_type]

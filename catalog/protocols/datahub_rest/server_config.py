@@ -5,7 +5,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from catalog.protocols.datahub_rest import responses
-from catalog.protocols.datahub_rest.view_frame import DOOR
+from catalog.protocols.datahub_rest.view_frame import CHANNEL
 from policies.http.guard import public
 
 #: The release whose calls are answered here: from 1.0.1 on clients take OpenAPI and write traces.
@@ -26,9 +26,9 @@ _CONFIG = {
 }
 
 
-@public.with_channel(DOOR)
+@public.with_channel(CHANNEL)
 @never_cache
 @require_safe
-def config(_request: HttpRequest) -> HttpResponse:
+def get_config(_request: HttpRequest) -> HttpResponse:
     """Answer what the server can do; public, since clients ask before they show a token."""
-    return responses.text(responses.encoded(_CONFIG))
+    return responses.json_response(responses.encode_json(_CONFIG))

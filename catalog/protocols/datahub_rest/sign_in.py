@@ -16,17 +16,17 @@ from django.views.decorators.csrf import csrf_exempt
 
 from catalog.protocols.authentication import is_foreign
 from catalog.protocols.datahub_rest import request_bodies, responses
-from catalog.protocols.datahub_rest.view_frame import DOOR
+from catalog.protocols.datahub_rest.view_frame import CHANNEL
 from policies.engine.errors import Problem
 from policies.errors import Forbidden, Invalid, NotFound, PolicyAppError
 from policies.http.guard import public
 from policies.identity.services import invitations
 from policies.models.fields import is_storable
-from policies.models.people import IDENTIFIER_LENGTH, USER_PREFIX
+from policies.models.people import MAX_IDENTIFIER_LENGTH, USER_PREFIX
 from policies.outages import find_outage
 
 #: Where the services place a problem → the member of the body that it stands in.
-_MEMBERS = {"/username": "/userUrn", "/display_name": "/fullName"}
+_BODY_POINTERS = {"/username": "/userUrn", "/display_name": "/fullName"}
 
 
 class WrongPassword(PolicyAppError):
@@ -39,13 +39,13 @@ class WrongPassword(PolicyAppError):
         super().__init__("That user name and password do not belong together, or the account may not sign in.")
 
 
-def _for_everybody(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+def _public_view(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """Make a view of a function: an answer, or a refusal in JSON."""
 
     @wraps(view)
-    def answer(request: HttpRequest) -> HttpResponse:
+    def handle(request: HttpRequest) -> HttpResponse:
         if request.method != "POST":
-            response = responses.refusal(405, "This path knows POST only.")
+            response = responses.error_response(405, "This path knows POST only.")
             response.headers["Allow"] = "POST"
             return response
         try:
@@ -53,7 +53,7 @@ def _for_everybody(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[Htt
                 raise Forbidden((), "This call is not for pages of other sites.")
             return view(request)
         except PolicyAppError as error:
-            response = responses.refusal(error.status, error.detail)
+            response = responses.error_response(error.status, error.detail)
             if error.status == WrongPassword.status:
                 response.headers["WWW-Authenticate"] = "Bearer"
             return response
@@ -61,27 +61,27 @@ def _for_everybody(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[Htt
             outage = find_outage(error)
             if outage is None:
                 raise
-            return responses.refusal(outage.status, outage.detail)
+            return responses.error_response(outage.status, outage.detail)
 
-    return csrf_exempt(never_cache(public.with_channel(DOOR)(answer)))
+    return csrf_exempt(never_cache(public.with_channel(CHANNEL)(handle)))
 
 
-@_for_everybody
+@_public_view
 def log_in(request: HttpRequest) -> HttpResponse:
     """Begin a session for `{"username", "password"}`, by the means and under the lock-out of the sign-in page."""
     body = request_bodies.read(request)
-    username, password = request_bodies.text(body, "username"), request_bodies.text(body, "password")
-    if not is_storable(username + password) or len(username) > IDENTIFIER_LENGTH:
+    username, password = request_bodies.read_text(body, "username"), request_bodies.read_text(body, "password")
+    if not is_storable(username + password) or len(username) > MAX_IDENTIFIER_LENGTH:
         # Nobody is called so, and no password is like this.
         raise WrongPassword
     user = authenticate(request, username=username, password=password)
     if user is None:
         raise WrongPassword
     login(request, user)
-    return responses.text("{}")
+    return responses.json_response("{}")
 
 
-@_for_everybody
+@_public_view
 def sign_up(request: HttpRequest) -> HttpResponse:
     """Make an account for `{"userUrn", "email", "fullName", "password", "title", "inviteToken"}`.
 
@@ -89,27 +89,29 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     address is the user name.
     """
     body = request_bodies.read(request)
-    email, invitation = request_bodies.text(body, "email", ""), request_bodies.text(body, "inviteToken")
-    urn = request_bodies.text(body, "userUrn", f"{USER_PREFIX}{email}" if email else None)
+    email, invitation = request_bodies.read_text(body, "email", ""), request_bodies.read_text(body, "inviteToken")
+    urn = request_bodies.read_text(body, "userUrn", f"{USER_PREFIX}{email}" if email else None)
     if not urn.startswith(USER_PREFIX):
-        raise Invalid.one(code="urn.invalid", pointer="/userUrn", detail=f"The URN of a user starts {USER_PREFIX}.")
+        raise Invalid.from_problem(
+            code="urn.invalid", pointer="/userUrn", detail=f"The URN of a user starts {USER_PREFIX}."
+        )
     try:
         invitations.sign_up(
             text=invitation,
             username=urn.removeprefix(USER_PREFIX),
-            password=request_bodies.text(body, "password"),
-            display_name=request_bodies.text(body, "fullName", ""),
+            password=request_bodies.read_text(body, "password"),
+            display_name=request_bodies.read_text(body, "fullName", ""),
             email=email,
-            title=request_bodies.text(body, "title", ""),
-            door=DOOR,
+            title=request_bodies.read_text(body, "title", ""),
+            channel=CHANNEL,
         )
     except NotFound as refusal:
         # The address of the call is right; what it carries is not.
-        raise Invalid.one(code="invite.dead", pointer="/inviteToken", detail=refusal.detail) from None
+        raise Invalid.from_problem(code="invite.dead", pointer="/inviteToken", detail=refusal.detail) from None
     except Invalid as refusal:
-        raise Invalid([_named(problem) for problem in refusal.problems]) from None
-    return responses.text("{}")
+        raise Invalid([_with_body_pointer(problem) for problem in refusal.problems]) from None
+    return responses.json_response("{}")
 
 
-def _named(problem: Problem) -> Problem:
-    return Problem(problem.code, _MEMBERS.get(problem.pointer, problem.pointer), problem.detail)
+def _with_body_pointer(problem: Problem) -> Problem:
+    return Problem(problem.code, _BODY_POINTERS.get(problem.pointer, problem.pointer), problem.detail)

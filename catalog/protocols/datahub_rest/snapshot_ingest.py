@@ -8,41 +8,43 @@ from catalog.ingest.apply import Proposal
 from catalog.protocols.datahub_rest import pegasus_names, responses
 from policies.errors import Invalid
 
-_PLACE = "/entity/value"
+_SNAPSHOT_POINTER = "/entity/value"
 
 
-def read(body: dict[str, Any]) -> Iterator[Proposal]:
+def read_proposals(body: dict[str, Any]) -> Iterator[Proposal]:
     """Yield a proposal for each aspect. Raises Invalid for what is no snapshot."""
-    holder = _object(_object(body.get("entity"), "/entity").get("value"), _PLACE)
-    if len(holder) != 1:
-        raise _wrong(_PLACE, "A snapshot stands alone under the name of its class.")
-    ((class_name, snapshot),) = holder.items()
-    place = _PLACE + errors.pointer([class_name])
-    found = _object(snapshot, place)
-    aspects = found.get("aspects")
+    snapshots_by_class = _check_object(_check_object(body.get("entity"), "/entity").get("value"), _SNAPSHOT_POINTER)
+    if len(snapshots_by_class) != 1:
+        raise _build_error(_SNAPSHOT_POINTER, "A snapshot stands alone under the name of its class.")
+    ((class_name, snapshot),) = snapshots_by_class.items()
+    pointer = _SNAPSHOT_POINTER + errors.json_pointer([class_name])
+    members = _check_object(snapshot, pointer)
+    aspects = members.get("aspects")
     if not isinstance(aspects, list) or not aspects:
-        raise _wrong(f"{place}/aspects", "This is a list of at least one aspect.")
+        raise _build_error(f"{pointer}/aspects", "This is a list of at least one aspect.")
     metadata = body.get("systemMetadata")
-    for position, entry in enumerate(aspects):
-        here = f"{place}/aspects/{position}"
-        if len(_object(entry, here)) != 1:
-            raise _wrong(here, "An aspect stands alone under the name of its class.")
+    for index, entry in enumerate(aspects):
+        entry_pointer = f"{pointer}/aspects/{index}"
+        if len(_check_object(entry, entry_pointer)) != 1:
+            raise _build_error(entry_pointer, "An aspect stands alone under the name of its class.")
         ((full_name, document),) = entry.items()
         yield Proposal(
-            urn=found.get("urn", ""),
+            urn=members.get("urn", ""),
             aspect=pegasus_names.aspect_name(full_name),
-            document=responses.encoded(document),
-            system_metadata=metadata if metadata is None or isinstance(metadata, str) else responses.encoded(metadata),
-            place=place,
-            document_place=here + errors.pointer([full_name]),
+            document=responses.encode_json(document),
+            system_metadata=metadata
+            if metadata is None or isinstance(metadata, str)
+            else responses.encode_json(metadata),
+            pointer=pointer,
+            document_pointer=entry_pointer + errors.json_pointer([full_name]),
         )
 
 
-def _object(found: Any, place: str) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise _wrong(place, "This must be a JSON object.")
-    return found
+def _check_object(value: Any, pointer: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _build_error(pointer, "This must be a JSON object.")
+    return value
 
 
-def _wrong(pointer: str, detail: str) -> Invalid:
-    return Invalid.one(code="snapshot.shape", pointer=pointer, detail=detail)
+def _build_error(pointer: str, detail: str) -> Invalid:
+    return Invalid.from_problem(code="snapshot.shape", pointer=pointer, detail=detail)

@@ -24,14 +24,14 @@ class UrnConverter:
 register_converter(UrnConverter, "urn")
 
 urlpatterns = [
-    path("config", server_config.config, name="gms-config"),
-    path("aspects", datahub_rest_views.aspects, name="gms-aspects"),
-    path("aspects/", datahub_rest_views.aspects),
-    path("aspects/<urn:urn>", datahub_rest_views.aspect, name="gms-aspect"),
-    path("entities", datahub_rest_views.entities, name="gms-entities"),
-    path("entities/", datahub_rest_views.entities),
-    path("entities/<urn:urn>", datahub_rest_views.entity, name="gms-entity"),
-    path("runs", datahub_rest_views.runs, name="gms-runs"),
-    path("runs/", datahub_rest_views.runs),
-    path("entitiesV2/<urn:urn>", datahub_rest_views.entity_v2, name="gms-entity-v2"),
+    path("config", server_config.get_config, name="gms-config"),
+    path("aspects", datahub_rest_views.dispatch_aspect_action, name="gms-aspects"),
+    path("aspects/", datahub_rest_views.dispatch_aspect_action),
+    path("aspects/<urn:urn>", datahub_rest_views.get_aspect, name="gms-aspect"),
+    path("entities", datahub_rest_views.dispatch_entity_action, name="gms-entities"),
+    path("entities/", datahub_rest_views.dispatch_entity_action),
+    path("entities/<urn:urn>", datahub_rest_views.get_entity, name="gms-entity"),
+    path("runs", datahub_rest_views.dispatch_run_action, name="gms-runs"),
+    path("runs/", datahub_rest_views.dispatch_run_action),
+    path("entitiesV2/<urn:urn>", datahub_rest_views.get_entity_v2, name="gms-entity-v2"),
 ]

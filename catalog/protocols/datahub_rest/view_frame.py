@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
-from catalog.protocols.authentication import Unauthenticated, caller
+from catalog.protocols.authentication import UnauthenticatedError, authenticate_caller
 from catalog.protocols.datahub_rest import responses
 from catalog.urns import PEOPLE_TYPES
 from policies.engine.model import Actor
@@ -19,51 +19,53 @@ from policies.http import guard
 from policies.outages import find_outage
 
 #: What the record of changes calls this door.
-DOOR = "gms"
+CHANNEL = "gms"
 
 #: Types that REST_API_AUTHORIZATION, switched off, does not open: people, what gives power, and what holds a secret.
-GUARDED = PEOPLE_TYPES | {"dataHubAccessToken", "dataHubSecret", "inviteToken"}
+GUARDED_TYPES = PEOPLE_TYPES | {"dataHubAccessToken", "dataHubSecret", "inviteToken"}
 
 
-More = ParamSpec("More")
+ViewParameters = ParamSpec("ViewParameters")
 
 
-def for_callers(
+def authenticated_view(
     *methods: str,
-    channel: str = DOOR,
-) -> Callable[[Callable[Concatenate[HttpRequest, Actor, More], HttpResponse]], Callable[..., HttpResponse]]:
+    channel: str = CHANNEL,
+) -> Callable[[Callable[Concatenate[HttpRequest, Actor, ViewParameters], HttpResponse]], Callable[..., HttpResponse]]:
     """Make a view of a function that takes the request and its caller; other methods than these are answered 405."""
 
-    def framed(view: Callable[Concatenate[HttpRequest, Actor, More], HttpResponse]) -> Callable[..., HttpResponse]:
+    def decorate(
+        view: Callable[Concatenate[HttpRequest, Actor, ViewParameters], HttpResponse],
+    ) -> Callable[..., HttpResponse]:
         @wraps(view)
-        def answer(request: HttpRequest, *args: More.args, **kwargs: More.kwargs) -> HttpResponse:
+        def handle(request: HttpRequest, *args: ViewParameters.args, **kwargs: ViewParameters.kwargs) -> HttpResponse:
             if request.method not in methods:
-                response = responses.refusal(405, f"This path knows {' and '.join(methods)} only.")
+                response = responses.error_response(405, f"This path knows {' and '.join(methods)} only.")
                 response.headers["Allow"] = ", ".join(methods)
                 return response
             try:
-                return view(request, caller(request), *args, **kwargs)
+                return view(request, authenticate_caller(request), *args, **kwargs)
             except PolicyAppError as error:
-                return _refused(error)
+                return _render_error(error)
             except (DatabaseError, OSError) as error:
                 outage = find_outage(error)
                 if outage is None:
                     raise
-                return responses.refusal(outage.status, outage.detail)
+                return responses.error_response(outage.status, outage.detail)
 
-        answer.guard = guard.signed_in.with_channel(channel)  # type: ignore[attr-defined]
-        return csrf_exempt(never_cache(answer))
+        handle.guard = guard.signed_in.with_channel(channel)  # type: ignore[attr-defined]
+        return csrf_exempt(never_cache(handle))
 
-    return framed
+    return decorate
 
 
 def is_open(type_: str) -> bool:
     """Whether every caller may read and write entities of this type, since REST_API_AUTHORIZATION is off."""
-    return not settings.REST_API_AUTHORIZATION and type_ not in GUARDED
+    return not settings.REST_API_AUTHORIZATION and type_ not in GUARDED_TYPES
 
 
-def _refused(error: PolicyAppError) -> HttpResponse:
-    response = responses.refusal(error.status, error.detail)
-    if isinstance(error, Unauthenticated):
+def _render_error(error: PolicyAppError) -> HttpResponse:
+    response = responses.error_response(error.status, error.detail)
+    if isinstance(error, UnauthenticatedError):
         response.headers["WWW-Authenticate"] = error.challenge
     return response

@@ -6,59 +6,61 @@ from django.http import HttpRequest, HttpResponse
 
 from catalog.protocols.datahub_rest import counts, deletes, reads, search, writes
 from catalog.protocols.datahub_rest import ingestion_runs as ingestions
-from catalog.protocols.datahub_rest.view_frame import for_callers
+from catalog.protocols.datahub_rest.view_frame import authenticated_view
 from policies.engine.model import Actor
 from policies.errors import Invalid
 
-Action = Callable[[HttpRequest, Actor], HttpResponse]
+ActionHandler = Callable[[HttpRequest, Actor], HttpResponse]
 
-_ASPECTS: Mapping[str, Action] = {
+_ASPECT_ACTIONS: Mapping[str, ActionHandler] = {
     "ingestProposal": writes.ingest_proposal,
     "ingestProposalBatch": writes.ingest_batch,
-    "getCount": counts.count,
-    "getTimeseriesAspectValues": counts.series,
+    "getCount": counts.count_entities,
+    "getTimeseriesAspectValues": counts.list_timeseries_values,
 }
-_ENTITIES: Mapping[str, Action] = {
+_ENTITY_ACTIONS: Mapping[str, ActionHandler] = {
     "delete": deletes.delete,
     "deleteReferences": deletes.delete_references,
     "ingest": writes.ingest_snapshot,
     "listUrns": search.list_urns,
-    "search": search.search,
+    "search": search.search_entities,
 }
 
 
-_RUNS: Mapping[str, Action] = {
-    "describe": ingestions.describe,
-    "list": ingestions.listed,
-    "rollback": ingestions.rollback,
+_RUN_ACTIONS: Mapping[str, ActionHandler] = {
+    "describe": ingestions.describe_run,
+    "list": ingestions.list_runs,
+    "rollback": ingestions.roll_back_run,
 }
 
 
-@for_callers("POST")
-def aspects(request: HttpRequest, by: Actor) -> HttpResponse:
+@authenticated_view("POST")
+def dispatch_aspect_action(request: HttpRequest, by: Actor) -> HttpResponse:
     """Write aspects, or count them."""
-    return _act(_ASPECTS, request, by)
+    return _dispatch_action(_ASPECT_ACTIONS, request, by)
 
 
-@for_callers("POST")
-def entities(request: HttpRequest, by: Actor) -> HttpResponse:
+@authenticated_view("POST")
+def dispatch_entity_action(request: HttpRequest, by: Actor) -> HttpResponse:
     """Search, list and delete entities."""
-    return _act(_ENTITIES, request, by)
+    return _dispatch_action(_ENTITY_ACTIONS, request, by)
 
 
-@for_callers("POST")
-def runs(request: HttpRequest, by: Actor) -> HttpResponse:
+@authenticated_view("POST")
+def dispatch_run_action(request: HttpRequest, by: Actor) -> HttpResponse:
     """Say what is known of ingestion runs."""
-    return _act(_RUNS, request, by)
+    return _dispatch_action(_RUN_ACTIONS, request, by)
 
 
-def _act(actions: Mapping[str, Action], request: HttpRequest, by: Actor) -> HttpResponse:
+def _dispatch_action(actions: Mapping[str, ActionHandler], request: HttpRequest, by: Actor) -> HttpResponse:
     action = actions.get(request.GET.get("action", ""))
     if action is None:
-        raise Invalid.one(code="action", pointer="/action", detail=f"The action is one of {', '.join(actions)}.")
+        raise Invalid.from_problem(
+            code="action", pointer="/action", detail=f"The action is one of {', '.join(actions)}."
+        )
     return action(request, by)
 
 
-aspect = for_callers("GET", "HEAD")(reads.aspect)
-entity = for_callers("GET", "HEAD")(reads.entity)
-entity_v2 = for_callers("GET", "HEAD")(reads.entity_v2)
+get_aspect = authenticated_view("GET", "HEAD")(reads.get_aspect)
+get_entity = authenticated_view("GET", "HEAD")(reads.get_entity)
+get_entity_v2 = authenticated_view("GET", "HEAD")(reads.get_entity_v2)

@@ -13,55 +13,57 @@ from django.http import HttpRequest, HttpResponse
 
 from catalog import urns
 from catalog.ingest import apply
-from catalog.ingest.apply import Applied, ChangeType, Proposal
+from catalog.ingest.apply import ApplyResult, ChangeType, Proposal
 from catalog.protocols.datahub_rest import request_bodies, responses, snapshot_ingest
-from catalog.protocols.datahub_rest.view_frame import DOOR
+from catalog.protocols.datahub_rest.view_frame import CHANNEL
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.models import PolicyVersion
 
 #: Most proposals of one batch; clients send up to 200.
-MOST = 10_000
+MAX_PROPOSALS = 10_000
 
-_POLICY = "dataHubPolicy"
-_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+_POLICY_TYPE = "dataHubPolicy"
+_UNICODE_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
 def ingest_proposal(request: HttpRequest, by: Actor) -> HttpResponse:
     """Write one proposal; answers its URN."""
     entry = request_bodies.read(request).get("proposal")
     if isinstance(entry, dict) and isinstance(entry.get("entityUrn"), str):
-        entry["entityUrn"] = unescaped(entry["entityUrn"])
-    written = _apply([(entry, "/proposal")], by)
-    return _moved(responses.value(written.urns[0], written.lints), written)
+        entry["entityUrn"] = unescape(entry["entityUrn"])
+    result = _apply_entries([(entry, "/proposal")], by)
+    return _with_policy_version(responses.action_response(result.urns[0], result.lints), result)
 
 
 def ingest_batch(request: HttpRequest, by: Actor) -> HttpResponse:
     """Write a list of proposals; answers their URNs in order."""
-    entries = request_bodies.read(request, signs=request_bodies.MAX_BATCH_SIGNS).get("proposals")
+    entries = request_bodies.read(request, max_signs=request_bodies.MAX_BATCH_SIGNS).get("proposals")
     if not isinstance(entries, list):
-        raise Invalid.one(code="required", pointer="/proposals", detail="This must be a list of proposals.")
-    if len(entries) > MOST:
-        raise Invalid.one(code="list.long", pointer="/proposals", detail=f"A batch has at most {MOST} proposals.")
-    written = _apply([(entry, f"/proposals/{index}") for index, entry in enumerate(entries)], by)
-    return _moved(responses.value(list(written.urns), written.lints), written)
+        raise Invalid.from_problem(code="required", pointer="/proposals", detail="This must be a list of proposals.")
+    if len(entries) > MAX_PROPOSALS:
+        raise Invalid.from_problem(
+            code="list.long", pointer="/proposals", detail=f"A batch has at most {MAX_PROPOSALS} proposals."
+        )
+    result = _apply_entries([(entry, f"/proposals/{index}") for index, entry in enumerate(entries)], by)
+    return _with_policy_version(responses.action_response(list(result.urns), result.lints), result)
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     r"""Undo what clients do to the URN of a single proposal, where é arrives as the six characters \u00e9."""
     if "\\u" not in text:
         return text
-    units = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+    units = _UNICODE_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
     # Characters beyond the sixteenth bit arrive as two escapes, which are one character only together.
     return units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def ingest_snapshot(request: HttpRequest, by: Actor) -> HttpResponse:
     """Write the aspects of a snapshot, as clients of before proposals send an entity; all or none."""
-    body = request_bodies.read(request, signs=request_bodies.MAX_BATCH_SIGNS)
-    written = _applied(list(snapshot_ingest.read(body)), by)
-    return _moved(responses.value(None, written.lints), written)
+    body = request_bodies.read(request, max_signs=request_bodies.MAX_BATCH_SIGNS)
+    result = _apply_proposals(list(snapshot_ingest.read_proposals(body)), by)
+    return _with_policy_version(responses.action_response(None, result.lints), result)
 
 
 def is_optional(headers: Any) -> bool:
@@ -71,56 +73,56 @@ def is_optional(headers: Any) -> bool:
     )
 
 
-def _apply(entries: Sequence[tuple[Any, str]], by: Actor) -> Applied:
-    found = [_proposal(entry, place) for entry, place in entries if isinstance(entry, dict)]
+def _apply_entries(entries: Sequence[tuple[Any, str]], by: Actor) -> ApplyResult:
+    parsed_proposals = [_build_proposal(entry, pointer) for entry, pointer in entries if isinstance(entry, dict)]
     problems = [
-        Problem("proposal.shape", place, "A proposal is a JSON object.")
-        for entry, place in entries
+        Problem("proposal.shape", pointer, "A proposal is a JSON object.")
+        for entry, pointer in entries
         if not isinstance(entry, dict)
     ]
-    problems += [problem for one in found for problem in _refused(one)]
+    problems += [problem for proposal in parsed_proposals for problem in _find_problems(proposal)]
     if problems:
         raise Invalid(problems)
-    return _applied(found, by)
+    return _apply_proposals(parsed_proposals, by)
 
 
-def _applied(found: Sequence[Proposal], by: Actor) -> Applied:
-    return apply.apply(proposals=found, by=by, door=DOOR, is_open=not settings.REST_API_AUTHORIZATION)
+def _apply_proposals(parsed_proposals: Sequence[Proposal], by: Actor) -> ApplyResult:
+    return apply.apply(proposals=parsed_proposals, by=by, channel=CHANNEL, is_open=not settings.REST_API_AUTHORIZATION)
 
 
-def _proposal(entry: dict[str, Any], place: str) -> Proposal:
+def _build_proposal(entry: dict[str, Any], pointer: str) -> Proposal:
     aspect, metadata = entry.get("aspect"), entry.get("systemMetadata")
     return Proposal(
-        urn=_or(entry.get("entityUrn"), ""),
-        aspect=_or(entry.get("aspectName"), ""),
+        urn=_replace_none(entry.get("entityUrn"), ""),
+        aspect=_replace_none(entry.get("aspectName"), ""),
         document=aspect.get("value") if isinstance(aspect, dict) else None,
-        change=_or(entry.get("changeType"), ChangeType.UPSERT),
-        type=_or(entry.get("entityType"), ""),
-        system_metadata=metadata if metadata is None or isinstance(metadata, str) else responses.encoded(metadata),
+        change=_replace_none(entry.get("changeType"), ChangeType.UPSERT),
+        type=_replace_none(entry.get("entityType"), ""),
+        system_metadata=metadata if metadata is None or isinstance(metadata, str) else responses.encode_json(metadata),
         is_optional=is_optional(entry.get("headers")),
-        place=place,
-        document_place=f"{place}/aspect/value",
+        pointer=pointer,
+        document_pointer=f"{pointer}/aspect/value",
     )
 
 
-def _refused(one: Proposal) -> list[Problem]:
+def _find_problems(proposal: Proposal) -> list[Problem]:
     """Return what this door does not take although it is well-formed: half a deletion of what has its own page."""
-    if one.change != ChangeType.DELETE or urns.problem(one.urn, "") is not None:
+    if proposal.change != ChangeType.DELETE or urns.find_problem(proposal.urn, "") is not None:
         return []
-    parsed = urns.parse(one.urn)
-    if parsed.type not in urns.PEOPLE_TYPES or one.aspect != parsed.key_aspect:
+    parsed_urn = urns.parse(proposal.urn)
+    if parsed_urn.type not in urns.PEOPLE_TYPES or proposal.aspect != parsed_urn.key_aspect:
         return []
-    detail = f"A {parsed.type} is deleted by POST /entities?action=delete."
-    return [Problem("change.elsewhere", f"{one.place}/changeType", detail)]
+    detail = f"A {parsed_urn.type} is deleted by POST /entities?action=delete."
+    return [Problem("change.elsewhere", f"{proposal.pointer}/changeType", detail)]
 
 
-def _moved(response: HttpResponse, written: Applied) -> HttpResponse:
+def _with_policy_version(response: HttpResponse, result: ApplyResult) -> HttpResponse:
     """Name the version of the policies after a write of policies, so that the client can ask for at least that one."""
-    if any(urns.type_of(urn) == _POLICY for urn in written.urns):
-        response.headers["Policy-Version"] = str(PolicyVersion.current())
+    if any(urns.entity_type(urn) == _POLICY_TYPE for urn in result.urns):
+        response.headers["Policy-Version"] = str(PolicyVersion.load_version())
     return response
 
 
-def _or(value: Any, default: str) -> Any:
+def _replace_none(value: Any, default: str) -> Any:
     """Return a member, or the default where it is null or absent; what it has to be is checked with the rest."""
     return default if value is None else value

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
@@ -14,17 +15,17 @@ from catalog.reports.services import findings as service
 from catalog.reports.services import reports
 from policies.engine.model import Actor
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.views import Door, Paged, page_of
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.views import ApiView, PageParameters, build_page_serializer
 from policies.http.guard import needs, signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import authorizer
 
 TAG = "reports"
-SEES = needs(reports.NEEDED)
+VIEW_GUARD = needs(reports.REQUIRED_PRIVILEGE)
 
 #: How many findings one call may change.
-_MOST = 10_000
+_MAX_CHANGED_FINDINGS = 10_000
 
 
 class ReportFindingOut(serializers.Serializer[Any]):
@@ -68,132 +69,149 @@ class FindingEventOut(serializers.Serializer[Any]):
     report = serializers.UUIDField(allow_null=True, help_text="The run that did it, while it is kept.")
 
 
-class OneReportFindingOut(ReportFindingOut):
+@extend_schema_serializer(component_name="OneReportFindingOut")
+class ReportFindingDetailOut(ReportFindingOut):
     """A finding with what was decided about it."""
 
     trail = FindingEventOut(many=True, help_text=f"The newest first; at most {reading.TRAIL_LENGTH}.")
 
 
-class FindingFilters(Paged):
+class FindingListFilters(PageParameters):
     """Which findings to list; in every state unless one is given."""
 
-    q = strict_fields.Text(required=False, allow_blank=True, max_length=512, help_text="Every word is in the sentence.")
-    kind = strict_fields.Text(required=False, max_length=64)
-    type = strict_fields.Text(required=False, max_length=64)
+    q = strict_fields.StrictString(
+        required=False, allow_blank=True, max_length=512, help_text="Every word is in the sentence."
+    )
+    kind = strict_fields.StrictString(required=False, max_length=64)
+    type = strict_fields.StrictString(required=False, max_length=64)
     severity = serializers.ChoiceField(Finding.Severity.choices, required=False)
     state = serializers.ChoiceField(Finding.State.choices, required=False)
-    assignee = strict_fields.Urn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
-    subject = strict_fields.Urn(required=False)
+    assignee = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
+    subject = strict_fields.StrictUrn(required=False)
 
 
-class DecisionIn(strict_fields.Strict):
+class DecisionIn(strict_fields.StrictSerializer):
     """What becomes of a finding. ACCEPTED needs a note and may end with a day, ASSIGNED needs an assignee."""
 
     state = serializers.ChoiceField(Finding.State.choices)
-    note = strict_fields.Text(required=False, max_length=4000)
-    assignee = strict_fields.Urn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
+    note = strict_fields.StrictString(required=False, max_length=4000)
+    assignee = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX, GROUP_PREFIX))
     until = serializers.DateField(
         required=False, help_text="The last day (UTC) of an acceptance; without it the acceptance does not end."
     )
 
-    def contradictions(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Say what a state lacks, and what it has no use for."""
-        state = given.get("state")
-        found = {}
-        if state == Finding.State.ASSIGNED and "assignee" not in given:
-            found["assignee"] = [ErrorDetail("Say to whom.", "required")]
-        if state != Finding.State.ASSIGNED and "assignee" in given:
-            found["assignee"] = [ErrorDetail("Only what is ASSIGNED has an assignee.", "field.unused")]
-        if state != Finding.State.ACCEPTED and "until" in given:
-            found["until"] = [ErrorDetail("Only what is ACCEPTED ends on a day.", "field.unused")]
-        if state == Finding.State.OPEN and "note" in given:
-            found["note"] = [ErrorDetail("What is opened again keeps its note.", "field.unused")]
-        return found
+        state = values.get("state")
+        problems = {}
+        if state == Finding.State.ASSIGNED and "assignee" not in values:
+            problems["assignee"] = [ErrorDetail("Say to whom.", "required")]
+        if state != Finding.State.ASSIGNED and "assignee" in values:
+            problems["assignee"] = [ErrorDetail("Only what is ASSIGNED has an assignee.", "field.unused")]
+        if state != Finding.State.ACCEPTED and "until" in values:
+            problems["until"] = [ErrorDetail("Only what is ACCEPTED ends on a day.", "field.unused")]
+        if state == Finding.State.OPEN and "note" in values:
+            problems["note"] = [ErrorDetail("What is opened again keeps its note.", "field.unused")]
+        return problems
 
 
 class DecisionsIn(DecisionIn):
     """What becomes of several findings."""
 
-    ids = strict_fields.List(child=strict_fields.Whole(min_value=1), min_length=1, max_length=_MOST)
+    ids = strict_fields.StrictList(
+        child=strict_fields.StrictInteger(min_value=1), min_length=1, max_length=_MAX_CHANGED_FINDINGS
+    )
 
 
-class ChangedOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="ChangedOut")
+class FindingChangeCountOut(serializers.Serializer[Any]):
     """How many findings were changed; those that are gone are passed over."""
 
     changed = serializers.IntegerField(min_value=0)
 
 
-class _Findings(Door):
-    def shown(self, findings: Sequence[Finding]) -> list[Any]:
+class _FindingView(ApiView):
+    def serialize_findings(self, findings: Sequence[Finding]) -> list[Any]:
         """Return findings as they are sent."""
-        concealed = reading.concealed(findings=findings, by=self.actor)
-        return [ReportFindingOut(_finding(one, is_concealed=one.pk in concealed)).data for one in findings]
+        concealed_ids = reading.find_concealed(findings=findings, by=self.actor)
+        return [
+            ReportFindingOut(_finding_fields(finding, is_concealed=finding.pk in concealed_ids)).data
+            for finding in findings
+        ]
 
 
-@SEES
-class Findings(_Findings):
+@VIEW_GUARD
+class FindingListView(_FindingView):
     """The findings of all reports."""
 
-    @described(
+    @openapi_operation(
         "reports_findings",
         "List findings",
-        query=FindingFilters,
-        answer=page_of(ReportFindingOut, "ReportFinding"),
+        query=FindingListFilters,
+        answer=build_page_serializer(ReportFindingOut, "ReportFinding"),
         tag=TAG,
     )
     def get(self, _request: Request) -> Response:
         """Return a page of findings, the worst first."""
-        asked = self.asked(FindingFilters)
-        wanted = {name: asked[name] for name in ("kind", "type", "severity", "assignee", "subject") if name in asked}
-        states = [asked["state"]] if "state" in asked else []
-        return self.page(reading.findings(text=asked.get("q", ""), states=states, **wanted), self.shown, asked)
+        query = self.parse_query(FindingListFilters)
+        filters = {name: query[name] for name in ("kind", "type", "severity", "assignee", "subject") if name in query}
+        states = [query["state"]] if "state" in query else []
+        return self.paginate(
+            reading.list_findings(text=query.get("q", ""), states=states, **filters), self.serialize_findings, query
+        )
 
-    @described("reports_findings_change", "Decide about findings", body=DecisionsIn, answer=ChangedOut, tag=TAG)
+    @openapi_operation(
+        "reports_findings_change", "Decide about findings", body=DecisionsIn, answer=FindingChangeCountOut, tag=TAG
+    )
     def patch(self, request: Request) -> Response:
         """Decide about as many findings as are named, in one act."""
-        sent = strict_fields.checked(DecisionsIn, request.data)
-        return Response({"changed": _decided(sent.pop("ids"), sent, self.actor)})
+        payload = strict_fields.validate(DecisionsIn, request.data)
+        return Response({"changed": _apply_decision(payload.pop("ids"), payload, self.actor)})
 
 
 @signed_in
-class OneFinding(_Findings):
+class FindingDetailView(_FindingView):
     """One finding; whom it is assigned to may read it too."""
 
-    @described("reports_finding", "Get a finding", answer=OneReportFindingOut, tag=TAG)
+    @openapi_operation("reports_finding", "Get a finding", answer=ReportFindingDetailOut, tag=TAG)
     def get(self, _request: Request, number: str) -> Response:
         """Return the finding."""
-        return Response(self._tell(service.read(id=int(number), by=self.actor)))
+        return Response(self._serialize_detail(service.read(id=int(number), by=self.actor)))
 
-    @described("reports_finding_change", "Decide about a finding", body=DecisionIn, answer=OneReportFindingOut, tag=TAG)
+    @openapi_operation(
+        "reports_finding_change", "Decide about a finding", body=DecisionIn, answer=ReportFindingDetailOut, tag=TAG
+    )
     def patch(self, request: Request, number: str) -> Response:
         """Accept it, assign it, close it or open it again."""
-        authorizer.require(by=self.actor, any_of=[[reports.NEEDED]])
-        sent = strict_fields.checked(DecisionIn, request.data)
-        found = reading.finding(id=int(number))
-        _decided([found.pk], sent, self.actor)
-        return Response(self._tell(reading.finding(id=found.pk)))
+        authorizer.require(by=self.actor, any_of=[[reports.REQUIRED_PRIVILEGE]])
+        payload = strict_fields.validate(DecisionIn, request.data)
+        finding = reading.get_finding(id=int(number))
+        _apply_decision([finding.pk], payload, self.actor)
+        return Response(self._serialize_detail(reading.get_finding(id=finding.pk)))
 
-    def _tell(self, found: Finding) -> dict[str, Any]:
-        is_concealed = found.pk in reading.concealed(findings=[found], by=self.actor)
-        trail = [_event(one) for one in reading.list_trail(finding=found)]
-        told: dict[str, Any] = OneReportFindingOut({**_finding(found, is_concealed=is_concealed), "trail": trail}).data
-        return told
+    def _serialize_detail(self, finding: Finding) -> dict[str, Any]:
+        is_concealed = finding.pk in reading.find_concealed(findings=[finding], by=self.actor)
+        trail = [_event_fields(event) for event in reading.list_trail(finding=finding)]
+        data: dict[str, Any] = ReportFindingDetailOut(
+            {**_finding_fields(finding, is_concealed=is_concealed), "trail": trail}
+        ).data
+        return data
 
 
-def _decided(ids: Collection[int], sent: Mapping[str, Any], by: Actor) -> int:
-    note = sent.get("note")
-    match Finding.State(sent["state"]):
+def _apply_decision(ids: Collection[int], payload: Mapping[str, Any], by: Actor) -> int:
+    note = payload.get("note")
+    match Finding.State(payload["state"]):
         case Finding.State.ACCEPTED:
-            return service.accept(ids=ids, note=note or "", until=sent.get("until"), by=by)
+            return service.accept(ids=ids, note=note or "", until=payload.get("until"), by=by)
         case Finding.State.ASSIGNED:
-            return service.assign(ids=ids, assignee=sent["assignee"], note=note, by=by)
+            return service.assign(ids=ids, assignee=payload["assignee"], note=note, by=by)
         case Finding.State.CLOSED:
             return service.close(ids=ids, note=note, by=by)
         case Finding.State.OPEN:
             return service.reopen(ids=ids, by=by)
 
 
-def _finding(found: Finding, *, is_concealed: bool) -> dict[str, Any]:
+def _finding_fields(finding: Finding, *, is_concealed: bool) -> dict[str, Any]:
     columns = (
         "id",
         "kind",
@@ -206,28 +224,28 @@ def _finding(found: Finding, *, is_concealed: bool) -> dict[str, Any]:
         "last_seen_at",
         "accepted_until",
     )
-    naming = ("key", "sentence", "repair", "subject")
+    concealable_columns = ("key", "sentence", "repair", "subject")
     return {
-        **{column: getattr(found, column) for column in columns},
-        **{column: None if is_concealed else _naming(found, column) for column in naming},
-        "assignee": found.assignee or None,
-        "decided_by": found.decided_by or None,
-        "values": {} if is_concealed else found.values,
+        **{column: getattr(finding, column) for column in columns},
+        **{column: None if is_concealed else _concealable_value(finding, column) for column in concealable_columns},
+        "assignee": finding.assignee or None,
+        "decided_by": finding.decided_by or None,
+        "values": {} if is_concealed else finding.values,
         "is_concealed": is_concealed,
-        "first_seen": found.first_seen_id,
-        "last_seen": found.last_seen_id,
+        "first_seen": finding.first_seen_id,
+        "last_seen": finding.last_seen_id,
     }
 
 
-def _naming(found: Finding, column: str) -> str | None:
-    value: str = getattr(found, column)
+def _concealable_value(finding: Finding, column: str) -> str | None:
+    value: str = getattr(finding, column)
     return value or None if column == "subject" else value
 
 
-def _event(one: FindingEvent) -> dict[str, Any]:
+def _event_fields(event: FindingEvent) -> dict[str, Any]:
     return {
-        **{name: getattr(one, name) for name in ("at", "state", "note", "accepted_until")},
-        "by": one.by or None,
-        "assignee": one.assignee or None,
-        "report": one.report_id,
+        **{name: getattr(event, name) for name in ("at", "state", "note", "accepted_until")},
+        "by": event.by or None,
+        "assignee": event.assignee or None,
+        "report": event.report_id,
     }

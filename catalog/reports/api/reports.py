@@ -17,20 +17,20 @@ from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_reader
 from catalog.reports.services import reports as service
-from catalog.reports.spec import ColumnKind, Kind, ResultTable
+from catalog.reports.spec import ColumnKind, ReportSpec, ResultTable
 from policies.errors import Conflict, Invalid, NotFound
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.views import Door, Paged, page_of
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.views import ApiView, PageParameters, build_page_serializer
 from policies.http.guard import needs
 
 TAG = "reports"
-SEES = needs(service.NEEDED)
+VIEW_GUARD = needs(service.REQUIRED_PRIVILEGE)
 
-_FILES = {"csv": "text/csv", "json": "application/json"}
+_CONTENT_TYPES = {"csv": "text/csv", "json": "application/json"}
 
 
-class _Anything(BaseContentNegotiation):
+class _FixedContentNegotiation(BaseContentNegotiation):
     """Files are sent as what they are, whatever the caller says to accept."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:  # noqa: ARG002 - the framework's
@@ -42,23 +42,23 @@ class _Anything(BaseContentNegotiation):
         renderers: Iterable[BaseRenderer],
         format_suffix: str | None = None,  # noqa: ARG002 - the framework's
     ) -> Any:
-        first = next(iter(renderers))
-        return first, first.media_type
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type
 
 
-class _Reports(Door):
-    def shown(self, runs: Sequence[Report]) -> list[Any]:
+class _ReportView(ApiView):
+    def serialize_runs(self, runs: Sequence[Report]) -> list[Any]:
         """Return runs as lists show them."""
-        return [shapes.RunOut(_run(one)).data for one in runs]
+        return [shapes.RunOut(_report_fields(run)).data for run in runs]
 
-    def one(self, run: Report) -> Any:
+    def serialize_run(self, run: Report) -> Any:
         """Return a run with everything."""
-        kind = KINDS.get(run.kind)
-        summary = result_reader.summary(run=run, by=self.actor)
-        return shapes.OneRunOut(
-            _run(run)
+        spec = KINDS.get(run.kind)
+        summary = result_reader.read_summary(run=run, by=self.actor)
+        return shapes.RunDetailOut(
+            _report_fields(run)
             | {
-                "parameters": result_reader.parameters(kind=kind, run=run, by=self.actor) if kind else {},
+                "parameters": result_reader.read_parameters(spec=spec, run=run, by=self.actor) if spec else {},
                 "log": run.log,
                 "summary": {
                     "numbers": summary.numbers,
@@ -77,147 +77,166 @@ class _Reports(Door):
             }
         ).data
 
-    def table(self, id: str, name: str) -> tuple[Report, ResultTable]:
+    def get_ready_table(self, id: str, name: str) -> tuple[Report, ResultTable]:
         """Return a run that came through and one of its tables. Raises NotFound, and Conflict before it is ready."""
-        run = report_rows.report(id=UUID(id))
-        kind = KINDS.get(run.kind)
-        found = next((one for one in kind.tables if one.name == name), None) if kind else None
-        if found is None:
+        run = report_rows.get_report(id=UUID(id))
+        spec = KINDS.get(run.kind)
+        table = next((candidate for candidate in spec.tables if candidate.name == name), None) if spec else None
+        if table is None:
             raise NotFound(f"Reports of this kind have no table {name}.")
         if run.status != Report.Status.READY:
             raise Conflict(f"This report is {Report.Status(run.status).label.lower()}; it has no results.")
-        return run, found
+        return run, table
 
-    def rows(self, run: Report, table: ResultTable, asked: dict[str, Any]) -> Any:
+    def list_rows(self, run: Report, table: ResultTable, query: dict[str, Any]) -> Any:
         """Return the rows that are asked for. Raises Invalid."""
-        equal = {}
-        if ("column" in asked) != ("value" in asked):
-            raise Invalid.one(code="parameter.half", pointer="/column", detail="Give a column and its value together.")
-        if "column" in asked:
-            equal = {_place(table, asked["column"], "/column"): asked["value"]}
-        return report_rows.rows(run=run, table=table.name, text=asked.get("q", ""), equal=equal)
+        values_by_column = {}
+        if ("column" in query) != ("value" in query):
+            raise Invalid.from_problem(
+                code="parameter.half", pointer="/column", detail="Give a column and its value together."
+            )
+        if "column" in query:
+            values_by_column = {_column_index(table, query["column"], "/column"): query["value"]}
+        return report_rows.list_rows(
+            run=run, table=table.name, text=query.get("q", ""), values_by_column=values_by_column
+        )
 
 
-@SEES
-class ReportKinds(_Reports):
+@VIEW_GUARD
+class ReportKindListView(_ReportView):
     """The kinds of reports."""
 
-    @described(
-        "reports_kinds", "List the kinds of reports", query=Paged, answer=page_of(shapes.KindOut, "ReportKind"), tag=TAG
+    @openapi_operation(
+        "reports_kinds",
+        "List the kinds of reports",
+        query=PageParameters,
+        answer=build_page_serializer(shapes.KindOut, "ReportKind"),
+        tag=TAG,
     )
     def get(self, _request: Request) -> Response:
         """Return a page of kinds, each with its parameters and tables."""
-        return self.page(list(KINDS.values()), lambda kinds: [_kind(one) for one in kinds], self.asked())
+        return self.paginate(
+            list(KINDS.values()), lambda specs: [_serialize_spec(spec) for spec in specs], self.parse_query()
+        )
 
 
-@SEES
-class Reports(_Reports):
+@VIEW_GUARD
+class ReportListView(_ReportView):
     """The runs of reports."""
 
-    @described(
-        "reports_list", "List reports", query=shapes.RunFilters, answer=page_of(shapes.RunOut, "Report"), tag=TAG
+    @openapi_operation(
+        "reports_list",
+        "List reports",
+        query=shapes.RunListFilters,
+        answer=build_page_serializer(shapes.RunOut, "Report"),
+        tag=TAG,
     )
     def get(self, _request: Request) -> Response:
         """Return a page of runs, newest first."""
-        asked = self.asked(shapes.RunFilters)
-        wanted = {name: asked[name] for name in ("kind", "status") if name in asked}
-        return self.page(report_rows.reports(**wanted), self.shown, asked)
+        query = self.parse_query(shapes.RunListFilters)
+        filters = {name: query[name] for name in ("kind", "status") if name in query}
+        return self.paginate(report_rows.list_reports(**filters), self.serialize_runs, query)
 
-    @described(
+    @openapi_operation(
         "reports_create",
         "Start a report",
         body=shapes.RunIn,
-        answer=shapes.OneRunOut,
+        answer=shapes.RunDetailOut,
         status=201,
         statuses=(409,),
         tag=TAG,
     )
     def post(self, request: Request) -> Response:
         """Start a report; one of a kind is under way at a time."""
-        sent = strict_fields.checked(shapes.RunIn, request.data)
-        given = sent.get("parameters", {})
-        if not isinstance(given, dict):
-            raise Invalid.one(code="invalid", pointer="/parameters", detail="This must be an object.")
-        made = service.request(kind=sent["kind"], parameters=given, by=self.actor)
-        return Response(self.one(made), status=201)
+        payload = strict_fields.validate(shapes.RunIn, request.data)
+        parameters = payload.get("parameters", {})
+        if not isinstance(parameters, dict):
+            raise Invalid.from_problem(code="invalid", pointer="/parameters", detail="This must be an object.")
+        report = service.request_report(kind=payload["kind"], parameters=parameters, by=self.actor)
+        return Response(self.serialize_run(report), status=201)
 
 
-@SEES
-class OneReport(_Reports):
+@VIEW_GUARD
+class ReportDetailView(_ReportView):
     """One run."""
 
-    @described("reports_get", "Get a report", answer=shapes.OneRunOut, tag=TAG)
+    @openapi_operation("reports_get", "Get a report", answer=shapes.RunDetailOut, tag=TAG)
     def get(self, _request: Request, id: str) -> Response:
         """Return the run: how far it is, or what came of it."""
-        return Response(self.one(report_rows.report(id=UUID(id))))
+        return Response(self.serialize_run(report_rows.get_report(id=UUID(id))))
 
 
-@SEES
-class CancelReport(_Reports):
+@VIEW_GUARD
+class ReportCancelView(_ReportView):
     """The end of a run."""
 
-    @described("reports_cancel", "Cancel a report", answer=shapes.OneRunOut, statuses=(409,), tag=TAG)
+    @openapi_operation("reports_cancel", "Cancel a report", answer=shapes.RunDetailOut, statuses=(409,), tag=TAG)
     def post(self, _request: Request, id: str) -> Response:
         """End a run that is queued or running; its worker notices within seconds."""
         service.cancel(report_id=UUID(id), by=self.actor)
-        return Response(self.one(report_rows.report(id=UUID(id))))
+        return Response(self.serialize_run(report_rows.get_report(id=UUID(id))))
 
 
-@SEES
-class ReportTable(_Reports):
+@VIEW_GUARD
+class ReportTableView(_ReportView):
     """One table of a run."""
 
-    @described(
+    @openapi_operation(
         "reports_table",
         "List the rows of a table of a report",
-        query=shapes.RowFilters,
-        answer=page_of(shapes.RowOut, "ReportRow"),
+        query=shapes.RowListFilters,
+        answer=build_page_serializer(shapes.RowOut, "ReportRow"),
         statuses=(409,),
         tag=TAG,
     )
     def get(self, _request: Request, id: str, table: str) -> Response:
         """Return a page of rows, in the order of the report unless another one is asked for."""
-        asked = self.asked(shapes.RowFilters)
-        run, found = self.table(id, table)
-        rows = self.rows(run, found, asked)
-        if sort := asked.get("sort", ""):
-            place = _place(found, sort.removeprefix("-"), "/sort")
-            is_number = found.columns[place].kind is ColumnKind.NUMBER
-            rows = report_rows.sorted_by(rows, column=place, is_number=is_number, is_descending=sort.startswith("-"))
+        query = self.parse_query(shapes.RowListFilters)
+        run, result_table = self.get_ready_table(id, table)
+        rows = self.list_rows(run, result_table, query)
+        if sort := query.get("sort", ""):
+            column_index = _column_index(result_table, sort.removeprefix("-"), "/sort")
+            is_number = result_table.columns[column_index].kind is ColumnKind.NUMBER
+            rows = report_rows.sort_rows(
+                rows, column=column_index, is_number=is_number, is_descending=sort.startswith("-")
+            )
 
-        def show(page: Sequence[ReportRow]) -> list[Any]:
-            return [_row(found, one) for one in result_reader.of_rows(table=found, rows=page, by=self.actor)]
+        def serialize_rows(page: Sequence[ReportRow]) -> list[Any]:
+            return [
+                _row_fields(result_table, row)
+                for row in result_reader.read_rows(table=result_table, rows=page, by=self.actor)
+            ]
 
-        return self.page(rows, show, asked)
+        return self.paginate(rows, serialize_rows, query)
 
 
-class _File(_Reports):
-    content_negotiation_class = _Anything
+class _TableFileView(_ReportView):
+    content_negotiation_class = _FixedContentNegotiation
     ending = ""
 
-    def sent(self, id: str, name: str) -> HttpResponseBase:
+    def stream_table(self, id: str, name: str) -> HttpResponseBase:
         """Return a table as a file, written while it is read."""
-        asked = self.asked(shapes.Searched)
-        run, table = self.table(id, name)
-        rows = self.rows(run, table, asked)
+        query = self.parse_query(shapes.RowSearchFilters)
+        run, table = self.get_ready_table(id, name)
+        rows = self.list_rows(run, table, query)
         by = self.actor
         if self.ending == "csv":
-            written = result_reader.as_csv(table=table, found=rows, by=by)
+            chunks = result_reader.as_csv(table=table, rows=rows, by=by)
         else:
-            written = result_reader.as_json(run=run, table=table, found=rows, by=by)
-        return StreamingHttpResponse(written, content_type=f"{_FILES[self.ending]}; charset=utf-8")
+            chunks = result_reader.as_json(run=run, table=table, rows=rows, by=by)
+        return StreamingHttpResponse(chunks, content_type=f"{_CONTENT_TYPES[self.ending]}; charset=utf-8")
 
 
-@SEES
-class ReportCsv(_File):
+@VIEW_GUARD
+class ReportCsvView(_TableFileView):
     """A table as CSV."""
 
     ending = "csv"
 
-    @described(
+    @openapi_operation(
         "reports_csv",
         "Get a table of a report as CSV",
-        query=shapes.Searched,
+        query=shapes.RowSearchFilters,
         answer=OpenApiTypes.STR,
         media_type="text/csv",
         statuses=(409,),
@@ -225,75 +244,78 @@ class ReportCsv(_File):
     )
     def get(self, _request: Request, id: str, table: str) -> HttpResponseBase:
         """Return every row, the names of the columns first; a text that begins like a formula gets an apostrophe."""
-        return self.sent(id, table)
+        return self.stream_table(id, table)
 
 
-@SEES
-class ReportJson(_File):
+@VIEW_GUARD
+class ReportJsonView(_TableFileView):
     """A table as one JSON object."""
 
     ending = "json"
 
-    @described(
+    @openapi_operation(
         "reports_json",
         "Get a table of a report as one JSON object",
-        query=shapes.Searched,
+        query=shapes.RowSearchFilters,
         answer=shapes.TableFileOut,
         statuses=(409,),
         tag=TAG,
     )
     def get(self, _request: Request, id: str, table: str) -> HttpResponseBase:
         """Return every row, as objects by the names of the columns."""
-        return self.sent(id, table)
+        return self.stream_table(id, table)
 
 
-@SEES
-class ReportDifferences(_Reports):
+@VIEW_GUARD
+class ReportDifferenceListView(_ReportView):
     """What differs between two runs."""
 
-    @described(
+    @openapi_operation(
         "reports_differences",
         "Compare a table of two reports",
-        query=shapes.DifferenceFilters,
-        answer=page_of(shapes.DifferenceOut, "ReportDifference"),
+        query=shapes.DifferenceListFilters,
+        answer=build_page_serializer(shapes.DifferenceOut, "ReportDifference"),
         statuses=(409,),
         tag=TAG,
     )
     def get(self, _request: Request, id: str, table: str) -> Response:
         """Return a page of rows that came, went or changed from the older run to the newer one, by their keys."""
-        asked = self.asked(shapes.DifferenceFilters)
-        run, found = self.table(id, table)
-        other, _ = self.table(str(asked["other"]), table)
-        if other.kind != run.kind:
-            raise Invalid.one(code="kind.other", pointer="/other", detail="That is a report of another kind.")
-        older, newer = sorted((run, other), key=lambda one: one.requested_at)
-        rows = report_rows.differences(older=older, newer=newer, table=found.name, which=asked["which"])
+        query = self.parse_query(shapes.DifferenceListFilters)
+        run, result_table = self.get_ready_table(id, table)
+        other_run, _ = self.get_ready_table(str(query["other"]), table)
+        if other_run.kind != run.kind:
+            raise Invalid.from_problem(code="kind.other", pointer="/other", detail="That is a report of another kind.")
+        older, newer = sorted((run, other_run), key=lambda candidate: candidate.requested_at)
+        rows = report_rows.list_differences(
+            older=older, newer=newer, table=result_table.name, difference_kind=query["which"]
+        )
 
-        def show(page: Sequence[Any]) -> list[Any]:
-            now = result_reader.of_rows(table=found, rows=page, by=self.actor)
-            earlier = [(row.key, getattr(row, "was", None) or ()) for row in page]
-            was = result_reader.shown(columns=found.columns, rows=earlier, by=self.actor)
-            is_changed = asked["which"] == "changed"
+        def serialize_rows(page: Sequence[Any]) -> list[Any]:
+            current_rows = result_reader.read_rows(table=result_table, rows=page, by=self.actor)
+            earlier_values = [(row.key, getattr(row, "was", None) or ()) for row in page]
+            earlier_rows = result_reader.redact_rows(columns=result_table.columns, rows=earlier_values, by=self.actor)
+            is_changed = query["which"] == "changed"
             return [
-                _row(found, one) | {"was": result_reader.by_name(found.columns, before) if is_changed else None}
-                for one, before in zip(now, was, strict=True)
+                _row_fields(result_table, current_row)
+                | {"was": result_reader.to_dict(result_table.columns, earlier_row) if is_changed else None}
+                for current_row, earlier_row in zip(current_rows, earlier_rows, strict=True)
             ]
 
-        return self.page(rows, show, asked)
+        return self.paginate(rows, serialize_rows, query)
 
 
-def _place(table: ResultTable, name: str, pointer: str) -> int:
-    for place, column in enumerate(table.columns):
+def _column_index(table: ResultTable, name: str, pointer: str) -> int:
+    for index, column in enumerate(table.columns):
         if column.name == name:
-            return place
-    raise Invalid.one(code="column.unknown", pointer=pointer, detail=f"{table.name} has no column {name}.")
+            return index
+    raise Invalid.from_problem(code="column.unknown", pointer=pointer, detail=f"{table.name} has no column {name}.")
 
 
-def _row(table: ResultTable, row: result_reader.Shown) -> dict[str, Any]:
-    return {"key": row.key, "values": result_reader.by_name(table.columns, row), "is_concealed": bool(row.concealed)}
+def _row_fields(table: ResultTable, row: result_reader.VisibleRow) -> dict[str, Any]:
+    return {"key": row.key, "values": result_reader.to_dict(table.columns, row), "is_concealed": bool(row.concealed)}
 
 
-def _run(run: Report) -> dict[str, Any]:
+def _report_fields(run: Report) -> dict[str, Any]:
     columns = ("id", "kind", "status", "problem", "requested_by", "requested_at", "started_at", "finished_at")
     return {
         **{column: getattr(run, column) for column in (*columns, "policy_version", "as_of")},
@@ -301,24 +323,26 @@ def _run(run: Report) -> dict[str, Any]:
     }
 
 
-def _kind(kind: Kind) -> Any:
+def _serialize_spec(spec: ReportSpec) -> Any:
     parameters = [
         {
-            **{name: getattr(one, name) for name in ("name", "title", "help", "default", "is_required")},
-            "input": one.input.value,
-            "choices": dict(one.choices()),
+            **{name: getattr(item, name) for name in ("name", "title", "help", "default", "is_required")},
+            "input": item.input.value,
+            "choices": dict(item.choices()),
         }
-        for one in kind.parameters
+        for item in spec.parameters
     ]
     tables = [
         {
-            "name": one.name,
-            "title": one.title,
-            "columns": [{"name": it.name, "title": it.title, "kind": it.kind.value} for it in one.columns],
-            "key": list(one.keys),
-            "limit": one.limit,
+            "name": item.name,
+            "title": item.title,
+            "columns": [
+                {"name": column.name, "title": column.title, "kind": column.kind.value} for column in item.columns
+            ],
+            "key": list(item.keys),
+            "limit": item.limit,
         }
-        for one in kind.tables
+        for item in spec.tables
     ]
-    about = {name: getattr(kind, name) for name in ("name", "title", "description", "is_nightly")}
-    return shapes.KindOut({**about, "parameters": parameters, "tables": tables}).data
+    fields_by_name = {name: getattr(spec, name) for name in ("name", "title", "description", "is_nightly")}
+    return shapes.KindOut({**fields_by_name, "parameters": parameters, "tables": tables}).data

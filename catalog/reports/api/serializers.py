@@ -2,14 +2,15 @@
 
 from typing import Any, get_args
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from catalog.models import Report
-from catalog.reports.queries.report_rows import Difference
+from catalog.reports.queries.report_rows import DifferenceKind
 from catalog.reports.registry import KINDS
-from catalog.reports.spec import ColumnKind, Input
+from catalog.reports.spec import ColumnKind, ParameterType
 from policies.http.api import strict_fields
-from policies.http.api.views import Paged
+from policies.http.api.views import PageParameters
 
 
 class ParameterOut(serializers.Serializer[Any]):
@@ -17,9 +18,9 @@ class ParameterOut(serializers.Serializer[Any]):
 
     name = serializers.CharField()
     title = serializers.CharField()
-    input = serializers.ChoiceField([one.value for one in Input])
+    input = serializers.ChoiceField([item.value for item in ParameterType])
     help = serializers.CharField(allow_blank=True)
-    default = strict_fields.Json(allow_null=True)
+    default = strict_fields.AnyJson(allow_null=True)
     is_required = serializers.BooleanField()
     choices = serializers.DictField(child=serializers.CharField(), help_text="Value and label; empty: no choices.")
 
@@ -29,7 +30,7 @@ class ColumnOut(serializers.Serializer[Any]):
 
     name = serializers.CharField()
     title = serializers.CharField()
-    kind = serializers.ChoiceField([one.value for one in ColumnKind])
+    kind = serializers.ChoiceField([item.value for item in ColumnKind])
 
 
 class TableOut(serializers.Serializer[Any]):
@@ -107,7 +108,8 @@ class RunOut(serializers.Serializer[Any]):
     as_of = serializers.DateTimeField(allow_null=True)
 
 
-class OneRunOut(RunOut):
+@extend_schema_serializer(component_name="OneRunOut")
+class RunDetailOut(RunOut):
     """A run of a report with what it was asked, what it said, and its headline numbers."""
 
     parameters = serializers.DictField(help_text="Without what the caller may not view.")
@@ -115,17 +117,17 @@ class OneRunOut(RunOut):
     log = serializers.CharField(allow_blank=True)
 
 
-class RunIn(strict_fields.Strict):
+class RunIn(strict_fields.StrictSerializer):
     """What to start: a kind, and parameters; those left out are the defaults of the kind."""
 
     kind = serializers.ChoiceField(list(KINDS))
-    parameters = strict_fields.Json(required=False)
+    parameters = strict_fields.AnyJson(required=False)
 
 
-class RunFilters(Paged):
+class RunListFilters(PageParameters):
     """Which runs to list."""
 
-    kind = strict_fields.Text(required=False, max_length=64)
+    kind = strict_fields.StrictString(required=False, max_length=64)
     status = serializers.ChoiceField(Report.Status.choices, required=False)
 
 
@@ -143,27 +145,31 @@ class DifferenceOut(RowOut):
     was = serializers.DictField(allow_null=True)
 
 
-class Searched(strict_fields.Strict):
+class RowSearchFilters(strict_fields.StrictSerializer):
     """Which rows of a table."""
 
-    q = strict_fields.Text(required=False, allow_blank=True, max_length=512, help_text="Every word has to be found.")
-    column = strict_fields.Text(required=False, max_length=64, help_text="A column that has to hold `value`.")
-    value = strict_fields.Text(required=False, max_length=1024)
+    q = strict_fields.StrictString(
+        required=False, allow_blank=True, max_length=512, help_text="Every word has to be found."
+    )
+    column = strict_fields.StrictString(required=False, max_length=64, help_text="A column that has to hold `value`.")
+    value = strict_fields.StrictString(required=False, max_length=1024)
 
 
-class RowFilters(Searched, Paged):
+class RowListFilters(RowSearchFilters, PageParameters):
     """Which rows of a table, in which order."""
 
-    sort = strict_fields.Text(required=False, max_length=64, help_text="A column; a minus before it: descending.")
+    sort = strict_fields.StrictString(
+        required=False, max_length=64, help_text="A column; a minus before it: descending."
+    )
 
 
-class DifferenceFilters(Paged):
+class DifferenceListFilters(PageParameters):
     """What to compare with, and which differences."""
 
     other = serializers.UUIDField(
         help_text="Another run of the same kind; the older one is compared with the newer one."
     )
-    which = serializers.ChoiceField(get_args(Difference))
+    which = serializers.ChoiceField(get_args(DifferenceKind))
 
 
 class TableFileOut(serializers.Serializer[Any]):

@@ -9,19 +9,19 @@ from enum import StrEnum
 
 import yaml
 
-from catalog.reports.assertions.yaml_nodes import Nodes
+from catalog.reports.assertions.yaml_nodes import YamlNodeReader
 from policies.engine import families, selectors
 from policies.engine.errors import Problem
 from policies.engine.families import vocabulary
 from policies.engine.selectors import Condition, Criterion, Selector
 
 #: Longest text, in characters, and most assertions in it.
-LENGTH, MOST = 1_000_000, 2_000
+MAX_TEXT_LENGTH, MAX_ASSERTIONS = 1_000_000, 2_000
 
-_HOLDERS = ("urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:")
-_PLATFORM = "urn:li:dataPlatform:"
+_HOLDER_PREFIXES = ("urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:")
+_PLATFORM_PREFIX = "urn:li:dataPlatform:"
 _ALLOW, _DENY = "ALLOW", "DENY"
-_ANSWER = ("person", "privilege", "entity", "answer")
+_ANSWER_KEYS = ("person", "privilege", "entity", "answer")
 
 #: What `on` and `not` may test, as it is called there.
 _FIELDS = {
@@ -36,7 +36,7 @@ _FIELDS = {
 }
 
 
-class Kind(StrEnum):
+class AssertionKind(StrEnum):
     """What an assertion claims: that nobody else may, that all of these may, or one answer a line."""
 
     NOBODY = "nobody"
@@ -45,7 +45,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class Expectation:
     """One answer that is expected; without `entity` the question is about the platform."""
 
     actor: str
@@ -59,19 +59,19 @@ class Expected:
 class Assertion:
     """One claim.
 
-    NOBODY: nobody but `holders` may use one of the privileges on what `on` covers. EVERY: all who are one of `holders`,
-    are in it or have it may use each of them on all of it. EXPECT: `expected`. `platform` are the privileges that are
-    asked without a resource, `privileges` the others.
+    NOBODY: nobody but `holders` may use one of the privileges on what `scope` covers. EVERY: all who are one of
+    `holders`, are in it or have it may use each of them on all of it. EXPECT: `expectations`. `platform_privileges` are
+    the privileges that are asked without a resource, `privileges` the others.
     """
 
     name: str
     line: int
-    kind: Kind
+    kind: AssertionKind
     holders: frozenset[str] = frozenset()
     privileges: tuple[str, ...] = ()
-    platform: tuple[str, ...] = ()
-    on: Selector = selectors.EVERYTHING
-    expected: tuple[Expected, ...] = ()
+    platform_privileges: tuple[str, ...] = ()
+    scope: Selector = selectors.EVERYTHING
+    expectations: tuple[Expectation, ...] = ()
 
 
 class InvalidAssertions(Exception):
@@ -79,190 +79,204 @@ class InvalidAssertions(Exception):
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         self.problems = problems
-        super().__init__("; ".join(f"{one.pointer}: {one.detail}" for one in problems))
+        super().__init__("; ".join(f"{problem.pointer}: {problem.detail}" for problem in problems))
 
 
 def parse(text: str) -> tuple[Assertion, ...]:
     """Read a text; raises InvalidAssertions with every problem. An empty text asserts nothing."""
-    reading = _Reading()
-    found = tuple(reading.document(text))
-    if reading.problems:
+    reader = _AssertionReader()
+    assertions = tuple(reader.read_document(text))
+    if reader.problems:
         raise InvalidAssertions(
-            tuple(Problem("assertions.invalid", f"line {line}", detail) for line, detail in reading.in_order())
+            tuple(Problem("assertions.invalid", f"line {line}", detail) for line, detail in reader.list_problems())
         )
-    return found
+    return assertions
 
 
-class _Reading(Nodes):
+class _AssertionReader(YamlNodeReader):
     """One text, and what is wrong with it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._scopes = {
-            name: info.scope for some in families.vocabularies().values() for name, info in some.privileges.items()
+        self._scope_by_privilege = {
+            name: info.scope
+            for family_vocabulary in families.load_vocabularies().values()
+            for name, info in family_vocabulary.privileges.items()
         }
 
-    def document(self, text: str) -> Iterator[Assertion]:
+    def read_document(self, text: str) -> Iterator[Assertion]:
         """Give every assertion that can be read."""
-        root = self.root(text, most=LENGTH)
-        entries = self._entries(root) if root is not None else []
-        if len(entries) > MOST:
-            self.problems.append((1, f"A text holds up to {MOST:,} assertions, not {len(entries):,}."))
+        root = self.parse_root(text, max_length=MAX_TEXT_LENGTH)
+        entries = self._list_entries(root) if root is not None else []
+        if len(entries) > MAX_ASSERTIONS:
+            self.problems.append((1, f"A text holds up to {MAX_ASSERTIONS:,} assertions, not {len(entries):,}."))
             return
-        named: dict[str, int] = {}
+        line_by_name: dict[str, int] = {}
         for node in entries:
-            found = self._assertion(node)
-            if found is not None:
-                if (first := named.setdefault(found.name, found.line)) != found.line:
-                    self.note(node, f"The name {found.name!r} is taken on line {first} already.")
-                yield found
+            assertion = self._read_assertion(node)
+            if assertion is not None:
+                if (first_line := line_by_name.setdefault(assertion.name, assertion.line)) != assertion.line:
+                    self.add_problem(node, f"The name {assertion.name!r} is taken on line {first_line} already.")
+                yield assertion
 
-    def _entries(self, root: yaml.Node) -> list[yaml.Node]:
+    def _list_entries(self, root: yaml.Node) -> list[yaml.Node]:
         """Return the assertions: the list itself, or what stands under `assertions`."""
         if isinstance(root, yaml.MappingNode):
-            keys = self.mapping(root, known=("assertions",))
+            keys = self.read_mapping(root, allowed_keys=("assertions",))
             if not keys:
                 return []
             root = keys["assertions"]
         if not isinstance(root, yaml.SequenceNode):
-            self.note(root, "This must be a list of assertions, each beginning with `- name:`.")
+            self.add_problem(root, "This must be a list of assertions, each beginning with `- name:`.")
             return []
         return list(root.value)
 
-    def _assertion(self, node: yaml.Node) -> Assertion | None:
-        before = len(self.problems)
-        keys = self.mapping(node, known=("name", *Kind))
-        kinds = [kind for kind in Kind if kind in keys]
-        name = self.text(keys["name"], "a name") if "name" in keys else ""
+    def _read_assertion(self, node: yaml.Node) -> Assertion | None:
+        problem_count = len(self.problems)
+        keys = self.read_mapping(node, allowed_keys=("name", *AssertionKind))
+        kinds = [kind for kind in AssertionKind if kind in keys]
+        name = self.read_text(keys["name"], "a name") if "name" in keys else ""
         if isinstance(node, yaml.MappingNode):
             if "name" not in keys:
-                self.note(node, "An assertion needs a name; findings are kept under it.")
+                self.add_problem(node, "An assertion needs a name; findings are kept under it.")
             if len(kinds) != 1:
-                self.note(node, "An assertion says one of `nobody`, `every` and `expect`.")
-        found = None
+                self.add_problem(node, "An assertion says one of `nobody`, `every` and `expect`.")
+        assertion = None
         if len(kinds) == 1:
             line = node.start_mark.line + 1
-            found = self._claims[kinds[0]](self, name, line, keys[kinds[0]])
-        return found if len(self.problems) == before else None
+            assertion = self._claim_readers[kinds[0]](self, name, line, keys[kinds[0]])
+        return assertion if len(self.problems) == problem_count else None
 
-    def _nobody(self, name: str, line: int, node: yaml.Node) -> Assertion:
-        keys = self.mapping(node, known=("outside", "may", "on"))
-        holders = self._holders(keys["outside"]) if "outside" in keys else frozenset[str]()
-        privileges, platform, on = self._what(node, keys)
-        return Assertion(name, line, Kind.NOBODY, holders, privileges, platform, on)
+    def _read_nobody(self, name: str, line: int, node: yaml.Node) -> Assertion:
+        keys = self.read_mapping(node, allowed_keys=("outside", "may", "on"))
+        holders = self._read_holders(keys["outside"]) if "outside" in keys else frozenset[str]()
+        privileges, platform_privileges, scope = self._read_scope(node, keys)
+        return Assertion(name, line, AssertionKind.NOBODY, holders, privileges, platform_privileges, scope)
 
-    def _every(self, name: str, line: int, node: yaml.Node) -> Assertion:
-        keys = self.mapping(node, known=("in", "may", "on"))
-        holders = self._holders(keys["in"]) if "in" in keys else frozenset[str]()
+    def _read_every(self, name: str, line: int, node: yaml.Node) -> Assertion:
+        keys = self.read_mapping(node, allowed_keys=("in", "may", "on"))
+        holders = self._read_holders(keys["in"]) if "in" in keys else frozenset[str]()
         if isinstance(node, yaml.MappingNode) and not holders and "in" not in keys:
-            self.note(node, "`in` is missing: the people, groups or roles that may.")
-        privileges, platform, on = self._what(node, keys)
-        return Assertion(name, line, Kind.EVERY, holders, privileges, platform, on)
+            self.add_problem(node, "`in` is missing: the people, groups or roles that may.")
+        privileges, platform_privileges, scope = self._read_scope(node, keys)
+        return Assertion(name, line, AssertionKind.EVERY, holders, privileges, platform_privileges, scope)
 
-    def _expect(self, name: str, line: int, node: yaml.Node) -> Assertion:
+    def _read_expectations(self, name: str, line: int, node: yaml.Node) -> Assertion:
         if not isinstance(node, yaml.SequenceNode) or not node.value:
-            self.note(node, "`expect` is a list of answers: [person, privilege, entity, ALLOW or DENY].")
-            return Assertion(name, line, Kind.EXPECT)
-        rows = tuple(row for one in node.value if (row := self._expected(one)) is not None)
-        return Assertion(name, line, Kind.EXPECT, expected=rows)
+            self.add_problem(node, "`expect` is a list of answers: [person, privilege, entity, ALLOW or DENY].")
+            return Assertion(name, line, AssertionKind.EXPECT)
+        expectations = tuple(
+            expectation for item in node.value if (expectation := self._read_expectation(item)) is not None
+        )
+        return Assertion(name, line, AssertionKind.EXPECT, expectations=expectations)
 
-    _claims: Mapping[Kind, Callable[["_Reading", str, int, yaml.Node], Assertion]] = {
-        Kind.NOBODY: _nobody,
-        Kind.EVERY: _every,
-        Kind.EXPECT: _expect,
+    _claim_readers: Mapping[AssertionKind, Callable[["_AssertionReader", str, int, yaml.Node], Assertion]] = {
+        AssertionKind.NOBODY: _read_nobody,
+        AssertionKind.EVERY: _read_every,
+        AssertionKind.EXPECT: _read_expectations,
     }
 
-    def _expected(self, node: yaml.Node) -> Expected | None:
-        before = len(self.problems)
-        keys = self._answer(node)
-        actor = self._urn(keys["person"], _HOLDERS[:1]) if "person" in keys else ""
-        privilege = self._privilege(keys["privilege"]) if "privilege" in keys else ""
-        entity = self._urn(keys["entity"], ("urn:li:",)) if "entity" in keys else ""
-        answer = self.text(keys["answer"], "ALLOW or DENY").upper() if "answer" in keys else ""
+    def _read_expectation(self, node: yaml.Node) -> Expectation | None:
+        problem_count = len(self.problems)
+        keys = self._read_answer_parts(node)
+        actor = self._read_urn(keys["person"], _HOLDER_PREFIXES[:1]) if "person" in keys else ""
+        privilege = self._read_privilege(keys["privilege"]) if "privilege" in keys else ""
+        entity = self._read_urn(keys["entity"], ("urn:li:",)) if "entity" in keys else ""
+        answer = self.read_text(keys["answer"], "ALLOW or DENY").upper() if "answer" in keys else ""
         if answer and answer not in (_ALLOW, _DENY):
-            self.note(keys["answer"], f"The answer is ALLOW or DENY, not {answer!r}.")
-        if privilege and ("entity" in keys) == self._is_platform(privilege):
-            about = "the platform, so no entity is named with it" if entity else "entities, so one is named with it"
-            self.note(node, f"{privilege} is about {about}.")
-        if len(self.problems) > before:
+            self.add_problem(keys["answer"], f"The answer is ALLOW or DENY, not {answer!r}.")
+        if privilege and ("entity" in keys) == self._is_platform_privilege(privilege):
+            subject = "the platform, so no entity is named with it" if entity else "entities, so one is named with it"
+            self.add_problem(node, f"{privilege} is about {subject}.")
+        if len(self.problems) > problem_count:
             return None
-        return Expected(actor, privilege, entity, answer == _ALLOW, node.start_mark.line + 1)
+        return Expectation(actor, privilege, entity, answer == _ALLOW, node.start_mark.line + 1)
 
-    def _answer(self, node: yaml.Node) -> Mapping[str, yaml.Node]:
+    def _read_answer_parts(self, node: yaml.Node) -> Mapping[str, yaml.Node]:
         """Return the parts of one answer: of a list of four, of three for the platform, or of a mapping."""
         if isinstance(node, yaml.SequenceNode):
-            if len(node.value) == len(_ANSWER):
-                return dict(zip(_ANSWER, node.value, strict=True))
-            if len(node.value) == len(_ANSWER) - 1:
-                return dict(zip((one for one in _ANSWER if one != "entity"), node.value, strict=True))
-            said = "An answer is [person, privilege, entity, ALLOW or DENY], without entity about the platform."
-            self.note(node, f"{said} A URN with a comma needs quotes.")
+            if len(node.value) == len(_ANSWER_KEYS):
+                return dict(zip(_ANSWER_KEYS, node.value, strict=True))
+            if len(node.value) == len(_ANSWER_KEYS) - 1:
+                return dict(zip((key for key in _ANSWER_KEYS if key != "entity"), node.value, strict=True))
+            sentence = "An answer is [person, privilege, entity, ALLOW or DENY], without entity about the platform."
+            self.add_problem(node, f"{sentence} A URN with a comma needs quotes.")
             return {}
-        keys = self.mapping(node, known=_ANSWER)
-        for name in _ANSWER if isinstance(node, yaml.MappingNode) else ():
+        keys = self.read_mapping(node, allowed_keys=_ANSWER_KEYS)
+        for name in _ANSWER_KEYS if isinstance(node, yaml.MappingNode) else ():
             if name not in keys and name != "entity":
-                self.note(node, f"`{name}` is missing.")
+                self.add_problem(node, f"`{name}` is missing.")
         return keys
 
-    def _what(
+    def _read_scope(
         self, node: yaml.Node, keys: Mapping[str, yaml.Node]
     ) -> tuple[tuple[str, ...], tuple[str, ...], Selector]:
         if not isinstance(node, yaml.MappingNode):
             return (), (), selectors.EVERYTHING
         if "may" not in keys:
-            self.note(node, "`may` is missing: the privileges that this is about.")
-        names = [self._privilege(one) for one in self.several(keys["may"])] if "may" in keys else []
-        platform = tuple(dict.fromkeys(one for one in names if one and self._is_platform(one)))
-        privileges = tuple(dict.fromkeys(one for one in names if one and one not in platform))
-        on = self._selector(keys["on"]) if "on" in keys else selectors.EVERYTHING
-        if platform and "on" in keys:
-            self.note(keys["on"], f"{', '.join(platform)}: this is about the platform and not about entities.")
-        return privileges, platform, on
+            self.add_problem(node, "`may` is missing: the privileges that this is about.")
+        names = [self._read_privilege(item) for item in self.list_items(keys["may"])] if "may" in keys else []
+        platform_privileges = tuple(dict.fromkeys(item for item in names if item and self._is_platform_privilege(item)))
+        privileges = tuple(dict.fromkeys(item for item in names if item and item not in platform_privileges))
+        scope = self._read_selector(keys["on"]) if "on" in keys else selectors.EVERYTHING
+        if platform_privileges and "on" in keys:
+            self.add_problem(
+                keys["on"], f"{', '.join(platform_privileges)}: this is about the platform and not about entities."
+            )
+        return privileges, platform_privileges, scope
 
-    def _selector(self, node: yaml.Node) -> Selector:
-        keys = self.mapping(node, known=(*_FIELDS, "platform", "not"))
-        excluded = self.mapping(keys["not"], known=tuple(_FIELDS)) if "not" in keys else {}
-        criteria = [self._criterion(name, value, Condition.EQUALS) for name, value in keys.items() if name in _FIELDS]
-        criteria += [self._criterion(name, value, Condition.NOT_EQUALS) for name, value in excluded.items()]
+    def _read_selector(self, node: yaml.Node) -> Selector:
+        keys = self.read_mapping(node, allowed_keys=(*_FIELDS, "platform", "not"))
+        excluded_nodes = self.read_mapping(keys["not"], allowed_keys=tuple(_FIELDS)) if "not" in keys else {}
+        criteria = [
+            self._read_criterion(name, value, Condition.EQUALS) for name, value in keys.items() if name in _FIELDS
+        ]
+        criteria += [self._read_criterion(name, value, Condition.NOT_EQUALS) for name, value in excluded_nodes.items()]
         if "platform" in keys:
-            types = self._values("type", keys["type"]) if "type" in keys else frozenset(("dataset",))
-            platforms = [self._urn(one, (_PLATFORM,)) for one in self.several(keys["platform"])]
-            criteria.append(Criterion(selectors.URN, Condition.STARTS_WITH, _beginnings(types, platforms)))
+            types = self._read_values("type", keys["type"]) if "type" in keys else frozenset(("dataset",))
+            platforms = [self._read_urn(item, (_PLATFORM_PREFIX,)) for item in self.list_items(keys["platform"])]
+            criteria.append(Criterion(selectors.URN, Condition.STARTS_WITH, _urn_prefixes(types, platforms)))
         return Selector(tuple(criteria), needs_resource=True)
 
-    def _criterion(self, name: str, node: yaml.Node, condition: Condition) -> Criterion:
-        return Criterion(_FIELDS[name], condition, self._values(name, node))
+    def _read_criterion(self, name: str, node: yaml.Node, condition: Condition) -> Criterion:
+        return Criterion(_FIELDS[name], condition, self._read_values(name, node))
 
-    def _values(self, name: str, node: yaml.Node) -> frozenset[str]:
-        some = self.several(node)
+    def _read_values(self, name: str, node: yaml.Node) -> frozenset[str]:
+        items = self.list_items(node)
         if name == "type":
-            return frozenset(self.text(one, "a type of entity, such as dataset") for one in some)
-        kinds = _HOLDERS[:2] if name == "owner" else ("urn:li:",)
-        return frozenset(self._urn(one, kinds) for one in some)
+            return frozenset(self.read_text(item, "a type of entity, such as dataset") for item in items)
+        prefixes = _HOLDER_PREFIXES[:2] if name == "owner" else ("urn:li:",)
+        return frozenset(self._read_urn(item, prefixes) for item in items)
 
-    def _holders(self, node: yaml.Node) -> frozenset[str]:
-        return frozenset(self._urn(one, _HOLDERS) for one in self.several(node))
+    def _read_holders(self, node: yaml.Node) -> frozenset[str]:
+        return frozenset(self._read_urn(item, _HOLDER_PREFIXES) for item in self.list_items(node))
 
-    def _privilege(self, node: yaml.Node) -> str:
-        name = self.text(node, "a privilege")
-        if not name or name in self._scopes:
+    def _read_privilege(self, node: yaml.Node) -> str:
+        name = self.read_text(node, "a privilege")
+        if not name or name in self._scope_by_privilege:
             return name
-        meant = [one for some in families.vocabularies().values() for one in some.suggest(name)]
-        hint = f" Is {' or '.join(meant[:3])} meant?" if meant else ""
-        self.note(node, f"There is no privilege {name!r}.{hint}")
+        suggestions = [
+            suggestion
+            for family_vocabulary in families.load_vocabularies().values()
+            for suggestion in family_vocabulary.suggest(name)
+        ]
+        hint = f" Is {' or '.join(suggestions[:3])} meant?" if suggestions else ""
+        self.add_problem(node, f"There is no privilege {name!r}.{hint}")
         return ""
 
-    def _is_platform(self, privilege: str) -> bool:
-        return self._scopes[privilege] == vocabulary.PLATFORM
+    def _is_platform_privilege(self, privilege: str) -> bool:
+        return self._scope_by_privilege[privilege] == vocabulary.PLATFORM
 
-    def _urn(self, node: yaml.Node, kinds: tuple[str, ...]) -> str:
-        text = self.text(node, f"a URN such as {kinds[0]}…")
-        if text and not any(text.startswith(kind) and len(text) > len(kind) for kind in kinds):
-            self.note(node, f"{text!r} does not begin with {' or '.join(kinds)}")
+    def _read_urn(self, node: yaml.Node, prefixes: tuple[str, ...]) -> str:
+        text = self.read_text(node, f"a URN such as {prefixes[0]}…")
+        if text and not any(text.startswith(prefix) and len(text) > len(prefix) for prefix in prefixes):
+            self.add_problem(node, f"{text!r} does not begin with {' or '.join(prefixes)}")
         return text
 
 
-def _beginnings(types: frozenset[str], platforms: list[str]) -> frozenset[str]:
+def _urn_prefixes(types: frozenset[str], platforms: list[str]) -> frozenset[str]:
     """Return how the URNs of these types on these platforms begin, whether they hold the platform's URN or its name."""
-    short = [urn.removeprefix(_PLATFORM) for urn in platforms]
-    return frozenset(f"urn:li:{kind}:({one}," for kind in types for one in (*platforms, *short))
+    platform_names = [urn.removeprefix(_PLATFORM_PREFIX) for urn in platforms]
+    return frozenset(
+        f"urn:li:{entity_type}:({platform}," for entity_type in types for platform in (*platforms, *platform_names)
+    )

@@ -5,7 +5,7 @@ import difflib
 import yaml
 
 #: The deepest nesting; none of our texts means anything beyond the sixth level.
-_DEEPEST = 8
+_MAX_DEPTH = 8
 
 
 class _Loader(yaml.SafeLoader):
@@ -19,30 +19,30 @@ class _Loader(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             raise yaml.MarkedYAMLError(problem="aliases (*name) are not read here", problem_mark=mark)
         self.depth += 1
-        if self.depth > _DEEPEST:
+        if self.depth > _MAX_DEPTH:
             raise yaml.MarkedYAMLError(problem="this is nested too deep", problem_mark=mark)
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
 
 
-class Nodes:
+class YamlNodeReader:
     """Reads nodes, and keeps what is wrong with them as (line, sentence)."""
 
     def __init__(self) -> None:
         self.problems: list[tuple[int, str]] = []
 
-    def in_order(self) -> list[tuple[int, str]]:
+    def list_problems(self) -> list[tuple[int, str]]:
         """Return the problems by line, each once."""
         return sorted(dict.fromkeys(self.problems))
 
-    def root(self, text: str, *, most: int) -> yaml.Node | None:
+    def parse_root(self, text: str, *, max_length: int) -> yaml.Node | None:
         """Return the node of a whole text of at most so many characters; None when there is none."""
-        if len(text) > most:
-            self.problems.append((1, f"A text has up to {most:,} characters, not {len(text):,}."))
+        if len(text) > max_length:
+            self.problems.append((1, f"A text has up to {max_length:,} characters, not {len(text):,}."))
             return None
         try:
-            found: yaml.Node | None = yaml.compose(text, Loader=_Loader)
+            root: yaml.Node | None = yaml.compose(text, Loader=_Loader)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             self.problems.append((mark.line + 1 if mark else 1, f"This is no YAML: {error.problem or error.context}."))
@@ -50,48 +50,48 @@ class Nodes:
         except yaml.YAMLError as error:
             self.problems.append((1, f"This is no YAML: {error}."))
             return None
-        return found
+        return root
 
-    def mapping(self, node: yaml.Node, *, known: tuple[str, ...]) -> dict[str, yaml.Node]:
+    def read_mapping(self, node: yaml.Node, *, allowed_keys: tuple[str, ...]) -> dict[str, yaml.Node]:
         """Return the values of a mapping by their keys, after noting keys that are unknown or twice there."""
         if not isinstance(node, yaml.MappingNode):
-            self.note(node, f"This must be a mapping with {_listed(known)}.")
+            self.add_problem(node, f"This must be a mapping with {_join_names(allowed_keys)}.")
             return {}
-        found: dict[str, yaml.Node] = {}
+        nodes_by_key: dict[str, yaml.Node] = {}
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
-            if name in found:
-                self.note(key, f"`{name}` stands here twice.")
-            elif name in known:
-                found[name] = value
+            if name in nodes_by_key:
+                self.add_problem(key, f"`{name}` stands here twice.")
+            elif name in allowed_keys:
+                nodes_by_key[name] = value
             else:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f"is `{close[0]}` meant?" if close else f"known are {_listed(known)}."
-                self.note(key, f"There is no `{name}` here; {hint}")
-        return found
+                similar_keys = difflib.get_close_matches(name, allowed_keys, n=1)
+                hint = f"is `{similar_keys[0]}` meant?" if similar_keys else f"known are {_join_names(allowed_keys)}."
+                self.add_problem(key, f"There is no `{name}` here; {hint}")
+        return nodes_by_key
 
-    def several(self, node: yaml.Node) -> list[yaml.Node]:
+    def list_items(self, node: yaml.Node) -> list[yaml.Node]:
         """Return the items of a list; one thing stands for a list of it."""
         if not isinstance(node, yaml.SequenceNode):
             return [node]
         if not node.value:
-            self.note(node, "This list is empty.")
+            self.add_problem(node, "This list is empty.")
         return list(node.value)
 
-    def text(self, node: yaml.Node, what: str) -> str:
+    def read_text(self, node: yaml.Node, description: str) -> str:
         """Return a text without the blanks around it; "" after noting that it is none, or that it cannot be stored."""
         text = node.value.strip() if isinstance(node, yaml.ScalarNode) else ""
         if not text:
-            self.note(node, f"This must be {what}.")
+            self.add_problem(node, f"This must be {description}.")
         elif "\x00" in text or not text.isprintable():
-            self.note(node, "This holds a character that no name has.")
+            self.add_problem(node, "This holds a character that no name has.")
             return ""
         return text
 
-    def note(self, node: yaml.Node, sentence: str) -> None:
+    def add_problem(self, node: yaml.Node, sentence: str) -> None:
         """Keep what is wrong with a node."""
         self.problems.append((node.start_mark.line + 1, sentence))
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _join_names(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)

@@ -18,23 +18,23 @@ from django.views.decorators.http import require_GET
 from catalog import urns
 from catalog.models import Report
 from catalog.reports.pages import cells, layout, runs
-from catalog.reports.pages.layout import SEES
+from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import report_rows
 from catalog.reports.run import access_lookup, result_reader
-from catalog.reports.snapshot.partitions import Corrupt
-from catalog.reports.spec import Column, ColumnKind
+from catalog.reports.snapshot.partitions import CorruptSnapshot
+from catalog.reports.spec import ColumnKind, ReportColumn
 from policies.engine import families, selectors
 from policies.errors import NotFound
-from policies.http.guard import actor_of
+from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
 
 #: How many earlier runs are offered.
-_OFFERED = 50
+_MAX_EARLIER_RUNS = 50
 
 #: How many rows of an answer are shown; `manage.py access` prints all.
-MOST = 10_000
+MAX_ROWS = 10_000
 
-WHO, WHAT, CHANGED = "who", "what", "changed"
+PEOPLE_QUESTION, ENTITIES_QUESTION, CHANGES_QUESTION = "who", "what", "changed"
 
 #: By which facet an entity of a type is a part of the catalog.
 _FACETS = {
@@ -48,26 +48,26 @@ _FACETS = {
     "corpGroup": selectors.OWNER,
 }
 
-_PERSON = Column("person", "Person", ColumnKind.ACTOR)
-_ENTITY = Column("entity", "Entity", ColumnKind.ENTITY)
-_GAINED = Column("gained", "Gained on", ColumnKind.NUMBER)
-_LOST = Column("lost", "Lost on", ColumnKind.NUMBER)
+_PERSON = ReportColumn("person", "Person", ColumnKind.ACTOR)
+_ENTITY = ReportColumn("entity", "Entity", ColumnKind.ENTITY)
+_GAINED = ReportColumn("gained", "Gained on", ColumnKind.NUMBER)
+_LOST = ReportColumn("lost", "Lost on", ColumnKind.NUMBER)
 
-Row = tuple[Any, ...]
+AnswerRow = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AccessAnswer:
     """The first MOST rows, what stands in them, and how many there are in all."""
 
-    columns: tuple[Column, ...]
-    rows: Sequence[Row]
+    columns: tuple[ReportColumn, ...]
+    rows: Sequence[AnswerRow]
     total: int
 
     @classmethod
-    def of(cls, columns: tuple[Column, ...], rows: Sequence[Row]) -> "Answer":
+    def from_rows(cls, columns: tuple[ReportColumn, ...], rows: Sequence[AnswerRow]) -> "AccessAnswer":
         """Return the answer of all rows."""
-        return cls(columns, rows[:MOST], len(rows))
+        return cls(columns, rows[:MAX_ROWS], len(rows))
 
 
 class AccessForm(forms.Form):
@@ -77,107 +77,126 @@ class AccessForm(forms.Form):
         label="Question",
         required=False,
         choices=[
-            (WHO, "Who could use it on an entity"),
-            (WHAT, "What a person could use it on"),
-            (CHANGED, "Who gained and lost it"),
+            (PEOPLE_QUESTION, "Who could use it on an entity"),
+            (ENTITIES_QUESTION, "What a person could use it on"),
+            (CHANGES_QUESTION, "Who gained and lost it"),
         ],
     )
     privilege = forms.ChoiceField(label="Privilege", required=False)
     urn = forms.CharField(
         label="URN",
-        max_length=urns.LONGEST,
+        max_length=urns.MAX_URN_BYTES,
         widget=forms.TextInput(attrs={"placeholder": "urn:li:…"}),
         help_text="For the first question of an entity, for the second of a user, for the third of a tag, domain, "
         "container, term, platform instance or owner.",
     )
     since = forms.ChoiceField(label="Since", required=False)
 
-    def __init__(self, data: Any, run: Report, earlier: Sequence[Report]) -> None:
+    def __init__(self, data: Any, run: Report, earlier_runs: Sequence[Report]) -> None:
         super().__init__(data if data.get("urn") else None, initial=data.dict())
-        counted = [(name, families.display_privilege(name)) for name in run.parameters.get("privileges", ())]
-        since = [(str(one.pk), f"{one.requested_at:%Y-%m-%d %H:%M} UTC") for one in earlier]
-        self.fields["privilege"].choices = counted  # type: ignore[attr-defined]  # a ChoiceField
-        self.fields["since"].choices = since or [("", "No earlier run yet")]  # type: ignore[attr-defined]
+        privilege_choices = [(name, families.display_privilege(name)) for name in run.parameters.get("privileges", ())]
+        run_choices = [
+            (str(earlier_run.pk), f"{earlier_run.requested_at:%Y-%m-%d %H:%M} UTC") for earlier_run in earlier_runs
+        ]
+        self.fields["privilege"].choices = privilege_choices  # type: ignore[attr-defined]  # a ChoiceField
+        self.fields["since"].choices = run_choices or [("", "No earlier run yet")]  # type: ignore[attr-defined]
 
     def clean_urn(self) -> str:
         """Return the URN; refuse what is none."""
-        found: str = self.cleaned_data["urn"].strip()
-        problem = urns.problem(found, "")
+        urn: str = self.cleaned_data["urn"].strip()
+        problem = urns.find_problem(urn, "")
         if problem is not None:
             raise forms.ValidationError(problem.detail)
-        return found
+        return urn
 
     def clean(self) -> dict[str, Any]:
         """Refuse a question about changes of something that is no part of the catalog, or without an earlier run."""
-        cleaned = self.cleaned_data
-        if cleaned.get("ask") == CHANGED and "urn" in cleaned:
-            if urns.type_of(cleaned["urn"]) not in _FACETS:
+        values = self.cleaned_data
+        if values.get("ask") == CHANGES_QUESTION and "urn" in values:
+            if urns.entity_type(values["urn"]) not in _FACETS:
                 self.add_error("urn", "Name a tag, domain, container, term, platform instance or owner.")
-            if not cleaned.get("since"):
+            if not values.get("since"):
                 self.add_error("since", "There is no earlier run to compare with yet.")
-        return cleaned
+        return values
 
 
 @require_GET
 @never_cache
-@SEES
-def access(request: HttpRequest, id: UUID) -> HttpResponse:
+@VIEW_GUARD
+def show_access(request: HttpRequest, id: UUID) -> HttpResponse:
     """A finished run and what it is asked; an htmx request gets the answer alone."""
-    run = report_rows.report(id=id)
-    kind = layout.kind_of(run)
-    if run.status != Report.Status.READY or not kind.keeps_snapshot:
+    run = report_rows.get_report(id=id)
+    spec = layout.get_spec(run)
+    if run.status != Report.Status.READY or not spec.keeps_snapshot:
         raise NotFound("This report cannot be asked.")
-    earlier = [one for one in report_rows.comparable(to=run)[:_OFFERED] if one.requested_at < run.requested_at]
-    form = AccessForm(request.GET, run, earlier)
+    earlier_runs = [
+        earlier_run
+        for earlier_run in report_rows.list_comparable(report=run)[:_MAX_EARLIER_RUNS]
+        if earlier_run.requested_at < run.requested_at
+    ]
+    form = AccessForm(request.GET, run, earlier_runs)
     context: dict[str, Any] = {"form": form, "access_url": reverse("report-access", args=[id])}
     if form.is_valid():
-        context |= _answered(request, run, earlier, form.cleaned_data)
-    if not list_and_form_pages.wants_fragment(request):
-        context |= runs.around(request, run, tab="access")
-    return list_and_form_pages.listed(
-        request, whole="reports/access.html", part="reports/_access.html", context=context
+        context |= _answer_question(request, run, earlier_runs, form.cleaned_data)
+    if not list_and_form_pages.is_fragment_request(request):
+        context |= runs.build_run_context(request, run, tab="access")
+    return list_and_form_pages.render_list(
+        request, page_template="reports/access.html", fragment_template="reports/_access.html", context=context
     )
 
 
-def _answered(request: HttpRequest, run: Report, earlier: Sequence[Report], asked: Mapping[str, Any]) -> dict[str, Any]:
-    since = next((one for one in earlier if str(one.pk) == asked["since"]), None)
-    work = _WORK[asked["ask"] or WHO]
-    said = json.dumps([str(run.pk), str(since and since.pk), asked["ask"], asked["privilege"], asked["urn"]])
-    key = f"report-access:{hashlib.sha256(said.encode()).hexdigest()}"
+def _answer_question(
+    request: HttpRequest, run: Report, earlier_runs: Sequence[Report], query: Mapping[str, Any]
+) -> dict[str, Any]:
+    since = next((item for item in earlier_runs if str(item.pk) == query["since"]), None)
+    look_up = _LOOKUPS[query["ask"] or PEOPLE_QUESTION]
+    key_source = json.dumps([str(run.pk), str(since and since.pk), query["ask"], query["privilege"], query["urn"]])
+    key = f"report-access:{hashlib.sha256(key_source.encode()).hexdigest()}"
     try:
-        answer = layout.kept(key, lambda: work(run, since, asked["privilege"], asked["urn"]))
-    except (NotFound, Corrupt) as refusal:
+        answer = layout.cache_report_result(key, lambda: look_up(run, since, query["privilege"], query["urn"]))
+    except (NotFound, CorruptSnapshot) as refusal:
         return {"refusal": str(refusal)}
-    by = actor_of(request)
-    page = list_and_form_pages.page_of(request, answer.rows)
-    shown = result_reader.shown(columns=answer.columns, rows=[("", row) for row in page], by=by)
+    by = get_actor(request)
+    page = list_and_form_pages.get_page(request, answer.rows)
+    visible_rows = result_reader.redact_rows(columns=answer.columns, rows=[("", row) for row in page], by=by)
     return {
         "page": page,
-        "rows": cells.drawn(answer.columns, shown, by),
-        "columns": [{"label": one.title, "is_number": one.kind is ColumnKind.NUMBER} for one in answer.columns],
+        "rows": cells.render_cells(answer.columns, visible_rows, by),
+        "columns": [{"label": item.title, "is_number": item.kind is ColumnKind.NUMBER} for item in answer.columns],
         "is_answered": True,
         "is_cut": answer.total > len(answer.rows),
         "total": answer.total,
     }
 
 
-def _who(run: Report, _: Report | None, privilege: str, urn: str) -> Answer:
-    return Answer.of((_PERSON,), [(one,) for one in access_lookup.who(report=run, privilege=privilege, entity=urn)])
+def _look_up_people(run: Report, _: Report | None, privilege: str, urn: str) -> AccessAnswer:
+    return AccessAnswer.from_rows(
+        (_PERSON,), [(person,) for person in access_lookup.list_people(report=run, privilege=privilege, entity=urn)]
+    )
 
 
-def _what(run: Report, _: Report | None, privilege: str, urn: str) -> Answer:
-    return Answer.of((_ENTITY,), [(one,) for one in access_lookup.what(report=run, privilege=privilege, person=urn)])
+def _look_up_entities(run: Report, _: Report | None, privilege: str, urn: str) -> AccessAnswer:
+    return AccessAnswer.from_rows(
+        (_ENTITY,), [(entity,) for entity in access_lookup.list_entities(report=run, privilege=privilege, person=urn)]
+    )
 
 
-def _changed(run: Report, since: Report | None, privilege: str, urn: str) -> Answer:
+def _look_up_changes(run: Report, since: Report | None, privilege: str, urn: str) -> AccessAnswer:
     if since is None:
         raise NotFound("There is no earlier run to compare with.")
-    field = _FACETS[urns.type_of(urn)]
-    found = access_lookup.changed(before=since, after=run, privilege=privilege, field=field, value=urn)
+    field = _FACETS[urns.entity_type(urn)]
+    changes = access_lookup.count_changes(older=since, newer=run, privilege=privilege, field=field, value=urn)
     people = sorted(
-        found.gained.keys() | found.lost.keys(), key=lambda one: (-found.gained[one], -found.lost[one], one)
+        changes.gained.keys() | changes.lost.keys(),
+        key=lambda person: (-changes.gained[person], -changes.lost[person], person),
     )
-    return Answer.of((_PERSON, _GAINED, _LOST), [(one, found.gained[one], found.lost[one]) for one in people])
+    return AccessAnswer.from_rows(
+        (_PERSON, _GAINED, _LOST), [(person, changes.gained[person], changes.lost[person]) for person in people]
+    )
 
 
-_WORK: Mapping[str, Callable[[Report, Report | None, str, str], Answer]] = {WHO: _who, WHAT: _what, CHANGED: _changed}
+_LOOKUPS: Mapping[str, Callable[[Report, Report | None, str, str], AccessAnswer]] = {
+    PEOPLE_QUESTION: _look_up_people,
+    ENTITIES_QUESTION: _look_up_entities,
+    CHANGES_QUESTION: _look_up_changes,
+}

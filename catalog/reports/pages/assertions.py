@@ -14,19 +14,19 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from catalog.models import AssertionText
-from catalog.reports.assertions.parser import LENGTH
+from catalog.reports.assertions.parser import MAX_TEXT_LENGTH
 from catalog.reports.pages import layout
-from catalog.reports.pages.layout import SEES
+from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import assertions as queries
 from catalog.reports.services import assertions as service
 from policies.engine.errors import Problem
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Conflict, Invalid, NotFound, Stale
-from policies.http.guard import actor_of
+from policies.http.guard import get_actor
 from policies.pdp import authorizer
 
 #: How many problems, and how many earlier versions, the page names.
-_PROBLEMS, _VERSIONS = 200, 50
+_MAX_PROBLEMS, _MAX_VERSIONS = 200, 50
 
 
 class AssertionsForm(forms.Form):
@@ -36,7 +36,7 @@ class AssertionsForm(forms.Form):
         label="Assertions",
         required=False,
         strip=False,
-        max_length=LENGTH,
+        max_length=MAX_TEXT_LENGTH,
         widget=forms.Textarea(attrs={"rows": 24, "spellcheck": "false", "class": "font-monospace"}),
     )
     seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
@@ -44,48 +44,50 @@ class AssertionsForm(forms.Form):
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-@SEES
-def edit(request: HttpRequest) -> HttpResponse:
+@VIEW_GUARD
+def edit_assertions(request: HttpRequest) -> HttpResponse:
     """The assertions in force, to read and to change; whatever is wrong, what was typed stays."""
     if request.method == "GET":
-        return _page(request, _stored())
+        return _render_page(request, _build_initial_form())
     form = AssertionsForm(request.POST)
     if not form.is_valid():
-        return _page(request, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _render_page(request, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     try:
-        saved = service.save(text=form.cleaned_data["text"], seen=form.cleaned_data["seen"], by=actor_of(request))
+        version = service.save(
+            text=form.cleaned_data["text"], expected_version=form.cleaned_data["seen"], by=get_actor(request)
+        )
     except Invalid as refusal:
-        return _page(request, form, problems=refusal.problems, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _render_page(request, form, problems=refusal.problems, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     except (Conflict, Stale) as refusal:
         notice = f"{refusal.detail} What you typed is still here; the text in force is below."
-        return _page(request, form, notice=notice, status=HTTPStatus.CONFLICT)
-    messages.success(request, f"Saved as version {saved.number}. The next access check asks it.")
+        return _render_page(request, form, notice=notice, status=HTTPStatus.CONFLICT)
+    messages.success(request, f"Saved as version {version.number}. The next access check asks it.")
     return redirect("assertions")
 
 
 @require_GET
 @never_cache
-@SEES
-def version(request: HttpRequest, number: int) -> HttpResponse:
+@VIEW_GUARD
+def show_version(request: HttpRequest, number: int) -> HttpResponse:
     """One earlier version."""
-    found = queries.versions().filter(number=number).first()
-    if found is None:
+    version = queries.list_versions().filter(number=number).first()
+    if version is None:
         raise NotFound(f"There is no version {number} of the assertions.")
     context = {
-        "version": found,
-        "by": _names([found])[found.by],
-        "breadcrumbs": layout.crumbs(("Assertions", reverse("assertions")), (f"Version {number}", "")),
+        "version": version,
+        "by": _load_names([version])[version.by],
+        "breadcrumbs": layout.breadcrumbs(("Assertions", reverse("assertions")), (f"Version {number}", "")),
     }
     return render(request, "reports/assertions_version.html", context)
 
 
-def _stored() -> AssertionsForm:
-    latest = queries.latest()
+def _build_initial_form() -> AssertionsForm:
+    latest = queries.find_latest()
     initial = {"text": latest.text if latest else "", "seen": latest.number if latest else 0}
     return AssertionsForm(initial=initial)
 
 
-def _page(
+def _render_page(
     request: HttpRequest,
     form: AssertionsForm,
     *,
@@ -93,30 +95,30 @@ def _page(
     notice: str = "",
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
-    versions = list(queries.versions().defer("text")[:_VERSIONS])
-    names = _names(versions)
+    versions = list(queries.list_versions().defer("text")[:_MAX_VERSIONS])
+    names = _load_names(versions)
     file, unreadable = "", ""
     if settings.ASSERTIONS_FILE:
         try:
-            file = queries.text()
+            file = queries.load_text()
         except (OSError, UnicodeDecodeError) as error:
             unreadable = f"{settings.ASSERTIONS_FILE} cannot be read: {error}"
     context: dict[str, Any] = {
         "form": form,
-        "problems": problems[:_PROBLEMS],
-        "more": max(len(problems) - _PROBLEMS, 0),
+        "problems": problems[:_MAX_PROBLEMS],
+        "more": max(len(problems) - _MAX_PROBLEMS, 0),
         "notice": notice or unreadable,
         "is_file": bool(settings.ASSERTIONS_FILE),
         "file": file,
-        "in_force": queries.text() if notice and not settings.ASSERTIONS_FILE else "",
-        "versions": [{"version": one, "by": names[one.by]} for one in versions],
+        "in_force": queries.load_text() if notice and not settings.ASSERTIONS_FILE else "",
+        "versions": [{"version": version, "by": names[version.by]} for version in versions],
         "tabs": layout.tabs("assertions"),
-        "breadcrumbs": layout.crumbs(("Assertions", "")),
+        "breadcrumbs": layout.breadcrumbs(("Assertions", "")),
         "start_url": reverse("report-new", args=["dataset_access_check"]),
     }
     return render(request, "reports/assertions.html", context, status=status)
 
 
-def _names(versions: Sequence[AssertionText]) -> dict[str, str]:
-    urns = {one.by for one in versions}
-    return {urn: urn for urn in urns} | authorizer.names(urns=urns) | {SYSTEM_ACTOR: "the system"}
+def _load_names(versions: Sequence[AssertionText]) -> dict[str, str]:
+    urns = {version.by for version in versions}
+    return {urn: urn for urn in urns} | authorizer.load_names(urns=urns) | {SYSTEM_ACTOR: "the system"}

@@ -6,17 +6,17 @@ from typing import Any
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from catalog.access.entity_context import reference
-from catalog.reports.run.result_reader import Shown
-from catalog.reports.spec import Column, ColumnKind
-from policies.decisions.pages.explore_common import Asker
+from catalog.access.entity_context import build_reference
+from catalog.reports.run.result_reader import VisibleRow
+from catalog.reports.spec import ColumnKind, ReportColumn
+from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine import families
 from policies.engine.model import Actor
 from policies.models.people import GROUP_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer
 
-_NAMED = (ColumnKind.ENTITY, ColumnKind.ACTOR, ColumnKind.POLICY)
+_URN_COLUMN_KINDS = (ColumnKind.ENTITY, ColumnKind.ACTOR, ColumnKind.POLICY)
 
 #: Words of severities and states that have a colour; the word stands beside it.
 _COLOURS = {
@@ -29,24 +29,24 @@ _COLOURS = {
 Cell = dict[str, Any]
 
 
-def drawn(columns: Sequence[Column], rows: Sequence[Shown], by: Actor) -> list[list[Cell]]:
+def render_cells(columns: Sequence[ReportColumn], rows: Sequence[VisibleRow], by: Actor) -> list[list[Cell]]:
     """Return the cells of each row for reports/_cell.html, in a number of queries that does not grow with them."""
-    places = [place for place, column in enumerate(columns) if column.kind in _NAMED]
-    urns = {row.values[place] for row in rows for place in places if isinstance(row.values[place], str)}
-    names = authorizer.names(urns=urns)
-    asker = Asker.of(by)
+    urn_columns = [index for index, column in enumerate(columns) if column.kind in _URN_COLUMN_KINDS]
+    urns = {row.values[index] for row in rows for index in urn_columns if isinstance(row.values[index], str)}
+    names = authorizer.load_names(urns=urns)
+    viewer = AnswerViewer.from_actor(by)
     return [
         [
             {"kind": column.kind.lower(), "is_concealed": True}
-            if place in row.concealed
-            else _cell(column, row.values[place], names, asker)
-            for place, column in enumerate(columns)
+            if index in row.concealed
+            else _render_cell(column, row.values[index], names, viewer)
+            for index, column in enumerate(columns)
         ]
         for row in rows
     ]
 
 
-def _cell(column: Column, value: Any, names: dict[str, str], asker: Asker) -> Cell:
+def _render_cell(column: ReportColumn, value: Any, names: dict[str, str], viewer: AnswerViewer) -> Cell:
     cell: Cell = {"kind": column.kind.lower(), "value": value}
     if value is None or value == "":
         return cell
@@ -59,18 +59,18 @@ def _cell(column: Column, value: Any, names: dict[str, str], asker: Asker) -> Ce
         case ColumnKind.SEVERITY | ColumnKind.STATE:
             return cell | badge(value, column.labels.get(value, ""))
         case ColumnKind.ENTITY | ColumnKind.ACTOR | ColumnKind.POLICY:
-            return cell | _named(column.kind, value, names.get(value, ""), asker)
+            return cell | _link_cell(column.kind, value, names.get(value, ""), viewer)
         case ColumnKind.TEXT | ColumnKind.SQL:
             return cell
 
 
-def _named(kind: ColumnKind, urn: str, name: str, asker: Asker) -> Cell:
+def _link_cell(kind: ColumnKind, urn: str, name: str, viewer: AnswerViewer) -> Cell:
     if kind is ColumnKind.POLICY:
-        return {"name": name or urn, "url": asker.policy_url(urn)}
+        return {"name": name or urn, "url": viewer.policy_url(urn)}
     if kind is ColumnKind.ACTOR:
-        return {"name": name or urn, "type": _type(urn), "url": asker.holder_url(urn)}
-    found = reference(urn, name)
-    return {"name": found.name, "type": found.type, "url": found.url or asker.holder_url(urn)}
+        return {"name": name or urn, "type": _holder_type(urn), "url": viewer.account_url(urn)}
+    link = build_reference(urn, name)
+    return {"name": link.name, "type": link.type, "url": link.url or viewer.account_url(urn)}
 
 
 def badge(value: str, label: str = "") -> dict[str, str]:
@@ -79,7 +79,7 @@ def badge(value: str, label: str = "") -> dict[str, str]:
     return {"name": label or value.replace("_", " ").capitalize(), "badge": colour, "code": value if label else ""}
 
 
-def _type(urn: str) -> str:
+def _holder_type(urn: str) -> str:
     if urn.startswith(GROUP_PREFIX):
         return "group"
     return "role" if urn.startswith(ROLE_PREFIX) else "person"

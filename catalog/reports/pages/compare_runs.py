@@ -12,121 +12,138 @@ from django.views.decorators.http import require_GET
 
 from catalog.models import Report, ReportRow
 from catalog.reports.pages import cells, layout
-from catalog.reports.pages.layout import SEES
+from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import report_rows
-from catalog.reports.queries.report_rows import Difference
+from catalog.reports.queries.report_rows import DifferenceKind
 from catalog.reports.run import result_reader
-from catalog.reports.spec import ColumnKind, Kind, ResultTable
+from catalog.reports.spec import ColumnKind, ReportSpec, ResultTable
 from policies.engine.model import Actor
 from policies.errors import NotFound
-from policies.http.guard import actor_of
+from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
 
 #: How many earlier and later runs are offered.
-_OFFERED = 50
-_WHEN = "%Y-%m-%d %H:%M"
+_MAX_OTHER_RUNS = 50
+_TIME_FORMAT = "%Y-%m-%d %H:%M"
 
-_WORDS: dict[Difference, tuple[str, str]] = {
+_DIFFERENCE_LABELS: dict[DifferenceKind, tuple[str, str]] = {
     "gained": ("Gained", "Nothing came"),
     "lost": ("Lost", "Nothing went"),
     "changed": ("Changed", "Nothing changed"),
 }
 
 
-class CompareFilters(forms.Form):
+class CompareForm(forms.Form):
     """Which run to compare with, and which table; a wrong choice is the first one."""
 
     other = forms.ChoiceField(label="Compare with", required=False)
     table = forms.ChoiceField(label="Table", required=False)
-    show = forms.ChoiceField(required=False, widget=forms.HiddenInput, choices=[(one, one) for one in _WORDS])
+    show = forms.ChoiceField(
+        required=False, widget=forms.HiddenInput, choices=[(name, name) for name in _DIFFERENCE_LABELS]
+    )
 
-    def __init__(self, data: Any, others: list[Report], kind: Kind) -> None:
+    def __init__(self, data: Any, other_runs: list[Report], spec: ReportSpec) -> None:
         super().__init__(data)
-        runs = [(str(one.pk), f"{one.requested_at.strftime(_WHEN)} UTC") for one in others]
+        runs = [(str(item.pk), f"{item.requested_at.strftime(_TIME_FORMAT)} UTC") for item in other_runs]
         self.fields["other"].choices = runs  # type: ignore[attr-defined]  # a ChoiceField
-        self.fields["table"].choices = [(one.name, one.title) for one in kind.tables]  # type: ignore[attr-defined]
+        self.fields["table"].choices = [(item.name, item.title) for item in spec.tables]  # type: ignore[attr-defined]
         self.is_valid()
 
 
 @require_GET
 @never_cache
-@SEES
-def compare(request: HttpRequest, id: UUID) -> HttpResponse:
+@VIEW_GUARD
+def compare_runs(request: HttpRequest, id: UUID) -> HttpResponse:
     """What differs between a run and another one; an htmx request gets the differences alone."""
-    run = report_rows.report(id=id)
-    kind = layout.kind_of(run)
-    if run.status != Report.Status.READY or not kind.tables:
+    run = report_rows.get_report(id=id)
+    spec = layout.get_spec(run)
+    if run.status != Report.Status.READY or not spec.tables:
         raise NotFound("There is nothing to compare.")
-    here = reverse("report-compare", args=[id])
+    compare_url = reverse("report-compare", args=[id])
     context: dict[str, Any] = {
-        "kind": kind,
-        "compare_url": here,
-        "newer": _named(run),
-        "breadcrumbs": layout.crumbs((kind.title, reverse("report", args=[id])), ("Compare", "")),
+        "kind": spec,
+        "compare_url": compare_url,
+        "newer": _report_link(run),
+        "breadcrumbs": layout.breadcrumbs((spec.title, reverse("report", args=[id])), ("Compare", "")),
     }
-    earlier = report_rows.before(run=run)
-    others = list(report_rows.comparable(to=run)[:_OFFERED])
-    if earlier is not None:
+    previous_run = report_rows.find_previous(run=run)
+    other_runs = list(report_rows.list_comparable(report=run)[:_MAX_OTHER_RUNS])
+    if previous_run is not None:
         # The run before this one comes first, so that it is what is compared with unless somebody chooses.
-        others = [earlier, *(one for one in others if one.pk != earlier.pk)]
-    if others:
-        form = CompareFilters(request.GET, others, kind)
-        other = next((one for one in others if str(one.pk) == form.cleaned_data.get("other")), others[0])
-        table = next((one for one in kind.tables if one.name == form.cleaned_data.get("table")), kind.tables[0])
-        older, newer = sorted((run, other), key=lambda one: one.requested_at)
-        show: Difference = form.cleaned_data.get("show") or "gained"
-        context |= {"form": form, "older": _named(older), "newer": _named(newer)}
-        context |= _differences(request, (older, newer), table, show, here)
-    return list_and_form_pages.listed(
-        request, whole="reports/compare.html", part="reports/_differences.html", context=context
+        other_runs = [previous_run, *(candidate for candidate in other_runs if candidate.pk != previous_run.pk)]
+    if other_runs:
+        form = CompareForm(request.GET, other_runs, spec)
+        other_run = next(
+            (candidate for candidate in other_runs if str(candidate.pk) == form.cleaned_data.get("other")),
+            other_runs[0],
+        )
+        table = next(
+            (candidate for candidate in spec.tables if candidate.name == form.cleaned_data.get("table")), spec.tables[0]
+        )
+        older, newer = sorted((run, other_run), key=lambda candidate: candidate.requested_at)
+        difference_kind: DifferenceKind = form.cleaned_data.get("show") or "gained"
+        context |= {"form": form, "older": _report_link(older), "newer": _report_link(newer)}
+        context |= _build_differences(request, (older, newer), table, difference_kind, compare_url)
+    return list_and_form_pages.render_list(
+        request, page_template="reports/compare.html", fragment_template="reports/_differences.html", context=context
     )
 
 
-def _differences(
-    request: HttpRequest, between: tuple[Report, Report], table: ResultTable, show: Difference, here: str
+def _build_differences(
+    request: HttpRequest,
+    run_pair: tuple[Report, Report],
+    table: ResultTable,
+    difference_kind: DifferenceKind,
+    compare_url: str,
 ) -> dict[str, Any]:
-    older, newer = between
-    page = list_and_form_pages.page_of(
-        request, report_rows.differences(older=older, newer=newer, table=table.name, which=show)
+    older, newer = run_pair
+    page = list_and_form_pages.get_page(
+        request,
+        report_rows.list_differences(older=older, newer=newer, table=table.name, difference_kind=difference_kind),
     )
     query = {"other": request.GET.get("other", ""), "table": table.name}
     return {
         "page": page,
-        "rows": _rows(list(page), table, actor_of(request)),
+        "rows": _build_rows(list(page), table, get_actor(request)),
         "columns": [{"label": column.title, "is_number": column.kind is ColumnKind.NUMBER} for column in table.columns],
-        "caption": f"{table.title}: {_WORDS[show][0].lower()}",
-        "empty": _WORDS[show][1],
+        "caption": f"{table.title}: {_DIFFERENCE_LABELS[difference_kind][0].lower()}",
+        "empty": _DIFFERENCE_LABELS[difference_kind][1],
         "differences": [
             {
-                "label": f"{_WORDS[one][0]} ({_count(older, newer, table, one):,})",
-                "url": f"{here}?{urlencode(query | {'show': one})}",
-                "is_current": one == show,
+                "label": f"{_DIFFERENCE_LABELS[kind][0]} ({_count_differences(older, newer, table, kind):,})",
+                "url": f"{compare_url}?{urlencode(query | {'show': kind})}",
+                "is_current": kind == difference_kind,
             }
-            for one in get_args(Difference)
+            for kind in get_args(DifferenceKind)
         ],
     }
 
 
-def _count(older: Report, newer: Report, table: ResultTable, which: Difference) -> int:
+def _count_differences(older: Report, newer: Report, table: ResultTable, difference_kind: DifferenceKind) -> int:
     """Return how many rows differ; two finished runs differ by the same for ever, so they are counted once."""
-    return layout.kept(
-        f"report-differences:{older.pk}:{newer.pk}:{table.name}:{which}",
-        lambda: report_rows.differences(older=older, newer=newer, table=table.name, which=which).count(),
+    return layout.cache_report_result(
+        f"report-differences:{older.pk}:{newer.pk}:{table.name}:{difference_kind}",
+        lambda: report_rows.list_differences(
+            older=older, newer=newer, table=table.name, difference_kind=difference_kind
+        ).count(),
     )
 
 
-def _rows(found: list[ReportRow], table: ResultTable, by: Actor) -> list[list[dict[str, Any]]]:
+def _build_rows(difference_rows: list[ReportRow], table: ResultTable, by: Actor) -> list[list[dict[str, Any]]]:
     """Return rows as pairs of cells: what stands there now, and before that, where it differs."""
-    rows = [(row.key, row.values) for row in found]
-    rows += [(row.key, getattr(row, "was", row.values)) for row in found]
-    shown = result_reader.shown(columns=table.columns, rows=rows, by=by)
-    drawn = cells.drawn(table.columns, shown, by)
-    now, before = drawn[: len(found)], drawn[len(found) :]
+    rows = [(row.key, row.values) for row in difference_rows]
+    rows += [(row.key, getattr(row, "was", row.values)) for row in difference_rows]
+    visible_rows = result_reader.redact_rows(columns=table.columns, rows=rows, by=by)
+    cell_rows = cells.render_cells(table.columns, visible_rows, by)
+    current_rows, earlier_rows = cell_rows[: len(difference_rows)], cell_rows[len(difference_rows) :]
     return [
-        [{"now": one, "was": other, "is_changed": one != other} for one, other in zip(row, earlier, strict=True)]
-        for row, earlier in zip(now, before, strict=True)
+        [
+            {"now": cell, "was": earlier_cell, "is_changed": cell != earlier_cell}
+            for cell, earlier_cell in zip(row, earlier_row, strict=True)
+        ]
+        for row, earlier_row in zip(current_rows, earlier_rows, strict=True)
     ]
 
 
-def _named(run: Report) -> dict[str, str]:
-    return {"url": reverse("report", args=[run.pk]), "when": run.requested_at.strftime(_WHEN)}
+def _report_link(run: Report) -> dict[str, str]:
+    return {"url": reverse("report", args=[run.pk]), "when": run.requested_at.strftime(_TIME_FORMAT)}

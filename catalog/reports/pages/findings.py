@@ -16,21 +16,21 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from catalog.models import Finding, FindingEvent, Report
-from catalog.reports.finding_labels import name_finding_type
+from catalog.reports.finding_labels import finding_type_label
 from catalog.reports.pages import cells, layout
-from catalog.reports.pages.charts import CONCEALED
-from catalog.reports.pages.layout import SEES
+from catalog.reports.pages.charts import CONCEALED_LABEL
+from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import findings as reading
 from catalog.reports.registry import KINDS
-from catalog.reports.run.result_reader import Shown
+from catalog.reports.run.result_reader import VisibleRow
 from catalog.reports.services import findings as service
 from catalog.reports.services import reports
-from catalog.reports.spec import Column, ColumnKind
-from policies.decisions.pages.explore_common import Asker
+from catalog.reports.spec import ColumnKind, ReportColumn
+from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine import requirements
 from policies.engine.model import Actor
 from policies.errors import Invalid
-from policies.http.guard import actor_of, signed_in
+from policies.http.guard import get_actor, signed_in
 from policies.http.pages import list_and_form_pages
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer
@@ -45,20 +45,20 @@ _COLUMNS = (
 )
 
 #: What stands in columns of their own beside the others of a finding.
-_APART = ("severity", "type", "sentence", "repair", "key")
+_OWN_COLUMNS = ("severity", "type", "sentence", "repair", "key")
 
 #: How many findings of a group are shown without leaving the list.
-_MEMBERS_SHOWN = 5
+_MAX_GROUP_MEMBERS = 5
 
 _SEVERITIES = {"CRITICAL": "danger", "HIGH": "danger", "MEDIUM": "warning", "LOW": "info"}
 _STATES = {"OPEN": "warning", "ASSIGNED": "info", "ACCEPTED": "neutral", "CLOSED": "success"}
 
 
-def _words(text: str) -> str:
+def _spell_code(text: str) -> str:
     return text.replace("_", " ").capitalize()
 
 
-class FindingFilters(forms.Form):
+class FindingFilterForm(forms.Form):
     """What narrows the findings; a value that is no choice narrows nothing."""
 
     q = forms.CharField(label="Search", required=False, max_length=512, widget=forms.SearchInput)
@@ -82,18 +82,18 @@ class FindingFilters(forms.Form):
         self.fields["kind"].choices = [("", "Any"), *kinds]  # type: ignore[attr-defined]  # a ChoiceField
         self.is_valid()
 
-    def offer(self, types: Mapping[str, int]) -> None:
+    def set_type_choices(self, types: Mapping[str, int]) -> None:
         """Set what is wrong to choose from."""
-        labels = [(name, f"{name_finding_type(name)} ({count})") for name, count in types.items()]
+        labels = [(name, f"{finding_type_label(name)} ({count})") for name, count in types.items()]
         self.fields["type"].widget.choices = [("", "Any"), *labels]
 
     @property
-    def narrowing(self) -> dict[str, Any]:
+    def filters(self) -> dict[str, Any]:
         """What is asked for and makes sense, as the query takes it."""
-        wanted = {name: value for name, value in self.cleaned_data.items() if value}
-        state = wanted.pop("state", "")
-        found = {"text": wanted.pop("q", ""), "assignee": _person(wanted.pop("assignee", "")), **wanted}
-        return found | {"states": () if state == "ANY" else (state,) if state else reading.WAITING}
+        values = {name: value for name, value in self.cleaned_data.items() if value}
+        state = values.pop("state", "")
+        query_filters = {"text": values.pop("q", ""), "assignee": _person_urn(values.pop("assignee", "")), **values}
+        return query_filters | {"states": () if state == "ANY" else (state,) if state else reading.WAITING_STATES}
 
 
 class DecisionForm(forms.Form):
@@ -137,7 +137,7 @@ class DecisionForm(forms.Form):
         if not ids:
             self.add_error(None, "Choose at least one finding.")
             return None
-        note, assignee = self.cleaned_data["note"], _person(self.cleaned_data["assignee"])
+        note, assignee = self.cleaned_data["note"], _person_urn(self.cleaned_data["assignee"])
         try:
             match self.cleaned_data["what"]:
                 case "accept":
@@ -156,40 +156,48 @@ class DecisionForm(forms.Form):
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-@SEES
-def inbox(request: HttpRequest) -> HttpResponse:
+@VIEW_GUARD
+def show_findings(request: HttpRequest) -> HttpResponse:
     """The findings, the worst first, and what to do with the chosen ones; an htmx request gets the list alone."""
-    form, by = FindingFilters(request.GET), actor_of(request)
-    decision = DecisionForm(list_and_form_pages.posted(request))
-    found = reading.findings(**form.narrowing)
-    chosen, groups = _numbers(request, "finding"), _numbers(request, "group")
+    form, by = FindingFilterForm(request.GET), get_actor(request)
+    decision = DecisionForm(list_and_form_pages.get_post_data(request))
+    findings = reading.list_findings(**form.filters)
+    chosen_ids, chosen_group_ids = _posted_ids(request, "finding"), _posted_ids(request, "group")
     status = HTTPStatus.OK
     if request.method == "POST":
-        listed = [*chosen, *reading.list_group_ids(found, firsts=groups)] if groups else chosen
-        count = decision.decide(listed, by)
-        if count is not None:
-            messages.success(request, "1 finding was changed." if count == 1 else f"{count:,} findings were changed.")
+        ids = (
+            [*chosen_ids, *reading.list_group_ids(findings, first_ids=chosen_group_ids)]
+            if chosen_group_ids
+            else chosen_ids
+        )
+        changed_count = decision.decide(ids, by)
+        if changed_count is not None:
+            messages.success(
+                request, "1 finding was changed." if changed_count == 1 else f"{changed_count:,} findings were changed."
+            )
             return redirect(request.get_full_path())
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-    is_grouped = not form.narrowing.get("subject")
-    page = list_and_form_pages.page_of(request, reading.group_findings(found) if is_grouped else found)
-    listed_rows = list(page)
+    is_grouped = not form.filters.get("subject")
+    page = list_and_form_pages.get_page(request, reading.group_findings(findings) if is_grouped else findings)
+    page_rows = list(page)
     context: dict[str, Any] = {
         "page": page,
-        "rows": _group_rows(listed_rows, found, chosen | groups, by) if is_grouped else _rows(listed_rows, chosen, by),
+        "rows": _build_group_rows(page_rows, findings, chosen_ids | chosen_group_ids, by)
+        if is_grouped
+        else _build_rows(page_rows, chosen_ids, by),
         "noun": "groups of equal findings" if is_grouped else "findings",
-        "total": found.count() if is_grouped else page.paginator.count,
+        "total": findings.count() if is_grouped else page.paginator.count,
         "columns": _COLUMNS,
         "change_form": decision,
         "back": request.get_full_path(),
         "all_url": "" if is_grouped else reverse("findings"),
         "is_filtered": any(form.cleaned_data.values()),
     }
-    if not list_and_form_pages.wants_fragment(request):
-        form.offer(reading.types())
-        context |= {"form": form, "tabs": layout.tabs("findings"), "breadcrumbs": layout.crumbs(("Findings", ""))}
-    response = list_and_form_pages.listed(
-        request, whole="reports/findings.html", part="reports/_findings.html", context=context
+    if not list_and_form_pages.is_fragment_request(request):
+        form.set_type_choices(reading.count_waiting_by_type())
+        context |= {"form": form, "tabs": layout.tabs("findings"), "breadcrumbs": layout.breadcrumbs(("Findings", ""))}
+    response = list_and_form_pages.render_list(
+        request, page_template="reports/findings.html", fragment_template="reports/_findings.html", context=context
     )
     response.status_code = status
     return response
@@ -198,100 +206,115 @@ def inbox(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 @signed_in
-def finding(request: HttpRequest, id: int) -> HttpResponse:
+def show_finding(request: HttpRequest, id: int) -> HttpResponse:
     """One finding: what it is about, what would mend it, what was decided about it, and deciding anew."""
-    by = actor_of(request)
-    found = service.read(id=id, by=by)
-    decision = DecisionForm(list_and_form_pages.posted(request))
+    by = get_actor(request)
+    finding = service.read(id=id, by=by)
+    decision = DecisionForm(list_and_form_pages.get_post_data(request))
     status = HTTPStatus.OK
     if request.method == "POST":
-        authorizer.require(by=by, any_of=[[reports.NEEDED]])
+        authorizer.require(by=by, any_of=[[reports.REQUIRED_PRIVILEGE]])
         if decision.decide([id], by) is not None:
             messages.success(request, "The finding was changed.")
             return redirect("finding", id=id)
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-    may_decide = list_and_form_pages.may(request, decide=(requirements.one(reports.NEEDED), None))["decide"]
-    is_concealed = bool(reading.concealed(findings=[found], by=by))
-    trail, title = reading.list_trail(finding=found), name_finding_type(found.type)
-    named = {found.assignee, found.decided_by}.union(*({event.assignee, event.by} for event in trail))
-    people = layout.people({urn for urn in named if urn}, Asker.of(by))
+    may_decide = list_and_form_pages.check_permissions(
+        request, decide=(requirements.privilege_requirement(reports.REQUIRED_PRIVILEGE), None)
+    )["decide"]
+    is_concealed = bool(reading.find_concealed(findings=[finding], by=by))
+    trail, title = reading.list_trail(finding=finding), finding_type_label(finding.type)
+    urns = {finding.assignee, finding.decided_by}.union(*({event.assignee, event.by} for event in trail))
+    people = layout.load_people_links({urn for urn in urns if urn}, AnswerViewer.from_actor(by))
     context = {
-        "finding": found,
-        "sentence": CONCEALED if is_concealed else found.sentence,
-        "repair": "" if is_concealed else found.repair,
-        "severity": _badge(found.get_severity_display(), _SEVERITIES[found.severity]),
-        "state": _badge(found.get_state_display(), _STATES[found.state]),
-        "about": [] if is_concealed else _about(found, by),
-        "assignee": people.get(found.assignee),
-        "decided_by": people.get(found.decided_by),
-        "first_seen": _seen(found.first_seen, found.first_seen_at, is_linked=may_decide),
-        "last_seen": _seen(found.last_seen, found.last_seen_at, is_linked=may_decide),
-        "trail": [_event(event, people, is_linked=may_decide) for event in trail],
+        "finding": finding,
+        "sentence": CONCEALED_LABEL if is_concealed else finding.sentence,
+        "repair": "" if is_concealed else finding.repair,
+        "severity": _badge(finding.get_severity_display(), _SEVERITIES[finding.severity]),
+        "state": _badge(finding.get_state_display(), _STATES[finding.state]),
+        "about": [] if is_concealed else _build_fact_cells(finding, by),
+        "assignee": people.get(finding.assignee),
+        "decided_by": people.get(finding.decided_by),
+        "first_seen": _report_link(finding.first_seen, finding.first_seen_at, is_linked=may_decide),
+        "last_seen": _report_link(finding.last_seen, finding.last_seen_at, is_linked=may_decide),
+        "trail": [_event_row(event, people, is_linked=may_decide) for event in trail],
         "change_form": decision if may_decide else None,
-        "breadcrumbs": layout.crumbs(("Findings", reverse("findings")), (title, "")) if may_decide else [],
+        "breadcrumbs": layout.breadcrumbs(("Findings", reverse("findings")), (title, "")) if may_decide else [],
         "title": title,
     }
     return render(request, "reports/finding.html", context, status=status)
 
 
-def _numbers(request: HttpRequest, name: str) -> set[int]:
-    return {int(one) for one in request.POST.getlist(name) if one.isdecimal() and len(one) < 19}
+def _posted_ids(request: HttpRequest, name: str) -> set[int]:
+    return {int(text) for text in request.POST.getlist(name) if text.isdecimal() and len(text) < 19}
 
 
-def _group_rows(
-    groups: Sequence[Mapping[str, Any]], found: QuerySet[Finding], chosen: Collection[int], by: Actor
+def _build_group_rows(
+    groups: Sequence[Mapping[str, Any]], findings: QuerySet[Finding], chosen_ids: Collection[int], by: Actor
 ) -> list[dict[str, Any]]:
-    """Return groups of equal findings as rows; one that is equal to no other is a row like those of `_rows`."""
-    members = reading.list_members(found, groups, limit=_MEMBERS_SHOWN)
-    rows = {row["finding"].pk: row for row in _rows([one for some in members.values() for one in some], chosen, by)}
-    names = authorizer.names(urns={one.subject for some in members.values() for one in some if one.subject})
-    return [_group_row(group, [rows[one.pk] for one in members[group["first"]]], names) for group in groups]
-
-
-def _group_row(group: Mapping[str, Any], members: list[dict[str, Any]], names: Mapping[str, str]) -> dict[str, Any]:
-    first = members[0]
-    if group["count"] == 1:
-        return first
-    subject = first["finding"].subject
-    asked = {name: group[name] for name in ("severity", "kind", "type", "state", "assignee") if group[name]}
-    title = f"{names.get(subject, subject)}: {first['about']}"
-    return {
-        **first,
-        "title": CONCEALED if first["title"] == CONCEALED else title,
-        "url": f"{reverse('findings')}?{urlencode({**asked, 'subject': subject})}",
-        "count": group["count"],
-        "members": members,
-        "since": layout.ago(group["since"]),
+    """Return groups of equal findings as rows; one that is equal to no other is a row like those of `_build_rows`."""
+    members = reading.list_members(findings, groups, limit=_MAX_GROUP_MEMBERS)
+    rows = {
+        row["finding"].pk: row
+        for row in _build_rows(
+            [finding for group_members in members.values() for finding in group_members], chosen_ids, by
+        )
     }
-
-
-def _rows(found: Sequence[Finding], chosen: Collection[int], by: Actor) -> list[dict[str, Any]]:
-    hidden = reading.concealed(findings=found, by=by)
-    people = layout.people({one.assignee for one in found if one.assignee}, Asker.of(by))
+    names = authorizer.load_names(
+        urns={finding.subject for group_members in members.values() for finding in group_members if finding.subject}
+    )
     return [
-        {
-            "finding": one,
-            "url": reverse("finding", args=[one.pk]),
-            "title": CONCEALED if one.pk in hidden else one.sentence,
-            "about": name_finding_type(one.type),
-            "severity": _badge(one.get_severity_display(), _SEVERITIES[one.severity]),
-            "state": _badge(one.get_state_display(), _STATES[one.state]),
-            "assignee": people.get(one.assignee),
-            "until": one.accepted_until,
-            "since": layout.ago(one.first_seen_at),
-            "is_chosen": one.pk in chosen,
-        }
-        for one in found
+        _build_group_row(group, [rows[finding.pk] for finding in members[group["first"]]], names) for group in groups
     ]
 
 
-def _about(found: Finding, by: Actor) -> list[dict[str, Any]]:
+def _build_group_row(
+    group: Mapping[str, Any], members: list[dict[str, Any]], names: Mapping[str, str]
+) -> dict[str, Any]:
+    first_row = members[0]
+    if group["count"] == 1:
+        return first_row
+    subject = first_row["finding"].subject
+    filters = {name: group[name] for name in ("severity", "kind", "type", "state", "assignee") if group[name]}
+    title = f"{names.get(subject, subject)}: {first_row['about']}"
+    return {
+        **first_row,
+        "title": CONCEALED_LABEL if first_row["title"] == CONCEALED_LABEL else title,
+        "url": f"{reverse('findings')}?{urlencode({**filters, 'subject': subject})}",
+        "count": group["count"],
+        "members": members,
+        "since": layout.relative_time(group["since"]),
+    }
+
+
+def _build_rows(findings: Sequence[Finding], chosen_ids: Collection[int], by: Actor) -> list[dict[str, Any]]:
+    concealed_ids = reading.find_concealed(findings=findings, by=by)
+    people = layout.load_people_links(
+        {finding.assignee for finding in findings if finding.assignee}, AnswerViewer.from_actor(by)
+    )
+    return [
+        {
+            "finding": finding,
+            "url": reverse("finding", args=[finding.pk]),
+            "title": CONCEALED_LABEL if finding.pk in concealed_ids else finding.sentence,
+            "about": finding_type_label(finding.type),
+            "severity": _badge(finding.get_severity_display(), _SEVERITIES[finding.severity]),
+            "state": _badge(finding.get_state_display(), _STATES[finding.state]),
+            "assignee": people.get(finding.assignee),
+            "until": finding.accepted_until,
+            "since": layout.relative_time(finding.first_seen_at),
+            "is_chosen": finding.pk in chosen_ids,
+        }
+        for finding in findings
+    ]
+
+
+def _build_fact_cells(finding: Finding, by: Actor) -> list[dict[str, Any]]:
     """Return what a finding says beside its sentence, column by column, as cells."""
-    kind = KINDS.get(found.kind)
-    known = {column.name: column for table in kind.tables for column in table.columns} if kind else {}
-    names = [name for name in found.values if name not in _APART]
-    columns = [known.get(name) or Column(name, _words(name), ColumnKind.TEXT) for name in names]
-    (row,) = cells.drawn(columns, [Shown(None, tuple(found.values[name] for name in names))], by)
+    spec = KINDS.get(finding.kind)
+    columns_by_name = {column.name: column for table in spec.tables for column in table.columns} if spec else {}
+    names = [name for name in finding.values if name not in _OWN_COLUMNS]
+    columns = [columns_by_name.get(name) or ReportColumn(name, _spell_code(name), ColumnKind.TEXT) for name in names]
+    (row,) = cells.render_cells(columns, [VisibleRow(None, tuple(finding.values[name] for name in names))], by)
     return [
         {"label": column.title, "cell": cell, "template": "reports/_fact_cell.html"}
         for column, cell in zip(columns, row, strict=True)
@@ -302,12 +325,12 @@ def _badge(label: str, kind: str) -> dict[str, str]:
     return {"label": label, "kind": kind}
 
 
-def _seen(run: Report | None, at: datetime, *, is_linked: bool) -> dict[str, Any]:
+def _report_link(run: Report | None, at: datetime, *, is_linked: bool) -> dict[str, Any]:
     """Return when a run saw a finding, and the run while it is kept, for a reader who may see it."""
     return {"at": at, "url": reverse("report", args=[run.pk]) if run and is_linked else ""}
 
 
-def _event(event: FindingEvent, people: Mapping[str, Any], *, is_linked: bool) -> dict[str, Any]:
+def _event_row(event: FindingEvent, people: Mapping[str, Any], *, is_linked: bool) -> dict[str, Any]:
     return {
         "event": event,
         "state": _badge(event.get_state_display(), _STATES[event.state]),
@@ -317,5 +340,5 @@ def _event(event: FindingEvent, people: Mapping[str, Any], *, is_linked: bool) -
     }
 
 
-def _person(word: str) -> str:
+def _person_urn(word: str) -> str:
     return word if not word or word.startswith("urn:") else f"{USER_PREFIX}{word}"

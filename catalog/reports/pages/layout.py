@@ -12,24 +12,24 @@ from django.utils.timesince import timesince
 from catalog.models import Report
 from catalog.reports.registry import KINDS
 from catalog.reports.services import reports as service
-from catalog.reports.spec import Kind
-from policies.decisions.pages.explore_common import Asker
+from catalog.reports.spec import ReportSpec
+from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine.model import SYSTEM_ACTOR
 from policies.http.guard import needs
 from policies.pdp import authorizer
 
 #: A report tells what everybody may do, so who sees one is whom the policies are open to.
-SEES = needs(service.NEEDED)
+VIEW_GUARD = needs(service.REQUIRED_PRIVILEGE)
 
-Found = TypeVar("Found")
+ResultT = TypeVar("ResultT")
 
 #: For how long is kept what was worked out of finished runs, which never change.
-_KEPT_SECONDS = 3600
+_CACHE_SECONDS = 3600
 
 #: Part of Reports → what its tab says.
 _TABS = {"reports": "Reports", "findings": "Findings", "assertions": "Assertions"}
 
-_STATES = {
+_STATUS_BADGES = {
     Report.Status.QUEUED: ("info", ""),
     Report.Status.RUNNING: ("info", ""),
     Report.Status.READY: ("success", "check"),
@@ -43,25 +43,25 @@ def tabs(current: str) -> list[dict[str, Any]]:
     return [{"label": label, "url": reverse(route), "is_current": route == current} for route, label in _TABS.items()]
 
 
-def crumbs(*items: tuple[str, str]) -> list[dict[str, str]]:
+def breadcrumbs(*items: tuple[str, str]) -> list[dict[str, str]]:
     """Return the breadcrumbs of a page below Reports; each item is a label and an address, '' for the page itself."""
-    found = [{"label": "Reports", "url": reverse("reports")} if items else {"label": "Reports"}]
-    return found + [{"label": label, "url": url} if url else {"label": label} for label, url in items]
+    links = [{"label": "Reports", "url": reverse("reports")} if items else {"label": "Reports"}]
+    return links + [{"label": label, "url": url} if url else {"label": label} for label, url in items]
 
 
-def kind_of(run: Report) -> Kind:
+def get_spec(run: Report) -> ReportSpec:
     """Return the kind of a run; of a kind that is no longer made, one that knows its name alone."""
-    known = KINDS.get(run.kind)
-    return known or Kind(name=run.kind, title=run.kind, description="", module="", tables=())
+    spec = KINDS.get(run.kind)
+    return spec or ReportSpec(name=run.kind, title=run.kind, description="", module="", tables=())
 
 
-def state_of(run: Report) -> dict[str, str]:
+def status_badge(run: Report) -> dict[str, str]:
     """Return the status as components/badge.html draws it."""
-    kind, icon = _STATES[Report.Status(run.status)]
+    kind, icon = _STATUS_BADGES[Report.Status(run.status)]
     return {"label": Report.Status(run.status).label, "kind": kind, "icon": icon}
 
 
-def ago(moment: datetime) -> str:
+def relative_time(moment: datetime) -> str:
     """Return how long ago something was, in its largest unit."""
     is_new = timezone.now() - moment < timedelta(minutes=1)
     return "just now" if is_new else f"{timesince(moment, depth=1)} ago"
@@ -74,28 +74,28 @@ def duration(run: Report) -> str:
     seconds = max(((run.finished_at or timezone.now()) - run.started_at).total_seconds(), 0)
     if seconds < 60:
         return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, remaining_seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {remaining_seconds} s"
 
 
-def people(urns: Collection[str], asker: Asker) -> dict[str, dict[str, str]]:
+def load_people_links(urns: Collection[str], viewer: AnswerViewer) -> dict[str, dict[str, str]]:
     """Return how to name and link each of these users, in queries that do not grow with them."""
-    names = authorizer.names(urns=set(urns)) | {SYSTEM_ACTOR: "the system"}
+    names = authorizer.load_names(urns=set(urns)) | {SYSTEM_ACTOR: "the system"}
     return {
         urn: {
             "name": names.get(urn, urn),
-            "url": asker.holder_url(urn) if urn != SYSTEM_ACTOR else "",
+            "url": viewer.account_url(urn) if urn != SYSTEM_ACTOR else "",
             "urn": urn,
         }
         for urn in urns
     }
 
 
-def kept(key: str, work: Callable[[], Found]) -> Found:
+def cache_report_result(key: str, compute: Callable[[], ResultT]) -> ResultT:
     """Return what was worked out of finished runs under this key, or work it out."""
-    found: Found | None = cache.get(key)
-    if found is None:
-        found = work()
-        cache.set(key, found, _KEPT_SECONDS)
-    return found
+    result: ResultT | None = cache.get(key)
+    if result is None:
+        result = compute()
+        cache.set(key, result, _CACHE_SECONDS)
+    return result

@@ -13,14 +13,14 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from catalog.models import Report
 from catalog.reports.pages import charts, layout, start_form
-from catalog.reports.pages.layout import SEES
+from catalog.reports.pages.layout import VIEW_GUARD
 from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_reader
 from catalog.reports.services import reports as service
-from policies.decisions.pages.explore_common import Asker
+from policies.decisions.pages.explore_common import AnswerViewer
 from policies.errors import Conflict
-from policies.http.guard import actor_of
+from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
 
 _COLUMNS = (
@@ -38,7 +38,7 @@ _KIND_COLUMNS = (
 )
 
 
-class RunFilters(forms.Form):
+class RunFilterForm(forms.Form):
     """What narrows the runs; a value that is no choice narrows nothing."""
 
     kind = forms.ChoiceField(label="Report", required=False)
@@ -46,169 +46,173 @@ class RunFilters(forms.Form):
 
     def __init__(self, data: Any) -> None:
         super().__init__(data)
-        known = [(kind.name, kind.title) for kind in KINDS.values()]
-        self.fields["kind"].choices = [("", "Any"), *known]  # type: ignore[attr-defined]  # a ChoiceField
+        kind_choices = [(spec.name, spec.title) for spec in KINDS.values()]
+        self.fields["kind"].choices = [("", "Any"), *kind_choices]  # type: ignore[attr-defined]  # a ChoiceField
 
 
 @require_GET
 @never_cache
-@SEES
-def report_list(request: HttpRequest) -> HttpResponse:
+@VIEW_GUARD
+def list_reports(request: HttpRequest) -> HttpResponse:
     """The kinds of reports and the runs, filtered and paged; an htmx request gets the runs alone."""
-    asker = Asker.of(actor_of(request))
-    form = RunFilters(request.GET)
+    viewer = AnswerViewer.from_actor(get_actor(request))
+    form = RunFilterForm(request.GET)
     form.is_valid()
     filters = {name: value for name, value in form.cleaned_data.items() if value}
-    page = list_and_form_pages.page_of(request, report_rows.reports(**filters))
+    page = list_and_form_pages.get_page(request, report_rows.list_reports(**filters))
     context: dict[str, Any] = {
         "page": page,
-        "rows": _rows(list(page), asker),
+        "rows": _build_rows(list(page), viewer),
         "columns": _COLUMNS,
         "is_filtered": bool(filters),
     }
-    if not list_and_form_pages.wants_fragment(request):
+    if not list_and_form_pages.is_fragment_request(request):
         context |= {
             "form": form,
-            "kinds": _kinds(),
+            "kinds": _build_kind_rows(),
             "kind_columns": _KIND_COLUMNS,
             "tabs": layout.tabs("reports"),
-            "breadcrumbs": layout.crumbs(),
+            "breadcrumbs": layout.breadcrumbs(),
         }
-    return list_and_form_pages.listed(request, whole="reports/list.html", part="reports/_runs.html", context=context)
+    return list_and_form_pages.render_list(
+        request, page_template="reports/list.html", fragment_template="reports/_runs.html", context=context
+    )
 
 
 @require_GET
 @never_cache
-@SEES
-def run(request: HttpRequest, id: UUID) -> HttpResponse:
+@VIEW_GUARD
+def show_run(request: HttpRequest, id: UUID) -> HttpResponse:
     """One run: how far it is, what came of it, or why nothing did. An htmx request gets how far it is."""
-    found = report_rows.report(id=id)
-    is_under_way = found.status in Report.OPEN
-    if list_and_form_pages.wants_fragment(request):
+    run = report_rows.get_report(id=id)
+    is_under_way = run.status in Report.OPEN_STATUSES
+    if list_and_form_pages.is_fragment_request(request):
         if is_under_way:
-            return render(request, "reports/_progress.html", {**_progress(found), "is_fragment": True})
+            return render(request, "reports/_progress.html", {**_progress_context(run), "is_fragment": True})
         # It has ended: the whole page has more to say than its progress.
         return HttpResponse(headers={"HX-Refresh": "true"})
-    context = around(request, found, tab="report") | {"log": found.log}
+    context = build_run_context(request, run, tab="report") | {"log": run.log}
     if is_under_way:
-        context |= _progress(found) | {"is_under_way": True, "cancel_url": reverse("report-cancel", args=[id])}
-    elif found.status == Report.Status.READY:
-        context |= _results(request, found)
+        context |= _progress_context(run) | {"is_under_way": True, "cancel_url": reverse("report-cancel", args=[id])}
+    elif run.status == Report.Status.READY:
+        context |= _build_results_context(request, run)
     else:
-        good = report_rows.before(run=found)
+        last_good_run = report_rows.find_previous(run=run)
         context |= {
-            "problem": found.problem,
-            "is_cancelled": found.status == Report.Status.CANCELLED,
-            "last_good_url": reverse("report", args=[good.pk]) if good else "",
+            "problem": run.problem,
+            "is_cancelled": run.status == Report.Status.CANCELLED,
+            "last_good_url": reverse("report", args=[last_good_run.pk]) if last_good_run else "",
         }
     return render(request, "reports/run.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-@SEES
-def cancel(request: HttpRequest, id: UUID) -> HttpResponse:
+@VIEW_GUARD
+def cancel_run(request: HttpRequest, id: UUID) -> HttpResponse:
     """The question whether to end a run, and the end of it."""
-    found = report_rows.report(id=id)
+    run = report_rows.get_report(id=id)
     if request.method == "POST":
         try:
-            service.cancel(report_id=id, by=actor_of(request))
+            service.cancel(report_id=id, by=get_actor(request))
         except Conflict as refusal:
             messages.info(request, refusal.detail)
         else:
             messages.success(request, "The report was cancelled.")
         return redirect("report", id=id)
-    return list_and_form_pages.ask(
+    return list_and_form_pages.render_confirmation(
         request,
-        title=f"Cancel {layout.kind_of(found).title}?",
+        title=f"Cancel {layout.get_spec(run).title}?",
         text="What it has worked out so far is lost. Earlier results stay.",
         label="Cancel report",
         cancel_url=reverse("report", args=[id]),
     )
 
 
-def around(request: HttpRequest, found: Report, *, tab: str) -> dict[str, Any]:
+def build_run_context(request: HttpRequest, run: Report, *, tab: str) -> dict[str, Any]:
     """Return what every page of a run draws around its content; `tab` is the name of its table, or "report"."""
-    kind = layout.kind_of(found)
-    asker = Asker.of(actor_of(request))
-    url = reverse("report", args=[found.pk])
-    is_ready = found.status == Report.Status.READY
-    parts = [("report", "Overview", url)]
-    parts += [(table.name, table.title, reverse("report-table", args=[found.pk, table.name])) for table in kind.tables]
-    if is_ready and kind.keeps_snapshot:
-        parts.append(("access", "Ask", reverse("report-access", args=[found.pk])))
+    spec = layout.get_spec(run)
+    viewer = AnswerViewer.from_actor(get_actor(request))
+    url = reverse("report", args=[run.pk])
+    is_ready = run.status == Report.Status.READY
+    tabs = [("report", "Overview", url)]
+    tabs += [(table.name, table.title, reverse("report-table", args=[run.pk, table.name])) for table in spec.tables]
+    if is_ready and spec.keeps_snapshot:
+        tabs.append(("access", "Ask", reverse("report-access", args=[run.pk])))
     return {
-        "report": found,
-        "kind": kind,
+        "report": run,
+        "kind": spec,
         "url": url,
         "is_ready": is_ready,
-        "by": layout.people([found.requested_by], asker)[found.requested_by],
-        "age": layout.ago(found.requested_at),
-        "duration": layout.duration(found),
-        "tabs": [{"label": label, "url": place, "is_current": name == tab} for name, label, place in parts],
-        "compare_url": reverse("report-compare", args=[found.pk]) if is_ready and kind.tables else "",
-        "again_url": f"{reverse('report-new', args=[kind.name])}?again={found.pk}" if kind.name in KINDS else "",
-        "parameters": start_form.facts(kind, found, asker.actor),
-        "breadcrumbs": layout.crumbs((kind.title, "")),
+        "by": layout.load_people_links([run.requested_by], viewer)[run.requested_by],
+        "age": layout.relative_time(run.requested_at),
+        "duration": layout.duration(run),
+        "tabs": [{"label": label, "url": tab_url, "is_current": name == tab} for name, label, tab_url in tabs],
+        "compare_url": reverse("report-compare", args=[run.pk]) if is_ready and spec.tables else "",
+        "again_url": f"{reverse('report-new', args=[spec.name])}?again={run.pk}" if spec.name in KINDS else "",
+        "parameters": start_form.list_parameter_facts(spec, run, viewer.actor),
+        "breadcrumbs": layout.breadcrumbs((spec.title, "")),
     }
 
 
-def _progress(found: Report) -> dict[str, Any]:
-    took = layout.duration(found)
-    waits = found.status == Report.Status.QUEUED
+def _progress_context(run: Report) -> dict[str, Any]:
+    duration = layout.duration(run)
+    is_waiting = run.status == Report.Status.QUEUED
     return {
-        "state": layout.state_of(found),
-        "stage": found.stage or ("Waiting for a worker" if waits else "Working"),
-        "done": f"{found.done:,}" if found.done else "",
-        "total": f"{found.total:,}",
-        "percent": min(100 * found.done // found.total, 100) if found.total else None,
-        "elapsed": f"Asked for {layout.ago(found.requested_at)}." if waits else f"Running for {took}.",
-        "log": found.log,
+        "state": layout.status_badge(run),
+        "stage": run.stage or ("Waiting for a worker" if is_waiting else "Working"),
+        "done": f"{run.done:,}" if run.done else "",
+        "total": f"{run.total:,}",
+        "percent": min(100 * run.done // run.total, 100) if run.total else None,
+        "elapsed": f"Asked for {layout.relative_time(run.requested_at)}." if is_waiting else f"Running for {duration}.",
+        "log": run.log,
     }
 
 
-def _results(request: HttpRequest, found: Report) -> dict[str, Any]:
-    summary = result_reader.summary(run=found, by=actor_of(request))
+def _build_results_context(request: HttpRequest, run: Report) -> dict[str, Any]:
+    summary = result_reader.read_summary(run=run, by=get_actor(request))
     is_over_time = any(chart.is_over_time for chart in summary.charts)
-    past = report_rows.history(kind=found.kind, until=found.requested_at, limit=charts.RUNS) if is_over_time else []
+    past_runs = (
+        report_rows.list_history(kind=run.kind, until=run.requested_at, limit=charts.MAX_RUNS) if is_over_time else []
+    )
     return {
         "numbers": [{"label": number.title, "value": f"{number.value:,}"} for number in summary.numbers],
-        "charts": charts.drawn(summary, past, actor_of(request)),
+        "charts": charts.render_charts(summary, past_runs, get_actor(request)),
     }
 
 
-def _kinds() -> list[dict[str, Any]]:
-    last, ready = report_rows.newest(), report_rows.newest(is_ready=True)
+def _build_kind_rows() -> list[dict[str, Any]]:
+    last_runs, last_ready_runs = report_rows.find_newest_by_kind(), report_rows.find_newest_by_kind(is_ready=True)
     return [
         {
-            "kind": kind,
-            "last": _brief(last.get(kind.name)),
-            "ready": _brief(ready.get(kind.name)),
-            "start_url": reverse("report-new", args=[kind.name]),
+            "kind": spec,
+            "last": _report_summary(last_runs.get(spec.name)),
+            "ready": _report_summary(last_ready_runs.get(spec.name)),
+            "start_url": reverse("report-new", args=[spec.name]),
         }
-        for kind in KINDS.values()
+        for spec in KINDS.values()
     ]
 
 
-def _brief(found: Report | None) -> dict[str, Any] | None:
-    if found is None:
+def _report_summary(run: Report | None) -> dict[str, Any] | None:
+    if run is None:
         return None
-    url = reverse("report", args=[found.pk])
-    return {"state": layout.state_of(found), "url": url, "age": layout.ago(found.requested_at)}
+    url = reverse("report", args=[run.pk])
+    return {"state": layout.status_badge(run), "url": url, "age": layout.relative_time(run.requested_at)}
 
 
-def _rows(found: list[Report], asker: Asker) -> list[dict[str, Any]]:
-    people = layout.people({one.requested_by for one in found}, asker)
+def _build_rows(runs: list[Report], viewer: AnswerViewer) -> list[dict[str, Any]]:
+    people = layout.load_people_links({run.requested_by for run in runs}, viewer)
     return [
         {
-            "url": reverse("report", args=[one.pk]),
-            "title": layout.kind_of(one).title,
-            "state": layout.state_of(one),
-            "sentence": one.problem or (one.stage if one.status == Report.Status.RUNNING else ""),
-            "requested_at": one.requested_at,
-            "age": layout.ago(one.requested_at),
-            "by": people[one.requested_by],
-            "duration": layout.duration(one),
+            "url": reverse("report", args=[run.pk]),
+            "title": layout.get_spec(run).title,
+            "state": layout.status_badge(run),
+            "sentence": run.problem or (run.stage if run.status == Report.Status.RUNNING else ""),
+            "requested_at": run.requested_at,
+            "age": layout.relative_time(run.requested_at),
+            "by": people[run.requested_by],
+            "duration": layout.duration(run),
         }
-        for one in found
+        for run in runs
     ]

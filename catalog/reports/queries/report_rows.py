@@ -13,18 +13,18 @@ from django.db.models.sql.compiler import SQLCompiler
 from catalog.models import Report, ReportRow
 from policies.errors import NotFound
 from policies.models.fields import is_storable
-from policies.models.words import words
+from policies.models.words import split_words
 
 #: Large texts of a run that no list shows.
-_LARGE = ("log", "summary")
+_LARGE_COLUMNS = ("log", "summary")
 
 #: How many different values of a column are offered to choose from.
-OFFERED = 50
+MAX_CHOICES = 50
 
-Difference = Literal["gained", "lost", "changed"]
+DifferenceKind = Literal["gained", "lost", "changed"]
 
 
-class _Value(Func):
+class _ColumnValue(Func):
     """What stands in one column of a row: text, or a number where the column holds numbers; null sorts first."""
 
     def __init__(self, column: int, *, is_number: bool = False) -> None:
@@ -53,95 +53,99 @@ class _Value(Func):
         return f"JSON_EXTRACT({column}, '$[{int(self.column)}]')", tuple(parameters)
 
 
-def reports(*, kind: str = "", status: str = "") -> QuerySet[Report]:
+def list_reports(*, kind: str = "", status: str = "") -> QuerySet[Report]:
     """Return the runs, newest first, without their logs and summaries."""
-    found = Report.objects.defer(*_LARGE)
+    reports = Report.objects.defer(*_LARGE_COLUMNS)
     if kind:
-        found = found.filter(kind=kind)
-    return found.filter(status=status) if status else found
+        reports = reports.filter(kind=kind)
+    return reports.filter(status=status) if status else reports
 
 
-def newest(*, is_ready: bool = False) -> dict[str, Report]:
+def find_newest_by_kind(*, is_ready: bool = False) -> dict[str, Report]:
     """Return the last run (that came through, when asked) of each kind, in one query."""
-    found = reports(status=Report.Status.READY if is_ready else "").order_by()
-    last = Window(RowNumber(), partition_by="kind", order_by=["-requested_at", "id"])
-    return {run.kind: run for run in found.annotate(place=last).filter(place=1)}
+    reports = list_reports(status=Report.Status.READY if is_ready else "").order_by()
+    row_number = Window(RowNumber(), partition_by="kind", order_by=["-requested_at", "id"])
+    return {run.kind: run for run in reports.annotate(place=row_number).filter(place=1)}
 
 
-def report(*, id: UUID) -> Report:
+def get_report(*, id: UUID) -> Report:
     """Return a run. Raises NotFound."""
-    found = Report.objects.filter(pk=id).first()
-    if found is None:
+    report = Report.objects.filter(pk=id).first()
+    if report is None:
         raise NotFound(f"There is no report {id}.")
-    return found
+    return report
 
 
-def comparable(*, to: Report) -> QuerySet[Report]:
+def list_comparable(*, report: Report) -> QuerySet[Report]:
     """Return the other runs of the same kind that came through, newest first."""
-    return reports(kind=to.kind, status=Report.Status.READY).exclude(pk=to.pk)
+    return list_reports(kind=report.kind, status=Report.Status.READY).exclude(pk=report.pk)
 
 
-def before(*, run: Report) -> Report | None:
+def find_previous(*, run: Report) -> Report | None:
     """Return the last run of the same kind that came through and was asked for before this one."""
-    return comparable(to=run).filter(requested_at__lt=run.requested_at).first()
+    return list_comparable(report=run).filter(requested_at__lt=run.requested_at).first()
 
 
-def history(*, kind: str, until: datetime, limit: int) -> list[Report]:
+def list_history(*, kind: str, until: datetime, limit: int) -> list[Report]:
     """Return the last runs of a kind that came through, oldest first, with their summaries."""
-    found = Report.objects.defer("log").filter(kind=kind, status=Report.Status.READY, requested_at__lte=until)
-    return list(reversed(found[:limit]))
+    reports = Report.objects.defer("log").filter(kind=kind, status=Report.Status.READY, requested_at__lte=until)
+    return list(reversed(reports[:limit]))
 
 
-def rows(*, run: Report, table: str, text: str = "", equal: Mapping[int, str] | None = None) -> QuerySet[ReportRow]:
+def list_rows(
+    *, run: Report, table: str, text: str = "", values_by_column: Mapping[int, str] | None = None
+) -> QuerySet[ReportRow]:
     """Return the rows of a table in their places, narrowed to those with each word of the text and these values.
 
-    `equal` gives values by the number of their column.
+    `values_by_column` gives values by the number of their column.
     """
-    found = ReportRow.objects.filter(report=run, table=table).order_by("position")
+    rows = ReportRow.objects.filter(report=run, table=table).order_by("position")
     if not is_storable(text):
-        return found.none()
-    for word in words(text):
-        found = found.filter(text__contains=word)
-    for column, value in (equal or {}).items():
-        found = found.annotate(**{f"value_{column}": _Value(column)}).filter(**{f"value_{column}": value})
-    return found
+        return rows.none()
+    for word in split_words(text):
+        rows = rows.filter(text__contains=word)
+    for column, value in (values_by_column or {}).items():
+        rows = rows.annotate(**{f"value_{column}": _ColumnValue(column)}).filter(**{f"value_{column}": value})
+    return rows
 
 
-def sorted_by(found: QuerySet[ReportRow], *, column: int, is_number: bool, is_descending: bool) -> QuerySet[ReportRow]:
+def sort_rows(rows: QuerySet[ReportRow], *, column: int, is_number: bool, is_descending: bool) -> QuerySet[ReportRow]:
     """Return rows in the order of one of their columns; those that have nothing there are the least."""
-    value = _Value(column, is_number=is_number)
+    value = _ColumnValue(column, is_number=is_number)
     order = value.desc(nulls_last=True) if is_descending else value.asc(nulls_first=True)
-    return found.order_by(order, "position")
+    return rows.order_by(order, "position")
 
 
-def choices(*, run: Report, table: str, column: int) -> list[str]:
+def list_choices(*, run: Report, table: str, column: int) -> list[str]:
     """Return the different values of a column, the first few of them, in order."""
-    value = _Value(column)
-    found = ReportRow.objects.filter(report=run, table=table).order_by().annotate(value=value)
-    listed = found.filter(value__isnull=False).values_list("value", flat=True).distinct().order_by("value")
-    return [str(one) for one in listed[:OFFERED]]
+    column_value = _ColumnValue(column)
+    rows = ReportRow.objects.filter(report=run, table=table).order_by().annotate(value=column_value)
+    values = rows.filter(value__isnull=False).values_list("value", flat=True).distinct().order_by("value")
+    return [str(value) for value in values[:MAX_CHOICES]]
 
 
-def differences(*, older: Report, newer: Report, table: str, which: Difference) -> QuerySet[ReportRow]:
+def list_differences(
+    *, older: Report, newer: Report, table: str, difference_kind: DifferenceKind
+) -> QuerySet[ReportRow]:
     """Return the rows that came, went, or say something else than the row of the same key did (then `was`)."""
-    before, after = (ReportRow.objects.filter(report=run, table=table) for run in (older, newer))
-    if which == "gained":
-        return _without(after, before)
-    if which == "lost":
-        return _without(before, after)
+    older_rows, newer_rows = (ReportRow.objects.filter(report=run, table=table) for run in (older, newer))
+    if difference_kind == "gained":
+        return _exclude_common_keys(newer_rows, older_rows)
+    if difference_kind == "lost":
+        return _exclude_common_keys(older_rows, newer_rows)
     # In no order: that of positions would have every row of the table read for each one, instead of the index of keys.
-    same = before.filter(key=OuterRef("key")).order_by().values("values")[:1]
-    found = after.annotate(was=Subquery(same)).filter(was__isnull=False).exclude(values=F("was"))
-    return found.order_by("position")
+    older_values = older_rows.filter(key=OuterRef("key")).order_by().values("values")[:1]
+    rows = newer_rows.annotate(was=Subquery(older_values)).filter(was__isnull=False).exclude(values=F("was"))
+    return rows.order_by("position")
 
 
-def _without(found: QuerySet[ReportRow], others: QuerySet[ReportRow]) -> QuerySet[ReportRow]:
-    return found.filter(~Exists(others.filter(key=OuterRef("key")))).order_by("position")
+def _exclude_common_keys(rows: QuerySet[ReportRow], other_rows: QuerySet[ReportRow]) -> QuerySet[ReportRow]:
+    return rows.filter(~Exists(other_rows.filter(key=OuterRef("key")))).order_by("position")
 
 
-def steps(found: QuerySet[ReportRow], *, size: int) -> Iterator[list[ReportRow]]:
+def iterate_batches(rows: QuerySet[ReportRow], *, size: int) -> Iterator[list[ReportRow]]:
     """Yield the rows in their places, so many at a time: each step is a range of an index, however long the table."""
-    place = -1
-    while step := list(found.filter(position__gt=place).order_by("position")[:size]):
-        yield step
-        place = step[-1].position
+    last_position = -1
+    while batch := list(rows.filter(position__gt=last_position).order_by("position")[:size]):
+        yield batch
+        last_position = batch[-1].position

@@ -15,101 +15,112 @@ from pyroaring import FrozenBitMap
 from catalog.models import Report
 from catalog.reports.run import run_state
 from catalog.reports.snapshot import partitions
-from catalog.reports.snapshot.partitions import State
-from policies.engine.audience import Crowds, People
+from catalog.reports.snapshot.partitions import SnapshotState
+from policies.engine.audience import ActorIndex, AudienceIndex
 from policies.engine.model import Actor
-from policies.engine.postings import NONE
-from policies.engine.statement_groups import units_of
+from policies.engine.postings import EMPTY
+from policies.engine.statement_groups import group_statements
 from policies.errors import NotFound
 
 #: How many entities are looked at at once.
-AT_ONCE = 100_000
+ENTITY_BATCH_SIZE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class AccessChangeCounts:
     """On how many of the entities each person, by URN, gained access, and on how many it lost it."""
 
     gained: Counter[str]
     lost: Counter[str]
 
 
-def who(*, report: Report, privilege: str, entity: str) -> list[str]:
+def list_people(*, report: Report, privilege: str, entity: str) -> list[str]:
     """Return the URNs of the people who could use a privilege on an entity, in order.
 
     Raises NotFound when the run did not keep what it was made from or knew no such entity, and Corrupt.
     """
-    state = _state(report)
-    numbers = partitions.named(state.source, [entity])
+    state = _load_state(report)
+    numbers = partitions.find_entity_numbers(state.source, [entity])
     if not len(numbers):
         raise NotFound(f"There was no entity {entity} when this report was made.")
-    found = dict(_reached(state, state.actors, privilege, numbers))
-    return sorted(state.actors[person].urn for person in found.get(entity, NONE))
+    people_by_entity = dict(_iterate_reach(state, state.actors, privilege, numbers))
+    return sorted(state.actors[person].urn for person in people_by_entity.get(entity, EMPTY))
 
 
-def what(*, report: Report, privilege: str, person: str) -> list[str]:
-    """Return the URNs of the entities that a person could use a privilege on, in order; raises as `who` does."""
-    state = _state(report)
+def list_entities(*, report: Report, privilege: str, person: str) -> list[str]:
+    """Return the URNs of the entities that a person could use a privilege on, in order.
+
+    Raises what `list_people` raises.
+    """
+    state = _load_state(report)
     actors = [actor for actor in state.actors if actor.urn == person]
     if not actors:
         raise NotFound(f"There was no user {person} when this report was made.")
-    found = _reached(state, actors, privilege, partitions.numbers_of(state.source))
-    return sorted(entity for entity, people in found if people)
+    entity_people = _iterate_reach(state, actors, privilege, partitions.read_entity_numbers(state.source))
+    return sorted(entity for entity, people in entity_people if people)
 
 
-def changed(*, before: Report, after: Report, privilege: str, field: str, value: str) -> Changed:
+def count_changes(*, older: Report, newer: Report, privilege: str, field: str, value: str) -> AccessChangeCounts:
     """Return who gained and lost a privilege on entities that have a facet, such as a tag, in either of two runs.
 
-    An entity that has it in one run only is looked at in both. Raises as `who` does.
+    An entity that has it in one run only is looked at in both. Raises as `list_people` does.
     """
-    states = [_state(report) for report in (before, after)]
-    urns = frozenset[str]().union(*(_having(state, field, value) for state in states))
+    states = [_load_state(report) for report in (older, newer)]
+    urns = frozenset[str]().union(*(_list_urns_with_facet(state, field, value) for state in states))
     people = sorted({actor.urn for state in states for actor in state.actors})
-    old, new = (
-        dict(_reached(state, _in_line(state, people), privilege, partitions.named(state.source, urns)))
+    older_people, newer_people = (
+        dict(
+            _iterate_reach(
+                state, _align_actors(state, people), privilege, partitions.find_entity_numbers(state.source, urns)
+            )
+        )
         for state in states
     )
-    both = [(old.get(urn, NONE), new.get(urn, NONE)) for urn in urns]
-    return Changed(
-        gained=_expanded(Counter(after - before for before, after in both), people),
-        lost=_expanded(Counter(before - after for before, after in both), people),
+    people_pairs = [(older_people.get(urn, EMPTY), newer_people.get(urn, EMPTY)) for urn in urns]
+    return AccessChangeCounts(
+        gained=_count_by_person(Counter(newer - older for older, newer in people_pairs), people),
+        lost=_count_by_person(Counter(older - newer for older, newer in people_pairs), people),
     )
 
 
-def _state(report: Report) -> State:
-    source = run_state.folder_of(report.pk) / "input"
+def _load_state(report: Report) -> SnapshotState:
+    source = run_state.report_folder(report.pk) / "input"
     if report.policy_version is None or not source.is_dir():
         raise NotFound("This run did not keep what it was made from.")
-    return partitions.state_of(source.as_uri(), report.policy_version)
+    return partitions.load_state(source.as_uri(), report.policy_version)
 
 
-def _having(state: State, field: str, value: str) -> list[str]:
-    numbers = partitions.having(state.source, field, value)
-    return list(partitions.read(state, (), numbers).postings.urns)
+def _list_urns_with_facet(state: SnapshotState, field: str, value: str) -> list[str]:
+    numbers = partitions.find_numbers_with_facet(state.source, field, value)
+    return list(partitions.load_partition(state, (), numbers).postings.urns)
 
 
-def _in_line(state: State, people: Sequence[str]) -> list[Actor]:
+def _align_actors(state: SnapshotState, people: Sequence[str]) -> list[Actor]:
     """Return the actors of a run in an order that another run shares; who was not there then can do nothing."""
-    known = {actor.urn: actor for actor in state.actors}
-    return [known.get(urn, Actor(urn, is_active=False)) for urn in people]
+    actors_by_urn = {actor.urn: actor for actor in state.actors}
+    return [actors_by_urn.get(urn, Actor(urn, is_active=False)) for urn in people]
 
 
-def _reached(
-    state: State, actors: Sequence[Actor], privilege: str, numbers: pa.Array
+def _iterate_reach(
+    state: SnapshotState, actors: Sequence[Actor], privilege: str, numbers: pa.Array
 ) -> Iterator[tuple[str, FrozenBitMap]]:
     """Give each of the entities and who, by place among the actors, reaches it."""
-    people = People(actors)
-    for start in range(0, len(numbers), AT_ONCE):
-        postings = partitions.read(state, state.fields_for([privilege]), numbers[start : start + AT_ONCE]).postings
-        units = units_of(state.snapshot, privilege, postings.types)
-        for crowd in Crowds(state.snapshot, privilege, units, people).of(postings):
-            yield from ((postings.urns[number], crowd.of(number)) for number in crowd.alike.entities)
+    actor_index = ActorIndex(actors)
+    for start in range(0, len(numbers), ENTITY_BATCH_SIZE):
+        postings = partitions.load_partition(
+            state, state.tested_fields([privilege]), numbers[start : start + ENTITY_BATCH_SIZE]
+        ).postings
+        statement_groups = group_statements(state.snapshot, privilege, postings.types)
+        for audience in AudienceIndex(state.snapshot, privilege, statement_groups, actor_index).iterate_audiences(
+            postings
+        ):
+            yield from ((postings.urns[number], audience.find_actors(number)) for number in audience.group.entities)
 
 
-def _expanded(crowds: Counter[FrozenBitMap], people: Sequence[str]) -> Counter[str]:
+def _count_by_person(audience_counts: Counter[FrozenBitMap], people: Sequence[str]) -> Counter[str]:
     """Return how often each person is in the crowds; entities with the same crowd are looked at once."""
-    found: Counter[str] = Counter()
-    for crowd, times in crowds.items():
-        for person in crowd:
-            found[people[person]] += times
-    return found
+    person_counts: Counter[str] = Counter()
+    for audience, count in audience_counts.items():
+        for person in audience:
+            person_counts[people[person]] += count
+    return person_counts

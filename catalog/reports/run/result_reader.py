@@ -17,23 +17,23 @@ from catalog.access import view_permissions
 from catalog.models import Report, ReportRow
 from catalog.reports.queries import report_rows
 from catalog.reports.run.summary import Summary
-from catalog.reports.spec import Column, ColumnKind, Input, Kind, ResultTable
+from catalog.reports.spec import ColumnKind, ParameterType, ReportColumn, ReportSpec, ResultTable
 from policies.engine.model import Actor
 
-_URN = "urn:li:"
+_URN_PREFIX = "urn:li:"
 
 #: How many rows of a file are read at once.
-STEP = 1_000
+READ_BATCH_SIZE = 1_000
 
 #: The columns that could name an entity.
-_NAMING = frozenset({ColumnKind.ENTITY, ColumnKind.TEXT, ColumnKind.SQL})
+_NAMING_COLUMN_KINDS = frozenset({ColumnKind.ENTITY, ColumnKind.TEXT, ColumnKind.SQL})
 
 #: What a spreadsheet takes for the beginning of a formula (OWASP, CSV Injection).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class VisibleRow:
     """A row: a value for each column, None where there is nothing or where (`concealed`) it may not be viewed."""
 
     key: str | None
@@ -41,103 +41,109 @@ class Shown:
     concealed: frozenset[int] = frozenset()
 
 
-def shown(*, columns: Sequence[Column], rows: Iterable[tuple[str, Sequence[Any]]], by: Actor) -> list[Shown]:
+def redact_rows(
+    *, columns: Sequence[ReportColumn], rows: Iterable[tuple[str, Sequence[Any]]], by: Actor
+) -> list[VisibleRow]:
     """Return rows, each a key and its values, without what their reader may not view; queries do not grow with them."""
-    found = [(key, _filled(values, len(columns))) for key, values in rows]
-    entities = [place for place, column in enumerate(columns) if column.kind is ColumnKind.ENTITY]
-    named = {values[place] for _, values in found for place in entities if isinstance(values[place], str)}
-    hidden = view_permissions.hidden(urns=named, by=by)
-    naming = frozenset(place for place, column in enumerate(columns) if column.kind in _NAMING)
-    if not hidden:
-        return [Shown(key, values) for key, values in found]
+    padded_rows = [(key, _pad_values(values, len(columns))) for key, values in rows]
+    entity_columns = [index for index, column in enumerate(columns) if column.kind is ColumnKind.ENTITY]
+    urns = {values[index] for _, values in padded_rows for index in entity_columns if isinstance(values[index], str)}
+    hidden_urns = view_permissions.find_hidden(urns=urns, by=by)
+    naming_columns = frozenset(index for index, column in enumerate(columns) if column.kind in _NAMING_COLUMN_KINDS)
+    if not hidden_urns:
+        return [VisibleRow(key, values) for key, values in padded_rows]
     return [
-        Shown(None, tuple(None if place in naming else value for place, value in enumerate(values)), naming)
-        if any(values[place] in hidden for place in entities)
-        else Shown(key, values)
-        for key, values in found
+        VisibleRow(
+            None,
+            tuple(None if index in naming_columns else value for index, value in enumerate(values)),
+            naming_columns,
+        )
+        if any(values[index] in hidden_urns for index in entity_columns)
+        else VisibleRow(key, values)
+        for key, values in padded_rows
     ]
 
 
-def of_rows(*, table: ResultTable, rows: Iterable[ReportRow], by: Actor) -> list[Shown]:
+def read_rows(*, table: ResultTable, rows: Iterable[ReportRow], by: Actor) -> list[VisibleRow]:
     """Return stored rows without what their reader may not view."""
-    return shown(columns=table.columns, rows=[(row.key, row.values) for row in rows], by=by)
+    return redact_rows(columns=table.columns, rows=[(row.key, row.values) for row in rows], by=by)
 
 
-def summary(*, run: Report, by: Actor) -> Summary:
+def read_summary(*, run: Report, by: Actor) -> Summary:
     """Return the headline numbers and charts of a run; of what the reader may not view only how much there is."""
-    found = Summary.read(run.summary)
-    return found.without(view_permissions.hidden(urns=found.urns, by=by))
+    summary = Summary.parse(run.summary)
+    return summary.without_urns(view_permissions.find_hidden(urns=summary.urns, by=by))
 
 
-def parameters(*, kind: Kind, run: Report, by: Actor) -> dict[str, Any]:
+def read_parameters(*, spec: ReportSpec, run: Report, by: Actor) -> dict[str, Any]:
     """Return what a run was asked, by name, without the URNs that the reader may not view.
 
     Documents are told to who sent them alone, since they may name anything; what is left out is not among the names.
     """
-    said = {one.name: run.parameters.get(one.name) for one in kind.parameters}
-    documents = {one.name for one in kind.parameters if one.input is Input.JSON}
-    texts = [text for value in said.values() for text in (value if isinstance(value, list) else [value])]
-    named = {text for text in texts if _is_urn(text)}
-    hidden = view_permissions.hidden(urns=named, by=by)
+    values = {item.name: run.parameters.get(item.name) for item in spec.parameters}
+    document_names = {item.name for item in spec.parameters if item.input is ParameterType.JSON}
+    texts = [text for value in values.values() for text in (value if isinstance(value, list) else [value])]
+    urns = {text for text in texts if _is_urn(text)}
+    hidden_urns = view_permissions.find_hidden(urns=urns, by=by)
     if run.requested_by != by.urn:
-        said = {name: value for name, value in said.items() if name not in documents}
+        values = {name: value for name, value in values.items() if name not in document_names}
     return {
-        name: [one for one in value if not _is_among(one, hidden)] if isinstance(value, list) else value
-        for name, value in said.items()
-        if not _is_among(value, hidden)
+        name: [item for item in value if not _is_hidden(item, hidden_urns)] if isinstance(value, list) else value
+        for name, value in values.items()
+        if not _is_hidden(value, hidden_urns)
     }
 
 
-def as_csv(*, table: ResultTable, found: QuerySet[ReportRow], by: Actor) -> Iterator[str]:
+def as_csv(*, table: ResultTable, rows: QuerySet[ReportRow], by: Actor) -> Iterator[str]:
     """Yield a table as CSV (RFC 4180) with the names of the columns first, read from the database in steps.
 
     A text that a spreadsheet would take for a formula gets an apostrophe before it.
     """
-    lines = csv.writer(_Echo())
-    yield lines.writerow([column.name for column in table.columns])
-    for step in report_rows.steps(found, size=STEP):
-        for row in of_rows(table=table, rows=step, by=by):
-            yield lines.writerow([_harmless(value) for value in row.values])
+    writer = csv.writer(_Echo())
+    yield writer.writerow([column.name for column in table.columns])
+    for batch in report_rows.iterate_batches(rows, size=READ_BATCH_SIZE):
+        for row in read_rows(table=table, rows=batch, by=by):
+            yield writer.writerow([_escape_formula(value) for value in row.values])
 
 
-def as_json(*, run: Report, table: ResultTable, found: QuerySet[ReportRow], by: Actor) -> Iterator[str]:
+def as_json(*, run: Report, table: ResultTable, rows: QuerySet[ReportRow], by: Actor) -> Iterator[str]:
     """Yield a table as one JSON object, its rows as objects by the names of the columns, read in steps."""
-    about = {
+    header = {
         "report": str(run.pk),
         "kind": run.kind,
         "table": table.name,
         "policy_version": run.policy_version,
         "as_of": run.as_of.isoformat() if run.as_of else None,
     }
-    yield f'{json.dumps(about, ensure_ascii=False)[:-1]}, "rows": ['
-    mark = "\n"
-    for step in report_rows.steps(found, size=STEP):
-        for row in of_rows(table=table, rows=step, by=by):
-            yield mark + json.dumps(by_name(table.columns, row), ensure_ascii=False)
-            mark = ",\n"
+    yield f'{json.dumps(header, ensure_ascii=False)[:-1]}, "rows": ['
+    separator = "\n"
+    for batch in report_rows.iterate_batches(rows, size=READ_BATCH_SIZE):
+        for row in read_rows(table=table, rows=batch, by=by):
+            yield separator + json.dumps(to_dict(table.columns, row), ensure_ascii=False)
+            separator = ",\n"
     yield "\n]}\n"
 
 
-def by_name(columns: Sequence[Column], row: Shown) -> dict[str, Any]:
+def to_dict(columns: Sequence[ReportColumn], row: VisibleRow) -> dict[str, Any]:
     """Return the values of a row by the names of their columns."""
     return {column.name: value for column, value in zip(columns, row.values, strict=True)}
 
 
 def _is_urn(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith(_URN)
+    return isinstance(value, str) and value.startswith(_URN_PREFIX)
 
 
-def _is_among(value: Any, hidden: Collection[str]) -> bool:
-    return isinstance(value, str) and value in hidden
+def _is_hidden(value: Any, hidden_urns: Collection[str]) -> bool:
+    return isinstance(value, str) and value in hidden_urns
 
 
-def _filled(values: Sequence[Any], count: int) -> tuple[Any, ...]:
+def _pad_values(values: Sequence[Any], count: int) -> tuple[Any, ...]:
     """Return one value for each column, also of a row that was stored when the table had fewer columns or more."""
     return (*values, *(None for _ in range(count - len(values))))[:count]
 
 
-def _harmless(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+def _escape_formula(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_PREFIXES) else value
 
 
 class _Echo:

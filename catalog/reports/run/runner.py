@@ -16,103 +16,115 @@ from catalog.reports.registry import KINDS
 from catalog.reports.run import launcher, result_loader, run_state
 from catalog.reports.run.launcher import JobCancelled, JobFailed, Progress
 from catalog.reports.snapshot import writer
-from catalog.reports.spec import Kind
+from catalog.reports.spec import ReportSpec
 from policies.errors import PolicyAppError
 
 log = logging.getLogger(__name__)
 
-PARAMETERS = "parameters.json"
+PARAMETERS_FILE = "parameters.json"
 
 
-class _Stopped(Exception):
+class _RunCancelled(Exception):
     """Somebody else ended the run."""
 
 
-def make(report_id: UUID, *, at_once: int | None = None) -> Report.Status:
+def run_report(report_id: UUID, *, max_running: int | None = None) -> Report.Status:
     """Make a queued report, and return how it ended; one that is not queued any more is left alone.
 
-    With `at_once` it stays queued while that many others run.
+    With `max_running` it stays queued while that many others run.
     """
-    report = run_state.claim(report_id, at_once=at_once)
+    report = run_state.claim(report_id, max_running=max_running)
     if report is None:
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
-    attempt = run_state.attempt_folder_of(report)
+    attempt_folder = run_state.attempt_folder(report)
     try:
-        with run_state.kept_alive(report):
-            _made(report, attempt)
-    except (_Stopped, JobCancelled):
+        with run_state.heartbeat(report):
+            _run_steps(report, attempt_folder)
+    except (_RunCancelled, JobCancelled):
         pass
     except Exception as error:  # noqa: BLE001 - whatever goes wrong in it, the row must not say RUNNING for ever
-        said = error.log if isinstance(error, JobFailed) else None
-        run_state.fail(report, problem=_problem(report, error), log=said)
-    if not run_state.is_mine(report):
+        job_log = error.log if isinstance(error, JobFailed) else None
+        run_state.fail(report, problem=_describe_problem(report, error), log=job_log)
+    if not run_state.is_current_attempt(report):
         # This worker was taken for gone, and another one makes the report.
-        shutil.rmtree(attempt, ignore_errors=True)
+        shutil.rmtree(attempt_folder, ignore_errors=True)
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report_id))
     report.refresh_from_db()
     if report.status == Report.Status.READY:
-        _keep(report, attempt)
+        _keep_results(report, attempt_folder)
     else:
         run_state.drop_rows(report_id)
-        shutil.rmtree(run_state.folder_of(report_id), ignore_errors=True)
+        shutil.rmtree(run_state.report_folder(report_id), ignore_errors=True)
     return Report.Status(report.status)
 
 
-def _keep(report: Report, attempt: Path) -> None:
+def _keep_results(report: Report, attempt_folder: Path) -> None:
     """Leave of the files of a run what is read later, and nothing of attempts before."""
-    folder = run_state.folder_of(report.pk)
+    folder = run_state.report_folder(report.pk)
     for name in ("output", "input") if KINDS[report.kind].keeps_snapshot else ("output",):
-        (attempt / name).rename(folder / name)
-    for old in folder.glob("attempt-*"):
-        shutil.rmtree(old, ignore_errors=True)
+        (attempt_folder / name).rename(folder / name)
+    for old_folder in folder.glob("attempt-*"):
+        shutil.rmtree(old_folder, ignore_errors=True)
 
 
-def _made(report: Report, folder: Path) -> None:
-    kind = KINDS.get(report.kind)
-    if kind is None:
-        raise result_loader.Unreadable(f"There is no kind of report {report.kind!r}.")
+def _run_steps(report: Report, folder: Path) -> None:
+    spec = KINDS.get(report.kind)
+    if spec is None:
+        raise result_loader.UnreadableResults(f"There is no kind of report {report.kind!r}.")
     source, target = folder / "input", folder / "output"
-    _snapshot(report, kind, source)
-    said = launcher.run(module=kind.module, source=source, target=target, tell=lambda *it: _told(report, *it))
-    _loaded(report, kind, target, said)
+    _write_snapshot(report, spec, source)
+    job_log = launcher.run(
+        module=spec.module,
+        source=source,
+        target=target,
+        on_progress=lambda *arguments: _on_progress(report, *arguments),
+    )
+    _load_results(report, spec, target, job_log)
 
 
-def _snapshot(report: Report, kind: Kind, source: Path) -> None:
-    _go_on(run_state.tell(report, stage="Taking a snapshot of the catalog and the policies"))
+def _write_snapshot(report: Report, spec: ReportSpec, source: Path) -> None:
+    _check_not_cancelled(run_state.update_progress(report, stage="Taking a snapshot of the catalog and the policies"))
     as_of = timezone.now()
     source.parent.mkdir(parents=True, exist_ok=True)
-    manifest = writer.write(folder=source, as_of=as_of, unread=kind.unread)
-    run_state.date(report, policy_version=manifest.policy_version, as_of=as_of)
-    (source / PARAMETERS).write_text(json.dumps(report.parameters), encoding="utf-8")
-    kind.prepare(report, source)
+    manifest = writer.write(folder=source, as_of=as_of, excluded_fields=spec.excluded_fields)
+    run_state.record_snapshot(report, policy_version=manifest.policy_version, as_of=as_of)
+    (source / PARAMETERS_FILE).write_text(json.dumps(report.parameters), encoding="utf-8")
+    spec.prepare(report, source)
 
 
-def _told(report: Report, progress: Progress, said: str) -> bool:
-    return run_state.tell(report, stage=progress.stage, done=progress.done, total=progress.total, log=said)
+def _on_progress(report: Report, progress: Progress, job_log: str) -> bool:
+    return run_state.update_progress(
+        report, stage=progress.stage, done=progress.done, total=progress.total, log=job_log
+    )
 
 
-def _loaded(report: Report, kind: Kind, target: Path, said: str) -> None:
-    total = result_loader.count(kind, target)
-    summary = result_loader.summary(target)
+def _load_results(report: Report, spec: ReportSpec, target: Path, job_log: str) -> None:
+    total = result_loader.count_rows(spec, target)
+    summary = result_loader.read_summary(target)
     stage = "Loading the results"
-    _go_on(run_state.tell(report, stage=stage, total=total, log=said))
+    _check_not_cancelled(run_state.update_progress(report, stage=stage, total=total, log=job_log))
     result_loader.load(
-        report, kind, target, tell=lambda done: _go_on(run_state.tell(report, stage=stage, done=done, total=total))
+        report,
+        spec,
+        target,
+        on_progress=lambda done: _check_not_cancelled(
+            run_state.update_progress(report, stage=stage, done=done, total=total)
+        ),
     )
     with transaction.atomic():
-        kind.after_load(report)
-        _go_on(run_state.ready(report, summary=summary, log=said))
+        spec.after_load(report)
+        _check_not_cancelled(run_state.mark_ready(report, summary=summary, log=job_log))
 
 
-def _go_on(may_go_on: bool) -> None:  # noqa: FBT001 - wraps a step that says so
-    if not may_go_on:
-        raise _Stopped
+def _check_not_cancelled(is_active: bool) -> None:  # noqa: FBT001 - wraps a step that says so
+    if not is_active:
+        raise _RunCancelled
 
 
-def _problem(report: Report, error: Exception) -> str:
+def _describe_problem(report: Report, error: Exception) -> str:
     """Return the sentence about what ended a run; what nobody anticipated goes to the log of the worker."""
     match error:
-        case JobFailed() | result_loader.Unreadable() | PolicyAppError():
+        case JobFailed() | result_loader.UnreadableResults() | PolicyAppError():
             return str(error)
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
             return "There is no room left on the disk."

@@ -53,17 +53,22 @@ class Summary:
     charts: tuple[Chart, ...]
 
     @classmethod
-    def read(cls, summary: Any) -> "Summary":
+    def parse(cls, summary: Any) -> "Summary":
         """Return what of a stored summary can be shown."""
         numbers = tuple(
-            Number(str(one["title"]), one["value"]) for one in _objects(summary, "numbers") if _is_number(one, "title")
+            Number(str(item["title"]), item["value"])
+            for item in _list_objects(summary, "numbers")
+            if _has_number(item, "title")
         )
         charts = tuple(
             Chart(
-                str(one["name"]), str(one.get("title") or one["name"]), tuple(_bars(one)), one.get("over_time") is True
+                str(item["name"]),
+                str(item.get("title") or item["name"]),
+                tuple(_parse_bars(item)),
+                item.get("over_time") is True,
             )
-            for one in _objects(summary, "charts")
-            if "name" in one
+            for item in _list_objects(summary, "charts")
+            if "name" in item
         )
         return cls(numbers, tuple(chart for chart in charts if chart.bars))
 
@@ -72,30 +77,36 @@ class Summary:
         """Everything that bars are about."""
         return frozenset(bar.urn for chart in self.charts for bar in chart.bars if bar.urn)
 
-    def without(self, hidden: Collection[str]) -> "Summary":
+    def without_urns(self, hidden_urns: Collection[str]) -> "Summary":
         """Return the same for who may not view these."""
         charts = (
             replace(
                 chart,
-                bars=tuple(Bar("", bar.value, is_concealed=True) if bar.urn in hidden else bar for bar in chart.bars),
+                bars=tuple(
+                    Bar("", bar.value, is_concealed=True) if bar.urn in hidden_urns else bar for bar in chart.bars
+                ),
             )
             for chart in self.charts
         )
         return Summary(self.numbers, tuple(charts))
 
 
-def _bars(chart: Mapping[str, Any]) -> Iterator[Bar]:
-    for one in _objects(chart, "bars"):
-        urn = str(one.get("urn") or "")
-        if _is_number(one) and (urn or one.get("label")):
-            yield Bar(str(one.get("label") or urn), max(one["value"], 0), urn)
+def _parse_bars(chart: Mapping[str, Any]) -> Iterator[Bar]:
+    for item in _list_objects(chart, "bars"):
+        urn = str(item.get("urn") or "")
+        if _has_number(item) and (urn or item.get("label")):
+            yield Bar(str(item.get("label") or urn), max(item["value"], 0), urn)
 
 
-def _objects(found: Any, name: str) -> Sequence[Mapping[str, Any]]:
-    listed = found.get(name) if isinstance(found, Mapping) else None
-    return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+def _list_objects(document: Any, name: str) -> Sequence[Mapping[str, Any]]:
+    items = document.get(name) if isinstance(document, Mapping) else None
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
 
 
-def _is_number(found: Mapping[str, Any], *needed: str) -> bool:
-    value = found.get("value")
-    return isinstance(value, int | float) and not isinstance(value, bool) and all(name in found for name in needed)
+def _has_number(document: Mapping[str, Any], *required_keys: str) -> bool:
+    value = document.get("value")
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and all(name in document for name in required_keys)
+    )

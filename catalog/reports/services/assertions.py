@@ -6,26 +6,26 @@ from django.db import IntegrityError, transaction
 from catalog.models import AssertionText
 from catalog.reports.assertions import parser
 from catalog.reports.queries import assertions as queries
-from catalog.reports.services.reports import NEEDED
+from catalog.reports.services.reports import REQUIRED_PRIVILEGE
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, Stale
 from policies.pdp import authorizer
 
 
-def save(*, text: str, seen: int, by: Actor) -> AssertionText:
+def save(*, text: str, expected_version: int, by: Actor) -> AssertionText:
     """Store a new version of the text and return it; the same text again is no new version.
 
     Raises Forbidden, Invalid with every problem (a pointer is `line 12`), Stale when somebody else saved one since the
-    version that was `seen` (0: none), and Conflict while a file holds the assertions.
+    version that was `expected_version` (0: none), and Conflict while a file holds the assertions.
     """
-    authorizer.require(by=by, any_of=[[NEEDED]])
+    authorizer.require(by=by, any_of=[[REQUIRED_PRIVILEGE]])
     if settings.ASSERTIONS_FILE:
         raise Conflict("ASSERTIONS_FILE names the file that holds the assertions; change them there.")
     text = text.replace("\r\n", "\n")
-    checked(text)
-    latest = queries.latest()
+    validate(text)
+    latest = queries.find_latest()
     number = latest.number if latest is not None else 0
-    if seen != number:
+    if expected_version != number:
         raise Stale(f"Somebody saved version {number} meanwhile.")
     if latest is not None and latest.text == text:
         return latest
@@ -36,7 +36,7 @@ def save(*, text: str, seen: int, by: Actor) -> AssertionText:
         raise Stale("Somebody saved another version meanwhile.") from None
 
 
-def checked(text: str) -> tuple[parser.Assertion, ...]:
+def validate(text: str) -> tuple[parser.Assertion, ...]:
     """Return what a text asserts. Raises Invalid with every problem."""
     try:
         return parser.parse(text)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from catalog.models import Finding
 from catalog.reports import finding_writer as recording
 from catalog.reports.queries import findings as reading
-from catalog.reports.services.reports import NEEDED
+from catalog.reports.services.reports import REQUIRED_PRIVILEGE
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
@@ -27,10 +27,10 @@ def read(*, id: int, by: Actor) -> Finding:
 
     Raises Forbidden, also to those others for a finding that is not there, and NotFound.
     """
-    found = Finding.objects.filter(pk=id).values_list("assignee", flat=True).first()
-    if not (found and by.is_active and found in by.holders):
-        authorizer.require(by=by, any_of=[[NEEDED]])
-    return reading.finding(id=id)
+    assignee = Finding.objects.filter(pk=id).values_list("assignee", flat=True).first()
+    if not (assignee and by.is_active and assignee in by.holders):
+        authorizer.require(by=by, any_of=[[REQUIRED_PRIVILEGE]])
+    return reading.get_finding(id=id)
 
 
 def accept(*, ids: Collection[int], note: str, by: Actor, until: date | None = None) -> int:
@@ -49,16 +49,16 @@ def accept(*, ids: Collection[int], note: str, by: Actor, until: date | None = N
 def assign(*, ids: Collection[int], assignee: str, by: Actor, note: str | None = None) -> int:
     """Give it to a user or group to see to; without a note the old one stays. Raises Forbidden, and Invalid."""
     is_somebody = assignee.startswith((USER_PREFIX, GROUP_PREFIX))
-    if not is_somebody or assignee not in display_names.names(urns=[assignee]):
+    if not is_somebody or assignee not in display_names.load_names(urns=[assignee]):
         raise Invalid([Problem("unknown", "/assignee", f"There is no user or group {assignee}.")])
-    said = {} if note is None else {"note": note.strip()}
-    return _decide(ids, by, state=Finding.State.ASSIGNED, assignee=assignee, **said)
+    changes = {} if note is None else {"note": note.strip()}
+    return _decide(ids, by, state=Finding.State.ASSIGNED, assignee=assignee, **changes)
 
 
 def close(*, ids: Collection[int], by: Actor, note: str | None = None) -> int:
     """Say that it is done; the next run opens it again when it finds it still. Raises Forbidden."""
-    said = {} if note is None else {"note": note.strip()}
-    return _decide(ids, by, state=Finding.State.CLOSED, assignee="", **said)
+    changes = {} if note is None else {"note": note.strip()}
+    return _decide(ids, by, state=Finding.State.CLOSED, assignee="", **changes)
 
 
 def reopen(*, ids: Collection[int], by: Actor) -> int:
@@ -66,13 +66,13 @@ def reopen(*, ids: Collection[int], by: Actor) -> int:
     return _decide(ids, by, state=Finding.State.OPEN, assignee="")
 
 
-def _decide(ids: Collection[int], by: Actor, *, state: str, assignee: str, **said: Any) -> int:
-    authorizer.require(by=by, any_of=[[NEEDED]])
+def _decide(ids: Collection[int], by: Actor, *, state: str, assignee: str, **changes: Any) -> int:
+    authorizer.require(by=by, any_of=[[REQUIRED_PRIVILEGE]])
     now = timezone.now()
-    decided = {"state": state, "assignee": assignee, "accepted_until": None, **said}
+    decision = {"state": state, "assignee": assignee, "accepted_until": None, **changes}
     with transaction.atomic():
-        found = Finding.objects.filter(pk__among=ids)
-        known = list(found.values_list("pk", flat=True))
-        found.update(decided_by=by.urn, decided_at=now, **decided)
-        recording.record_events(known, by=by.urn, at=now, **decided)
-    return len(known)
+        findings = Finding.objects.filter(pk__among=ids)
+        existing_ids = list(findings.values_list("pk", flat=True))
+        findings.update(decided_by=by.urn, decided_at=now, **decision)
+        recording.record_events(existing_ids, by=by.urn, at=now, **decision)
+    return len(existing_ids)

@@ -10,7 +10,7 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from catalog.errors import placed
+from catalog.errors import add_pointer_prefix
 from catalog.models import Report
 from catalog.reports import tasks as report_tasks
 from catalog.reports.registry import KINDS
@@ -23,46 +23,46 @@ from policies.propagation import pubsub
 log = logging.getLogger(__name__)
 
 #: What seeing, starting and ending reports needs.
-NEEDED = "MANAGE_POLICIES"
+REQUIRED_PRIVILEGE = "MANAGE_POLICIES"
 
-_QUEUE_AWAY = "The queue could not be reached, so no worker knows of this report. Start it again."
+_QUEUE_UNREACHABLE = "The queue could not be reached, so no worker knows of this report. Start it again."
 
 
-def request(*, kind: str, parameters: Mapping[str, Any], by: Actor, is_queued: bool = True) -> Report:
+def request_report(*, kind: str, parameters: Mapping[str, Any], by: Actor, is_queued: bool = True) -> Report:
     """Return a new run of a kind of report, for a worker to make; without `is_queued` the caller makes it.
 
     Raises Forbidden, NotFound for an unknown kind, Invalid with every problem (pointers begin at /parameters), and
     Conflict while one of the kind is queued or running.
     """
-    authorizer.require(by=by, any_of=[[NEEDED]])
-    found = KINDS.get(kind)
-    if found is None:
+    authorizer.require(by=by, any_of=[[REQUIRED_PRIVILEGE]])
+    spec = KINDS.get(kind)
+    if spec is None:
         raise NotFound(f"There is no kind of report {kind!r}; there are {', '.join(KINDS)}.")
     try:
-        checked = found.checked(parameters)
+        values = spec.validate(parameters)
     except Invalid as error:
-        raise Invalid(placed(error.problems, "/parameters")) from None
-    report = run_state.queue(kind=found, parameters=checked, by=by.urn)
+        raise Invalid(add_pointer_prefix(error.problems, "/parameters")) from None
+    report = run_state.queue(spec=spec, parameters=values, by=by.urn)
     if report is None:
-        raise Conflict(f"A report of the kind {found.title} is queued or running already; one runs at a time.")
+        raise Conflict(f"A report of the kind {spec.title} is queued or running already; one runs at a time.")
     if is_queued:
-        transaction.on_commit(lambda: _send(report))
+        transaction.on_commit(lambda: _enqueue(report))
     return report
 
 
 def cancel(*, report_id: UUID, by: Actor) -> None:
     """End a run that is queued or running. Raises Forbidden, NotFound, and Conflict when it has ended already."""
-    authorizer.require(by=by, any_of=[[NEEDED]])
+    authorizer.require(by=by, any_of=[[REQUIRED_PRIVILEGE]])
     if not Report.objects.filter(pk=report_id).exists():
         raise NotFound("There is no such report.")
     if not run_state.cancel(report_id):
         raise Conflict("This report has ended already.")
 
 
-def _send(report: Report) -> None:
+def _enqueue(report: Report) -> None:
     try:
         pubsub.check_redis()
         report_tasks.run_report.delay(str(report.pk))
     except (OperationalError, RedisError, OSError) as error:
         log.warning("report_not_queued", extra={"report": str(report.pk), "error": str(error)})
-        run_state.fail(report, problem=_QUEUE_AWAY)
+        run_state.fail(report, problem=_QUEUE_UNREACHABLE)

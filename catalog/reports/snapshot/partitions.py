@@ -19,7 +19,7 @@ from pyarrow import fs
 from catalog.reports.snapshot import reader
 from policies.engine import families, selectors
 from policies.engine.model import Actor, Effect, Statement
-from policies.engine.postings import Group, Postings
+from policies.engine.postings import FacetGroup, Postings
 from policies.engine.selectors import ActorMatch, Condition, Criterion, Selector
 from policies.engine.snapshot import Snapshot
 
@@ -27,187 +27,200 @@ from policies.engine.snapshot import Snapshot
 PLATFORM, VERSION_OF, WITHIN = "PLATFORM", "VERSION_OF", "WITHIN"
 
 #: What the settings say about grants, beside the tables of a snapshot.
-SETTINGS = "grants.json"
+GRANT_SETTINGS_FILE = "grants.json"
 
-_OBJECTS = {selectors.ID: "object_id", selectors.PROJECT: "project"}
-_TEXTS = ("field", "value", "type")
+_OBJECT_COLUMNS = {selectors.ID: "object_id", selectors.PROJECT: "project"}
+_TEXT_COLUMNS = ("field", "value", "type")
 
 
-class Corrupt(Exception):
+class CorruptSnapshot(Exception):
     """A snapshot that cannot be read; the sentence says which part."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SnapshotState:
     """What every slice of a snapshot shares: statements (grants among them), actors, what is under each node."""
 
     source: str
     snapshot: Snapshot
     actors: Sequence[Actor]
-    below: dict[str, tuple[str, ...]]
+    descendants: dict[str, tuple[str, ...]]
 
-    def fields_for(self, privileges: Collection[str]) -> frozenset[str]:
+    def tested_fields(self, privileges: Collection[str]) -> frozenset[str]:
         """Return the facets that statements on these privileges test."""
-        return self.snapshot.fields_for(privileges) - selectors.CONSTANTS.keys()
+        return self.snapshot.tested_fields(privileges) - selectors.CONSTANT_FACETS.keys()
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class Partition:
     """Entities by their numbers in the catalog, in order, and their postings."""
 
     numbers: pa.Array
     postings: Postings
 
 
-def state_of(source: str, version: int) -> State:
+def load_state(source: str, version: int) -> SnapshotState:
     """Return what the slices of a snapshot share. Raises Corrupt, and UnknownPolicy."""
-    snapshot = reader.snapshot_of(_read(source, "policies"), version)
-    granted = tuple(granted_by(source))
-    if granted:
-        snapshot = snapshot.replace(version, {families.grant_origin().policy: granted})
-    actors = reader.actors_of(*(_read(source, name) for name in ("users", "memberships", "roles", "circumstances")))
-    return State(source, snapshot, actors, reader.below_of(_read(source, "ancestries")))
+    snapshot = reader.build_snapshot(_read_table(source, "policies"), version)
+    grant_statements = tuple(load_grant_statements(source))
+    if grant_statements:
+        snapshot = snapshot.replace(version, {families.grant_origin().policy: grant_statements})
+    actors = reader.build_actors(
+        *(_read_table(source, name) for name in ("users", "memberships", "roles", "circumstances"))
+    )
+    return SnapshotState(source, snapshot, actors, reader.group_descendants(_read_table(source, "ancestries")))
 
 
-def numbers_of(source: str) -> pa.Array:
+def read_entity_numbers(source: str) -> pa.Array:
     """Return the numbers of all entities, in order."""
-    return _read(source, "entities", ["number"]).column("number").combine_chunks().sort()
+    return _read_table(source, "entities", ["number"]).column("number").combine_chunks().sort()
 
 
-def named(source: str, urns: Collection[str]) -> pa.Array:
+def find_entity_numbers(source: str, urns: Collection[str]) -> pa.Array:
     """Return the numbers of entities that are there, in order."""
-    wanted = ds.field("urn").isin(pa.array(sorted(urns), pa.string()))
-    return _read(source, "entities", ["number"], wanted).column("number").combine_chunks().sort()
+    condition = ds.field("urn").isin(pa.array(sorted(urns), pa.string()))
+    return _read_table(source, "entities", ["number"], condition).column("number").combine_chunks().sort()
 
 
-def having(source: str, field: str, value: str) -> pa.Array:
+def find_numbers_with_facet(source: str, field: str, value: str) -> pa.Array:
     """Return the numbers of the entities that have a facet of exactly this value, in order."""
-    wanted = (ds.field("field") == field) & (ds.field("value") == value)
-    found = _read(source, "facets", ["entity"], wanted).column("entity").combine_chunks()
-    return pc.unique(found).sort()
+    condition = (ds.field("field") == field) & (ds.field("value") == value)
+    numbers = _read_table(source, "facets", ["entity"], condition).column("entity").combine_chunks()
+    return pc.unique(numbers).sort()
 
 
-def read(state: State, fields: Collection[str], numbers: pa.Array) -> Slice:
+def load_partition(state: SnapshotState, fields: Collection[str], numbers: pa.Array) -> Partition:
     """Return the entities of these numbers, which are in order, with these facets and their owners. Raises Corrupt."""
-    wanted = frozenset(fields) | {selectors.OWNER}
-    columns = ["number", "urn", "type", *(_OBJECTS[field] for field in sorted(wanted & _OBJECTS.keys()))]
-    found = _read(state.source, "entities", columns, _spanning("number", numbers))
-    found = found.filter(pc.is_in(found.column("number"), value_set=numbers)).sort_by("number")
-    present = found.column("number").combine_chunks()
-    urns = found.column("urn").to_pylist()
+    loaded_fields = frozenset(fields) | {selectors.OWNER}
+    columns = [
+        "number",
+        "urn",
+        "type",
+        *(_OBJECT_COLUMNS[field] for field in sorted(loaded_fields & _OBJECT_COLUMNS.keys())),
+    ]
+    entities = _read_table(state.source, "entities", columns, _range_condition("number", numbers))
+    entities = entities.filter(pc.is_in(entities.column("number"), value_set=numbers)).sort_by("number")
+    present_numbers = entities.column("number").combine_chunks()
+    urns = entities.column("urn").to_pylist()
     postings = Postings(
         urns=urns,
-        types=found.column("type").to_pylist(),
-        fields=wanted,
+        types=entities.column("type").to_pylist(),
+        fields=loaded_fields,
         rows=[
-            (place, field, value, "")
-            for field in wanted & _OBJECTS.keys()
-            for place, value in enumerate(found.column(_OBJECTS[field]).to_pylist())
+            (index, field, value, "")
+            for field in loaded_fields & _OBJECT_COLUMNS.keys()
+            for index, value in enumerate(entities.column(_OBJECT_COLUMNS[field]).to_pylist())
             if value is not None
         ]
-        + (list(_groups(state.actors, urns)) if selectors.GROUP_MEMBERSHIP in wanted else []),
-        groups=_shared(state.source, wanted, present),
-        below=state.below,
+        + (list(_iterate_membership_rows(state.actors, urns)) if selectors.GROUP_MEMBERSHIP in loaded_fields else []),
+        groups=_iterate_facet_groups(state.source, loaded_fields, present_numbers),
+        descendants=state.descendants,
     )
-    return Slice(present, postings)
+    return Partition(present_numbers, postings)
 
 
-def _groups(actors: Iterable[Actor], urns: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
+def _iterate_membership_rows(actors: Iterable[Actor], urns: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
     """Give the groups of those entities that are users: they live with the people."""
-    groups = {actor.urn: actor.groups for actor in actors}
-    for place, urn in enumerate(urns):
-        yield from ((place, selectors.GROUP_MEMBERSHIP, group, "") for group in groups.get(urn, ()))
+    groups_by_user = {actor.urn: actor.groups for actor in actors}
+    for index, urn in enumerate(urns):
+        yield from ((index, selectors.GROUP_MEMBERSHIP, group, "") for group in groups_by_user.get(urn, ()))
 
 
-def _shared(source: str, fields: Collection[str], numbers: pa.Array) -> Iterator[Group]:
+def _iterate_facet_groups(source: str, fields: Collection[str], numbers: pa.Array) -> Iterator[FacetGroup]:
     """Give each value of the facets with the places, among these numbers, of the entities that have it."""
-    spanned = _read(
-        source, "facets", ["entity", *_TEXTS], _spanning("entity", numbers), coded=_TEXTS
+    facet_table = _read_table(
+        source,
+        "facets",
+        ["entity", *_TEXT_COLUMNS],
+        _range_condition("entity", numbers),
+        dictionary_columns=_TEXT_COLUMNS,
     ).unify_dictionaries()
-    places = pc.index_in(spanned.column("entity"), value_set=numbers)
-    coded = [spanned.column(name).combine_chunks() for name in _TEXTS]
-    if not spanned.num_rows:
+    entity_indexes = pc.index_in(facet_table.column("entity"), value_set=numbers)
+    encoded_columns = [facet_table.column(name).combine_chunks() for name in _TEXT_COLUMNS]
+    if not facet_table.num_rows:
         return
-    texts = [column.dictionary.to_pylist() for column in coded]
-    field, value, type_ = (column.indices.cast(pa.int64()) for column in coded)
-    is_wanted = pa.array([name in fields for name in texts[0]])
-    kept = pc.and_(pc.take(is_wanted, field), pc.is_valid(places))
-    code = pc.add(pc.multiply(pc.add(pc.multiply(value, len(texts[0])), field), len(texts[2])), type_)
-    table = pa.table({"code": code, "place": places.cast(pa.uint32())}).filter(kept)
+    dictionaries = [column.dictionary.to_pylist() for column in encoded_columns]
+    field, value, type_ = (column.indices.cast(pa.int64()) for column in encoded_columns)
+    is_loaded_field = pa.array([name in fields for name in dictionaries[0]])
+    is_loaded_row = pc.and_(pc.take(is_loaded_field, field), pc.is_valid(entity_indexes))
+    code = pc.add(pc.multiply(pc.add(pc.multiply(value, len(dictionaries[0])), field), len(dictionaries[2])), type_)
+    table = pa.table({"code": code, "place": entity_indexes.cast(pa.uint32())}).filter(is_loaded_row)
     lists = table.group_by("code", use_threads=False).aggregate([("place", "list")])
-    flat = lists.column("place_list").combine_chunks()
-    offsets, memory = flat.offsets.to_pylist(), memoryview(flat.values.buffers()[1] or b"").cast("B")
-    start = flat.values.offset
+    flat_lists = lists.column("place_list").combine_chunks()
+    offsets, memory = flat_lists.offsets.to_pylist(), memoryview(flat_lists.values.buffers()[1] or b"").cast("B")
+    start = flat_lists.values.offset
     for row, key in enumerate(lists.column("code").to_pylist()):
-        rest, kind = divmod(key, len(texts[2]))
-        text, name = divmod(rest, len(texts[0]))
-        found = array("I")
-        found.frombytes(memory[4 * (start + offsets[row]) : 4 * (start + offsets[row + 1])])
-        yield texts[0][name], texts[1][text], texts[2][kind], found
+        remainder, type_code = divmod(key, len(dictionaries[2]))
+        text, name = divmod(remainder, len(dictionaries[0]))
+        member_indexes = array("I")
+        member_indexes.frombytes(memory[4 * (start + offsets[row]) : 4 * (start + offsets[row + 1])])
+        yield dictionaries[0][name], dictionaries[1][text], dictionaries[2][type_code], member_indexes
 
 
-def _spanning(column: str, numbers: pa.Array) -> ds.Expression:
+def _range_condition(column: str, numbers: pa.Array) -> ds.Expression:
     """Return the condition that a file can be skipped by: between the first of these numbers and the last."""
     if not len(numbers):
         return ds.field(column) < ds.field(column)
     return (ds.field(column) >= numbers[0]) & (ds.field(column) <= numbers[-1])
 
 
-def _read(
+def _read_table(
     source: str,
     name: str,
     columns: Sequence[str] | None = None,
-    where: ds.Expression | None = None,
-    coded: Sequence[str] = (),
+    condition: ds.Expression | None = None,
+    dictionary_columns: Sequence[str] = (),
 ) -> pa.Table:
     try:
-        place, folder = fs.FileSystem.from_uri(source)
-        form = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=list(coded)))
-        files = ds.dataset(f"{folder}/{name}.parquet", filesystem=place, format=form)
-        return files.to_table(columns=columns, filter=where)
+        filesystem, folder = fs.FileSystem.from_uri(source)
+        file_format = ds.ParquetFileFormat(
+            read_options=ds.ParquetReadOptions(dictionary_columns=list(dictionary_columns))
+        )
+        files = ds.dataset(f"{folder}/{name}.parquet", filesystem=filesystem, format=file_format)
+        return files.to_table(columns=columns, filter=condition)
     except (OSError, pa.ArrowException) as error:
-        raise Corrupt(f"{name}.parquet of the snapshot cannot be read.") from error
+        raise CorruptSnapshot(f"{name}.parquet of the snapshot cannot be read.") from error
 
 
 # -- grants -----------------------------------------------------------------------------------------------------------
 
 
-def granted_by(source: str) -> Iterator[Statement]:
+def load_grant_statements(source: str) -> Iterator[Statement]:
     """Give the grants of a snapshot as statements (rules/cdap.md CD-4, CD-5, CD-18).
 
     A grant reaches its entity and the versions of it, one on a pattern whatever begins alike, and where the settings
     say so all that lies in these.
     """
-    told = _settings(source)
-    within = (WITHIN,) if told["is_inherited"] else ()
-    for pair, values in sorted(_entities_granted(source, told).items()):
-        for field in (selectors.URN, VERSION_OF, *within):
-            yield _granted(*pair, Criterion(field, Condition.EQUALS, frozenset(values)))
+    grant_settings = _read_grant_settings(source)
+    inherited_fields = (WITHIN,) if grant_settings["is_inherited"] else ()
+    for pair, values in sorted(_load_granted_entities(source, grant_settings).items()):
+        for field in (selectors.URN, VERSION_OF, *inherited_fields):
+            yield _grant_statement(*pair, Criterion(field, Condition.EQUALS, frozenset(values)))
     prefixes: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for row in _read(source, "patterns").to_pylist():
+    for row in _read_table(source, "patterns").to_pylist():
         prefixes[row["holder"], row["privilege"]].add(row["prefix"])
     for pair, values in sorted(prefixes.items()):
-        for field in (selectors.URN, *within):
-            yield _granted(*pair, Criterion(field, Condition.STARTS_WITH, frozenset(values)))
+        for field in (selectors.URN, *inherited_fields):
+            yield _grant_statement(*pair, Criterion(field, Condition.STARTS_WITH, frozenset(values)))
 
 
-def _entities_granted(source: str, told: dict[str, Any]) -> dict[tuple[str, str], set[str]]:
+def _load_granted_entities(source: str, grant_settings: dict[str, Any]) -> dict[tuple[str, str], set[str]]:
     """Return the entities on which each holder has each privilege; administrators of the instance have all on it."""
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
-    grants = _read(source, "grants")
+    entities_by_grant: dict[tuple[str, str], set[str]] = defaultdict(set)
+    grants = _read_table(source, "grants")
     if grants.num_rows:
-        known = _read(source, "entities", ["number", "urn"])
-        urns = dict(zip(known.column("number").to_pylist(), known.column("urn").to_pylist(), strict=True))
+        entities = _read_table(source, "entities", ["number", "urn"])
+        urns = dict(zip(entities.column("number").to_pylist(), entities.column("urn").to_pylist(), strict=True))
         for row in grants.to_pylist():
             if row["entity"] in urns:
-                found[row["holder"], row["privilege"]].add(urns[row["entity"]])
-    for holder in told["administrators"]:
-        for privilege in families.in_order(["ALL"]):
-            found[holder, privilege].add(told["instance"])
-    return found
+                entities_by_grant[row["holder"], row["privilege"]].add(urns[row["entity"]])
+    for holder in grant_settings["administrators"]:
+        for privilege in families.sort_privileges(["ALL"]):
+            entities_by_grant[holder, privilege].add(grant_settings["instance"])
+    return entities_by_grant
 
 
-def _granted(holder: str, privilege: str, criterion: Criterion) -> Statement:
+def _grant_statement(holder: str, privilege: str, criterion: Criterion) -> Statement:
     return Statement(
         origin=families.grant_origin(),
         effect=Effect.ALLOW,
@@ -217,11 +230,11 @@ def _granted(holder: str, privilege: str, criterion: Criterion) -> Statement:
     )
 
 
-def _settings(source: str) -> dict[str, Any]:
-    place, folder = fs.FileSystem.from_uri(source)
+def _read_grant_settings(source: str) -> dict[str, Any]:
+    filesystem, folder = fs.FileSystem.from_uri(source)
     try:
-        with place.open_input_stream(f"{folder}/{SETTINGS}") as stream:
-            found: dict[str, Any] = json.loads(stream.read())
+        with filesystem.open_input_stream(f"{folder}/{GRANT_SETTINGS_FILE}") as stream:
+            document: dict[str, Any] = json.loads(stream.read())
     except (OSError, ValueError) as error:
-        raise Corrupt(f"{SETTINGS} of the snapshot cannot be read.") from error
-    return found
+        raise CorruptSnapshot(f"{GRANT_SETTINGS_FILE} of the snapshot cannot be read.") from error
+    return document

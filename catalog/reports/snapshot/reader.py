@@ -8,60 +8,62 @@ import pyarrow as pa
 
 from policies.engine import families
 from policies.engine.errors import UnknownFamily
-from policies.engine.model import Actor, Origin, Statement
+from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.engine.snapshot import Snapshot
 
 
-class UnknownPolicy(Exception):
+class UnknownPolicyFamily(Exception):
     """A policy of a family that is not known here."""
 
 
-def snapshot_of(policies: pa.Table, version: int) -> Snapshot:
+def build_snapshot(policies: pa.Table, version: int) -> Snapshot:
     """Return the compiled policies of a snapshot on disk. Raises UnknownPolicy."""
-    return Snapshot.build(version, [*families.implicit(), *_compiled(policies)])
+    return Snapshot.build(version, [*families.implicit_policies(), *_compile_policies(policies)])
 
 
-def _compiled(policies: pa.Table) -> Iterator[tuple[str, tuple[Statement, ...]]]:
+def _compile_policies(policies: pa.Table) -> Iterator[tuple[str, tuple[Statement, ...]]]:
     for row in policies.to_pylist():
         try:
             family = families.get(row["family"])
         except UnknownFamily as error:
-            raise UnknownPolicy(f"The policy {row['urn']} is of the unknown family {row['family']!r}.") from error
-        yield row["urn"], family.compile(json.loads(row["document"]), Origin(row["urn"], row["name"]))
+            raise UnknownPolicyFamily(f"The policy {row['urn']} is of the unknown family {row['family']!r}.") from error
+        yield row["urn"], family.compile(json.loads(row["document"]), StatementOrigin(row["urn"], row["name"]))
 
 
-def actors_of(users: pa.Table, memberships: pa.Table, roles: pa.Table, circumstances: pa.Table) -> list[Actor]:
+def build_actors(users: pa.Table, memberships: pa.Table, roles: pa.Table, circumstances: pa.Table) -> list[Actor]:
     """Return every user with its groups and roles (its own and those of its groups) and what is known of it."""
-    groups = _sets(zip(*_columns(memberships, "user", "group"), strict=True))
-    bound = _sets(zip(*_columns(roles, "holder", "role"), strict=True))
-    nothing: frozenset[str] = frozenset()
-    known: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    for urn, field, value in zip(*_columns(circumstances, "user", "field", "value"), strict=True):
-        known[urn].add((field, value))
+    groups_by_user = _group_values(zip(*_list_columns(memberships, "user", "group"), strict=True))
+    roles_by_holder = _group_values(zip(*_list_columns(roles, "holder", "role"), strict=True))
+    no_urns: frozenset[str] = frozenset()
+    attributes_by_user: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for urn, field, value in zip(*_list_columns(circumstances, "user", "field", "value"), strict=True):
+        attributes_by_user[urn].add((field, value))
     return [
         Actor(
             urn,
-            groups.get(urn, nothing),
-            nothing.union(*(bound.get(holder, nothing) for holder in (urn, *groups.get(urn, nothing)))),
+            groups_by_user.get(urn, no_urns),
+            no_urns.union(
+                *(roles_by_holder.get(holder, no_urns) for holder in (urn, *groups_by_user.get(urn, no_urns)))
+            ),
             is_active=may_act,
-            circumstances=frozenset(known.get(urn, ())),
+            attributes=frozenset(attributes_by_user.get(urn, ())),
         )
-        for urn, may_act in zip(*_columns(users, "urn", "may_act"), strict=True)
+        for urn, may_act in zip(*_list_columns(users, "urn", "may_act"), strict=True)
     ]
 
 
-def below_of(ancestries: pa.Table) -> dict[str, tuple[str, ...]]:
+def group_descendants(ancestries: pa.Table) -> dict[str, tuple[str, ...]]:
     """Return, for each node, every node under it."""
-    found = _sets(zip(*_columns(ancestries, "ancestor", "node"), strict=True))
-    return {node: tuple(under - {node}) for node, under in found.items()}
+    nodes_by_ancestor = _group_values(zip(*_list_columns(ancestries, "ancestor", "node"), strict=True))
+    return {node: tuple(nodes - {node}) for node, nodes in nodes_by_ancestor.items()}
 
 
-def _sets(pairs: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
+def _group_values(pairs: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
+    values_by_key: dict[str, set[str]] = defaultdict(set)
     for key, value in pairs:
-        found[key].add(value)
-    return {key: frozenset(values) for key, values in found.items()}
+        values_by_key[key].add(value)
+    return {key: frozenset(values) for key, values in values_by_key.items()}
 
 
-def _columns(table: pa.Table, *names: str) -> tuple[list[str], ...]:
+def _list_columns(table: pa.Table, *names: str) -> tuple[list[str], ...]:
     return tuple(table.column(name).to_pylist() for name in names)

@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from catalog.reports.snapshot.schema import FACETS, SCHEMA, TABLES, Table
+from catalog.reports.snapshot.schema import FACETS_TABLE, SCHEMA_VERSION, TABLES, SnapshotTable
 from policies.models import PolicyVersion
 
-MANIFEST = "manifest.json"
+MANIFEST_FILE = "manifest.json"
 
 _BEGIN = {"postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "sqlite": "BEGIN"}
 _BATCH_ROWS = 50_000
@@ -41,32 +41,35 @@ class Manifest:
     rows: Mapping[str, int]
 
 
-def write(*, folder: Path, as_of: datetime, unread: Collection[str] = ()) -> Manifest:
+def write(*, folder: Path, as_of: datetime, excluded_fields: Collection[str] = ()) -> Manifest:
     """Write a snapshot into a new folder, which is there only once the snapshot is whole.
 
-    It shows what is committed, on a connection of its own, but for `unread`: facets of these fields, which nobody is
-    going to read. Raises FileExistsError when the folder is there or somebody
-    else is writing it, and what the file system or the database raises.
+    It shows what is committed, on a connection of its own, but for `excluded_fields`: facets of these fields, which
+    nobody is going to read. Raises FileExistsError when the folder is there or somebody else is writing it, and what
+    the file system or the database raises.
     """
     if folder.exists():
         raise FileExistsError(f"There is a snapshot at {folder} already.")
-    unfinished = folder.with_name(f"{folder.name}.part")
-    unfinished.mkdir(parents=True)
+    partial_folder = folder.with_name(f"{folder.name}.part")
+    partial_folder.mkdir(parents=True)
     try:
-        with _one_moment() as connection:
-            version, change = _counters(connection)
-            rows = {table.name: _written(connection, _without(table, unread), unfinished) for table in TABLES}
-        manifest = Manifest(SCHEMA, version, change, as_of.isoformat(), rows)
-        (unfinished / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
-        unfinished.rename(folder)
+        with _open_consistent_connection() as connection:
+            version, change_seq = _read_counters(connection)
+            rows = {
+                table.name: _write_table(connection, _exclude_fields(table, excluded_fields), partial_folder)
+                for table in TABLES
+            }
+        manifest = Manifest(SCHEMA_VERSION, version, change_seq, as_of.isoformat(), rows)
+        (partial_folder / MANIFEST_FILE).write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
+        partial_folder.rename(folder)
     except BaseException:
-        shutil.rmtree(unfinished)
+        shutil.rmtree(partial_folder)
         raise
     return manifest
 
 
 @contextmanager
-def _one_moment() -> Iterator[BaseDatabaseWrapper]:
+def _open_consistent_connection() -> Iterator[BaseDatabaseWrapper]:
     """Give a connection that sees the database as it is at its first query, whatever is written meanwhile."""
     connection = connections.create_connection(DEFAULT_DB_ALIAS)
     try:
@@ -79,53 +82,53 @@ def _one_moment() -> Iterator[BaseDatabaseWrapper]:
         connection.close()
 
 
-def _counters(connection: BaseDatabaseWrapper) -> tuple[int, int]:
+def _read_counters(connection: BaseDatabaseWrapper) -> tuple[int, int]:
     with connection.cursor() as cursor:
-        cursor.execute(*_sql(connection, PolicyVersion.objects.values_list("version", "change_seq")))
-        found: tuple[int, int] | None = cursor.fetchone()
-    if found is None:
+        cursor.execute(*_compile_sql(connection, PolicyVersion.objects.values_list("version", "change_seq")))
+        counters: tuple[int, int] | None = cursor.fetchone()
+    if counters is None:
         raise PolicyVersion.DoesNotExist("The row of the policy version is gone; run the migrations.")
-    return found
+    return counters
 
 
-def _sql(connection: BaseDatabaseWrapper, rows: Any) -> tuple[str, tuple[Any, ...]]:
+def _compile_sql(connection: BaseDatabaseWrapper, rows: Any) -> tuple[str, tuple[Any, ...]]:
     query, parameters = rows.query.get_compiler(connection=connection).as_sql()
     return query, tuple(parameters)
 
 
-def _without(table: Table, unread: Collection[str]) -> Table:
-    if table.name != FACETS or not unread:
+def _exclude_fields(table: SnapshotTable, excluded_fields: Collection[str]) -> SnapshotTable:
+    if table.name != FACETS_TABLE or not excluded_fields:
         return table
-    return replace(table, rows=lambda: table.rows().exclude(field__in=sorted(unread)))
+    return replace(table, rows=lambda: table.rows().exclude(field__in=sorted(excluded_fields)))
 
 
-def _written(connection: BaseDatabaseWrapper, table: Table, folder: Path) -> int:
+def _write_table(connection: BaseDatabaseWrapper, table: SnapshotTable, folder: Path) -> int:
     """Write one table, and return how many rows it has; a batch is written while the next one is read."""
     count = 0
     with (
         pq.ParquetWriter(folder / f"{table.name}.parquet", table.schema, compression="zstd") as writer,
-        ThreadPoolExecutor(1) as beside,
+        ThreadPoolExecutor(1) as executor,
     ):
-        reader = _READERS[connection.vendor] if table.made is None else _fetching
-        writing: Future[None] | None = None
+        reader = _READERS[connection.vendor] if table.transform is None else _fetch_batches
+        pending_write: Future[None] | None = None
         for batch in reader(connection, table):
-            if writing is not None:
-                writing.result()
-            writing = beside.submit(writer.write_batch, batch)
+            if pending_write is not None:
+                pending_write.result()
+            pending_write = executor.submit(writer.write_batch, batch)
             count += batch.num_rows
-        if writing is not None:
-            writing.result()
+        if pending_write is not None:
+            pending_write.result()
     return count
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _fetching(connection: BaseDatabaseWrapper, table: Table) -> Iterator[pa.RecordBatch]:
+def _fetch_batches(connection: BaseDatabaseWrapper, table: SnapshotTable) -> Iterator[pa.RecordBatch]:
     with connection.cursor() as cursor:
-        cursor.execute(*_sql(connection, table.rows()))
-        while fetched := cursor.fetchmany(_BATCH_ROWS):
-            rows = fetched if table.made is None else list(table.made(fetched))
+        cursor.execute(*_compile_sql(connection, table.rows()))
+        while database_rows := cursor.fetchmany(_BATCH_ROWS):
+            rows = database_rows if table.transform is None else list(table.transform(database_rows))
             if not rows:
                 continue
             columns = zip(zip(*rows, strict=True), table.schema, strict=True)
@@ -133,11 +136,11 @@ def _fetching(connection: BaseDatabaseWrapper, table: Table) -> Iterator[pa.Reco
             yield pa.record_batch(arrays, schema=table.schema)
 
 
-def _copying(connection: BaseDatabaseWrapper, table: Table) -> Iterator[pa.RecordBatch]:
+def _copy_batches(connection: BaseDatabaseWrapper, table: SnapshotTable) -> Iterator[pa.RecordBatch]:
     """Let PostgreSQL write CSV, in which null is nothing and an empty text is "", and pyarrow read it."""
-    query, parameters = _sql(connection, table.rows())
+    query, parameters = _compile_sql(connection, table.rows())
     with connection.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)", parameters) as copy:
-        stream = io.BufferedReader(_Stream(copy), _BATCH_BYTES)
+        stream = io.BufferedReader(_PieceStream(copy), _BATCH_BYTES)
         if not stream.peek(1):
             return
         reader = pa_csv.open_csv(
@@ -157,31 +160,31 @@ def _copying(connection: BaseDatabaseWrapper, table: Table) -> Iterator[pa.Recor
             yield batch.cast(table.schema)
 
 
-_READERS: Mapping[str, Callable[[BaseDatabaseWrapper, Table], Iterator[pa.RecordBatch]]] = {
-    "postgresql": _copying,
-    "sqlite": _fetching,
+_READERS: Mapping[str, Callable[[BaseDatabaseWrapper, SnapshotTable], Iterator[pa.RecordBatch]]] = {
+    "postgresql": _copy_batches,
+    "sqlite": _fetch_batches,
 }
 
 
-class _Stream(io.RawIOBase):
+class _PieceStream(io.RawIOBase):
     """Pieces of bytes as one stream."""
 
     def __init__(self, pieces: Iterable[bytes | memoryview]) -> None:
         self._pieces = iter(pieces)
-        self._left = b""
+        self._remaining_bytes = b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer as far as there is something."""
-        found = [self._left]
-        length = len(self._left)
+        chunks = [self._remaining_bytes]
+        length = len(self._remaining_bytes)
         while length < len(buffer) and (piece := next(self._pieces, None)) is not None:
-            found.append(bytes(piece))
+            chunks.append(bytes(piece))
             length += len(piece)
-        whole = b"".join(found)
-        given = whole[: len(buffer)]
-        buffer[: len(given)] = given
-        self._left = whole[len(given) :]
-        return len(given)
+        data = b"".join(chunks)
+        head = data[: len(buffer)]
+        buffer[: len(head)] = head
+        self._remaining_bytes = data[len(head) :]
+        return len(head)

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from policies.engine.families import datazone_row_conditions
-from policies.engine.model import Code
-from policies.engine.restrictions import Slice
+from policies.engine.model import DecisionCode
+from policies.engine.restrictions import RoleSlice
 
 #: What a decision says that allows: a matching allow, or nobody limits the actor.
-_ALLOWING = frozenset({Code.ALLOWED, Code.POLICIES_DISABLED, Code.SYSTEM_ACTOR})
+_ALLOWING_CODES = frozenset({DecisionCode.ALLOWED, DecisionCode.POLICIES_DISABLED, DecisionCode.SYSTEM_ACTOR})
 
 
 class CannotRead(Exception):
@@ -19,7 +19,7 @@ class CannotRead(Exception):
         super().__init__(sentence)
 
 
-class Refused(CannotRead):
+class AccessDenied(CannotRead):
     """The decision is no, or nothing is left to see; `code` is the decision's (api.md)."""
 
 
@@ -31,60 +31,60 @@ class InvalidDecision(CannotRead):
         super().__init__("decision.invalid", f"{pointer or 'The decision'}: {sentence}")
 
 
-def slices_of(decision: object) -> tuple[Slice, ...] | None:
+def parse_role_slices(decision: object) -> tuple[RoleSlice, ...] | None:
     """Return what a decision shows of a table, slice by slice; None when it shows everything.
 
     Raises Refused when it says no, and InvalidDecision when it is unknown in any part that restricts.
     """
-    found = _object(decision, "")
-    effect, code = _text(found.get("decision"), "/decision"), _text(found.get("code"), "/code")
+    document = _require_object(decision, "")
+    effect, code = _require_text(document.get("decision"), "/decision"), _require_text(document.get("code"), "/code")
     if effect == "DENY":
-        raise Refused(code, f"This is not allowed ({code}).")
+        raise AccessDenied(code, f"This is not allowed ({code}).")
     if effect != "ALLOW":
         raise InvalidDecision("/decision", "this is neither ALLOW nor DENY.")
-    if code not in _ALLOWING:
+    if code not in _ALLOWING_CODES:
         raise InvalidDecision("/code", "this is no reason to allow.")
-    if "restrictions" not in found:
+    if "restrictions" not in document:
         raise InvalidDecision("/restrictions", "this is missing; null would say that there are none.")
-    if found["restrictions"] is None:
+    if document["restrictions"] is None:
         return None
-    places = enumerate(_list(found["restrictions"], "/restrictions"))
-    return tuple(_slice(one, f"/restrictions/{place}") for place, one in places)
+    indexed_items = enumerate(_require_list(document["restrictions"], "/restrictions"))
+    return tuple(_parse_slice(item, f"/restrictions/{index}") for index, item in indexed_items)
 
 
-def _slice(sent: object, pointer: str) -> Slice:
-    found = _object(sent, pointer)
-    for key in found.keys() - {"role", "rows", "columns"}:
+def _parse_slice(value: object, pointer: str) -> RoleSlice:
+    document = _require_object(value, pointer)
+    for key in document.keys() - {"role", "rows", "columns"}:
         # A table has no path, and a restriction that nobody here knows cannot be kept.
         raise InvalidDecision(f"{pointer}/{key}", "this restricts something else than rows and columns.")
     for key in ("role", "rows", "columns"):
-        if key not in found:
+        if key not in document:
             raise InvalidDecision(f"{pointer}/{key}", "this is missing.")
-    rows = _texts(found["rows"], f"{pointer}/rows")
-    for place, row in enumerate(rows):
-        if problem := datazone_row_conditions.complaint(row):
-            raise InvalidDecision(f"{pointer}/rows/{place}", problem)
-    columns = None if found["columns"] is None else _texts(found["columns"], f"{pointer}/columns")
-    return Slice(_text(found["role"], f"{pointer}/role"), rows, columns, None)
+    rows = _require_texts(document["rows"], f"{pointer}/rows")
+    for index, row in enumerate(rows):
+        if problem := datazone_row_conditions.find_problem(row):
+            raise InvalidDecision(f"{pointer}/rows/{index}", problem)
+    columns = None if document["columns"] is None else _require_texts(document["columns"], f"{pointer}/columns")
+    return RoleSlice(_require_text(document["role"], f"{pointer}/role"), rows, columns, None)
 
 
-def _object(value: object, pointer: str) -> Mapping[str, Any]:
+def _require_object(value: object, pointer: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidDecision(pointer, "this is no JSON object.")
     return value
 
 
-def _list(value: object, pointer: str) -> list[object]:
+def _require_list(value: object, pointer: str) -> list[object]:
     if not isinstance(value, list):
         raise InvalidDecision(pointer, "this is no JSON array.")
     return value
 
 
-def _texts(value: object, pointer: str) -> tuple[str, ...]:
-    return tuple(_text(one, f"{pointer}/{place}") for place, one in enumerate(_list(value, pointer)))
+def _require_texts(value: object, pointer: str) -> tuple[str, ...]:
+    return tuple(_require_text(item, f"{pointer}/{index}") for index, item in enumerate(_require_list(value, pointer)))
 
 
-def _text(value: object, pointer: str) -> str:
+def _require_text(value: object, pointer: str) -> str:
     if not isinstance(value, str):
         raise InvalidDecision(pointer, "this is no text.")
     return value

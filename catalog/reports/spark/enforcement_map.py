@@ -11,11 +11,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from catalog.reports.spark.decisions import CannotRead, Refused, slices_of
+from catalog.reports.spark.decisions import AccessDenied, CannotRead, parse_role_slices
 from policies.engine import sql_rendering
 
 #: With this setting Spark reads the texts of a query otherwise than they are written.
-_OTHER_TEXTS = "spark.sql.parser.escapedStringLiterals"
+_ESCAPED_LITERALS_SETTING = "spark.sql.parser.escapedStringLiterals"
 
 
 def read_as(spark: SparkSession, decision: object, table: DataFrame | str) -> DataFrame:
@@ -27,45 +27,51 @@ def read_as(spark: SparkSession, decision: object, table: DataFrame | str) -> Da
     such decision, and CannotRead when the table cannot be shown as decided (there is none of that name, two columns
     with one name, a condition that compares what cannot be compared).
     """
-    slices = slices_of(decision)
+    role_slices = parse_role_slices(decision)
     try:
         frame = spark.table(table) if isinstance(table, str) else table
-        known = None if slices is None else _columns_of(frame)
-        view = sql_rendering.view_of(slices, known=known)
-        return _shown(frame, view, known)
-    except sql_rendering.NothingToShow as error:
-        raise Refused(error.code, str(error)) from None
-    except sql_rendering.CannotRender as error:
+        known_columns = None if role_slices is None else _list_columns(frame)
+        view = sql_rendering.build_view(role_slices, table_columns=known_columns)
+        return _select_visible(frame, view, known_columns)
+    except sql_rendering.NoVisibleColumns as error:
+        raise AccessDenied(error.code, str(error)) from None
+    except sql_rendering.RenderError as error:
         raise CannotRead(error.code, str(error)) from None
     except AnalysisException as error:
         raise CannotRead("table.unreadable", error.getMessage()) from error
 
 
-def _shown(frame: DataFrame, view: sql_rendering.View, known: tuple[str, ...] | None) -> DataFrame:
+def _select_visible(
+    frame: DataFrame, view: sql_rendering.TableView, known_columns: tuple[str, ...] | None
+) -> DataFrame:
     session = frame.sparkSession
-    if session.conf.get(_OTHER_TEXTS) == "true":
-        raise CannotRead("session.texts", f"{_OTHER_TEXTS} is on, so that conditions would mean something else.")
+    if session.conf.get(_ESCAPED_LITERALS_SETTING) == "true":
+        raise CannotRead(
+            "session.texts", f"{_ESCAPED_LITERALS_SETTING} is on, so that conditions would mean something else."
+        )
     name = f"shown_{uuid4().hex}"
     frame.createTempView(name)
     try:
-        query = sql_rendering.select(view, table=name, dialect="spark", known=known)
+        query = sql_rendering.render_select(view, table=name, dialect="spark", table_columns=known_columns)
         # The alias is a wall: without it Spark finds hidden columns below for whoever sorts or filters by them.
         return session.sql(query).alias("shown")
     finally:
         session.catalog.dropTempView(name)
 
 
-def _columns_of(frame: DataFrame) -> tuple[str, ...]:
+def _list_columns(frame: DataFrame) -> tuple[str, ...]:
     """Return the columns of a table, fields of structures as dotted paths behind their column."""
-    columns = tuple(_paths(frame.schema))
-    twice = [name for name, count in Counter(name.casefold() for name in columns).items() if count > 1]
-    if twice:
-        raise CannotRead("columns.ambiguous", f"Several columns have one name but for its case: {', '.join(twice)}.")
+    columns = tuple(_iterate_paths(frame.schema))
+    duplicates = [name for name, count in Counter(name.casefold() for name in columns).items() if count > 1]
+    if duplicates:
+        raise CannotRead(
+            "columns.ambiguous", f"Several columns have one name but for its case: {', '.join(duplicates)}."
+        )
     return columns
 
 
-def _paths(kind: DataType, above: str = "") -> Iterator[str]:
-    if isinstance(kind, StructType):
-        for field in kind.fields:
-            yield above + field.name
-            yield from _paths(field.dataType, f"{above}{field.name}.")
+def _iterate_paths(data_type: DataType, prefix: str = "") -> Iterator[str]:
+    if isinstance(data_type, StructType):
+        for field in data_type.fields:
+            yield prefix + field.name
+            yield from _iterate_paths(field.dataType, f"{prefix}{field.name}.")

@@ -30,20 +30,20 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from catalog import reports
-from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_executors, started
+from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_executors, open_context
 from policies import engine
-from policies.engine.gc_pause import uncollected
+from policies.engine.gc_pause import pause_gc
 
-DONE, BAD_INPUT, FAILED = 0, 10, 11
+EXIT_DONE, EXIT_BAD_INPUT, EXIT_FAILED = 0, 10, 11
 
 #: The number of the schemas of snapshots that jobs read (catalog/reports/snapshot/schema.py).
-SCHEMA = 2
+SCHEMA_VERSION = 2
 
-_ENDED = "Spark ended before the report was finished."
+_SPARK_ENDED = "Spark ended before the report was finished."
 
 #: What executors need of this project, and the kinds of files among it.
-_SHIPPED: tuple[ModuleType, ...] = (engine, reports)
-_SUFFIXES = frozenset({".py", ".toml"})
+_SHIPPED_MODULES: tuple[ModuleType, ...] = (engine, reports)
+_SHIPPED_SUFFIXES = frozenset({".py", ".toml"})
 
 
 class BadInput(Exception):
@@ -59,65 +59,74 @@ class Job:
     target: str
     parameters: Mapping[str, Any]
     manifest: Mapping[str, Any]
-    ahead: Future[Any] | None = None
+    preload: Future[Any] | None = None
 
     @cached_property
     def spark(self) -> SparkSession:
         """Spark with all it knows of SQL, which takes seconds to start."""
         return SparkSession(self.context)
 
-    def frame(self, name: str) -> DataFrame:
+    def read_frame(self, name: str) -> DataFrame:
         """Return a table of the snapshot."""
         return self.spark.read.parquet(f"{self.source}/{name}.parquet")
 
-    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    def read_table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return a table of the snapshot that fits into the memory of this process. Raises BadInput."""
         return read_table(self.source, name, columns)
 
-    def json(self, name: str) -> Mapping[str, Any]:
+    def read_json(self, name: str) -> Mapping[str, Any]:
         """Return a JSON object that lies in the snapshot beside its tables. Raises BadInput."""
-        return _json(self.source, name)
+        return _read_json(self.source, name)
 
-    def write(self, name: str, table: pa.Table) -> None:
+    def write_table(self, name: str, table: pa.Table) -> None:
         """Write a table of results, in its order: `position` is added."""
-        numbered = table.append_column("position", pa.array(range(table.num_rows), pa.int64()))
-        where, folder = fs.FileSystem.from_uri(f"{self.target}/{name}")
-        where.create_dir(folder)
-        pq.write_table(numbered, f"{folder}/part-0.parquet", filesystem=where, compression="zstd")
+        positioned_table = table.append_column("position", pa.array(range(table.num_rows), pa.int64()))
+        filesystem, folder = fs.FileSystem.from_uri(f"{self.target}/{name}")
+        filesystem.create_dir(folder)
+        pq.write_table(positioned_table, f"{folder}/part-0.parquet", filesystem=filesystem, compression="zstd")
 
 
 #: What a job does: takes it and returns its headline numbers.
-Work = Callable[[Job], Mapping[str, Any]]
+ComputeFunction = Callable[[Job], Mapping[str, Any]]
 #: What it can read before Spark is there: takes the URL of the snapshot and its manifest.
-Ahead = Callable[[str, Mapping[str, Any]], Any]
+PreloadFunction = Callable[[str, Mapping[str, Any]], Any]
 
 
-def run(name: str, work: Work, argv: Sequence[str], *, ahead: Ahead | None = None, is_light: bool = True) -> int:
+def run(
+    name: str,
+    compute: ComputeFunction,
+    argv: Sequence[str],
+    *,
+    preload: PreloadFunction | None = None,
+    is_short: bool = True,
+) -> int:
     """Do the work of a job and write what it returns, the headline numbers, as `summary.json`; return the exit code.
 
-    What `ahead` returns or raises, `Job.ahead` has. `is_light`: the work is done in Python, slice by slice, and not by
-    Spark's own joins.
+    What `preload` returns or raises, `Job.preload` has. `is_short`: the work is done in Python, slice by slice, and not
+    by Spark's own joins.
     """
     parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("--input", required=True, metavar="URL")
     parser.add_argument("--output", required=True, metavar="URL")
     parser.add_argument("--attended", action="store_true", help="end when standard input does")
-    told = parser.parse_args(argv)
-    if told.attended:
+    arguments = parser.parse_args(argv)
+    if arguments.attended:
         threading.Thread(target=_end_with_input, daemon=True).start()
     try:
-        with uncollected():
-            _done(name, work, ahead, told.input.rstrip("/"), told.output.rstrip("/"), is_light=is_light)
+        with pause_gc():
+            _run_job(
+                name, compute, preload, arguments.input.rstrip("/"), arguments.output.rstrip("/"), is_short=is_short
+            )
     except BadInput as error:
-        return _ended(BAD_INPUT, str(error))
+        return _print_exit_sentence(EXIT_BAD_INPUT, str(error))
     except (SparkUnavailable, _SparkFailed) as error:
-        return _ended(FAILED, str(error))
+        return _print_exit_sentence(EXIT_FAILED, str(error))
     except OSError as error:
-        return _ended(FAILED, _sentence(error, str(error)))
-    return DONE
+        return _print_exit_sentence(EXIT_FAILED, _error_sentence(error, str(error)))
+    return EXIT_DONE
 
 
-def progress(stage: str, done: int = 0, total: int = 0) -> None:
+def print_progress(stage: str, done: int = 0, total: int = 0) -> None:
     """Say how far the job is; `total` 0 when that is not known."""
     sys.stdout.write(json.dumps({"stage": stage, "done": done, "total": total}) + "\n")
     sys.stdout.flush()
@@ -126,100 +135,106 @@ def progress(stage: str, done: int = 0, total: int = 0) -> None:
 def read_table(source: str, name: str, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a table of a snapshot. Raises BadInput when it is not there or cannot be read."""
     try:
-        where, folder = fs.FileSystem.from_uri(source)
-        return pq.read_table(f"{folder}/{name}.parquet", columns=columns, filesystem=where)
+        filesystem, folder = fs.FileSystem.from_uri(source)
+        return pq.read_table(f"{folder}/{name}.parquet", columns=columns, filesystem=filesystem)
     except (OSError, pa.ArrowException) as error:
         raise BadInput(f"{name}.parquet of the snapshot cannot be read.") from error
 
 
-def _done(name: str, work: Work, ahead: Ahead | None, source: str, target: str, *, is_light: bool) -> None:
-    manifest, parameters = _json(source, "manifest.json"), _json(source, "parameters.json")
-    if manifest.get("schema") != SCHEMA:
-        raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA}.")
-    progress("Starting Spark")
-    with ThreadPoolExecutor(1) as beside:
-        read = beside.submit(ahead, source, manifest) if ahead is not None else None
-        with started(name, is_light=is_light) as context:
+def _run_job(
+    name: str, compute: ComputeFunction, preload: PreloadFunction | None, source: str, target: str, *, is_short: bool
+) -> None:
+    manifest, parameters = _read_json(source, "manifest.json"), _read_json(source, "parameters.json")
+    if manifest.get("schema") != SCHEMA_VERSION:
+        raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA_VERSION}.")
+    print_progress("Starting Spark")
+    with ThreadPoolExecutor(1) as executor:
+        preload_future = executor.submit(preload, source, manifest) if preload is not None else None
+        with open_context(name, is_short=is_short) as context:
             if has_executors(context):
-                context.addPyFile(str(_shipped(find_local_folder())))
+                context.addPyFile(str(_build_archive(find_local_folder())))
             try:
-                summary = work(Job(context, source, target, parameters, manifest, read))
+                summary = compute(Job(context, source, target, parameters, manifest, preload_future))
             except (Py4JError, PySparkException) as error:
-                raise _SparkFailed(_logged(error)) from None
-    where, folder = fs.FileSystem.from_uri(target)
-    where.create_dir(folder)
-    with where.open_output_stream(f"{folder}/summary.json") as stream:
+                raise _SparkFailed(_log_spark_error(error)) from None
+    filesystem, folder = fs.FileSystem.from_uri(target)
+    filesystem.create_dir(folder)
+    with filesystem.open_output_stream(f"{folder}/summary.json") as stream:
         stream.write(json.dumps(summary, ensure_ascii=False).encode())
 
 
-def _json(source: str, name: str) -> dict[str, Any]:
+def _read_json(source: str, name: str) -> dict[str, Any]:
     try:
-        where, folder = fs.FileSystem.from_uri(source)
-        with where.open_input_stream(f"{folder}/{name}") as stream:
-            found = json.loads(stream.read())
+        filesystem, folder = fs.FileSystem.from_uri(source)
+        with filesystem.open_input_stream(f"{folder}/{name}") as stream:
+            document = json.loads(stream.read())
     except (OSError, ValueError, pa.ArrowException) as error:
         raise BadInput(f"{name} of the snapshot cannot be read.") from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise BadInput(f"{name} of the snapshot is no JSON object.")
-    return found
+    return document
 
 
-def _shipped(folder: Path) -> Path:
+def _build_archive(folder: Path) -> Path:
     """Return an archive of the engine and of what jobs run on executors, which have no copy of this project."""
     archive = folder / "shipped" / "authzsite.zip"
     archive.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as pack:
-        for name, file in sorted(_list_shipped().items()):
-            pack.write(file, name)
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zip_file:
+        for name, file in sorted(_list_shipped_files().items()):
+            zip_file.write(file, name)
     return archive
 
 
-def _list_shipped() -> dict[str, Path]:
+def _list_shipped_files() -> dict[str, Path]:
     """Return the files that executors need by their places in the archive, the packages that they lie in among them."""
     files: dict[str, Path] = {}
-    for module in _SHIPPED:
+    for module in _SHIPPED_MODULES:
         names = module.__name__.split(".")
         for depth in range(1, len(names)):
             files.update(_list_files(import_module(".".join(names[:depth]))))
-        place = Path(module.__file__ or "")
-        files.update(_list_files(module, *(place.parent.rglob("*") if hasattr(module, "__path__") else ())))
+        module_path = Path(module.__file__ or "")
+        files.update(_list_files(module, *(module_path.parent.rglob("*") if hasattr(module, "__path__") else ())))
     return files
 
 
-def _list_files(module: ModuleType, *more: Path) -> dict[str, Path]:
-    """Return the file of a module and `more` that lies beside or below it, by their places in the archive."""
-    place = Path(module.__file__ or "")
-    above = module.__name__.count(".") + hasattr(module, "__path__")
-    return {str(file.relative_to(place.parents[above])): file for file in (place, *more) if file.suffix in _SUFFIXES}
+def _list_files(module: ModuleType, *other_paths: Path) -> dict[str, Path]:
+    """Return the file of a module and `other_paths` that lies beside or below it, by their places in the archive."""
+    module_path = Path(module.__file__ or "")
+    depth = module.__name__.count(".") + hasattr(module, "__path__")
+    return {
+        str(file.relative_to(module_path.parents[depth])): file
+        for file in (module_path, *other_paths)
+        if file.suffix in _SHIPPED_SUFFIXES
+    }
 
 
 class _SparkFailed(Exception):
     """An error of Spark as a sentence."""
 
 
-def _logged(error: Exception) -> str:
+def _log_spark_error(error: Exception) -> str:
     """Write what Spark says to the log, as long as its Java program can be asked, and return the sentence about it."""
     try:
         text = str(error)
     except OSError:
-        return _ENDED
+        return _SPARK_ENDED
     sys.stderr.write(f"{text}\n")
-    return _sentence(error, text)
+    return _error_sentence(error, text)
 
 
-def _sentence(error: Exception, text: str) -> str:
+def _error_sentence(error: Exception, text: str) -> str:
     """Return what somebody who waits for a report should read about an error."""
     if "No space left on device" in text:
         return "There is no room left on the disk."
     if "OutOfMemoryError" in text or "Not enough memory" in text:
         return "Spark had too little memory (SPARK_DRIVER_MEMORY)."
     if isinstance(error, Py4JJavaError | PySparkException | OSError):
-        first = next((line.strip() for line in text.splitlines() if line.strip()), "no reason was given")
-        return f"Spark could not do it: {first}"
-    return _ENDED
+        first_line = next((line.strip() for line in text.splitlines() if line.strip()), "no reason was given")
+        return f"Spark could not do it: {first_line}"
+    return _SPARK_ENDED
 
 
-def _ended(code: int, sentence: str) -> int:
+def _print_exit_sentence(code: int, sentence: str) -> int:
     sys.stdout.flush()
     sys.stderr.write(f"{sentence}\n")
     sys.stderr.flush()
@@ -231,4 +246,4 @@ def _end_with_input() -> None:
     # Not through sys.stdin, whose lock a thread that waits would keep from the end of the program.
     while os.read(0, 1024):
         pass
-    os._exit(FAILED)
+    os._exit(EXIT_FAILED)

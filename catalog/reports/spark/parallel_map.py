@@ -13,46 +13,46 @@ from typing import Any, TypeVar
 from pyspark import SparkContext
 from pyspark.accumulators import AccumulatorParam
 
-from policies.engine.gc_pause import uncollected
+from policies.engine.gc_pause import pause_gc
 
-Part = TypeVar("Part")
-Row = TypeVar("Row")
+PartT = TypeVar("PartT")
+ResultRowT = TypeVar("ResultRowT")
 
 
-def spread(
+def map_partitions_unordered(
     context: SparkContext,
-    parts: Sequence[Part],
-    work: Callable[[Part], Iterable[Row]],
-    take: Callable[[int, list[Row]], None],
+    parts: Sequence[PartT],
+    compute: Callable[[PartT], Iterable[ResultRowT]],
+    on_result: Callable[[int, list[ResultRowT]], None],
 ) -> None:
-    """Do a work on each part; `take` is called here with the number of a part and its rows, in any order of the parts.
+    """Do a work on each part; `on_result` is called here with the number of a part and its rows, in any order.
 
-    Raises what `take` raised first, and what Spark raises when a work fails.
+    Raises what `on_result` raised first, and what Spark raises when a work fails.
     """
     if not parts:
         return
-    taken = _Handed(take)
-    handed = context.accumulator([], taken)
+    accumulator_param = _ResultAccumulator(on_result)
+    accumulator = context.accumulator([], accumulator_param)
 
-    def worked(numbered: tuple[int, Part]) -> None:
-        number, part = numbered
-        with uncollected():
-            handed.add([(number, list(work(part)))])
+    def compute_part(numbered_part: tuple[int, PartT]) -> None:
+        number, part = numbered_part
+        with pause_gc():
+            accumulator.add([(number, list(compute(part)))])
 
-    context.parallelize(list(enumerate(parts)), len(parts)).foreach(worked)
-    if taken.error is not None:
-        raise taken.error
+    context.parallelize(list(enumerate(parts)), len(parts)).foreach(compute_part)
+    if accumulator_param.error is not None:
+        raise accumulator_param.error
 
 
-class _Handed(AccumulatorParam[list[Any]]):
+class _ResultAccumulator(AccumulatorParam[list[Any]]):
     """Parts that are done, numbers and rows: gathered in the processes until a task ends, and taken here at once."""
 
-    def __init__(self, take: Callable[[int, list[Any]], None] | None = None) -> None:
-        self._take = take
+    def __init__(self, on_result: Callable[[int, list[Any]], None] | None = None) -> None:
+        self._on_result = on_result
         self.error: Exception | None = None
 
-    def __reduce__(self) -> tuple[type["_Handed"], tuple[()]]:
-        return _Handed, ()
+    def __reduce__(self) -> tuple[type["_ResultAccumulator"], tuple[()]]:
+        return _ResultAccumulator, ()
 
     def zero(self, value: list[Any]) -> list[Any]:  # noqa: ARG002 - Spark's signature
         """Return no parts."""
@@ -60,11 +60,11 @@ class _Handed(AccumulatorParam[list[Any]]):
 
     def addInPlace(self, value1: list[Any], value2: list[Any]) -> list[Any]:  # noqa: N802 - Spark's name
         """Take further parts, or gather them."""
-        if self._take is None:
+        if self._on_result is None:
             return [*value1, *value2]
         try:
             for number, rows in value2 if self.error is None else ():
-                self._take(number, rows)
+                self._on_result(number, rows)
         except Exception as error:  # noqa: BLE001 - Spark's thread, where it would be lost, and the job with it
             self.error = error
         return value1

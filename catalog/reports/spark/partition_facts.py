@@ -14,151 +14,156 @@ import pyarrow as pa
 from pyroaring import FrozenBitMap
 
 from catalog.reports.snapshot import partitions, reader
-from catalog.reports.spark.job import BadInput, Job, progress
-from catalog.reports.spark.parallel_map import spread
+from catalog.reports.spark.job import BadInput, Job, print_progress
+from catalog.reports.spark.parallel_map import map_partitions_unordered
 from policies.engine import reach_index, selectors
-from policies.engine.actor_conditions import mentioned, relevant
+from policies.engine.actor_conditions import relevant_attributes, tested_attributes
 from policies.engine.evaluate import decide
 from policies.engine.model import SYSTEM_ACTOR, Actor, Decision, Question
 from policies.engine.snapshot import Snapshot
 
 #: How many entities one slice has at most.
-SLICE = 262_144
+MAX_PARTITION_ENTITIES = 262_144
 
-_NOBODY: frozenset[str] = frozenset()
+_NO_URNS: frozenset[str] = frozenset()
 
-Row = TypeVar("Row")
-Shared = TypeVar("Shared")
+PartitionRowT = TypeVar("PartitionRowT")
+SharedT = TypeVar("SharedT")
 
 
-class Facts:
+class PartitionFacts:
     """One slice: `numbers` and `urns` of its entities in the order of their numbers, and what is known of them."""
 
-    def __init__(self, state: partitions.State, part: partitions.Slice) -> None:
+    def __init__(self, state: partitions.SnapshotState, partition: partitions.Partition) -> None:
         self.actors = state.actors
         self.snapshot = state.snapshot
-        self.numbers: list[int] = part.numbers.to_pylist()
-        self.postings = part.postings
-        self.urns = part.postings.urns
-        self._reaches: dict[str, _Alike] = {}
+        self.numbers: list[int] = partition.numbers.to_pylist()
+        self.postings = partition.postings
+        self.urns = partition.postings.urns
+        self._reach_by_privilege: dict[str, _CachedReach] = {}
 
-    def under(self, snapshot: Snapshot) -> "Facts":
+    def with_snapshot(self, snapshot: Snapshot) -> "PartitionFacts":
         """Return the same slice with other statements; the facets they test have to be loaded too."""
-        other = copy(self)
-        other.snapshot = snapshot
-        other._reaches = {}
-        return other
+        facts = copy(self)
+        facts.snapshot = snapshot
+        facts._reach_by_privilege = {}
+        return facts
 
-    def reached(self, actor: Actor, privilege: str) -> reach_index.Covered:
+    def find_extent(self, actor: Actor, privilege: str) -> reach_index.EntityExtent:
         """Return what an actor reaches with a privilege; worked out once for all who are alike to its statements."""
-        reach = self._reaches.get(privilege)
+        reach = self._reach_by_privilege.get(privilege)
         if reach is None:
-            reach = self._reaches[privilege] = _Alike(self, privilege)
-        return reach.of(actor)
+            reach = self._reach_by_privilege[privilege] = _CachedReach(self, privilege)
+        return reach.find_extent(actor)
 
-    def may(self, actor: Actor, privilege: str, within: FrozenBitMap | None = None) -> FrozenBitMap:
+    def find_allowed(self, actor: Actor, privilege: str, candidates: FrozenBitMap | None = None) -> FrozenBitMap:
         """Return the entities (among these) on which the actor may use the privilege, exactly."""
-        covered = self.reached(actor, privilege)
-        certain = covered.certain if within is None else covered.certain & within
-        open_ = covered.undecided if within is None else covered.undecided & within
-        if not open_:
-            return certain
-        return certain | FrozenBitMap(one for one in open_ if self.decide(actor, privilege, one).is_allowed)
+        extent = self.find_extent(actor, privilege)
+        allowed_entities = extent.allowed if candidates is None else extent.allowed & candidates
+        open_entities = extent.needs_decision if candidates is None else extent.needs_decision & candidates
+        if not open_entities:
+            return allowed_entities
+        return allowed_entities | FrozenBitMap(
+            index for index in open_entities if self.decide(actor, privilege, index).is_allowed
+        )
 
-    def decide(self, actor: Actor, privilege: str, place: int) -> Decision:
+    def decide(self, actor: Actor, privilege: str, index: int) -> Decision:
         """Return the decision about one entity of the slice."""
-        return decide(self.snapshot, self.question(actor, privilege, place))
+        return decide(self.snapshot, self.build_question(actor, privilege, index))
 
-    def question(self, actor: Actor, privilege: str, place: int) -> Question:
+    def build_question(self, actor: Actor, privilege: str, index: int) -> Question:
         """Return the question about one entity of the slice."""
-        return Question(actor, privilege, self.postings.resource(place))
+        return Question(actor, privilege, self.postings.build_resource(index))
 
 
-class _Alike:
+class _CachedReach:
     """The reach of one privilege. Two actors are alike when the same statements speak to them and they own the same.
 
     Where statements have provisos, the same has to be known of them too.
     """
 
-    def __init__(self, facts: Facts, privilege: str) -> None:
-        listed = facts.snapshot.listed(privilege)
-        tokens = frozenset[str]().union(*(one.actors.tokens for one in listed))
-        is_owned = any(one.startswith(selectors.OWNER_OF_ANY_TYPE) for one in tokens)
+    def __init__(self, facts: PartitionFacts, privilege: str) -> None:
+        statements = facts.snapshot.list_statements(privilege)
+        tokens = frozenset[str]().union(*(item.actors.tokens for item in statements))
+        is_owned = any(item.startswith(selectors.OWNER_OF_ANY_TYPE) for item in tokens)
         self._tokens = tokens
-        self._mentioned = mentioned(listed)
-        self._owners = frozenset(facts.postings.owners(None)) if is_owned else _NOBODY
-        self._selves = frozenset(facts.urns) if selectors.ONESELF in tokens else _NOBODY
-        self._reach = reach_index.Reach(facts.postings, facts.snapshot, privilege)
-        self._found: dict[object, reach_index.Covered] = {}
+        self._tested_attributes = tested_attributes(statements)
+        self._owner_urns = frozenset(facts.postings.owners(None)) if is_owned else _NO_URNS
+        self._self_urns = frozenset(facts.urns) if selectors.ONESELF in tokens else _NO_URNS
+        self._reach_index = reach_index.ReachIndex(facts.postings, facts.snapshot, privilege)
+        self._extents: dict[object, reach_index.EntityExtent] = {}
 
-    def of(self, actor: Actor) -> reach_index.Covered:
+    def find_extent(self, actor: Actor) -> reach_index.EntityExtent:
         """Return what one actor reaches."""
-        itself = actor.urn if actor.urn in self._selves or actor.urn == SYSTEM_ACTOR else ""
-        known = relevant(actor, self._mentioned)
-        key = (actor.is_active, actor.tokens & self._tokens, actor.holders & self._owners, itself, known)
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = self._reach.of(actor)
-        return found
+        self_urn = actor.urn if actor.urn in self._self_urns or actor.urn == SYSTEM_ACTOR else ""
+        attributes = relevant_attributes(actor, self._tested_attributes)
+        key = (actor.is_active, actor.tokens & self._tokens, actor.holders & self._owner_urns, self_urn, attributes)
+        extent = self._extents.get(key)
+        if extent is None:
+            extent = self._extents[key] = self._reach_index.find_extent(actor)
+        return extent
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _BroadcastInput:
     """What every slice is given."""
 
-    state: partitions.State
+    state: partitions.SnapshotState
     fields: frozenset[str]
     shared: Any
 
 
-def state_of(job: Job) -> partitions.State:
+def load_state(job: Job) -> partitions.SnapshotState:
     """Return what all slices share. Raises BadInput."""
-    progress("Reading policies and people")
+    print_progress("Reading policies and people")
     try:
-        return partitions.state_of(job.source, job.manifest["policy_version"])
-    except (partitions.Corrupt, reader.UnknownPolicy) as error:
+        return partitions.load_state(job.source, job.manifest["policy_version"])
+    except (partitions.CorruptSnapshot, reader.UnknownPolicyFamily) as error:
         raise BadInput(str(error)) from error
 
 
-def roles_of(job: Job) -> Mapping[str, frozenset[str]]:
+def load_roles(job: Job) -> Mapping[str, frozenset[str]]:
     """Return the roles that are bound to each user and group."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for row in job.table("roles").to_pylist():
-        found[row["holder"]].add(row["role"])
-    return {holder: frozenset(some) for holder, some in found.items()}
+    roles_by_holder: dict[str, set[str]] = defaultdict(set)
+    for row in job.read_table("roles").to_pylist():
+        roles_by_holder[row["holder"]].add(row["role"])
+    return {holder: frozenset(roles) for holder, roles in roles_by_holder.items()}
 
 
-def over_slices(
+def map_partitions(
     job: Job,
-    state: partitions.State,
-    work: Callable[[Facts, Shared], Iterable[Row]],
-    shared: Shared,
+    state: partitions.SnapshotState,
+    compute: Callable[[PartitionFacts, SharedT], Iterable[PartitionRowT]],
+    shared: SharedT,
     *,
     fields: Iterable[str],
     stage: str,
-) -> list[Row]:
+) -> list[PartitionRowT]:
     """Do a work on every slice, with these facets loaded and something that all share; return all rows.
 
-    `work` is a function of a module. The order of the rows says nothing.
+    `compute` is a function of a module. The order of the rows says nothing.
     """
-    loaded = frozenset(fields) - {selectors.TYPE, selectors.URN} - selectors.CONSTANTS.keys()
-    sent = job.context.broadcast(_Sent(state, loaded, shared))
-    numbers = partitions.numbers_of(job.source)
-    parts = [numbers[start : start + SLICE].to_pylist() for start in range(0, len(numbers), SLICE)]
-    rows: list[Row] = []
-    done = 0
+    loaded_fields = frozenset(fields) - {selectors.TYPE, selectors.URN} - selectors.CONSTANT_FACETS.keys()
+    broadcast = job.context.broadcast(_BroadcastInput(state, loaded_fields, shared))
+    numbers = partitions.read_entity_numbers(job.source)
+    parts = [
+        numbers[start : start + MAX_PARTITION_ENTITIES].to_pylist()
+        for start in range(0, len(numbers), MAX_PARTITION_ENTITIES)
+    ]
+    rows: list[PartitionRowT] = []
+    done_count = 0
 
-    def worked(part: list[int]) -> Iterable[Row]:
-        given: _Sent = sent.value
-        found = partitions.read(given.state, given.fields, pa.array(part, pa.int64()))
-        return work(Facts(given.state, found), given.shared)
+    def compute_part(part: list[int]) -> Iterable[PartitionRowT]:
+        broadcast_input: _BroadcastInput = broadcast.value
+        partition = partitions.load_partition(broadcast_input.state, broadcast_input.fields, pa.array(part, pa.int64()))
+        return compute(PartitionFacts(broadcast_input.state, partition), broadcast_input.shared)
 
-    def take(number: int, more: list[Row]) -> None:
-        nonlocal done
-        rows.extend(more)
-        done += len(parts[number])
-        progress(stage, done, len(numbers))
+    def add_rows(number: int, new_rows: list[PartitionRowT]) -> None:
+        nonlocal done_count
+        rows.extend(new_rows)
+        done_count += len(parts[number])
+        print_progress(stage, done_count, len(numbers))
 
-    progress(stage, 0, len(numbers))
-    spread(job.context, parts, worked, take)
+    print_progress(stage, 0, len(numbers))
+    map_partitions_unordered(job.context, parts, compute_part, add_rows)
     return rows

@@ -24,29 +24,29 @@ from pyspark.sql import SparkSession
 import catalog
 
 #: Where Spark runs when SPARK_MASTER names no other place: here, on every core.
-HERE = "local[*]"
+LOCAL_MASTER = "local[*]"
 
 _LOOPBACK = "127.0.0.1"
-_LOGGING = Path(__file__).with_name("log4j2.properties")
-_PROJECT = Path(catalog.__file__).parents[1]
+_LOG4J_FILE = Path(__file__).with_name("log4j2.properties")
+_PROJECT_FOLDER = Path(catalog.__file__).parents[1]
 
 #: Loggers of PySpark that repeat, with the Java stack, what the exception says that is being raised.
-_ECHOES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_ECHO_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 #: For a Java program that ends before optimizing its code would have paid: it starts on half of the processor time.
-_LIGHT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_SHORT_JOB_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 #: For one that works for minutes and nobody waits for between: no barriers for the sake of short pauses.
-_HEAVY = ("-XX:+UseParallelGC",)
+_LONG_JOB_JVM = ("-XX:+UseParallelGC",)
 
 #: What Java may take when SPARK_DRIVER_MEMORY does not say, in MiB: a quarter of what there is, as Java itself would,
 #: between these. Spark would give it the least.
-_LEAST, _MOST = 1024, 4096
+_MIN_JAVA_MEMORY_MIB, _MAX_JAVA_MEMORY_MIB = 1024, 4096
 #: Into how many parts each core's share of a table is cut here; Spark's own number is for dozens of cores.
-_PARTS_A_CORE = 4
-_CGROUP = Path("/sys/fs/cgroup/memory.max")
+_PARTITIONS_PER_CORE = 4
+_CGROUP_MEMORY_FILE = Path("/sys/fs/cgroup/memory.max")
 
 #: How long the Java program may take to end by itself.
-_PATIENCE_SECONDS = 30
+_SHUTDOWN_SECONDS = 30
 
 
 class SparkUnavailable(RuntimeError):
@@ -54,22 +54,22 @@ class SparkUnavailable(RuntimeError):
 
 
 @contextmanager
-def session(name: str, *, folder: Path | None = None, has_ui: bool = False) -> Iterator[SparkSession]:
-    """Start Spark under a name with all it knows of SQL, and end it with the block; as `started` otherwise."""
-    with started(name, folder=folder, has_ui=has_ui) as context:
+def open_session(name: str, *, folder: Path | None = None, has_ui: bool = False) -> Iterator[SparkSession]:
+    """Start Spark under a name with all it knows of SQL, and end it with the block; as `open_context` otherwise."""
+    with open_context(name, folder=folder, has_ui=has_ui) as context:
         yield SparkSession(context)
 
 
 @contextmanager
-def started(
-    name: str, *, folder: Path | None = None, has_ui: bool = False, is_light: bool = False
+def open_context(
+    name: str, *, folder: Path | None = None, has_ui: bool = False, is_short: bool = False
 ) -> Iterator[SparkContext]:
     """Start Spark under a name, and end it with the block.
 
     A session for SQL can be made of what is given; it takes as long as all before it.
 
     The master is SPARK_MASTER, else this machine. Everything Spark writes for itself lies in `folder`, by default
-    `spark` in VAR_DIR. `has_ui` serves Spark's own pages, from port 4040 on. `is_light` says that Java has little to do
+    `spark` in VAR_DIR. `has_ui` serves Spark's own pages, from port 4040 on. `is_short` says that Java has little to do
     but to hand out work. Times are UTC, and tables come and go as Arrow. Raises SparkUnavailable where there is no
     Java, no such master, or Spark runs in this process already.
     """
@@ -79,24 +79,28 @@ def started(
         )
     if SparkContext._active_spark_context is not None:
         raise SparkUnavailable("Spark runs in this process already; one session at a time.")
-    for echo in _ECHOES:
-        PySparkLogger.getLogger(echo).disabled = True
-    master = os.environ.get("SPARK_MASTER", "").strip() or HERE
+    for logger_name in _ECHO_LOGGERS:
+        PySparkLogger.getLogger(logger_name).disabled = True
+    master = os.environ.get("SPARK_MASTER", "").strip() or LOCAL_MASTER
     conf = SparkConf(loadDefaults=False)
     conf.setAll(
-        list(_settings(name, master, _made(folder or find_local_folder()), has_ui=has_ui, is_light=is_light).items())
+        list(
+            _build_settings(
+                name, master, _create_folders(folder or find_local_folder()), has_ui=has_ui, is_short=is_short
+            ).items()
+        )
     )
-    with _java(conf, address=_LOOPBACK if _is_here(master) else None) as gateway:
+    with _open_java(conf, address=_LOOPBACK if _is_local_master(master) else None) as gateway:
         try:
             context = SparkContext(conf=conf, gateway=gateway)
         except Py4JError as error:
-            raise SparkUnavailable(f"Spark could not be started at {master}: {_sentence(error)}") from error
+            raise SparkUnavailable(f"Spark could not be started at {master}: {_error_sentence(error)}") from error
         try:
             yield context
         finally:
             # What was made of it must not be handed to the next one.
-            if (made := SparkSession.getActiveSession()) is not None:
-                made.stop()
+            if (active_session := SparkSession.getActiveSession()) is not None:
+                active_session.stop()
             context.stop()
 
 
@@ -106,7 +110,7 @@ def has_java() -> bool:
     return shutil.which(f"{home}/bin/java" if home else "java") is not None
 
 
-def _sentence(error: Py4JError) -> str:
+def _error_sentence(error: Py4JError) -> str:
     """Return what Java said, without its stack."""
     lines = str(error).splitlines()
     return next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])
@@ -114,59 +118,66 @@ def _sentence(error: Py4JError) -> str:
 
 def find_local_folder() -> Path:
     """Return where Spark keeps what it needs while it runs on this machine."""
-    return Path(os.environ.get("VAR_DIR", "").strip() or _PROJECT / "var") / "spark"
+    return Path(os.environ.get("VAR_DIR", "").strip() or _PROJECT_FOLDER / "var") / "spark"
 
 
-def _made(folder: Path) -> Path:
+def _create_folders(folder: Path) -> Path:
     folder = folder.resolve()
     for name in ("local", "warehouse"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def _settings(name: str, master: str, folder: Path, *, has_ui: bool, is_light: bool) -> dict[str, str]:
-    named = {"log4j2.configurationFile": _LOGGING.as_uri(), "java.io.tmpdir": str(folder / "local")}
-    options = [*(f'"-D{key}={value}"' for key, value in named.items()), *_garbage(is_light=is_light)]
+def _build_settings(name: str, master: str, folder: Path, *, has_ui: bool, is_short: bool) -> dict[str, str]:
+    java_properties = {"log4j2.configurationFile": _LOG4J_FILE.as_uri(), "java.io.tmpdir": str(folder / "local")}
+    options = [
+        *(f'"-D{key}={value}"' for key, value in java_properties.items()),
+        *_build_jvm_options(is_short=is_short),
+    ]
     return {
         "spark.app.name": name,
         "spark.master": master,
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.local.dir": str(folder / "local"),
-        "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "").strip() or f"{_java_memory()}m",
+        "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "").strip() or f"{_find_java_memory()}m",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Functions of one value in Python would need pandas for Arrow, and warn that it is not here.
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         # What is compared with this is the size of compressed columns, which grow twentyfold in memory.
         "spark.sql.autoBroadcastJoinThreshold": "4m",
-        **({"spark.sql.shuffle.partitions": str(_PARTS_A_CORE * (os.cpu_count() or 1))} if _is_here(master) else {}),
+        **(
+            {"spark.sql.shuffle.partitions": str(_PARTITIONS_PER_CORE * (os.cpu_count() or 1))}
+            if _is_local_master(master)
+            else {}
+        ),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.ui.enabled": str(has_ui).lower(),
         "spark.ui.showConsoleProgress": "false",
-        **({"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK} if _is_here(master) else {}),
+        **({"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK} if _is_local_master(master) else {}),
     }
 
 
-def _garbage(*, is_light: bool) -> tuple[str, ...]:
+def _build_jvm_options(*, is_short: bool) -> tuple[str, ...]:
     """Return how Java compiles and collects; it would not start with two collectors, so a chosen one is left alone."""
-    chosen = " ".join(os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"))
-    return () if "GC" in chosen else _LIGHT if is_light else _HEAVY
+    configured_options = " ".join(os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"))
+    return () if "GC" in configured_options else _SHORT_JOB_JVM if is_short else _LONG_JOB_JVM
 
 
-def _java_memory() -> int:
+def _find_java_memory() -> int:
     """Return how much memory Java may take, in MiB."""
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if _CGROUP.is_file() and (limit := _CGROUP.read_text(encoding="ascii").strip()).isdigit():
-        there = min(there, int(limit))
-    return max(_LEAST, min(there // 2**20 // 4, _MOST))
+    available_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if _CGROUP_MEMORY_FILE.is_file() and (limit := _CGROUP_MEMORY_FILE.read_text(encoding="ascii").strip()).isdigit():
+        available_bytes = min(available_bytes, int(limit))
+    return max(_MIN_JAVA_MEMORY_MIB, min(available_bytes // 2**20 // 4, _MAX_JAVA_MEMORY_MIB))
 
 
 def has_executors(context: SparkContext) -> bool:
     """Whether Spark has executors apart from its driver, which have no copy of this project."""
-    return (context.master or HERE).partition("[")[0] != "local"
+    return (context.master or LOCAL_MASTER).partition("[")[0] != "local"
 
 
-def _is_here(master: str) -> bool:
+def _is_local_master(master: str) -> bool:
     """Whether the master is on this machine, so that nobody else has to reach us."""
     if master.partition("[")[0] in ("local", "local-cluster"):
         return True
@@ -178,10 +189,10 @@ def _is_here(master: str) -> bool:
 
 
 @contextmanager
-def _java(conf: SparkConf, *, address: str | None) -> Iterator[JavaGateway]:
+def _open_java(conf: SparkConf, *, address: str | None) -> Iterator[JavaGateway]:
     """Start the Java program, and wait for its end; one that spark-submit started ends with spark-submit."""
     try:
-        with _listening_on(address):
+        with _bind_local_address(address):
             gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]  # PySpark gives it no types
     except PySparkRuntimeError as error:
         raise SparkUnavailable("Java ended before Spark was there; what it said stands in the log.") from error
@@ -193,30 +204,30 @@ def _java(conf: SparkConf, *, address: str | None) -> Iterator[JavaGateway]:
         process: subprocess.Popen[bytes] | None = gateway.proc
         if process is not None:
             gateway.shutdown()
-            _ended(process)
+            _wait_for_exit(process)
 
 
 @contextmanager
-def _listening_on(address: str | None) -> Iterator[None]:
+def _bind_local_address(address: str | None) -> Iterator[None]:
     """Hand the address to what is started in the block: Spark's pages take it from the environment and nowhere else."""
-    before = os.environ.get("SPARK_LOCAL_IP")
+    previous_address = os.environ.get("SPARK_LOCAL_IP")
     if address is not None:
         os.environ["SPARK_LOCAL_IP"] = address
     try:
         yield
     finally:
-        if before is not None:
-            os.environ["SPARK_LOCAL_IP"] = before
+        if previous_address is not None:
+            os.environ["SPARK_LOCAL_IP"] = previous_address
         else:
             os.environ.pop("SPARK_LOCAL_IP", None)
 
 
-def _ended(process: subprocess.Popen[bytes]) -> None:
+def _wait_for_exit(process: subprocess.Popen[bytes]) -> None:
     """See to it that the program has ended: it does so once nobody can write to it any more."""
     if process.stdin is not None:
         process.stdin.close()
     try:
-        process.wait(_PATIENCE_SECONDS)
+        process.wait(_SHUTDOWN_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -11,18 +12,18 @@ from rest_framework.response import Response
 from policies.authoring.queries import policies
 from policies.authoring.services import lints
 from policies.authoring.services import policies as service
-from policies.authoring.services.policies import Draft, Written
+from policies.authoring.services.policies import PolicyInput, PolicyWriteResult
 from policies.engine import families
 from policies.engine.errors import Problem
 from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.problem_details import places
-from policies.http.api.views import DOOR, Door, Paged, page_of, unchanged
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.problem_details import iterate_problems
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer, find_read_only_changes
 from policies.http.guard import needs
 from policies.models import Policy, PolicyEvent
 
-manages = needs("MANAGE_POLICIES")
+require_manage_policies = needs("MANAGE_POLICIES")
 
 TAG = "policies"
 STATES = (Policy.State.ACTIVE.value, Policy.State.INACTIVE.value)
@@ -46,7 +47,7 @@ class PolicyOut(serializers.Serializer[Any]):
     state = serializers.ChoiceField(Policy.State.choices)
     editable = serializers.BooleanField(source="is_editable")
     version = serializers.IntegerField(min_value=1)
-    document = strict_fields.Json()
+    document = strict_fields.AnyJson()
 
 
 class PolicyDetailOut(PolicyOut):
@@ -61,42 +62,42 @@ class PolicyReplacedOut(PolicyDetailOut):
     replaced_version = serializers.IntegerField(min_value=1)
 
 
-class PolicyIn(strict_fields.Strict):
+class PolicyIn(strict_fields.StrictSerializer):
     """A policy to be stored. What stands beside the document must agree with it.
 
     `lints` and `replaced_version` of an answer are not read.
     """
 
-    urn = strict_fields.Urn(required=False)
-    family = strict_fields.Text(max_length=16)
-    document = strict_fields.Json()
-    name = strict_fields.Text(required=False, max_length=1000)
-    description = strict_fields.Text(required=False, allow_blank=True)
+    urn = strict_fields.StrictUrn(required=False)
+    family = strict_fields.StrictString(max_length=16)
+    document = strict_fields.AnyJson()
+    name = strict_fields.StrictString(required=False, max_length=1000)
+    description = strict_fields.StrictString(required=False, allow_blank=True)
     state = serializers.ChoiceField(Policy.State.choices, required=False)
-    editable = strict_fields.Flag(required=False)
-    version = strict_fields.Whole(required=False, min_value=1)
-    lints = strict_fields.Json(required=False)
-    replaced_version = strict_fields.Whole(required=False, min_value=1)
+    editable = strict_fields.StrictBoolean(required=False)
+    version = strict_fields.StrictInteger(required=False, min_value=1)
+    lints = strict_fields.AnyJson(required=False)
+    replaced_version = strict_fields.StrictInteger(required=False, min_value=1)
 
 
-class StateIn(strict_fields.Strict):
+class StateIn(strict_fields.StrictSerializer):
     """The one thing that can be changed without sending the document."""
 
     state = serializers.ChoiceField(STATES)
 
 
-class PolicyFilters(Paged):
+class PolicyListFilters(PageParameters):
     """Which policies to list. `privilege`, `actor` and `resource` are what a document names, exactly."""
 
-    q = strict_fields.Text(
+    q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=255, help_text="Part of the name or description."
     )
     family = serializers.ChoiceField(Policy.Family.choices, required=False)
     type = serializers.ChoiceField(Policy.Type.choices, required=False)
     state = serializers.ChoiceField(Policy.State.choices, required=False)
-    privilege = strict_fields.Text(required=False, max_length=255)
-    actor = strict_fields.Text(required=False, max_length=512)
-    resource = strict_fields.Text(required=False, max_length=1024)
+    privilege = strict_fields.StrictString(required=False, max_length=255)
+    actor = strict_fields.StrictString(required=False, max_length=512)
+    resource = strict_fields.StrictString(required=False, max_length=1024)
 
 
 class VersionOut(serializers.Serializer[Any]):
@@ -108,7 +109,7 @@ class VersionOut(serializers.Serializer[Any]):
     description = serializers.CharField(allow_blank=True)
     state = serializers.CharField()
     version = serializers.IntegerField(min_value=1)
-    document = strict_fields.Json()
+    document = strict_fields.AnyJson()
     verb = serializers.CharField()
     by = serializers.CharField()
     at = serializers.DateTimeField()
@@ -116,7 +117,8 @@ class VersionOut(serializers.Serializer[Any]):
     policy_version = serializers.IntegerField(min_value=1)
 
 
-class CheckedOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="CheckedOut")
+class PolicyValidationOut(serializers.Serializer[Any]):
     """What would happen to a draft: it is stored when there are no errors; lints are worth a look."""
 
     valid = serializers.BooleanField()
@@ -124,18 +126,24 @@ class CheckedOut(serializers.Serializer[Any]):
     lints = NoteOut(many=True)
 
 
-@manages
-class Policies(Door):
+@require_manage_policies
+class PolicyListView(ApiView):
     """The list of policies."""
 
-    @described("policies_list", "List policies", query=PolicyFilters, answer=page_of(PolicyOut, "Policy"), tag=TAG)
+    @openapi_operation(
+        "policies_list",
+        "List policies",
+        query=PolicyListFilters,
+        answer=build_page_serializer(PolicyOut, "Policy"),
+        tag=TAG,
+    )
     def get(self, _request: Request) -> Response:
         """Return a page of policies, by URN."""
-        asked = self.asked(PolicyFilters)
-        filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
-        return self.page(policies.policies(**filters), lambda rows: PolicyOut(rows, many=True).data, asked)
+        query = self.parse_query(PolicyListFilters)
+        filters = {name: value for name, value in query.items() if name not in ("page", "page_size")}
+        return self.paginate(policies.list_policies(**filters), lambda rows: PolicyOut(rows, many=True).data, query)
 
-    @described(
+    @openapi_operation(
         "policies_create",
         "Store a new policy",
         body=PolicyIn,
@@ -147,22 +155,24 @@ class Policies(Door):
     )
     def post(self, request: Request) -> Response:
         """Store a new policy under the URN sent, or under one made here."""
-        sent = strict_fields.checked(PolicyIn, request.data)
-        draft = agreeing(sent, version=1)
-        return answered(service.create(draft=draft, urn=sent.get("urn"), by=self.actor, door=DOOR), status=201)
+        payload = strict_fields.validate(PolicyIn, request.data)
+        draft = parse_draft(payload, version=1)
+        return respond_with_policy(
+            service.create(draft=draft, urn=payload.get("urn"), by=self.actor, channel=CHANNEL), status=201
+        )
 
 
-@manages
-class OnePolicy(Door):
+@require_manage_policies
+class PolicyDetailView(ApiView):
     """One policy."""
 
-    @described("policies_get", "Get a policy", answer=PolicyDetailOut, tag=TAG)
+    @openapi_operation("policies_get", "Get a policy", answer=PolicyDetailOut, tag=TAG)
     def get(self, _request: Request, urn: str) -> Response:
         """Return the policy; its version stands in ETag, too."""
-        policy = policies.policy(urn=urn)
-        return Response(_detail(policy), headers={"ETag": f'"{policy.version}"'})
+        policy = policies.get_policy(urn=urn)
+        return Response(_serialize_detail(policy), headers={"ETag": f'"{policy.version}"'})
 
-    @described(
+    @openapi_operation(
         "policies_replace",
         "Replace a policy",
         body=PolicyIn,
@@ -173,13 +183,13 @@ class OnePolicy(Door):
     )
     def put(self, request: Request, urn: str) -> Response:
         """Store another document under this URN."""
-        sent = strict_fields.checked(PolicyIn, request.data)
-        stored = policies.policy(urn=urn)
-        draft = agreeing(sent, version=stored.version, urn=urn)
-        written = service.update(urn=urn, draft=draft, by=self.actor, door=DOOR, if_version=self.if_version())
-        return answered(written)
+        payload = strict_fields.validate(PolicyIn, request.data)
+        policy = policies.get_policy(urn=urn)
+        draft = parse_draft(payload, version=policy.version, urn=urn)
+        result = service.update(urn=urn, draft=draft, by=self.actor, channel=CHANNEL, if_version=self.parse_if_match())
+        return respond_with_policy(result)
 
-    @described(
+    @openapi_operation(
         "policies_set_state",
         "Activate or deactivate a policy",
         body=StateIn,
@@ -190,57 +200,57 @@ class OnePolicy(Door):
     )
     def patch(self, request: Request, urn: str) -> Response:
         """Change the state, for a DataHub policy in its document."""
-        sent = strict_fields.checked(StateIn, request.data)
-        written = service.set_state(
-            urn=urn, state=sent["state"], by=self.actor, door=DOOR, if_version=self.if_version()
+        payload = strict_fields.validate(StateIn, request.data)
+        result = service.set_state(
+            urn=urn, state=payload["state"], by=self.actor, channel=CHANNEL, if_version=self.parse_if_match()
         )
-        return answered(written)
+        return respond_with_policy(result)
 
-    @described("policies_delete", "Delete a policy", status=204, is_versioned=True, moves_version=True, tag=TAG)
+    @openapi_operation("policies_delete", "Delete a policy", status=204, is_versioned=True, moves_version=True, tag=TAG)
     def delete(self, _request: Request, urn: str) -> Response:
         """Delete a policy, unless it belongs to the system."""
-        version = service.delete(urn=urn, by=self.actor, door=DOOR, if_version=self.if_version())
+        version = service.delete(urn=urn, by=self.actor, channel=CHANNEL, if_version=self.parse_if_match())
         return Response(status=204, headers={"Policy-Version": str(version)})
 
 
-@manages
-class Versions(Door):
+@require_manage_policies
+class PolicyVersionListView(ApiView):
     """What a policy has been."""
 
-    @described(
+    @openapi_operation(
         "policies_versions",
         "List the versions of a policy",
-        query=Paged,
-        answer=page_of(VersionOut, "Version"),
+        query=PageParameters,
+        answer=build_page_serializer(VersionOut, "Version"),
         tag=TAG,
     )
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of versions, newest first; also of a policy that is gone."""
-        asked = self.asked()
-        rows = policies.versions(urn=urn)
+        query = self.parse_query()
+        rows = policies.list_versions(urn=urn)
         if not rows.exists():
             raise NotFound(f"There is no policy {urn!r}.")
-        return self.page(rows, lambda events: [_version(event) for event in events], asked)
+        return self.paginate(rows, lambda events: [_serialize_version(event) for event in events], query)
 
 
-@manages
-class OneVersion(Door):
+@require_manage_policies
+class PolicyVersionDetailView(ApiView):
     """One version of a policy."""
 
-    @described("policies_version", "Get a version of a policy", answer=VersionOut, tag=TAG)
+    @openapi_operation("policies_version", "Get a version of a policy", answer=VersionOut, tag=TAG)
     def get(self, _request: Request, urn: str, number: str) -> Response:
         """Return the policy as it was written then."""
-        event = policies.versions(urn=urn).filter(version=int(number)).first()
+        event = policies.list_versions(urn=urn).filter(version=int(number)).first()
         if event is None:
             raise NotFound(f"There is no version {number} of {urn!r}.")
-        return Response(_version(event))
+        return Response(_serialize_version(event))
 
 
-@manages
-class Restore(Door):
+@require_manage_policies
+class PolicyRestoreView(ApiView):
     """Taking up an earlier version again."""
 
-    @described(
+    @openapi_operation(
         "policies_restore",
         "Store an earlier version again",
         answer=PolicyReplacedOut,
@@ -250,67 +260,73 @@ class Restore(Door):
     )
     def post(self, _request: Request, urn: str, number: str) -> Response:
         """Store what the version says as a new version."""
-        return answered(
-            service.restore(urn=urn, version=int(number), by=self.actor, door=DOOR, if_version=self.if_version())
+        return respond_with_policy(
+            service.restore(
+                urn=urn, version=int(number), by=self.actor, channel=CHANNEL, if_version=self.parse_if_match()
+            )
         )
 
 
-@manages
-class Validate(Door):
+@require_manage_policies
+class PolicyValidateView(ApiView):
     """Checking a draft."""
 
-    @described("policies_validate", "Check a policy without storing it", body=PolicyIn, answer=CheckedOut, tag=TAG)
+    @openapi_operation(
+        "policies_validate", "Check a policy without storing it", body=PolicyIn, answer=PolicyValidationOut, tag=TAG
+    )
     def post(self, request: Request) -> Response:
         """Return every problem and every lint of a draft, in one shape."""
         errors: list[Problem] = []
-        found: tuple[Problem, ...] = ()
+        lint_problems: tuple[Problem, ...] = ()
         try:
-            sent = strict_fields.checked(PolicyIn, request.data)
-            draft = agreeing(sent, version=None)
-            if sent.get("urn") is not None:
-                service.checked_urn(sent["urn"])
-            found = lints.lints(draft=draft, urn=sent.get("urn"))
+            payload = strict_fields.validate(PolicyIn, request.data)
+            draft = parse_draft(payload, version=None)
+            if payload.get("urn") is not None:
+                service.validate_urn(payload["urn"])
+            lint_problems = lints.find_lints(draft=draft, urn=payload.get("urn"))
         except ValidationError as error:
-            errors = list(places(error.detail))
+            errors = list(iterate_problems(error.detail))
         except Invalid as error:
             errors = list(error.problems)
-        return Response({"valid": not errors, "errors": _notes(errors), "lints": _notes(found)})
+        return Response(
+            {"valid": not errors, "errors": _serialize_notes(errors), "lints": _serialize_notes(lint_problems)}
+        )
 
 
-def agreeing(sent: Mapping[str, Any], *, version: int | None, urn: str | None = None) -> Draft:
+def parse_draft(payload: Mapping[str, Any], *, version: int | None, urn: str | None = None) -> PolicyInput:
     """Return the draft that was sent; raises Invalid with every problem, also of what stands beside the document.
 
     `version` and `urn` are those the policy has (None: any): sending others means another policy than this one.
     """
-    draft = Draft(sent["family"], sent["document"], sent.get("state"), sent.get("description"))
-    document = service.checked(draft)
-    columns = families.get(draft.family).columns(document)
-    facts: dict[str, Any] = {"name": columns["name"], "editable": columns.get("is_editable", True)}
-    facts |= {} if version is None else {"version": version}
-    facts |= {} if urn is None else {"urn": urn}
-    if problems := unchanged(sent, facts):
+    draft = PolicyInput(payload["family"], payload["document"], payload.get("state"), payload.get("description"))
+    document = service.validate_draft(draft)
+    columns = families.get(draft.family).column_values(document)
+    policy_values: dict[str, Any] = {"name": columns["name"], "editable": columns.get("is_editable", True)}
+    policy_values |= {} if version is None else {"version": version}
+    policy_values |= {} if urn is None else {"urn": urn}
+    if problems := find_read_only_changes(payload, policy_values):
         raise Invalid(
             [
-                Problem(f"{one.pointer[1:]}.disagrees", one.pointer, "This is not what the policy itself says.")
-                for one in problems
+                Problem(f"{problem.pointer[1:]}.disagrees", problem.pointer, "This is not what the policy itself says.")
+                for problem in problems
             ]
         )
     return draft
 
 
-def answered(written: Written, status: int = 200) -> Response:
+def respond_with_policy(result: PolicyWriteResult, status: int = 200) -> Response:
     """Answer with a policy that was written, and the version that the write made."""
-    headers = {"Policy-Version": str(written.policy_version), "ETag": f'"{written.policy.version}"'}
-    replaced = {} if written.replaced_version is None else {"replaced_version": written.replaced_version}
-    return Response(_detail(written.policy) | replaced, status=status, headers=headers)
+    headers = {"Policy-Version": str(result.policy_version), "ETag": f'"{result.policy.version}"'}
+    replaced_fields = {} if result.replaced_version is None else {"replaced_version": result.replaced_version}
+    return Response(_serialize_detail(result.policy) | replaced_fields, status=status, headers=headers)
 
 
-def _detail(policy: Policy) -> dict[str, Any]:
-    draft = Draft(policy.family, policy.document)
-    return PolicyOut(policy).data | {"lints": _notes(lints.unknown_fields(draft))}
+def _serialize_detail(policy: Policy) -> dict[str, Any]:
+    draft = PolicyInput(policy.family, policy.document)
+    return PolicyOut(policy).data | {"lints": _serialize_notes(lints.unknown_fields(draft))}
 
 
-def _version(event: PolicyEvent) -> dict[str, Any]:
+def _serialize_version(event: PolicyEvent) -> dict[str, Any]:
     after = event.after or {"document": None, "state": "", "description": ""}
     return {
         "urn": event.policy_urn,
@@ -328,5 +344,5 @@ def _version(event: PolicyEvent) -> dict[str, Any]:
     }
 
 
-def _notes(problems: list[Problem] | tuple[Problem, ...]) -> list[dict[str, str]]:
-    return [{"code": one.code, "pointer": one.pointer, "detail": one.detail} for one in problems]
+def _serialize_notes(problems: list[Problem] | tuple[Problem, ...]) -> list[dict[str, str]]:
+    return [{"code": problem.code, "pointer": problem.pointer, "detail": problem.detail} for problem in problems]

@@ -10,11 +10,11 @@ from rest_framework.response import Response
 from policies.engine import families
 from policies.engine.families.vocabulary import METADATA, PLATFORM, PrivilegeInfo
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.views import Door, Paged, page_of
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.views import ApiView, PageParameters, build_page_serializer
 from policies.http.guard import signed_in
 
-Entry = tuple[str, PrivilegeInfo]
+FamilyPrivilege = tuple[str, PrivilegeInfo]
 
 
 class PrivilegeOut(serializers.Serializer[Any]):
@@ -33,50 +33,54 @@ class PrivilegeOut(serializers.Serializer[Any]):
     cloud_only = serializers.BooleanField()
 
 
-class PrivilegeFilters(Paged):
+class PrivilegeListFilters(PageParameters):
     """Which privileges to list."""
 
-    q = strict_fields.Text(required=False, allow_blank=True, max_length=255, help_text="Part of a name or description.")
-    family = serializers.ChoiceField(list(families.vocabularies()), required=False)
+    q = strict_fields.StrictString(
+        required=False, allow_blank=True, max_length=255, help_text="Part of a name or description."
+    )
+    family = serializers.ChoiceField(list(families.load_vocabularies()), required=False)
     scope = serializers.ChoiceField([PLATFORM, METADATA], required=False)
-    group = strict_fields.Text(required=False, max_length=255)
-    resource_type = strict_fields.Text(required=False, max_length=64, help_text="Offered for entities of this type.")
+    group = strict_fields.StrictString(required=False, max_length=255)
+    resource_type = strict_fields.StrictString(
+        required=False, max_length=64, help_text="Offered for entities of this type."
+    )
 
 
 @signed_in
-class Privileges(Door):
+class PrivilegeListView(ApiView):
     """The registry."""
 
-    @described(
+    @openapi_operation(
         "privileges_list",
         "List privileges",
-        query=PrivilegeFilters,
-        answer=page_of(PrivilegeOut, "Privilege"),
+        query=PrivilegeListFilters,
+        answer=build_page_serializer(PrivilegeOut, "Privilege"),
         tag="policies",
     )
     def get(self, _request: Request) -> Response:
         """Return a page of privileges, in the order of the registry."""
-        asked = self.asked(PrivilegeFilters)
+        query = self.parse_query(PrivilegeListFilters)
         rows = [
             (family, privilege)
-            for family, known in families.vocabularies().items()
-            for privilege in known.privileges.values()
-            if asked.get("family", family) == family and _is_wanted(privilege, asked)
+            for family, vocabulary in families.load_vocabularies().items()
+            for privilege in vocabulary.privileges.values()
+            if query.get("family", family) == family and _matches_query(privilege, query)
         ]
-        return self.page(rows, _shown, asked)
+        return self.paginate(rows, _serialize_privileges, query)
 
 
-def _is_wanted(privilege: PrivilegeInfo, asked: dict[str, Any]) -> bool:
+def _matches_query(privilege: PrivilegeInfo, query: dict[str, Any]) -> bool:
     text = f"{privilege.name} {privilege.display} {privilege.description}".casefold()
     return (
-        asked.get("q", "").casefold() in text
-        and asked.get("scope", privilege.scope) == privilege.scope
-        and asked.get("group", privilege.category) == privilege.category
-        and ("resource_type" not in asked or asked["resource_type"] in privilege.offered_for)
+        query.get("q", "").casefold() in text
+        and query.get("scope", privilege.scope) == privilege.scope
+        and query.get("group", privilege.category) == privilege.category
+        and ("resource_type" not in query or query["resource_type"] in privilege.offered_for)
     )
 
 
-def _shown(rows: Sequence[Entry]) -> list[dict[str, Any]]:
+def _serialize_privileges(rows: Sequence[FamilyPrivilege]) -> list[dict[str, Any]]:
     return [
         {
             "name": privilege.name,
@@ -87,7 +91,7 @@ def _shown(rows: Sequence[Entry]) -> list[dict[str, Any]]:
             "scope": privilege.scope,
             "resource_types": None if privilege.resource_types is None else sorted(privilege.resource_types),
             "offered_for": sorted(privilege.offered_for),
-            "gives": sorted(families.vocabularies()[family].widen([privilege.name]) - {privilege.name}),
+            "gives": sorted(families.load_vocabularies()[family].widen([privilege.name]) - {privilege.name}),
             "deprecated": privilege.is_deprecated,
             "cloud_only": privilege.is_cloud_only,
         }

@@ -12,9 +12,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from policies.authoring.pages import datahub_draft, editor_base
-from policies.authoring.pages.builder_page import STEPS, Work, page, step_of
-from policies.authoring.pages.datahub_templates import BLANK, STARTERS
-from policies.authoring.pages.policy_actions import seen
+from policies.authoring.pages.builder_page import STEPS, BuilderRequest, render_page, step_number
+from policies.authoring.pages.datahub_templates import BLANK_DOCUMENT, TEMPLATES
+from policies.authoring.pages.policy_actions import parse_version
 from policies.authoring.queries import policies
 from policies.engine.errors import Problem
 from policies.engine.families import datahub
@@ -27,11 +27,15 @@ from policies.models import Policy
 @never_cache
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
-def new(request: HttpRequest) -> HttpResponse:
+def create(request: HttpRequest) -> HttpResponse:
     """Write a new policy: from nothing, from a pattern of the guide, or from another policy or a version of one."""
     if request.method == "GET":
-        return page(Work(request=request, draft=datahub_draft.Draft.of(_beginning(request))))
-    return _go_on(request, None, None)
+        return render_page(
+            BuilderRequest(
+                request=request, draft=datahub_draft.DataHubDraft.from_document(_load_initial_document(request))
+            )
+        )
+    return _handle_post(request, None, None)
 
 
 @never_cache
@@ -40,91 +44,97 @@ def new(request: HttpRequest) -> HttpResponse:
 def edit(request: HttpRequest, urn: str) -> HttpResponse:
     """Change a policy, or learn that somebody else did meanwhile."""
     if request.method == "POST":
-        return _go_on(request, urn, policies.policies_among(urns=[urn]).first())
-    policy = editor_base.opened(urn=urn, family=datahub.NAME)
-    draft = datahub_draft.Draft.of(policy.document)
-    return page(Work(request=request, urn=urn, stored=policy, version=policy.version, draft=draft))
+        return _handle_post(request, urn, policies.find_policies(urns=[urn]).first())
+    policy = editor_base.open_policy(urn=urn, family=datahub.NAME)
+    draft = datahub_draft.DataHubDraft.from_document(policy.document)
+    return render_page(BuilderRequest(request=request, urn=urn, policy=policy, version=policy.version, draft=draft))
 
 
-def _beginning(request: HttpRequest) -> Mapping[str, Any]:
-    if copy := editor_base.copied(request, family=datahub.NAME):
+def _load_initial_document(request: HttpRequest) -> Mapping[str, Any]:
+    if copy := editor_base.load_copy(request, family=datahub.NAME):
         return copy[0]
-    starter = STARTERS.get(request.GET.get("template", ""))
-    return starter.document if starter else BLANK
+    template = TEMPLATES.get(request.GET.get("template", ""))
+    return template.document if template else BLANK_DOCUMENT
 
 
-def _go_on(request: HttpRequest, urn: str | None, stored: Policy | None) -> HttpResponse:
+def _handle_post(request: HttpRequest, urn: str | None, policy: Policy | None) -> HttpResponse:
     """Take over what was posted and do what the pressed button says."""
-    draft = datahub_draft.Draft.signed(request.POST.get("draft", ""))
+    draft = datahub_draft.DataHubDraft.from_signed_text(request.POST.get("draft", ""))
     if draft is None:
-        raise Invalid.one(
+        raise Invalid.from_problem(
             code="draft.unreadable", pointer="", detail="This form was not created by this site, or it is damaged."
         )
-    version = seen(request.POST.get("version"))
-    work = Work(request=request, urn=urn, stored=stored, version=version, draft=draft)
-    draft.take(request.POST)
+    version = parse_version(request.POST.get("version"))
+    editor = BuilderRequest(request=request, urn=urn, policy=policy, version=version, draft=draft)
+    draft.apply_form(request.POST)
     step = request.POST.get("step", "1")
-    work.step = int(step) if step in ("1", "2", "3") else 1
+    editor.step = int(step) if step in ("1", "2", "3") else 1
     if request.POST.get("is_shown"):
-        _show_here(work)
-    return _press(work, *request.POST.get("go", "next").partition(":")[::2])
+        _refresh_errors(editor)
+    return _dispatch_button(editor, *request.POST.get("go", "next").partition(":")[::2])
 
 
-def _press(work: Work, verb: str, rest: str) -> HttpResponse:
-    """Do what a button says; `rest` is what it is about."""
+def _dispatch_button(editor: BuilderRequest, verb: str, argument: str) -> HttpResponse:
+    """Do what a button says; `argument` is what it is about."""
     match verb:
         case "save":
-            return _save(work)
+            return _save(editor)
         case "takeover":
-            work.take_over()
-            return _save(work)
+            editor.take_over()
+            return _save(editor)
         case "add":
-            work.draft.add(rest, work.request.POST.get(f"{rest}_new", ""))
+            editor.draft.add_criterion(argument, editor.request.POST.get(f"{argument}_new", ""))
         case "remove":
-            work.draft.remove(*rest.partition(":")[::2])
+            editor.draft.remove_criterion(*argument.partition(":")[::2])
         case "drop":
-            work.draft.drop(rest)
+            editor.draft.remove_unknown_field(argument)
         case "convert":
-            work.draft.convert()
+            editor.draft.convert_deprecated()
         case "previous" | "next" | "1" | "2" | "3":
-            _turn(work, verb)
+            _change_step(editor, verb)
         case _:
             pass
-    return page(work)
+    return render_page(editor)
 
 
-def _turn(work: Work, verb: str) -> None:
+def _change_step(editor: BuilderRequest, verb: str) -> None:
     """Show another step; forward only when nothing is wrong with this one."""
-    wanted = {"previous": work.step - 1, "next": work.step + 1}.get(verb) or int(verb if verb.isdecimal() else 1)
-    wanted = min(max(wanted, 1), len(STEPS))
-    mine = [one for one in work.problems() if step_of(one) == work.step]
-    if wanted > work.step and mine:
-        work.errors, work.status, work.is_shown = tuple(mine), list_and_form_pages.UNPROCESSABLE, True
+    target_step = {"previous": editor.step - 1, "next": editor.step + 1}.get(verb) or int(
+        verb if verb.isdecimal() else 1
+    )
+    target_step = min(max(target_step, 1), len(STEPS))
+    step_problems = [problem for problem in editor.find_problems() if step_number(problem) == editor.step]
+    if target_step > editor.step and step_problems:
+        editor.errors, editor.status, editor.shows_errors = (
+            tuple(step_problems),
+            list_and_form_pages.UNPROCESSABLE_STATUS,
+            True,
+        )
         return
-    work.step, work.errors, work.is_shown = wanted, (), False
+    editor.step, editor.errors, editor.shows_errors = target_step, (), False
 
 
-def _save(work: Work) -> HttpResponse:
+def _save(editor: BuilderRequest) -> HttpResponse:
     """Store the draft, or show what is in the way with everything that was typed."""
-    if problems := work.problems():
-        _show(work, problems)
-        return page(work)
+    if problems := editor.find_problems():
+        _show_problems(editor, problems)
+        return render_page(editor)
     try:
-        saved = work.save(work.checked)
+        response = editor.save(editor.policy_input)
     except Invalid as refusal:
-        _show(work, refusal.problems)
-        return page(work)
-    return saved or page(work)
+        _show_problems(editor, refusal.problems)
+        return render_page(editor)
+    return response or render_page(editor)
 
 
-def _show_here(work: Work) -> None:
+def _refresh_errors(editor: BuilderRequest) -> None:
     """Go on showing what is wrong with this step, as it is by now."""
-    work.errors = tuple(one for one in work.problems() if step_of(one) == work.step)
-    work.is_shown = bool(work.errors)
+    editor.errors = tuple(problem for problem in editor.find_problems() if step_number(problem) == editor.step)
+    editor.shows_errors = bool(editor.errors)
 
 
-def _show(work: Work, problems: tuple[Problem, ...]) -> None:
-    work.errors, work.status, work.is_shown = problems, list_and_form_pages.UNPROCESSABLE, True
-    steps = [step_of(one) for one in problems]
-    if work.step not in steps:
-        work.step = min(steps)
+def _show_problems(editor: BuilderRequest, problems: tuple[Problem, ...]) -> None:
+    editor.errors, editor.status, editor.shows_errors = problems, list_and_form_pages.UNPROCESSABLE_STATUS, True
+    steps = [step_number(problem) for problem in problems]
+    if editor.step not in steps:
+        editor.step = min(steps)

@@ -11,9 +11,9 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from policies.authoring.pages import property_wording
-from policies.authoring.pages.datahub_draft import CRITERIA_SHOWN, LISTS, Draft, is_line
-from policies.authoring.pages.datahub_presenter import FIELDS, OWN, OWN_USE, label_of
-from policies.authoring.pages.datahub_wording import criteria_of
+from policies.authoring.pages.datahub_draft import CRITERIA_LISTS, MAX_VISIBLE_CRITERIA, DataHubDraft, is_line
+from policies.authoring.pages.datahub_presenter import CUSTOM_CATEGORY, CUSTOM_DESCRIPTION, FIELD_LABELS, field_label
+from policies.authoring.pages.datahub_wording import effective_criteria
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
@@ -21,17 +21,17 @@ from policies.engine.selectors import Condition
 from policies.pdp import authorizer
 
 #: How many chips one picker shows, and all of a step together; further values stand in the text box.
-_CHIPS, _ALL_CHIPS = 25, 400
+_MAX_PICKER_CHIPS, _MAX_STEP_CHIPS = 25, 400
 
 #: How many notes of one kind stand beside a field.
-_NOTES = 5
+_MAX_NOTES = 5
 
 #: How many branches of a tree are shown, and how many of its nodes can be open without scripts.
-BRANCHES = 200
-_OPEN = 30
+MAX_BRANCHES = 200
+_MAX_OPEN_NODES = 30
 
 #: Field → types of entities that it holds; no types: any.
-TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+FIELD_ENTITY_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "URN": (),
         "DOMAIN": ("domain",),
@@ -43,10 +43,10 @@ TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 #: Fields whose values lie in one another.
-TREES = ("DOMAIN", "CONTAINER", "GLOSSARY")
-_PEOPLE = {"OWNER": "holder", "GROUP_MEMBERSHIP": "group", "users": "user", "groups": "group", "roles": "role"}
+TREE_FIELDS = ("DOMAIN", "CONTAINER", "GLOSSARY")
+_PEOPLE_KINDS = {"OWNER": "holder", "GROUP_MEMBERSHIP": "group", "users": "user", "groups": "group", "roles": "role"}
 
-_CONDITIONS = (
+_CONDITION_CHOICES = (
     (Condition.EQUALS, "is one of"),
     (Condition.STARTS_WITH, "begins with one of"),
     (Condition.NOT_EQUALS, "is none of"),
@@ -54,154 +54,176 @@ _CONDITIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
+class FieldNotes:
     """What is wrong (errors) and what is worth a look (lints), to be asked for by place in the document."""
 
     errors: Sequence[Problem]
     lints: Sequence[Problem]
 
-    def at(self, *pointers: str) -> dict[str, list[str]]:
+    def find(self, *pointers: str) -> dict[str, list[str]]:
         """Return the sentences that belong to these places and whatever is in them, the first few."""
-        return {"errors": _first(self.errors, pointers), "lints": _first(self.lints, pointers)}
+        return {"errors": _select_details(self.errors, pointers), "lints": _select_details(self.lints, pointers)}
 
 
-def _first(problems: Iterable[Problem], pointers: Sequence[str]) -> list[str]:
-    mine = [one.detail for one in problems if any(f"{one.pointer}/".startswith(f"{at}/") for at in pointers)]
-    details = list(dict.fromkeys(mine))
-    more = [f"And {len(details) - _NOTES:,} more like these."] if len(details) > _NOTES else []
-    return details[:_NOTES] + more
+def _select_details(problems: Iterable[Problem], pointers: Sequence[str]) -> list[str]:
+    matching_details = [
+        problem.detail
+        for problem in problems
+        if any(f"{problem.pointer}/".startswith(f"{pointer}/") for pointer in pointers)
+    ]
+    details = list(dict.fromkeys(matching_details))
+    overflow_note = [f"And {len(details) - _MAX_NOTES:,} more like these."] if len(details) > _MAX_NOTES else []
+    return details[:_MAX_NOTES] + overflow_note
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class BuilderFields:
     """Draws the fields of one draft."""
 
-    draft: Draft
-    notes: Notes
+    draft: DataHubDraft
+    notes: FieldNotes
     data: QueryDict
 
     # -- step 2 -----------------------------------------------------------------------------------------------------
 
-    def criteria(self, prefix: str) -> list[dict[str, Any]]:
+    def build_criterion_cards(self, prefix: str) -> list[dict[str, Any]]:
         """Return the conditions of one of the two lists, as cards."""
-        listed = self.draft.criteria(prefix)[:CRITERIA_SHOWN]
-        chips = min(_CHIPS, _ALL_CHIPS // max(len(listed), 1))
-        names = self._names(value for one in listed for value in (one.get("values") or ())[:chips])
-        return [self._criterion(prefix, place, one, chips, names) for place, one in enumerate(listed)]
+        criteria = self.draft.criteria(prefix)[:MAX_VISIBLE_CRITERIA]
+        chips = min(_MAX_PICKER_CHIPS, _MAX_STEP_CHIPS // max(len(criteria), 1))
+        names = self._load_names(value for criterion in criteria for value in (criterion.get("values") or ())[:chips])
+        return [
+            self._build_criterion_card(prefix, index, criterion, chips, names)
+            for index, criterion in enumerate(criteria)
+        ]
 
-    def hidden(self, prefix: str) -> int:
+    def count_hidden_criteria(self, prefix: str) -> int:
         """Return how many conditions stay as they are because the form has no room for them."""
-        return max(len(self.draft.criteria(prefix)) - CRITERIA_SHOWN, 0)
+        return max(len(self.draft.criteria(prefix)) - MAX_VISIBLE_CRITERIA, 0)
 
-    def deprecated(self) -> list[dict[str, Any]]:
+    def build_deprecated_rows(self) -> list[dict[str, Any]]:
         """Return what the deprecated fields mean, as rows."""
         if not self.draft.is_deprecated:
             return []
-        listed = criteria_of(self.draft.document)
-        names = self._names(value for one in listed for value in one["values"][:_CHIPS])
+        criteria = effective_criteria(self.draft.document)
+        names = self._load_names(value for criterion in criteria for value in criterion["values"][:_MAX_PICKER_CHIPS])
         return [
             {
-                "label": FIELDS[one["field"]],
-                "shown": [{"urn": value, "name": names.get(value, "")} for value in one["values"][:_CHIPS]],
-                "more": max(len(one["values"]) - _CHIPS, 0),
+                "label": FIELD_LABELS[criterion["field"]],
+                "shown": [
+                    {"urn": value, "name": names.get(value, "")} for value in criterion["values"][:_MAX_PICKER_CHIPS]
+                ],
+                "more": max(len(criterion["values"]) - _MAX_PICKER_CHIPS, 0),
             }
-            for one in listed
+            for criterion in criteria
         ]
 
-    def privileges(self, find: str) -> list[dict[str, Any]]:
-        """Return the privileges on offer and those that are ticked, by category; `find` narrows those not ticked."""
-        ticked = dict.fromkeys(self.draft.document.get("privileges") or ())
-        known = vocabulary.datahub()
-        offered = {one.name: one for one in self._offered()}
-        listed = list(offered.values()) + [known.get(name) or name for name in ticked if name not in offered]
+    def group_privileges(self, search_text: str) -> list[dict[str, Any]]:
+        """Return the privileges on offer and those that are ticked, by category; `search_text` narrows the others."""
+        ticked_names = dict.fromkeys(self.draft.document.get("privileges") or ())
+        registry = vocabulary.load_datahub()
+        offered_by_name = {privilege.name: privilege for privilege in self._list_offered_privileges()}
+        privileges = list(offered_by_name.values()) + [
+            registry.get(name) or name for name in ticked_names if name not in offered_by_name
+        ]
         groups: dict[str, list[dict[str, Any]]] = {}
-        if own := [_own(name, name in ticked) for name in _custom() if name in ticked or _is_found(name, find)]:
-            groups[OWN] = own
-        for one in listed:
-            if isinstance(one, str) and one in _custom():
+        if custom_rows := [
+            _custom_privilege_row(name, name in ticked_names)
+            for name in _custom_privileges()
+            if name in ticked_names or _matches_words(name, search_text)
+        ]:
+            groups[CUSTOM_CATEGORY] = custom_rows
+        for privilege in privileges:
+            if isinstance(privilege, str) and privilege in _custom_privileges():
                 continue
-            if isinstance(one, str):
+            if isinstance(privilege, str):
                 row = {
-                    "name": one,
-                    "display": one,
+                    "name": privilege,
+                    "display": privilege,
                     "description": "Nothing asks for it.",
                     "notes": ["Not in the registry"],
                 }
                 groups.setdefault("Not in the registry", []).append({**row, "is_ticked": True})
-            elif one.name in ticked or _is_meant(one, find):
-                groups.setdefault(one.category, []).append(_privilege(one, one.name in ticked, one.name in offered))
+            elif privilege.name in ticked_names or _matches_privilege(privilege, search_text):
+                groups.setdefault(privilege.category, []).append(
+                    _privilege_row(privilege, privilege.name in ticked_names, privilege.name in offered_by_name)
+                )
         return [
             {
                 "category": category,
                 "members": members,
                 "ticked": sum(member["is_ticked"] for member in members),
-                "is_open": bool(find) or any(member["is_ticked"] for member in members),
+                "is_open": bool(search_text) or any(member["is_ticked"] for member in members),
             }
             for category, members in groups.items()
         ]
 
-    def _offered(self) -> tuple[PrivilegeInfo, ...]:
-        known = vocabulary.datahub()
+    def _list_offered_privileges(self) -> tuple[PrivilegeInfo, ...]:
+        registry = vocabulary.load_datahub()
         if self.draft.document.get("type") == datahub.PLATFORM:
-            return known.platform()
-        return known.for_types(self._types())
+            return registry.platform_privileges()
+        return registry.list_offered_privileges(self._resource_types())
 
-    def _types(self) -> frozenset[str]:
+    def _resource_types(self) -> frozenset[str]:
         """Return the types that the policy is about; none when it is about all of them."""
-        found: frozenset[str] | None = None
-        for one in criteria_of(self.draft.document):
-            is_equals = (one.get("condition") or Condition.EQUALS) == Condition.EQUALS
-            if one.get("field") in ("TYPE", "RESOURCE_TYPE") and is_equals and one.get("values"):
-                values = frozenset(one["values"])
-                found = values if found is None else found & values
-        return found or frozenset()
+        resource_types: frozenset[str] | None = None
+        for criterion in effective_criteria(self.draft.document):
+            is_equals = (criterion.get("condition") or Condition.EQUALS) == Condition.EQUALS
+            if criterion.get("field") in ("TYPE", "RESOURCE_TYPE") and is_equals and criterion.get("values"):
+                values = frozenset(criterion["values"])
+                resource_types = values if resource_types is None else resource_types & values
+        return resource_types or frozenset()
 
-    def _criterion(
-        self, prefix: str, place: int, criterion: Mapping[str, Any], chips: int, names: Mapping[str, str]
+    def _build_criterion_card(
+        self, prefix: str, index: int, criterion: Mapping[str, Any], chips: int, names: Mapping[str, str]
     ) -> dict[str, Any]:
-        key = f"{prefix}{place}"
+        key = f"{prefix}{index}"
         field, condition = criterion["field"], criterion.get("condition") or Condition.EQUALS.value
-        pointer = f"/resources/{LISTS[prefix]}/criteria/{place}"
-        values, newer = list(criterion.get("values") or ()), field.removeprefix("RESOURCE_")
-        label = label_of(field)
-        notes = self.notes.at(pointer)
+        pointer = f"/resources/{CRITERIA_LISTS[prefix]}/criteria/{index}"
+        values, current_name = list(criterion.get("values") or ()), field.removeprefix("RESOURCE_")
+        label = field_label(field)
+        notes = self.notes.find(pointer)
         card = {
             "key": key,
             "label": label,
-            "is_older": newer != field,
-            "conditions": [(name.value, words, name == condition) for name, words in _CONDITIONS],
+            "is_older": current_name != field,
+            "conditions": [
+                (name.value, condition_label, name == condition) for name, condition_label in _CONDITION_CHOICES
+            ],
             "notes": {"lints": notes["lints"], "errors": notes["errors"]},
-            "remove": f"remove:{prefix}:{place}",
+            "remove": f"remove:{prefix}:{index}",
         }
         start, name = property_wording.split(field)
         if start:
-            return card | {"lines": self._lines(f"{key}_values", values, "values"), "property": {"name": name}}
+            return card | {"lines": self._build_text_box(f"{key}_values", values, "values"), "property": {"name": name}}
         if condition == Condition.STARTS_WITH:
-            return card | {"lines": self._lines(f"{key}_values", values, "beginnings")}
-        if newer == "TYPE":
-            return card | {"types": _types(values)}
-        drawn = self._drawn(f"{key}_values", label, newer, values, names, chips=chips)
-        return card | {"picker": drawn, "tree": self._tree(f"{key}_values", newer) if newer in TREES else None}
+            return card | {"lines": self._build_text_box(f"{key}_values", values, "beginnings")}
+        if current_name == "TYPE":
+            return card | {"types": _type_choices(values)}
+        picker = self._build_picker(f"{key}_values", label, current_name, values, names, chips=chips)
+        return card | {
+            "picker": picker,
+            "tree": self._build_tree(f"{key}_values", current_name) if current_name in TREE_FIELDS else None,
+        }
 
-    def _lines(self, name: str, values: Sequence[str], what: str) -> dict[str, Any]:
-        text = self.draft.typed.get(name, "\n".join(value for value in values if is_line(value)))
-        return {"name": name, "text": text, "kept": _kept(values), "what": what}
+    def _build_text_box(self, name: str, values: Sequence[str], noun: str) -> dict[str, Any]:
+        text = self.draft.rejected_texts.get(name, "\n".join(value for value in values if is_line(value)))
+        return {"name": name, "text": text, "kept": _non_line_values(values), "what": noun}
 
     # -- step 3 -----------------------------------------------------------------------------------------------------
 
-    def actors(self) -> dict[str, dict[str, Any]]:
+    def build_actor_pickers(self) -> dict[str, dict[str, Any]]:
         """Return the pickers of whom the policy is for."""
         actors = self.draft.document.get("actors") or {}
         labels = {"users": "Users", "groups": "Groups", "roles": "Roles", "resourceOwnersTypes": "Types of owners"}
-        names = self._names(value for key in labels for value in (actors.get(key) or ())[:_CHIPS])
+        names = self._load_names(value for key in labels for value in (actors.get(key) or ())[:_MAX_PICKER_CHIPS])
         return {
-            key: self._drawn(key, label, key, list(actors.get(key) or ()), names, pointer=f"/actors/{key}")
+            key: self._build_picker(key, label, key, list(actors.get(key) or ()), names, pointer=f"/actors/{key}")
             for key, label in labels.items()
         }
 
     # -- both -------------------------------------------------------------------------------------------------------
 
-    def _drawn(
+    def _build_picker(
         self,
         name: str,
         label: str,
@@ -209,66 +231,69 @@ class Fields:
         values: list[str],
         names: Mapping[str, str],
         *,
-        chips: int = _CHIPS,
+        chips: int = _MAX_PICKER_CHIPS,
         pointer: str = "",
     ) -> dict[str, Any]:
         """Return what _picker.html draws: the first values as chips, the rest as lines, odd ones by their place."""
-        plain = [value for value in values if is_line(value)]
+        line_values = [value for value in values if is_line(value)]
         return {
             "name": name,
             "label": label,
             "chosen": [
-                {"urn": value, "label": names.get(value, value), "type": _type_of(value)} for value in plain[:chips]
+                {"urn": value, "label": names.get(value, value), "type": _entity_type(value)}
+                for value in line_values[:chips]
             ],
-            "pasted": self.draft.typed.get(name, "\n".join(plain[chips:])),
-            "kept": _kept(values),
+            "pasted": self.draft.rejected_texts.get(name, "\n".join(line_values[chips:])),
+            "kept": _non_line_values(values),
             "search_url": _search_url(kind, name),
-            "notes": self.notes.at(pointer) if pointer else None,
+            "notes": self.notes.find(pointer) if pointer else None,
         }
 
-    def _tree(self, name: str, field: str) -> dict[str, Any]:
+    def _build_tree(self, name: str, field: str) -> dict[str, Any]:
         """Return the tree of a field with the nodes that were opened without scripts, one look-up for each of them."""
-        opened = set(self.data.getlist(f"{name}_open")[-_OPEN:])
-        go = self.data.get("go", "")
-        if go.startswith(f"open:{name}:"):
-            opened.add(go.removeprefix(f"open:{name}:"))
-        roots = self._branches(name, field, "", opened, depth=0) if "" in opened else []
+        open_urns = set(self.data.getlist(f"{name}_open")[-_MAX_OPEN_NODES:])
+        button = self.data.get("go", "")
+        if button.startswith(f"open:{name}:"):
+            open_urns.add(button.removeprefix(f"open:{name}:"))
+        roots = self._load_branches(name, field, "", open_urns, depth=0) if "" in open_urns else []
         return {
             "name": name,
             "field": field,
             "url": _branch_url(field, name),
             "branches": roots,
-            "opened": sorted(opened),
+            "opened": sorted(open_urns),
         }
 
-    def _branches(self, name: str, field: str, parent: str, opened: set[str], *, depth: int) -> list[dict[str, Any]]:
+    def _load_branches(
+        self, name: str, field: str, parent: str, open_urns: set[str], *, depth: int
+    ) -> list[dict[str, Any]]:
         return [
             {
                 **branch,
-                "branches": self._branches(name, field, branch["urn"], opened, depth=depth + 1)
-                if branch["urn"] in opened and depth < _OPEN
+                "branches": self._load_branches(name, field, branch["urn"], open_urns, depth=depth + 1)
+                if branch["urn"] in open_urns and depth < _MAX_OPEN_NODES
                 else [],
             }
-            for branch in branches(field, parent, name)
+            for branch in load_branches(field, parent, name)
         ]
 
-    def _names(self, values: Iterable[str]) -> Mapping[str, str]:
+    def _load_names(self, values: Iterable[str]) -> Mapping[str, str]:
         urns = {value for value in values if value.startswith("urn:")}
-        return authorizer.names(urns=urns) if urns else {}
+        return authorizer.load_names(urns=urns) if urns else {}
 
 
-def branches(field: str, parent: str, name: str) -> list[dict[str, Any]]:
+def load_branches(field: str, parent: str, name: str) -> list[dict[str, Any]]:
     """Return what lies directly in a node of a field's tree, as _branches.html draws it."""
-    found = authorizer.directory().children(parent=parent, types=TYPES[field], limit=BRANCHES)
+    nodes = authorizer.directory().list_children(parent=parent, types=FIELD_ENTITY_TYPES[field], limit=MAX_BRANCHES)
     return [
         {
-            "urn": one.urn,
-            "label": one.name or one.urn,
-            "type": one.type,
-            "is_parent": one.is_parent,
-            "url": _branch_url(field, name, one.urn),
+            "urn": node.urn,
+            "label": node.name or node.urn,
+            "type": node.type,
+            "is_parent": node.is_parent,
+            "url": _branch_url(field, name, node.urn),
         }
-        for one in found
+        for node in nodes
     ]
 
 
@@ -277,44 +302,44 @@ def _branch_url(field: str, name: str, parent: str = "") -> str:
 
 
 def _search_url(kind: str, name: str) -> str:
-    if kind in _PEOPLE:
-        return f"{reverse('people-options')}?{urlencode({'kind': _PEOPLE[kind], 'name': name})}"
+    if kind in _PEOPLE_KINDS:
+        return f"{reverse('people-options')}?{urlencode({'kind': _PEOPLE_KINDS[kind], 'name': name})}"
     return f"{reverse('policy-options', args=[kind])}?{urlencode({'name': name})}"
 
 
-def _types(values: Sequence[str]) -> list[dict[str, Any]]:
-    known = vocabulary.datahub().resource_types
-    listed = {**known, **{value: value for value in values}, **known}
-    return [{"name": name, "label": label, "is_ticked": name in values} for name, label in listed.items()]
+def _type_choices(values: Sequence[str]) -> list[dict[str, Any]]:
+    registry_labels = vocabulary.load_datahub().resource_types
+    labels = {**registry_labels, **{value: value for value in values}, **registry_labels}
+    return [{"name": name, "label": label, "is_ticked": name in values} for name, label in labels.items()]
 
 
-def _kept(values: Sequence[str]) -> list[dict[str, Any]]:
-    return [{"place": place, "text": repr(value)} for place, value in enumerate(values) if not is_line(value)]
+def _non_line_values(values: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"place": index, "text": repr(value)} for index, value in enumerate(values) if not is_line(value)]
 
 
-def _type_of(urn: str) -> str:
+def _entity_type(urn: str) -> str:
     parts = urn.split(":", 3)
     return parts[2] if len(parts) == 4 and urn.startswith("urn:li:") else ""
 
 
-def _custom() -> list[str]:
+def _custom_privileges() -> list[str]:
     """Return the privileges that the settings name and the registry does not."""
-    return [name for name in settings.CUSTOM_PRIVILEGES if vocabulary.datahub().get(name) is None]
+    return [name for name in settings.CUSTOM_PRIVILEGES if vocabulary.load_datahub().get(name) is None]
 
 
-def _own(name: str, is_ticked: bool) -> dict[str, Any]:  # noqa: FBT001
-    return {"name": name, "display": name, "description": OWN_USE, "notes": [], "is_ticked": is_ticked}
+def _custom_privilege_row(name: str, is_ticked: bool) -> dict[str, Any]:  # noqa: FBT001
+    return {"name": name, "display": name, "description": CUSTOM_DESCRIPTION, "notes": [], "is_ticked": is_ticked}
 
 
-def _is_found(text: str, find: str) -> bool:
-    return all(word in text.casefold() for word in find.casefold().split())
+def _matches_words(text: str, search_text: str) -> bool:
+    return all(word in text.casefold() for word in search_text.casefold().split())
 
 
-def _is_meant(info: PrivilegeInfo, find: str) -> bool:
-    return _is_found(f"{info.name} {info.display} {info.description} {info.category}", find)
+def _matches_privilege(info: PrivilegeInfo, search_text: str) -> bool:
+    return _matches_words(f"{info.name} {info.display} {info.description} {info.category}", search_text)
 
 
-def _privilege(info: PrivilegeInfo, is_ticked: bool, is_offered: bool) -> dict[str, Any]:  # noqa: FBT001
+def _privilege_row(info: PrivilegeInfo, is_ticked: bool, is_offered: bool) -> dict[str, Any]:  # noqa: FBT001
     footnotes = (
         (info.is_cloud_only, "DataHub Cloud"),
         (info.is_deprecated, "Deprecated"),
@@ -325,6 +350,6 @@ def _privilege(info: PrivilegeInfo, is_ticked: bool, is_offered: bool) -> dict[s
         "name": info.name,
         "display": info.display,
         "description": info.description,
-        "notes": [words for holds, words in footnotes if holds],
+        "notes": [footnote for holds, footnote in footnotes if holds],
         "is_ticked": is_ticked,
     }

@@ -6,40 +6,45 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from policies.authoring.pages import builder_fields
-from policies.authoring.pages.builder_fields import TREES, TYPES
+from policies.authoring.pages.builder_fields import FIELD_ENTITY_TYPES, TREE_FIELDS
 from policies.errors import NotFound
 from policies.http.guard import needs
 from policies.pdp import authorizer
 
 #: How many answers a search shows.
-_SHOWN = 20
+_MAX_OPTIONS = 20
 
 
 @require_GET
 @never_cache
 @needs("MANAGE_POLICIES")
-def options(request: HttpRequest, field: str) -> HttpResponse:
+def search_options(request: HttpRequest, field: str) -> HttpResponse:
     """Answer a picker's search in the catalog with the first few that match."""
-    if field not in TYPES:
+    if field not in FIELD_ENTITY_TYPES:
         raise NotFound("There is no such search.")
-    found = authorizer.directory().search(text=request.GET.get("q", "")[:200], types=TYPES[field], limit=_SHOWN + 1)
-    listed = [{"urn": one.urn, "label": one.name or one.urn, "hint": one.urn, "type": one.type} for one in found]
-    context = {"name": _name(request), "options": listed[:_SHOWN], "is_more": len(listed) > _SHOWN}
+    entities = authorizer.directory().search(
+        text=request.GET.get("q", "")[:200], types=FIELD_ENTITY_TYPES[field], limit=_MAX_OPTIONS + 1
+    )
+    rows = [
+        {"urn": entity.urn, "label": entity.name or entity.urn, "hint": entity.urn, "type": entity.type}
+        for entity in entities
+    ]
+    context = {"name": _picker_name(request), "options": rows[:_MAX_OPTIONS], "is_more": len(rows) > _MAX_OPTIONS}
     return render(request, "components/picker_options.html", context)
 
 
 @require_GET
 @never_cache
 @needs("MANAGE_POLICIES")
-def branches(request: HttpRequest, field: str) -> HttpResponse:
+def list_branches(request: HttpRequest, field: str) -> HttpResponse:
     """Answer with what lies in a node of a tree, when it is opened."""
-    if field not in TREES:
+    if field not in TREE_FIELDS:
         raise NotFound("There is no such tree.")
-    name = _name(request)
-    listed = builder_fields.branches(field, request.GET.get("parent", ""), name)
-    context = {"name": name, "branches": listed, "is_more": len(listed) == builder_fields.BRANCHES}
+    name = _picker_name(request)
+    rows = builder_fields.load_branches(field, request.GET.get("parent", ""), name)
+    context = {"name": name, "branches": rows, "is_more": len(rows) == builder_fields.MAX_BRANCHES}
     return render(request, "policies/_branches.html", context)
 
 
-def _name(request: HttpRequest) -> str:
+def _picker_name(request: HttpRequest) -> str:
     return request.GET.get("name", "")[:60]

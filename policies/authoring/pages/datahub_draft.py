@@ -13,124 +13,130 @@ from django.core import signing
 from django.http import QueryDict
 
 from policies.authoring.pages import property_wording
-from policies.authoring.pages.datahub_wording import criteria_of
+from policies.authoring.pages.datahub_wording import effective_criteria
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, datahub_fields
 from policies.engine.selectors import Condition
 
 #: How many lines one paste may have.
-MOST = 5_000
+MAX_PASTED_LINES = 5_000
 
 #: How many conditions of one list a form shows; further ones stay as they are.
-CRITERIA_SHOWN = 60
+MAX_VISIBLE_CRITERIA = 60
 
 #: The two lists of criteria: prefix of the names of their fields, and the key of their block.
-LISTS = {"c": "filter", "s": datahub_fields.CONSTRAINTS}
+CRITERIA_LISTS = {"c": "filter", "s": datahub_fields.CONSTRAINTS}
 #: The one whose criteria may be about properties.
-_WITH_PROPERTIES = ("c",)
+_PROPERTY_LISTS = ("c",)
 
 _SALT = "policies.builder"
-_OLDER = ("type", "resources", "allResources")
-_FLAGS = ("allUsers", "allGroups", "resourceOwners")
-_ACTORS = ("users", "groups", "roles")
+_DEPRECATED_KEYS = ("type", "resources", "allResources")
+_ACTOR_FLAGS = ("allUsers", "allGroups", "resourceOwners")
+_ACTOR_LISTS = ("users", "groups", "roles")
 
 
 @dataclass(slots=True)
-class Draft:
+class DataHubDraft:
     """A document being written.
 
-    `aside` is a block of resources that was switched off and may be switched on again. `typed` are texts that could
-    not be taken over, by the name of their field, and `problems` why not.
+    `disabled_resources` is a block of resources that was switched off and may be switched on again. `rejected_texts`
+    are texts that could not be taken over, by the name of their field, and `problems` why not.
     """
 
     document: dict[str, Any]
-    aside: dict[str, Any] | None = None
-    typed: dict[str, str] = field(default_factory=dict)
+    disabled_resources: dict[str, Any] | None = None
+    rejected_texts: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Self:
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
         """Return a draft that begins with a document."""
         return cls(deepcopy(dict(document)))
 
     @classmethod
-    def signed(cls, text: str) -> Self | None:
+    def from_signed_text(cls, text: str) -> Self | None:
         """Return the draft that came back with a form; None when it is not one that was given out."""
         try:
-            kept = signing.loads(text, salt=_SALT)
+            payload = signing.loads(text, salt=_SALT)
         except signing.BadSignature:
             return None
-        return cls(kept["document"], kept["aside"])
+        return cls(payload["document"], payload["aside"])
 
-    def sealed(self) -> str:
+    def to_signed_text(self) -> str:
         """Return the text that carries the draft in a form."""
-        return signing.dumps({"document": self.document, "aside": self.aside}, salt=_SALT, compress=True)
+        return signing.dumps({"document": self.document, "aside": self.disabled_resources}, salt=_SALT, compress=True)
 
     @property
     def block(self) -> dict[str, Any] | None:
         """The block of resources."""
-        found: dict[str, Any] | None = self.document.get("resources")
-        return found
+        resources: dict[str, Any] | None = self.document.get("resources")
+        return resources
 
     @property
     def is_deprecated(self) -> bool:
         """Whether the deprecated fields say what the policy covers."""
         block = self.block
-        return block is not None and block.get("filter") is None and any(block.get(key) is not None for key in _OLDER)
+        return (
+            block is not None
+            and block.get("filter") is None
+            and any(block.get(key) is not None for key in _DEPRECATED_KEYS)
+        )
 
     def criteria(self, prefix: str) -> list[dict[str, Any]]:
         """Return one of the two lists of criteria."""
-        return list(((self.block or {}).get(LISTS[prefix]) or {}).get("criteria") or ())
+        return list(((self.block or {}).get(CRITERIA_LISTS[prefix]) or {}).get("criteria") or ())
 
     # -- what the steps post ----------------------------------------------------------------------------------------
 
-    def take(self, data: QueryDict) -> None:
+    def apply_form(self, data: QueryDict) -> None:
         """Put the fields of the step that was posted into the document."""
-        steps = {"1": self._take_head, "2": self._take_resources, "3": self._take_actors}
-        take = steps.get(data.get("step", ""))
-        if take is not None:
-            take(data)
+        steps = {"1": self._apply_head, "2": self._apply_resources, "3": self._apply_actors}
+        apply_step = steps.get(data.get("step", ""))
+        if apply_step is not None:
+            apply_step(data)
 
-    def add(self, prefix: str, name: str) -> None:
+    def add_criterion(self, prefix: str, name: str) -> None:
         """Add a condition on a field; an unknown field adds nothing."""
-        is_property = name in property_wording.PARTIES and prefix in _WITH_PROPERTIES
-        if not (name in datahub.FIELDS or is_property) or prefix not in LISTS:
+        is_property = name in property_wording.PARTIES and prefix in _PROPERTY_LISTS
+        if not (name in datahub.FIELDS or is_property) or prefix not in CRITERIA_LISTS:
             return
         if self.block is None:
             self.document["resources"] = {}
         block: dict[str, Any] = self.document["resources"]
-        if block.get(LISTS[prefix]) is None:
-            block[LISTS[prefix]] = {}
-        match = block[LISTS[prefix]]
-        fresh = {"field": name, "condition": Condition.EQUALS.value, "values": []}
-        match["criteria"] = [*(match.get("criteria") or ()), fresh]
+        if block.get(CRITERIA_LISTS[prefix]) is None:
+            block[CRITERIA_LISTS[prefix]] = {}
+        criteria_block = block[CRITERIA_LISTS[prefix]]
+        criterion = {"field": name, "condition": Condition.EQUALS.value, "values": []}
+        criteria_block["criteria"] = [*(criteria_block.get("criteria") or ()), criterion]
 
-    def remove(self, prefix: str, place: str) -> None:
+    def remove_criterion(self, prefix: str, index: str) -> None:
         """Take a condition out."""
-        listed = self.criteria(prefix) if prefix in LISTS else []
-        if place.isdecimal() and len(place) < 6 and int(place) < len(listed):
-            del listed[int(place)]
-            self.document["resources"][LISTS[prefix]]["criteria"] = listed
+        criteria = self.criteria(prefix) if prefix in CRITERIA_LISTS else []
+        if index.isdecimal() and len(index) < 6 and int(index) < len(criteria):
+            del criteria[int(index)]
+            self.document["resources"][CRITERIA_LISTS[prefix]]["criteria"] = criteria
 
-    def drop(self, pointer: str) -> None:
+    def remove_unknown_field(self, pointer: str) -> None:
         """Take out a field that is unknown here; a pointer to any other field, or to nothing, changes nothing."""
-        if pointer not in {one.pointer for one in datahub_fields.list_unknown(self.document)}:
+        if pointer not in {problem.pointer for problem in datahub_fields.list_unknown_fields(self.document)}:
             return
         *steps, name = pointer[1:].split("/")
-        place: Any = self.document
+        container: Any = self.document
         for step in steps:
-            place = place[int(step)] if isinstance(place, list) else place[step]
-        place.pop(name.replace("~1", "/").replace("~0", "~"), None)
+            container = container[int(step)] if isinstance(container, list) else container[step]
+        container.pop(name.replace("~1", "/").replace("~0", "~"), None)
 
-    def convert(self) -> None:
+    def convert_deprecated(self) -> None:
         """Say with a filter what the deprecated fields say."""
         if not self.is_deprecated or self.block is None:
             return
-        criteria = [{**one, "condition": Condition.EQUALS.value} for one in criteria_of(self.document)]
-        rest = {key: value for key, value in self.block.items() if key not in (*_OLDER, "filter")}
-        self.document["resources"] = {"filter": {"criteria": criteria}, **rest}
+        criteria = [
+            {**criterion, "condition": Condition.EQUALS.value} for criterion in effective_criteria(self.document)
+        ]
+        other_keys = {key: value for key, value in self.block.items() if key not in (*_DEPRECATED_KEYS, "filter")}
+        self.document["resources"] = {"filter": {"criteria": criteria}, **other_keys}
 
-    def _take_head(self, data: QueryDict) -> None:
+    def _apply_head(self, data: QueryDict) -> None:
         for key, name in (("displayName", "name"), ("description", "description")):
             _put_text(self.document, key, data.get(name, ""))
         for key in ("type", "state"):
@@ -138,27 +144,27 @@ class Draft:
                 self.document[key] = data[key]
         _put_flag(self.document, "editable", is_on="editable" in data, default=True)
 
-    def _take_resources(self, data: QueryDict) -> None:
-        listed = self.document.get("privileges") or []
-        self.document["privileges"] = merged(listed, data.getlist("privileges"))
-        self._take_scope(data)
+    def _apply_resources(self, data: QueryDict) -> None:
+        privileges = self.document.get("privileges") or []
+        self.document["privileges"] = merge_values(privileges, data.getlist("privileges"))
+        self._apply_scope(data)
         if self.block is not None:
-            for prefix in LISTS:
-                for place, criterion in enumerate(self.criteria(prefix)[:CRITERIA_SHOWN]):
-                    self._take_criterion(
-                        criterion, f"{prefix}{place}", f"/resources/{LISTS[prefix]}/criteria/{place}", data
+            for prefix in CRITERIA_LISTS:
+                for index, criterion in enumerate(self.criteria(prefix)[:MAX_VISIBLE_CRITERIA]):
+                    self._apply_criterion(
+                        criterion, f"{prefix}{index}", f"/resources/{CRITERIA_LISTS[prefix]}/criteria/{index}", data
                     )
-            self._take_constraints(data)
+            self._apply_constraints(data)
 
-    def _take_scope(self, data: QueryDict) -> None:
+    def _apply_scope(self, data: QueryDict) -> None:
         match data.get("scope"):
             case "some" if self.block is None:
-                self.document["resources"] = self.aside or {"filter": {"criteria": []}}
-                self.aside = None
+                self.document["resources"] = self.disabled_resources or {"filter": {"criteria": []}}
+                self.disabled_resources = None
             case "any" if self.block is not None:
-                self.aside = self.document.pop("resources")
+                self.disabled_resources = self.document.pop("resources")
 
-    def _take_constraints(self, data: QueryDict) -> None:
+    def _apply_constraints(self, data: QueryDict) -> None:
         block: dict[str, Any] = self.document["resources"]
         match data.get("s_scope"):
             case "some" if block.get(datahub_fields.CONSTRAINTS) is None:
@@ -166,7 +172,7 @@ class Draft:
             case "any" if block.get(datahub_fields.CONSTRAINTS) is not None:
                 del block[datahub_fields.CONSTRAINTS]
 
-    def _take_criterion(self, criterion: dict[str, Any], name: str, pointer: str, data: QueryDict) -> None:
+    def _apply_criterion(self, criterion: dict[str, Any], name: str, pointer: str, data: QueryDict) -> None:
         if f"{name}_at" not in data:
             return
         condition = data.get(f"{name}_condition", "")
@@ -175,42 +181,52 @@ class Draft:
         start, _ = property_wording.split(criterion["field"])
         if start and f"{name}_name" in data:
             criterion["field"] = f"{start}{data.get(f'{name}_name', '').strip()}"
-        criterion["values"] = self._values(criterion.get("values") or [], f"{name}_values", f"{pointer}/values", data)
+        criterion["values"] = self._read_values(
+            criterion.get("values") or [], f"{name}_values", f"{pointer}/values", data
+        )
 
-    def _take_actors(self, data: QueryDict) -> None:
+    def _apply_actors(self, data: QueryDict) -> None:
         actors: dict[str, Any] = self.document.setdefault("actors", {})
-        for key in _FLAGS:
+        for key in _ACTOR_FLAGS:
             _put_flag(actors, key, is_on=key in data, default=False)
-        for key in _ACTORS:
-            found = self._values(actors.get(key) or [], key, f"/actors/{key}", data)
-            if found or key in actors:
-                actors[key] = found if found or actors.get(key) is not None else None
+        for key in _ACTOR_LISTS:
+            urns = self._read_values(actors.get(key) or [], key, f"/actors/{key}", data)
+            if urns or key in actors:
+                actors[key] = urns if urns or actors.get(key) is not None else None
         types = actors.get("resourceOwnersTypes")
         if data.get("owner_types") == "some":
             pointer = "/actors/resourceOwnersTypes"
-            actors["resourceOwnersTypes"] = self._values(types or [], "resourceOwnersTypes", pointer, data)
+            actors["resourceOwnersTypes"] = self._read_values(types or [], "resourceOwnersTypes", pointer, data)
         elif types is not None:
             actors["resourceOwnersTypes"] = None
 
-    def _values(self, before: list[str], name: str, pointer: str, data: QueryDict) -> list[str]:
+    def _read_values(self, before: list[str], name: str, pointer: str, data: QueryDict) -> list[str]:
         """Return the values of a picker: ticked ones, kept ones (by their place) and pasted lines."""
         text = data.get(f"{name}_pasted", "")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        if len(lines) > max(MOST, len(before)):
-            self.typed[name] = text
-            detail = f"At most {MOST:,} lines at once, not {len(lines):,}. Nothing of them was taken over yet."
+        if len(lines) > max(MAX_PASTED_LINES, len(before)):
+            self.rejected_texts[name] = text
+            detail = (
+                f"At most {MAX_PASTED_LINES:,} lines at once, not {len(lines):,}. Nothing of them was taken over yet."
+            )
             self.problems.append(Problem("values.many", pointer, detail))
-            pasted = set(lines)
-            lines = [value for value in before if value in pasted]
-        kept = [before[int(at)] for at in data.getlist(f"{name}_kept") if at.isdecimal() and int(at[:9]) < len(before)]
-        return merged(before, [*data.getlist(name), *kept, *lines])
+            pasted_lines = set(lines)
+            lines = [value for value in before if value in pasted_lines]
+        retained_values = [
+            before[int(index)]
+            for index in data.getlist(f"{name}_kept")
+            if index.isdecimal() and int(index[:9]) < len(before)
+        ]
+        return merge_values(before, [*data.getlist(name), *retained_values, *lines])
 
 
-def merged(before: Sequence[str], wanted: Iterable[str]) -> list[str]:
+def merge_values(before: Sequence[str], requested: Iterable[str]) -> list[str]:
     """Return what stays of a list, in its order, and behind it what is new."""
-    wanted = dict.fromkeys(wanted)
-    present = set(before)
-    return [one for one in before if one in wanted] + [one for one in wanted if one not in present]
+    requested = dict.fromkeys(requested)
+    present_values = set(before)
+    return [value for value in before if value in requested] + [
+        value for value in requested if value not in present_values
+    ]
 
 
 def is_line(value: str) -> bool:

@@ -8,27 +8,27 @@ from typing import Any
 from django.conf import settings
 
 from policies.authoring.pages import property_wording
-from policies.authoring.pages.datahub_wording import constraints_of, criteria_of
+from policies.authoring.pages.datahub_wording import effective_criteria, subresource_constraints
 from policies.engine import families
 from policies.engine.families import datahub, vocabulary
 from policies.models import Policy
 from policies.pdp import authorizer
 
-Document = Mapping[str, Any]
+PolicyDocument = Mapping[str, Any]
 
-_STATES = {"ACTIVE": ("Active", "success"), "INACTIVE": ("Inactive", "neutral"), "DRAFT": ("Draft", "warning")}
+_STATE_BADGES = {"ACTIVE": ("Active", "success"), "INACTIVE": ("Inactive", "neutral"), "DRAFT": ("Draft", "warning")}
 
-CONDITIONS = {"EQUALS": "is one of", "STARTS_WITH": "begins with", "NOT_EQUALS": "is none of"}
+CONDITION_LABELS = {"EQUALS": "is one of", "STARTS_WITH": "begins with", "NOT_EQUALS": "is none of"}
 
 #: The lists of an actors block: key, kind of actor, and what a page calls them.
-_LISTS = (("users", "person", "Users"), ("groups", "group", "Groups"), ("roles", "role", "Roles"))
-_OWNER_TYPES = "resourceOwnersTypes"
+_ACTOR_LISTS = (("users", "person", "Users"), ("groups", "group", "Groups"), ("roles", "role", "Roles"))
+_OWNER_TYPES_KEY = "resourceOwnersTypes"
 
 #: The flags that stand for a whole list, and how a page says so.
-_EVERY_FLAG = {"users": "allUsers", "groups": "allGroups"}
-_EVERY = {"users": "All users", "groups": "All groups"}
+_ALL_FLAGS = {"users": "allUsers", "groups": "allGroups"}
+_ALL_LABELS = {"users": "All users", "groups": "All groups"}
 
-FIELDS = {
+FIELD_LABELS = {
     "TYPE": "Type",
     "RESOURCE_TYPE": "Type",
     "URN": "URN",
@@ -43,37 +43,37 @@ FIELDS = {
 }
 
 #: The category of privileges that the settings name, and what they are for.
-OWN, OWN_USE = "Of this installation", "It is a custom privilege of this installation."
+CUSTOM_CATEGORY, CUSTOM_DESCRIPTION = "Of this installation", "It is a custom privilege of this installation."
 
 #: How many names of one kind a page shows at once, and how many more it can unfold; the document has the rest.
-_AT_ONCE = 12
-_UNFOLDED = 500
+_MAX_VISIBLE_VALUES = 12
+_MAX_FOLDED_VALUES = 500
 
 #: Up to how many privileges a page shows every category unfolded.
-_FEW_PRIVILEGES = 12
+_MAX_UNFOLDED_PRIVILEGES = 12
 
 
-def label_of(field: str) -> str:
+def field_label(field: str) -> str:
     """Return what the field of a condition is called."""
-    return FIELDS.get(field) or property_wording.label(field) or field
+    return FIELD_LABELS.get(field) or property_wording.label(field) or field
 
 
-def state(value: str) -> dict[str, str]:
+def state_badge(value: str) -> dict[str, str]:
     """Return a state as the word and kind of a badge."""
-    label, kind = _STATES[value]
+    label, kind = _STATE_BADGES[value]
     return {"label": label, "kind": kind}
 
 
-def type_of(policy: Policy) -> str:
+def policy_type_label(policy: Policy) -> str:
     """Return what kind of policy this is: its type, or the family whose policies have none."""
     return policy.get_type_display() if policy.type else families.get(policy.family).label
 
 
-def facts(policy: Policy, names: Mapping[str, str]) -> list[dict[str, Any]]:
+def summary_facts(policy: Policy, names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the head of a policy's page; `names` names who made and changed it."""
     return [
-        {"label": "Type", "value": type_of(policy)},
-        {"label": "State", "badges": [state(policy.state)]},
+        {"label": "Type", "value": policy_type_label(policy)},
+        {"label": "State", "badges": [state_badge(policy.state)]},
         {"label": "URN", "template": "policies/_urn.html", "urn": policy.urn},
         {"label": "Version", "value": policy.version},
         {
@@ -92,147 +92,155 @@ def facts(policy: Policy, names: Mapping[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def privileges(listed: Sequence[str], known: vocabulary.Vocabulary) -> list[dict[str, Any]]:
+def group_privileges(names: Sequence[str], registry: vocabulary.Vocabulary) -> list[dict[str, Any]]:
     """Return privileges by category, each with display name and description; unknown ones stand under their own.
 
     A long list comes folded, so that its categories can be read before their members.
     """
     groups: dict[str, list[dict[str, Any]]] = {}
-    for name in listed:
-        info = known.get(name)
-        is_own = name in settings.CUSTOM_PRIVILEGES
-        category = info.category if info else OWN if is_own else "Not in the registry"
+    for name in names:
+        info = registry.get(name)
+        is_custom = name in settings.CUSTOM_PRIVILEGES
+        category = info.category if info else CUSTOM_CATEGORY if is_custom else "Not in the registry"
         groups.setdefault(category, []).append(
             {
                 "name": name,
                 "display": info.display if info else name,
-                "description": info.description if info else OWN_USE if is_own else "Nothing asks for it.",
+                "description": info.description
+                if info
+                else CUSTOM_DESCRIPTION
+                if is_custom
+                else "Nothing asks for it.",
                 "is_deprecated": info is not None and info.is_deprecated,
             }
         )
-    is_open = len(listed) <= _FEW_PRIVILEGES
+    is_open = len(names) <= _MAX_UNFOLDED_PRIVILEGES
     return [{"category": category, "members": members, "is_open": is_open} for category, members in groups.items()]
 
 
-def criteria(document: Document) -> dict[str, Any]:
+def build_criteria(document: PolicyDocument) -> dict[str, Any]:
     """Return what a policy covers: a sentence, and the criteria that must all hold."""
     block = document.get("resources")
     if document.get("type") == datahub.PLATFORM:
         return {"sentence": "A platform policy applies to no resource.", "rows": []}
     if block is None:
         return {"sentence": "Every resource, and questions without a resource.", "rows": []}
-    rows = _rows_of(criteria_of(document))
+    rows = _build_criterion_rows(effective_criteria(document))
     return {"sentence": "Resources that meet all of these." if rows else "Every resource.", "rows": rows}
 
 
-def constraints(document: Document) -> list[dict[str, Any]]:
-    """Return the constraints on sub-resources, as rows like those of `criteria`."""
-    return _rows_of(constraints_of(document) or ())
+def build_constraint_rows(document: PolicyDocument) -> list[dict[str, Any]]:
+    """Return the constraints on sub-resources, as rows like those of `build_criteria`."""
+    return _build_criterion_rows(subresource_constraints(document) or ())
 
 
-def audience(document: Document) -> list[dict[str, Any]]:
+def build_audience_facts(document: PolicyDocument) -> list[dict[str, Any]]:
     """Return whom a policy is for, as facts for the summary component."""
     actors = document.get("actors") or {}
-    shown = {key: _portion(actors.get(key) or ()) for key in (*(key for key, _, _ in _LISTS), _OWNER_TYPES)}
-    names = authorizer.names(urns={urn for portion in shown.values() for urn in portion.urns})
-    owners = [{"label": "Owners", **_owners(document, shown[_OWNER_TYPES], names)}]
+    previews = {
+        key: _preview_values(actors.get(key) or ()) for key in (*(key for key, _, _ in _ACTOR_LISTS), _OWNER_TYPES_KEY)
+    }
+    names = authorizer.load_names(urns={urn for preview in previews.values() for urn in preview.urns})
+    owners = [{"label": "Owners", **_owners_fact(document, previews[_OWNER_TYPES_KEY], names)}]
     return owners + [
-        {"label": label, "value": _EVERY[key]}
-        if actors.get(_EVERY_FLAG.get(key, ""))
-        else {"label": label, **_people(shown[key], kind, names)}
-        for key, kind, label in _LISTS
+        {"label": label, "value": _ALL_LABELS[key]}
+        if actors.get(_ALL_FLAGS.get(key, ""))
+        else {"label": label, **_people_fact(previews[key], kind, names)}
+        for key, kind, label in _ACTOR_LISTS
     ]
 
 
-def pills(document: Document) -> list[str]:
+def audience_badges(document: PolicyDocument) -> list[str]:
     """Return whom a policy is for without naming anybody."""
     actors = document.get("actors") or {}
     flags = (("allUsers", "All users"), ("allGroups", "All groups"), ("resourceOwners", "Owners"))
     return [label for flag, label in flags if actors.get(flag)]
 
 
-def listed_actors(document: Document) -> list[tuple[str, str]]:
+def list_actors(document: PolicyDocument) -> list[tuple[str, str]]:
     """Return the kind and URN of everybody a policy names."""
     actors = document.get("actors") or {}
-    return [(kind, urn) for key, kind, _ in _LISTS for urn in actors.get(key) or ()]
+    return [(kind, urn) for key, kind, _ in _ACTOR_LISTS for urn in actors.get(key) or ()]
 
 
-def body(document: Document) -> dict[str, Any]:
+def build_page_context(document: PolicyDocument) -> dict[str, Any]:
     """Return what the page of a DataHub policy draws between its head and its document."""
     return {
-        "actors": audience(document),
-        "criteria": criteria(document),
-        "constraints": constraints(document),
-        "privileges": privileges(document.get("privileges") or (), vocabulary.datahub()),
+        "actors": build_audience_facts(document),
+        "criteria": build_criteria(document),
+        "constraints": build_constraint_rows(document),
+        "privileges": group_privileges(document.get("privileges") or (), vocabulary.load_datahub()),
     }
 
 
-def pretty(document: Document) -> str:
+def format_json(document: PolicyDocument) -> str:
     """Return the document as indented JSON."""
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _rows_of(listed: Iterable[Document]) -> list[dict[str, Any]]:
-    rows = [(row, _portion(row.get("values") or ())) for row in listed]
-    urns = {value for _, portion in rows for value in portion.urns if value.startswith("urn:")}
-    names = authorizer.names(urns=urns) if urns else {}
+def _build_criterion_rows(criteria_list: Iterable[PolicyDocument]) -> list[dict[str, Any]]:
+    rows = [(row, _preview_values(row.get("values") or ())) for row in criteria_list]
+    urns = {value for _, preview in rows for value in preview.urns if value.startswith("urn:")}
+    names = authorizer.load_names(urns=urns) if urns else {}
     return [
         {
-            "field": label_of(row["field"]),
-            "condition": CONDITIONS.get(row.get("condition") or "EQUALS", row.get("condition")),
-            "values": [_value(value, names, is_property=is_property) for value in portion.first],
-            "unfolded": [_value(value, names, is_property=is_property) for value in portion.then],
-            "more": portion.more,
+            "field": field_label(row["field"]),
+            "condition": CONDITION_LABELS.get(row.get("condition") or "EQUALS", row.get("condition")),
+            "values": [_value_item(value, names, is_property=is_property) for value in preview.visible],
+            "unfolded": [_value_item(value, names, is_property=is_property) for value in preview.folded],
+            "more": preview.more_count,
         }
-        for row, portion in rows
+        for row, preview in rows
         for is_property in [property_wording.label(row["field"]) != ""]
     ]
 
 
-def _value(value: str, names: Mapping[str, str], *, is_property: bool) -> dict[str, str]:
+def _value_item(value: str, names: Mapping[str, str], *, is_property: bool) -> dict[str, str]:
     if value.startswith("urn:"):
         return {"name": names.get(value, ""), "urn": value}
-    return {"name": property_wording.value(value) if is_property else value, "urn": ""}
+    return {"name": property_wording.describe_value(value) if is_property else value, "urn": ""}
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class ValuePreview:
     """What a page shows of a list: some at once, some to unfold, and how many more there are."""
 
-    first: Sequence[str]
-    then: Sequence[str]
-    more: int
+    visible: Sequence[str]
+    folded: Sequence[str]
+    more_count: int
 
     @property
     def urns(self) -> list[str]:
         """Everything that is shown."""
-        return [*self.first, *self.then]
+        return [*self.visible, *self.folded]
 
 
-def _portion(values: Sequence[str]) -> Portion:
+def _preview_values(values: Sequence[str]) -> ValuePreview:
     # A single name is not worth unfolding.
-    first = values[: _AT_ONCE + 1] if len(values) == _AT_ONCE + 1 else values[:_AT_ONCE]
-    then = values[len(first) : len(first) + _UNFOLDED]
-    return Portion(first, then, len(values) - len(first) - len(then))
+    visible = (
+        values[: _MAX_VISIBLE_VALUES + 1] if len(values) == _MAX_VISIBLE_VALUES + 1 else values[:_MAX_VISIBLE_VALUES]
+    )
+    folded = values[len(visible) : len(visible) + _MAX_FOLDED_VALUES]
+    return ValuePreview(visible, folded, len(values) - len(visible) - len(folded))
 
 
-def _owners(document: Document, types: Portion, names: Mapping[str, str]) -> dict[str, Any]:
+def _owners_fact(document: PolicyDocument, types: ValuePreview, names: Mapping[str, str]) -> dict[str, Any]:
     actors = document.get("actors") or {}
     if not actors.get("resourceOwners"):
         return {"value": "No"}
     if document.get("type") == datahub.PLATFORM:
         return {"value": "No: a platform policy is not about resources that somebody could own"}
-    if actors.get(_OWNER_TYPES) is None:
+    if actors.get(_OWNER_TYPES_KEY) is None:
         return {"value": "Yes, of any type"}
     return {"lines": [names.get(urn, urn) for urn in types.urns]} if types.urns else {"value": "Of no type: nobody"}
 
 
-def _people(portion: Portion, kind: str, names: Mapping[str, str]) -> dict[str, Any]:
-    if not portion.urns:
+def _people_fact(preview: ValuePreview, kind: str, names: Mapping[str, str]) -> dict[str, Any]:
+    if not preview.urns:
         return {"value": ""}
     return {
         "template": "policies/_actors.html",
-        "first": [{"name": names.get(urn, urn), "urn": urn, "kind": kind} for urn in portion.first],
-        "unfolded": [{"name": names.get(urn, urn), "urn": urn, "kind": kind} for urn in portion.then],
-        "more": portion.more,
+        "first": [{"name": names.get(urn, urn), "urn": urn, "kind": kind} for urn in preview.visible],
+        "unfolded": [{"name": names.get(urn, urn), "urn": urn, "kind": kind} for urn in preview.folded],
+        "more": preview.more_count,
     }

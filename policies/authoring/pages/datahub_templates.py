@@ -6,12 +6,12 @@ from types import MappingProxyType
 from typing import Any
 
 from policies.engine.families import datahub
-from policies.models.people import NAME_LENGTH
+from policies.models.people import MAX_NAME_LENGTH
 
 #: What somebody who works with data opens and edits; the types that ownership is set on when metadata comes in.
-_ASSETS = ("dataset", "dashboard", "chart", "dataFlow", "dataJob", "container")
+_ASSET_TYPES = ("dataset", "dashboard", "chart", "dataFlow", "dataJob", "container")
 
-_NOBODY = {
+_NO_ACTORS = {
     "users": [],
     "groups": [],
     "roles": [],
@@ -23,7 +23,7 @@ _NOBODY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Starter:
+class PolicyTemplate:
     """A pattern: what it is called, when to use it, and the document it begins with."""
 
     name: str
@@ -32,33 +32,33 @@ class Starter:
     document: Mapping[str, Any]
 
 
-def _document(**fields: Any) -> dict[str, Any]:
+def _build_document(**fields: Any) -> dict[str, Any]:
     return {
         "displayName": "",
         "description": "",
         "type": datahub.METADATA,
         "state": datahub.ACTIVE,
         "privileges": [],
-        "actors": dict(_NOBODY),
+        "actors": dict(_NO_ACTORS),
         "editable": True,
     } | fields
 
 
-def _about(*types: str) -> dict[str, Any]:
+def _type_filter(*types: str) -> dict[str, Any]:
     return {"filter": {"criteria": [{"field": "TYPE", "condition": "EQUALS", "values": list(types)}]}}
 
 
-BLANK = _document()
+BLANK_DOCUMENT = _build_document()
 
-STARTERS: Mapping[str, Starter] = MappingProxyType(
+TEMPLATES: Mapping[str, PolicyTemplate] = MappingProxyType(
     {
-        starter.name: starter
-        for starter in (
-            Starter(
+        template.name: template
+        for template in (
+            PolicyTemplate(
                 "ownership",
                 "Isolation by ownership",
                 "Each team views and edits what it owns, and nothing else. The simplest way to keep teams apart.",
-                _document(
+                _build_document(
                     displayName="Owners work on what they own",
                     description="Teams view and edit their own assets, by ownership.",
                     privileges=[
@@ -68,30 +68,32 @@ STARTERS: Mapping[str, Starter] = MappingProxyType(
                         "EDIT_ENTITY_GLOSSARY_TERMS",
                         "EDIT_LINEAGE",
                     ],
-                    actors={**_NOBODY, "resourceOwners": True},
-                    resources=_about(*_ASSETS),
+                    actors={**_NO_ACTORS, "resourceOwners": True},
+                    resources=_type_filter(*_ASSET_TYPES),
                 ),
             ),
-            Starter(
+            PolicyTemplate(
                 "domains",
                 "Domain visibility only",
                 "A team navigates the tree of domains without access to what is in them. Choose its group.",
-                _document(
+                _build_document(
                     displayName="See the domains",
                     description="Navigate domains; gives no access to what they contain.",
                     privileges=["VIEW_ENTITY_PAGE"],
-                    resources=_about("domain"),
+                    resources=_type_filter("domain"),
                 ),
             ),
-            Starter(
+            PolicyTemplate(
                 "platform-team",
                 "Central platform team",
                 "One group looks after metadata everywhere, by type of asset and not by team. Choose its group.",
-                _document(
+                _build_document(
                     displayName="Platform team looks after everything",
                     description="The central team views and edits metadata of every team.",
                     privileges=["VIEW_ENTITY_PAGE", "EDIT_ENTITY"],
-                    resources=_about(*_ASSETS, "domain", "glossaryTerm", "glossaryNode", "dataProduct", "tag"),
+                    resources=_type_filter(
+                        *_ASSET_TYPES, "domain", "glossaryTerm", "glossaryNode", "dataProduct", "tag"
+                    ),
                 ),
             ),
         )
@@ -99,7 +101,7 @@ STARTERS: Mapping[str, Starter] = MappingProxyType(
 )
 
 
-def copied(document: Mapping[str, Any]) -> dict[str, Any]:
+def copy_document(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy to be changed: under another name, editable, and not active before somebody looked at it."""
     changes: dict[str, Any] = {"displayName": copy_name(document["displayName"]), "state": datahub.INACTIVE}
     return {**document, **changes} | ({"editable": True} if "editable" in document else {})
@@ -107,4 +109,4 @@ def copied(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def copy_name(name: str) -> str:
     """Return the name of a copy, short enough to be stored."""
-    return f"Copy of {name}"[:NAME_LENGTH]
+    return f"Copy of {name}"[:MAX_NAME_LENGTH]

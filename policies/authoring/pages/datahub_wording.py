@@ -8,13 +8,13 @@ from policies.authoring.pages import property_wording
 from policies.engine.families import datahub, datahub_fields, vocabulary
 from policies.pdp import authorizer
 
-Document = Mapping[str, Any]
+PolicyDocument = Mapping[str, Any]
 
 #: How many things of one kind the sentence names before it says how many more there are.
-_NAMED = 3
+_MAX_NAMED_VALUES = 3
 
 #: Field → how the sentence says that something has one of these values.
-_HAVING = {
+_FIELD_PHRASES = {
     "TYPE": "of the type {}",
     "URN": "that are {}",
     "OWNER": "owned by {}",
@@ -25,7 +25,7 @@ _HAVING = {
     "DATA_PLATFORM_INSTANCE": "on the platform instance {}",
     "GROUP_MEMBERSHIP": "in the group {}",
 }
-_NOUNS = {
+_FIELD_NOUNS = {
     "TYPE": "type",
     "URN": "URN",
     "OWNER": "owner",
@@ -37,145 +37,157 @@ _NOUNS = {
     "GROUP_MEMBERSHIP": "group",
 }
 
-_STATES = {
+_STATE_SENTENCES = {
     datahub.INACTIVE: " It is not active, so it grants nothing.",
     datahub.DRAFT: " It is a draft, so it grants nothing.",
 }
 
 
-def sentence(document: Document) -> str:
+def describe_policy(document: PolicyDocument) -> str:
     """Return what a document says; what is still missing is said as missing."""
-    words = _Words(authorizer.names(urns=_mentioned(document)))
-    who, what = words.who(document), words.what(document)
-    does = (
-        f"{who or 'nobody yet'} may {what}"
-        if what
-        else f"{who or 'nobody'} may do {'nothing' if who else 'anything'} yet"
+    wording = _PolicySentence(authorizer.load_names(urns=_sentence_urns(document)))
+    subject, privileges = wording.describe_actors(document), wording.describe_privileges(document)
+    main_clause = (
+        f"{subject or 'nobody yet'} may {privileges}"
+        if privileges
+        else f"{subject or 'nobody'} may do {'nothing' if subject else 'anything'} yet"
     )
-    text = f"{does} {words.which(document)}{words.touching(document)}."
+    text = f"{main_clause} {wording.describe_resources(document)}{wording.describe_constraints(document)}."
     opening = text[0] if text.startswith("urn:") else text[0].upper()
-    return opening + text[1:] + _STATES.get(document.get("state") or "", "")
+    return opening + text[1:] + _STATE_SENTENCES.get(document.get("state") or "", "")
 
 
-def criteria_of(document: Document) -> list[Document]:
+def effective_criteria(document: PolicyDocument) -> list[PolicyDocument]:
     """Return the criteria of a document that count: those of the filter, or else the deprecated fields as criteria."""
     block = document.get("resources") or {}
     if block.get("filter") is not None:
         return list(block["filter"].get("criteria") or ())
-    found: list[Document] = []
+    criteria: list[PolicyDocument] = []
     if block.get("type") is not None:
-        found.append({"field": "TYPE", "values": [block["type"]]})
+        criteria.append({"field": "TYPE", "values": [block["type"]]})
     if block.get("resources") is not None and not block.get("allResources"):
-        found.append({"field": "URN", "values": block["resources"]})
-    return found
+        criteria.append({"field": "URN", "values": block["resources"]})
+    return criteria
 
 
-def constraints_of(document: Document) -> list[Document] | None:
+def subresource_constraints(document: PolicyDocument) -> list[PolicyDocument] | None:
     """Return the criteria that every sub-resource must meet, or None when sub-resources are not looked at."""
     block = (document.get("resources") or {}).get(datahub_fields.CONSTRAINTS)
     return None if block is None else list(block.get("criteria") or ())
 
 
-def _mentioned(document: Document) -> set[str]:
+def _sentence_urns(document: PolicyDocument) -> set[str]:
     actors = document.get("actors") or {}
     lists = [actors.get(key) or () for key in ("users", "groups", "roles", "resourceOwnersTypes")]
-    lists += [one.get("values") or () for one in (*criteria_of(document), *(constraints_of(document) or ()))]
-    return {value for listed in lists for value in listed[:_NAMED] if value.startswith("urn:")}
+    lists += [
+        criterion.get("values") or ()
+        for criterion in (*effective_criteria(document), *(subresource_constraints(document) or ()))
+    ]
+    return {value for values in lists for value in values[:_MAX_NAMED_VALUES] if value.startswith("urn:")}
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _PolicySentence:
     """The pieces of the sentence, with the names of what it mentions."""
 
     names: Mapping[str, str]
 
-    def who(self, document: Document) -> str:
+    def describe_actors(self, document: PolicyDocument) -> str:
         """Return the subject, or nothing."""
         actors = document.get("actors") or {}
         if actors.get("allUsers"):
             return "everybody"
         groups, roles = actors.get("groups") or (), actors.get("roles") or ()
-        found = [self._all(actors["users"], "and")] if actors.get("users") else []
+        phrases = [self._join_names(actors["users"], "and")] if actors.get("users") else []
         if actors.get("allGroups"):
-            found.append("everybody in a group")
+            phrases.append("everybody in a group")
         elif groups:
-            found.append(f"the members of {self._all(groups, 'and')}")
+            phrases.append(f"the members of {self._join_names(groups, 'and')}")
         if roles:
-            found.append(f"holders of the role {self._all(roles, 'or')}")
+            phrases.append(f"holders of the role {self._join_names(roles, 'or')}")
         if actors.get("resourceOwners") and document.get("type") != datahub.PLATFORM:
-            found.append(self._owners(actors.get("resourceOwnersTypes")))
-        return _joined(found, "and")
+            phrases.append(self._owners_phrase(actors.get("resourceOwnersTypes")))
+        return _join_words(phrases, "and")
 
-    def what(self, document: Document) -> str:
+    def describe_privileges(self, document: PolicyDocument) -> str:
         """Return the verbs, or nothing."""
-        known = vocabulary.datahub()
-        listed = list(dict.fromkeys(document.get("privileges") or ()))
-        shown = [info.display if (info := known.get(name)) else name for name in listed[:_NAMED]]
-        return _more(shown, len(listed) - len(shown), "and")
+        registry = vocabulary.load_datahub()
+        privileges = list(dict.fromkeys(document.get("privileges") or ()))
+        visible_names = [
+            info.display if (info := registry.get(name)) else name for name in privileges[:_MAX_NAMED_VALUES]
+        ]
+        return _join_with_count(visible_names, len(privileges) - len(visible_names), "and")
 
-    def which(self, document: Document) -> str:
+    def describe_resources(self, document: PolicyDocument) -> str:
         """Return the object."""
         if document.get("type") == datahub.PLATFORM:
             return "across the platform"
         if document.get("resources") is None:
             return "on everything"
-        criteria = criteria_of(document)
-        return f"on {self._noun(criteria)}{self._clauses(criteria)}"
+        criteria = effective_criteria(document)
+        return f"on {self._resource_noun(criteria)}{self._clauses(criteria)}"
 
-    def touching(self, document: Document) -> str:
+    def describe_constraints(self, document: PolicyDocument) -> str:
         """Return the condition on tags, if there is one."""
-        constraints = constraints_of(document)
+        constraints = subresource_constraints(document)
         if not constraints or document.get("type") == datahub.PLATFORM:
             return ""
         return f", as long as every tag added or removed is one{self._clauses(constraints)}"
 
-    def _noun(self, criteria: Sequence[Document]) -> str:
-        types = next((one for one in criteria if _is_types(one)), None)
-        if types is None:
+    def _resource_noun(self, criteria: Sequence[PolicyDocument]) -> str:
+        type_criterion = next((item for item in criteria if _is_type_criterion(item)), None)
+        if type_criterion is None:
             return "everything"
-        known = vocabulary.datahub().resource_types
-        return _more([known.get(one, one).lower() for one in types["values"][:_NAMED]], len(types["values"]) - _NAMED)
+        type_labels = vocabulary.load_datahub().resource_types
+        return _join_with_count(
+            [type_labels.get(item, item).lower() for item in type_criterion["values"][:_MAX_NAMED_VALUES]],
+            len(type_criterion["values"]) - _MAX_NAMED_VALUES,
+        )
 
-    def _clauses(self, criteria: Sequence[Document]) -> str:
-        spent = next((one for one in criteria if _is_types(one)), None)
-        clauses = [self._clause(one) for one in criteria if one is not spent]
-        return "".join(f"{',' if place else ''} {clause}" for place, clause in enumerate(clauses))
+    def _clauses(self, criteria: Sequence[PolicyDocument]) -> str:
+        type_criterion = next((criterion for criterion in criteria if _is_type_criterion(criterion)), None)
+        clauses = [self._clause(criterion) for criterion in criteria if criterion is not type_criterion]
+        return "".join(f"{',' if index else ''} {clause}" for index, clause in enumerate(clauses))
 
-    def _clause(self, criterion: Document) -> str:
+    def _clause(self, criterion: PolicyDocument) -> str:
         field = str(criterion.get("field") or "").removeprefix("RESOURCE_")
         condition = criterion.get("condition") or "EQUALS"
         values = criterion.get("values") or ()
         if property_wording.label(field):
-            listed = [property_wording.value(value) or "nothing" for value in values[:_NAMED]]
-            shown = _more(listed, len(values) - len(listed), "or") or "nothing yet"
-            return property_wording.clause(field, condition, shown)
-        noun = _NOUNS.get(field, field)
+            texts = [property_wording.describe_value(value) or "nothing" for value in values[:_MAX_NAMED_VALUES]]
+            values_text = _join_with_count(texts, len(values) - len(texts), "or") or "nothing yet"
+            return property_wording.clause(field, condition, values_text)
+        noun = _FIELD_NOUNS.get(field, field)
         if not values:
             return f"for whatever {noun}" if condition == "NOT_EQUALS" else f"of no {noun} yet"
         if condition == "STARTS_WITH":
-            return f"whose {noun} begins with {self._all(values, 'or')}"
-        having = _HAVING.get(field, f"whose {noun} is {{}}").format(self._all(values, "or"))
-        return f"not {having}" if condition == "NOT_EQUALS" else having
+            return f"whose {noun} begins with {self._join_names(values, 'or')}"
+        phrase = _FIELD_PHRASES.get(field, f"whose {noun} is {{}}").format(self._join_names(values, "or"))
+        return f"not {phrase}" if condition == "NOT_EQUALS" else phrase
 
-    def _owners(self, types: Sequence[str] | None) -> str:
+    def _owners_phrase(self, types: Sequence[str] | None) -> str:
         if types is None:
             return "its owners"
-        return f"its owners of the type {self._all(types, 'or')}" if types else "its owners of no type yet"
+        return f"its owners of the type {self._join_names(types, 'or')}" if types else "its owners of no type yet"
 
-    def _all(self, values: Sequence[str], conjunction: str) -> str:
-        shown = [self.names.get(value) or value or "nothing" for value in values[:_NAMED]]
-        return _more(shown, len(values) - len(shown), conjunction)
+    def _join_names(self, values: Sequence[str], conjunction: str) -> str:
+        visible_names = [self.names.get(value) or value or "nothing" for value in values[:_MAX_NAMED_VALUES]]
+        return _join_with_count(visible_names, len(values) - len(visible_names), conjunction)
 
 
-def _is_types(criterion: Document) -> bool:
+def _is_type_criterion(criterion: PolicyDocument) -> bool:
     is_equals = (criterion.get("condition") or "EQUALS") == "EQUALS"
     return criterion.get("field") in ("TYPE", "RESOURCE_TYPE") and is_equals and bool(criterion.get("values"))
 
 
-def _more(shown: Sequence[str], more: int, conjunction: str = "and") -> str:
-    return _joined([*shown, f"{more:,} more"], conjunction) if more > 0 else _joined(shown, conjunction)
+def _join_with_count(words: Sequence[str], more_count: int, conjunction: str = "and") -> str:
+    return (
+        _join_words([*words, f"{more_count:,} more"], conjunction)
+        if more_count > 0
+        else _join_words(words, conjunction)
+    )
 
 
-def _joined(words: Iterable[str], conjunction: str) -> str:
+def _join_words(words: Iterable[str], conjunction: str) -> str:
     *first, last = list(words) or [""]
     return f"{', '.join(first)} {conjunction} {last}" if first else last

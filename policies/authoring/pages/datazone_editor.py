@@ -13,44 +13,44 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from policies.authoring.pages import editor_aside, editor_base
-from policies.authoring.pages.builder_fields import Notes
-from policies.authoring.pages.datazone_draft import SHOWN, Writing
-from policies.authoring.pages.datazone_fields import cards, objects
-from policies.authoring.pages.datazone_templates import BLANK, STARTERS
-from policies.authoring.pages.editor_base import Edit
-from policies.authoring.pages.policy_actions import seen
+from policies.authoring.pages.builder_fields import FieldNotes
+from policies.authoring.pages.datazone_draft import MAX_VISIBLE_STATEMENTS, DatazoneDraft
+from policies.authoring.pages.datazone_fields import build_statement_cards, search_objects
+from policies.authoring.pages.datazone_templates import BLANK_DOCUMENT, TEMPLATES
+from policies.authoring.pages.editor_base import EditorRequest
+from policies.authoring.pages.policy_actions import parse_version
 from policies.authoring.queries import policies
 from policies.authoring.services import policies as service
 from policies.engine.errors import Problem
 from policies.engine.families import datazone
-from policies.engine.families.datazone_resource_patterns import types
+from policies.engine.families.datazone_resource_patterns import list_types
 from policies.errors import Invalid, NotFound
 from policies.http.guard import needs
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.people_picker import Picker
+from policies.http.pages.people_picker import PeoplePicker
 from policies.models import Policy
 
-_STATES = ((Policy.State.ACTIVE, "Active"), (Policy.State.INACTIVE, "Inactive"))
+_STATE_CHOICES = ((Policy.State.ACTIVE, "Active"), (Policy.State.INACTIVE, "Inactive"))
 
 
 @dataclass(slots=True, kw_only=True)
-class Work(Edit):
+class DatazoneEditorRequest(EditorRequest):
     """One request: what is being written, whether it was tried to be saved, and what was found wrong only then."""
 
-    writing: Writing
+    datazone_draft: DatazoneDraft
     is_tried: bool = False
-    late: list[Problem] = field(default_factory=list)
+    save_problems: list[Problem] = field(default_factory=list)
 
     @property
-    def draft(self) -> service.Draft:
+    def policy_input(self) -> service.PolicyInput:
         """What is being written as services take it."""
-        writing = self.writing
-        return service.Draft(datazone.NAME, writing.document, state=writing.state, description=writing.description)
+        draft = self.datazone_draft
+        return service.PolicyInput(datazone.NAME, draft.document, state=draft.state, description=draft.description)
 
-    def problems(self) -> tuple[Problem, ...]:
+    def find_problems(self) -> tuple[Problem, ...]:
         """Return everything that keeps the policy from being stored."""
         try:
-            service.checked(self.draft)
+            service.validate_draft(self.policy_input)
         except Invalid as refusal:
             return refusal.problems
         return ()
@@ -59,11 +59,11 @@ class Work(Edit):
 @never_cache
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
-def new(request: HttpRequest) -> HttpResponse:
+def create(request: HttpRequest) -> HttpResponse:
     """Write a new policy: from nothing, an example, another policy, or a version of one."""
     if request.method == "POST":
-        return _go_on(request, None, None)
-    return _page(Work(request=request, writing=_beginning(request)))
+        return _handle_post(request, None, None)
+    return _render_page(DatazoneEditorRequest(request=request, datazone_draft=_load_initial_draft(request)))
 
 
 @never_cache
@@ -72,107 +72,127 @@ def new(request: HttpRequest) -> HttpResponse:
 def edit(request: HttpRequest, urn: str) -> HttpResponse:
     """Change a policy, or learn that somebody else did meanwhile."""
     if request.method == "POST":
-        return _go_on(request, urn, policies.policies_among(urns=[urn]).first())
-    policy = editor_base.opened(urn=urn, family=datazone.NAME)
-    writing = Writing.of(policy.document, state=policy.state, description=policy.description)
-    return _page(Work(request=request, urn=urn, stored=policy, version=policy.version, writing=writing))
+        return _handle_post(request, urn, policies.find_policies(urns=[urn]).first())
+    policy = editor_base.open_policy(urn=urn, family=datazone.NAME)
+    draft = DatazoneDraft.from_document(policy.document, state=policy.state, description=policy.description)
+    return _render_page(
+        DatazoneEditorRequest(request=request, urn=urn, policy=policy, version=policy.version, datazone_draft=draft)
+    )
 
 
 @require_GET
 @never_cache
 @needs("MANAGE_POLICIES")
-def ids(request: HttpRequest) -> HttpResponse:
+def search_ids(request: HttpRequest) -> HttpResponse:
     """Answer with the things of a type that a text in a field for an id may mean."""
-    kind, place, name = (request.GET.get(key, "") for key in ("kind", "place", "part"))
-    if kind not in types() or not place.isdecimal() or name not in ("project", "id"):
+    kind, index, part = (request.GET.get(key, "") for key in ("kind", "place", "part"))
+    if kind not in list_types() or not index.isdecimal() or part not in ("project", "id"):
         raise NotFound("There is no such search.")
-    text = request.GET.get(f"s{place}_{name}", "")[:200]
-    options = objects(kind, text) if text.strip() else []
-    return render(request, "policies/_found_ids.html", {"options": options, "place": place, "part": name})
+    text = request.GET.get(f"s{index}_{part}", "")[:200]
+    options = search_objects(kind, text) if text.strip() else []
+    return render(request, "policies/_found_ids.html", {"options": options, "place": index, "part": part})
 
 
-def _beginning(request: HttpRequest) -> Writing:
+def _load_initial_draft(request: HttpRequest) -> DatazoneDraft:
     """Begin with a copy, which is not active before somebody looked at it, with an example, or with nothing."""
-    if copy := editor_base.copied(request, family=datazone.NAME):
+    if copy := editor_base.load_copy(request, family=datazone.NAME):
         document, description = copy
-        return Writing.of(document, state=Policy.State.INACTIVE, description=description)
-    starter = STARTERS.get(request.GET.get("template", ""))
-    return Writing.of(starter.document if starter else BLANK)
+        return DatazoneDraft.from_document(document, state=Policy.State.INACTIVE, description=description)
+    template = TEMPLATES.get(request.GET.get("template", ""))
+    return DatazoneDraft.from_document(template.document if template else BLANK_DOCUMENT)
 
 
-def _go_on(request: HttpRequest, urn: str | None, stored: Policy | None) -> HttpResponse:
+def _handle_post(request: HttpRequest, urn: str | None, policy: Policy | None) -> HttpResponse:
     """Take over what was posted and do what the pressed button says."""
-    verb, _, rest = request.POST.get("go", "").partition(":")
-    writing = Writing.posted(request.POST, wants=verb)
-    if writing is None:
-        raise Invalid.one(
+    verb, _, argument = request.POST.get("go", "").partition(":")
+    draft = DatazoneDraft.from_post(request.POST, preferred_side=verb)
+    if draft is None:
+        raise Invalid.from_problem(
             code="draft.unreadable", pointer="", detail="This form was not created by this site, or it is damaged."
         )
-    version = seen(request.POST.get("version"))
-    work = Work(request=request, urn=urn, stored=stored, version=version, writing=writing)
-    work.is_tried = request.POST.get("tried") == "1" or verb == "apply"
-    if writing.is_torn or writing.problems:
-        work.status = list_and_form_pages.UNPROCESSABLE
-        return _page(work)
+    version = parse_version(request.POST.get("version"))
+    editor = DatazoneEditorRequest(request=request, urn=urn, policy=policy, version=version, datazone_draft=draft)
+    editor.is_tried = request.POST.get("tried") == "1" or verb == "apply"
+    if draft.has_conflict or draft.problems:
+        editor.status = list_and_form_pages.UNPROCESSABLE_STATUS
+        return _render_page(editor)
     if verb in ("save", "takeover"):
         if verb == "takeover":
-            work.version = seen(request.POST.get("newest"))
-        return _save(work)
+            editor.version = parse_version(request.POST.get("newest"))
+        return _save(editor)
     if verb in ("add", "copy", "remove", "up", "down", "find", "use"):
-        place, _, more = rest.partition(":")
-        name, _, value = more.partition(":")
-        writing.change(verb, place, name, value)
-    return _page(work)
+        index, _, field_argument = argument.partition(":")
+        name, _, value = field_argument.partition(":")
+        draft.handle_button(verb, index, name, value)
+    return _render_page(editor)
 
 
-def _save(work: Work) -> HttpResponse:
+def _save(editor: DatazoneEditorRequest) -> HttpResponse:
     """Store the policy, or show what is in the way with everything that was typed."""
-    work.is_tried = True
-    saved = None
+    editor.is_tried = True
+    response = None
     try:
-        saved = work.save(work.draft)
+        response = editor.save(editor.policy_input)
     except Invalid as refusal:
-        work.late, work.status = list(refusal.problems), list_and_form_pages.UNPROCESSABLE
-    return saved or _page(work)
+        editor.save_problems, editor.status = list(refusal.problems), list_and_form_pages.UNPROCESSABLE_STATUS
+    return response or _render_page(editor)
 
 
-def _page(work: Work) -> HttpResponse:
-    writing = work.writing
-    problems = work.problems()
-    context = editor_aside.aside(work.draft, work.stored, is_sound=not problems)
-    htmx = getattr(work.request, "htmx", None)
-    is_kept = writing.is_torn or bool(writing.problems)
+def _render_page(editor: DatazoneEditorRequest) -> HttpResponse:
+    draft = editor.datazone_draft
+    problems = editor.find_problems()
+    context = editor_aside.build_aside(editor.policy_input, editor.policy, is_sound=not problems)
+    htmx = getattr(editor.request, "htmx", None)
+    has_unapplied_text = draft.has_conflict or bool(draft.problems)
     if htmx and htmx.target == "builder-aside":
-        return render(work.request, "policies/_statements_aside.html", {**context, "writing": writing, "kept": is_kept})
-    errors = (*problems, *(one for one in work.late if one not in problems)) if work.is_tried else ()
-    notes = Notes(errors, context["lints"])
-    context |= editor_aside.frame(work, work.draft, starters=list(STARTERS.values()))
+        return render(
+            editor.request, "policies/_statements_aside.html", {**context, "writing": draft, "kept": has_unapplied_text}
+        )
+    errors = (
+        (*problems, *(problem for problem in editor.save_problems if problem not in problems))
+        if editor.is_tried
+        else ()
+    )
+    notes = FieldNotes(errors, context["lints"])
+    context |= editor_aside.build_editor_context(editor, editor.policy_input, templates=list(TEMPLATES.values()))
     context |= {
-        "writing": writing,
+        "writing": draft,
         "enter": "refresh",
-        "cards": cards(writing, notes),
-        "hidden": max(len(writing.rows) - SHOWN, 0),
-        "roles": _roles(writing, notes),
-        "name": writing.document.get("name", ""),
-        "states": [(*state, writing.state == state[0]) for state in _STATES],
-        "notes": {name: notes.at(f"/{name}") for name in ("name", "state", "description")},
-        "general": _general(notes),
-        "unapplied": [(one.pointer, one.detail) for one in writing.problems],
+        "cards": build_statement_cards(draft, notes),
+        "hidden": max(len(draft.statement_forms) - MAX_VISIBLE_STATEMENTS, 0),
+        "roles": _build_roles_picker(draft, notes),
+        "name": draft.document.get("name", ""),
+        "states": [(*state, draft.state == state[0]) for state in _STATE_CHOICES],
+        "notes": {name: notes.find(f"/{name}") for name in ("name", "state", "description")},
+        "general": _general_errors(notes),
+        "unapplied": [(problem.pointer, problem.detail) for problem in draft.problems],
         "is_wrong": bool(errors),
     }
-    return render(work.request, "policies/statements.html", context, status=work.status)
+    return render(editor.request, "policies/statements.html", context, status=editor.status)
 
 
-def _roles(writing: Writing, notes: Notes) -> dict[str, Any]:
-    found = notes.at("/roles")
-    picker = Picker("roles", "Roles", "role", help="Anyone who holds one of them, directly or through a group.")
-    picker.chosen = tuple(dict.fromkeys(writing.document.get("roles") or ()))
-    picker.errors = found["errors"]
-    return {**picker.drawn(), "lints": found["lints"]}
+def _build_roles_picker(draft: DatazoneDraft, notes: FieldNotes) -> dict[str, Any]:
+    role_notes = notes.find("/roles")
+    picker = PeoplePicker("roles", "Roles", "role", help="Anyone who holds one of them, directly or through a group.")
+    picker.chosen_urns = tuple(dict.fromkeys(draft.document.get("roles") or ()))
+    picker.errors = role_notes["errors"]
+    return {**picker.build_context(), "lints": role_notes["lints"]}
 
 
-def _general(notes: Notes) -> list[str]:
+def _general_errors(notes: FieldNotes) -> list[str]:
     """Return what is wrong where the form has no field: with the whole, unknown keys, statements not shown."""
-    fields = ["/name", "/roles", "/state", "/description", *(f"/statements/{place}" for place in range(SHOWN))]
-    rest = [one for one in notes.errors if not any(f"{one.pointer}/".startswith(f"{at}/") for at in fields)]
-    return [f"{one.pointer}: {one.detail}" if one.pointer else one.detail for one in rest[:10]]
+    fields = [
+        "/name",
+        "/roles",
+        "/state",
+        "/description",
+        *(f"/statements/{index}" for index in range(MAX_VISIBLE_STATEMENTS)),
+    ]
+    other_errors = [
+        problem
+        for problem in notes.errors
+        if not any(f"{problem.pointer}/".startswith(f"{pointer}/") for pointer in fields)
+    ]
+    return [
+        f"{problem.pointer}: {problem.detail}" if problem.pointer else problem.detail for problem in other_errors[:10]
+    ]

@@ -3,182 +3,214 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from policies.authoring.pages.builder_fields import Notes
-from policies.authoring.pages.datazone_draft import LISTS, SHOWN, TYPED, Row, Writing, lines_of
+from policies.authoring.pages.builder_fields import FieldNotes
+from policies.authoring.pages.datazone_draft import (
+    LIST_CONSTRAINTS,
+    MAX_VISIBLE_STATEMENTS,
+    TYPED_SCOPE,
+    DatazoneDraft,
+    StatementForm,
+    join_lines,
+)
 from policies.engine.families import datazone_resource_patterns as patterns
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
-from policies.engine.families.datazone_resource_patterns import Scope
+from policies.engine.families.datazone_resource_patterns import PatternScope
 from policies.engine.selectors import ID
 from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer
 
 #: How many things a search for an id shows.
-_FOUND = 12
+_MAX_OPTIONS = 12
 
-SCOPES: Sequence[tuple[str, str]] = (
-    (Scope.EVERYTHING, "Everything, and creating anything"),
-    (Scope.INSTANCES, "Everything of one type that exists"),
-    (Scope.CREATION, "Creating new ones of one type"),
-    (Scope.ONE, "One thing"),
-    (Scope.CHILDREN, "Everything in one project, and creating in it"),
-    (Scope.TYPED_CHILDREN, "One type in one project, and creating it there"),
-    (Scope.ONE_CHILD, "One thing, while it is in one project"),
-    (TYPED, "A pattern that I type"),
+SCOPE_CHOICES: Sequence[tuple[str, str]] = (
+    (PatternScope.EVERYTHING, "Everything, and creating anything"),
+    (PatternScope.INSTANCES, "Everything of one type that exists"),
+    (PatternScope.CREATION, "Creating new ones of one type"),
+    (PatternScope.ONE, "One thing"),
+    (PatternScope.CHILDREN, "Everything in one project, and creating in it"),
+    (PatternScope.TYPED_CHILDREN, "One type in one project, and creating it there"),
+    (PatternScope.ONE_CHILD, "One thing, while it is in one project"),
+    (TYPED_SCOPE, "A pattern that I type"),
 )
-_WITH_TYPE = frozenset({Scope.CREATION, Scope.INSTANCES, Scope.ONE, Scope.TYPED_CHILDREN, Scope.ONE_CHILD})
-_WITH_PROJECT = frozenset({Scope.CHILDREN, Scope.TYPED_CHILDREN, Scope.ONE_CHILD})
-_WITH_ID = frozenset({Scope.ONE, Scope.ONE_CHILD})
+_TYPE_SCOPES = frozenset(
+    {
+        PatternScope.CREATION,
+        PatternScope.INSTANCES,
+        PatternScope.ONE,
+        PatternScope.TYPED_CHILDREN,
+        PatternScope.ONE_CHILD,
+    }
+)
+_PROJECT_SCOPES = frozenset({PatternScope.CHILDREN, PatternScope.TYPED_CHILDREN, PatternScope.ONE_CHILD})
+_ID_SCOPES = frozenset({PatternScope.ONE, PatternScope.ONE_CHILD})
 
-_LABELS = {
+_CONSTRAINT_LABELS = {
     ROWS: ("Only rows that meet all of these", "One condition a line, in Spark SQL: region = 'EU'"),
     COLUMNS: ("Only these columns", "One column a line"),
 }
 #: What the actions mean that no one type has.
-_EVERY = "Every action of {}, the exceptional ones too."
+_ALL_ACTIONS_TEXT = "Every action of {}, the exceptional ones too."
 
 
-def cards(writing: Writing, notes: Notes) -> list[dict[str, Any]]:
+def build_statement_cards(draft: DatazoneDraft, notes: FieldNotes) -> list[dict[str, Any]]:
     """Return the statements as cards, as many as the form shows."""
-    rows = writing.rows[:SHOWN]
-    names = _names(rows)
-    return [_card(writing, place, row, notes, names) for place, row in enumerate(rows)]
+    statement_forms = draft.statement_forms[:MAX_VISIBLE_STATEMENTS]
+    names = _load_form_names(statement_forms)
+    return [_build_card(draft, index, form, notes, names) for index, form in enumerate(statement_forms)]
 
 
-def objects(kind: str, text: str) -> list[dict[str, str]]:
+def search_objects(kind: str, text: str) -> list[dict[str, str]]:
     """Return the first few things of a resource type that a text may mean, as id and name; three queries at most."""
     if kind == "user":
-        people = users_groups_roles.users(q=text).prefetch_related(None)[:_FOUND]
-        return [{"id": user.object_id, "name": user.name, "hint": user.username} for user in people]
+        users = users_groups_roles.list_users(q=text).prefetch_related(None)[:_MAX_OPTIONS]
+        return [{"id": user.object_id, "name": user.name, "hint": user.username} for user in users]
     if kind == "role":
         return [
-            {"id": one.object_id, "name": one.name, "hint": one.identifier}
-            for one in users_groups_roles.roles(q=text)[:_FOUND]
+            {"id": item.object_id, "name": item.name, "hint": item.identifier}
+            for item in users_groups_roles.list_roles(q=text)[:_MAX_OPTIONS]
         ]
-    found = authorizer.directory().search(text=text, types=patterns.entity_types(kind), limit=_FOUND)
-    loaded = authorizer.facets().load(urns=[one.urn for one in found], fields={ID}) if found else {}
+    entities = authorizer.directory().search(text=text, types=patterns.entity_types(kind), limit=_MAX_OPTIONS)
+    facts_by_urn = authorizer.facet_source().load(urns=[item.urn for item in entities], fields={ID}) if entities else {}
     return [
-        {"id": identifier, "name": one.name or one.urn, "hint": one.urn}
-        for one in found
-        for identifier in sorted(loaded[one.urn].values(ID))
+        {"id": identifier, "name": item.name or item.urn, "hint": item.urn}
+        for item in entities
+        for identifier in sorted(facts_by_urn[item.urn].values(ID))
     ]
 
 
-def names_of(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def load_object_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return the names of things by type and id; who is not known is left out."""
-    wanted = {(kind, identifier.lower()) for kind, identifier in pairs if patterns.is_object_id(identifier)}
-    urns = authorizer.facets().find(objects=wanted) if wanted else {}
-    names = authorizer.names(urns=set(urns.values())) if urns else {}
+    id_pairs = {(kind, identifier.lower()) for kind, identifier in pairs if patterns.is_object_id(identifier)}
+    urns = authorizer.facet_source().find(objects=id_pairs) if id_pairs else {}
+    names = authorizer.load_names(urns=set(urns.values())) if urns else {}
     return {pair: names[urn] for pair, urn in urns.items() if urn in names}
 
 
-def _names(rows: Iterable[Row]) -> Mapping[tuple[str, str], str]:
-    return names_of(pair for row in rows for pair in ((row.type, row.id), ("project", row.project)))
+def _load_form_names(statement_forms: Iterable[StatementForm]) -> Mapping[tuple[str, str], str]:
+    return load_object_names(
+        pair for form in statement_forms for pair in ((form.type, form.id), ("project", form.project))
+    )
 
 
-def _card(writing: Writing, place: int, row: Row, notes: Notes, names: Mapping[tuple[str, str], str]) -> dict[str, Any]:
-    item, at, key = row.item, f"/statements/{place}", f"s{place}"
+def _build_card(
+    draft: DatazoneDraft, index: int, form: StatementForm, notes: FieldNotes, names: Mapping[tuple[str, str], str]
+) -> dict[str, Any]:
+    item, pointer, key = form.item, f"/statements/{index}", f"s{index}"
     constraints = item.get("extra_constraints") or {}
-    boxes = [_box(key, name, constraints.get(name), notes, f"{at}/extra_constraints/{name}") for name in LISTS]
-    inside = notes.at(f"{at}/extra_constraints")
+    boxes = [
+        _text_box(key, name, constraints.get(name), notes, f"{pointer}/extra_constraints/{name}")
+        for name in LIST_CONSTRAINTS
+    ]
+    constraint_notes = notes.find(f"{pointer}/extra_constraints")
     return {
         "key": key,
-        "place": place,
-        "number": place + 1,
-        "is_first": place == 0,
-        "is_last": place == len(writing.rows) - 1,
-        "scopes": [(value, label, value == row.scope) for value, label in SCOPES],
-        "is_typed": row.scope == TYPED,
-        "text": row.text,
-        "types": [(kind, kind.replace("_", " "), kind == row.type) for kind in patterns.types()],
-        "has_type": row.scope in _WITH_TYPE,
-        "ids": _ids(writing, place, row, names),
+        "place": index,
+        "number": index + 1,
+        "is_first": index == 0,
+        "is_last": index == len(draft.statement_forms) - 1,
+        "scopes": [(value, label, value == form.scope) for value, label in SCOPE_CHOICES],
+        "is_typed": form.scope == TYPED_SCOPE,
+        "text": form.text,
+        "types": [(kind, kind.replace("_", " "), kind == form.type) for kind in patterns.list_types()],
+        "has_type": form.scope in _TYPE_SCOPES,
+        "ids": _build_id_fields(draft, index, form, names),
         "resource": item.get("resource", ""),
         "effects": [(value, value.capitalize(), item.get("effect") == value) for value in ("allow", "deny")],
         "branch": item.get("branch") or "",
-        "actions": _actions(row),
+        "actions": _action_groups(form),
         "boxes": boxes,
         "path": constraints.get(PATHS, ""),
-        "is_restricted": bool(constraints) or bool(inside["errors"]),
+        "is_restricted": bool(constraints) or bool(constraint_notes["errors"]),
         "notes": {
-            **{name: notes.at(f"{at}/{name}") for name in ("resource", "actions", "effect", "branch")},
-            "path": notes.at(f"{at}/extra_constraints/{PATHS}"),
-            "constraints": _rest(notes, f"{at}/extra_constraints", (*LISTS, PATHS)),
-            "whole": _rest(notes, at, ("resource", "actions", "effect", "branch", "extra_constraints")),
+            **{name: notes.find(f"{pointer}/{name}") for name in ("resource", "actions", "effect", "branch")},
+            "path": notes.find(f"{pointer}/extra_constraints/{PATHS}"),
+            "constraints": _remaining_notes(notes, f"{pointer}/extra_constraints", (*LIST_CONSTRAINTS, PATHS)),
+            "whole": _remaining_notes(notes, pointer, ("resource", "actions", "effect", "branch", "extra_constraints")),
         },
     }
 
 
-def _rest(notes: Notes, at: str, drawn: Iterable[str]) -> dict[str, list[str]]:
+def _remaining_notes(notes: FieldNotes, pointer: str, field_names: Iterable[str]) -> dict[str, list[str]]:
     """Return the notes on a place and on what is in it, but for what has a field of its own."""
-    fields = tuple(f"{at}/{name}/" for name in drawn)
-    listed = (
-        (name, [one for one in problems if not f"{one.pointer}/".startswith(fields)])
+    field_pointers = tuple(f"{pointer}/{name}/" for name in field_names)
+    problems_by_kind = (
+        (name, [problem for problem in problems if not f"{problem.pointer}/".startswith(field_pointers)])
         for name, problems in (("errors", notes.errors), ("lints", notes.lints))
     )
-    return Notes(**dict(listed)).at(at)
+    return FieldNotes(**dict(problems_by_kind)).find(pointer)
 
 
-def _box(key: str, name: str, values: Any, notes: Notes, at: str) -> dict[str, Any]:
-    label, hint = _LABELS[name]
-    return {"name": f"{key}_{name}", "label": label, "hint": hint, "text": lines_of(values), "notes": notes.at(at)}
+def _text_box(key: str, name: str, values: Any, notes: FieldNotes, pointer: str) -> dict[str, Any]:
+    label, hint = _CONSTRAINT_LABELS[name]
+    return {
+        "name": f"{key}_{name}",
+        "label": label,
+        "hint": hint,
+        "text": join_lines(values),
+        "notes": notes.find(pointer),
+    }
 
 
-def _ids(writing: Writing, place: int, row: Row, names: Mapping[tuple[str, str], str]) -> list[dict[str, Any]]:
+def _build_id_fields(
+    draft: DatazoneDraft, index: int, form: StatementForm, names: Mapping[tuple[str, str], str]
+) -> list[dict[str, Any]]:
     parts = (
-        ("project", "Project", "project", row.project, row.scope in _WITH_PROJECT),
-        ("id", "Which one", row.type, row.id, row.scope in _WITH_ID),
+        ("project", "Project", "project", form.project, form.scope in _PROJECT_SCOPES),
+        ("id", "Which one", form.type, form.id, form.scope in _ID_SCOPES),
     )
     return [
         {
             "name": name,
-            "key": f"s{place}_{name}",
+            "key": f"s{index}_{name}",
             "label": label,
             "kind": kind,
             "value": value,
             "is_shown": is_shown,
-            "place": place,
+            "place": index,
             "known_as": names.get((kind, value.lower()), ""),
-            "options": objects(kind, value[:200]) if writing.searched == (place, name) else None,
+            "options": search_objects(kind, value[:200]) if draft.search_field == (index, name) else None,
         }
         for name, label, kind, value, is_shown in parts
     ]
 
 
-def _actions(row: Row) -> list[dict[str, Any]]:
+def _action_groups(form: StatementForm) -> list[dict[str, Any]]:
     """Return the actions on offer by type; a type whose boxes are all empty comes folded when there are many."""
-    ticked = set(row.item.get("actions") or ())
-    kinds = [row.type] if row.scope in _WITH_TYPE else list(patterns.types())
-    if row.scope == Scope.CHILDREN:
+    ticked_names = set(form.item.get("actions") or ())
+    kinds = [form.type] if form.scope in _TYPE_SCOPES else list(patterns.list_types())
+    if form.scope == PatternScope.CHILDREN:
         kinds.remove(patterns.PROJECT_TYPE)
-    groups = [_group(kind, ticked, is_open=len(kinds) == 1) for kind in kinds]
-    verbs = {one["name"].partition(":")[2]: one for group in groups for one in group["members"]}
-    every = [_action("*:*", "Everything", _EVERY.format("every type"), ticked)] + [
-        _action(f"*:{verb}", f"{verb.replace('_', ' ').capitalize()}, of every type", "", ticked)
+    groups = [_type_group(kind, ticked_names, is_open=len(kinds) == 1) for kind in kinds]
+    verbs = {action["name"].partition(":")[2]: action for group in groups for action in group["members"]}
+    generic_rows = [_action_row("*:*", "Everything", _ALL_ACTIONS_TEXT.format("every type"), ticked_names)] + [
+        _action_row(f"*:{verb}", f"{verb.replace('_', ' ').capitalize()}, of every type", "", ticked_names)
         for verb in verbs
-        if verb != patterns.ANY
+        if verb != patterns.WILDCARD
     ]
-    groups.insert(len(groups) if len(kinds) == 1 else 0, _folded("Every type", every, is_open=False))
-    offered = {one["name"] for group in groups for one in group["members"]}
-    if strange := [name for name in dict.fromkeys(row.item.get("actions") or ()) if name not in offered]:
-        rows = [_action(name, name, "Not offered here.", ticked) for name in strange]
-        groups.append(_folded("Others", rows, is_open=True))
+    groups.insert(len(groups) if len(kinds) == 1 else 0, _foldable_group("Every type", generic_rows, is_open=False))
+    offered_names = {action["name"] for group in groups for action in group["members"]}
+    if other_names := [name for name in dict.fromkeys(form.item.get("actions") or ()) if name not in offered_names]:
+        rows = [_action_row(name, name, "Not offered here.", ticked_names) for name in other_names]
+        groups.append(_foldable_group("Others", rows, is_open=True))
     return groups
 
 
-def _group(kind: str, ticked: set[str], *, is_open: bool) -> dict[str, Any]:
-    known = patterns.actions_vocabulary()
-    label = known.resource_types[kind]
-    rows = [_action(f"{kind}:*", "Everything", _EVERY.format(f"a {kind.replace('_', ' ')}"), ticked)]
-    for verb in patterns.verbs(kind):
-        info = known.privileges[f"{kind}:{verb}"]
-        rows.append(_action(info.name, info.display, info.description, ticked))
-    return _folded(label, rows, is_open=is_open)
+def _type_group(kind: str, ticked_names: set[str], *, is_open: bool) -> dict[str, Any]:
+    registry = patterns.load_actions_vocabulary()
+    label = registry.resource_types[kind]
+    rows = [
+        _action_row(f"{kind}:*", "Everything", _ALL_ACTIONS_TEXT.format(f"a {kind.replace('_', ' ')}"), ticked_names)
+    ]
+    for verb in patterns.list_verbs(kind):
+        info = registry.privileges[f"{kind}:{verb}"]
+        rows.append(_action_row(info.name, info.display, info.description, ticked_names))
+    return _foldable_group(label, rows, is_open=is_open)
 
 
-def _action(name: str, display: str, description: str, ticked: set[str]) -> dict[str, Any]:
-    return {"name": name, "display": display, "description": description, "is_ticked": name in ticked}
+def _action_row(name: str, display: str, description: str, ticked_names: set[str]) -> dict[str, Any]:
+    return {"name": name, "display": display, "description": description, "is_ticked": name in ticked_names}
 
 
-def _folded(label: str, rows: list[dict[str, Any]], *, is_open: bool) -> dict[str, Any]:
-    count = sum(one["is_ticked"] for one in rows)
+def _foldable_group(label: str, rows: list[dict[str, Any]], *, is_open: bool) -> dict[str, Any]:
+    count = sum(row["is_ticked"] for row in rows)
     return {"label": label, "members": rows, "ticked": count, "is_open": is_open or count > 0}

@@ -6,77 +6,84 @@ from typing import Any
 
 from policies.authoring.pages import datazone_wording
 from policies.authoring.pages.datahub_templates import copy_name
-from policies.authoring.pages.version_diff import Part, Parts
+from policies.authoring.pages.version_diff import DiffField, DiffFields
 from policies.engine.families import datazone
 from policies.pdp import authorizer
 
-Document = Mapping[str, Any]
+PolicyDocument = Mapping[str, Any]
 
 #: How many actions or roles the sentence names.
-_NAMED = 3
+_MAX_NAMED_ROLES = 3
 
-_EFFECTS = {"allow": ("Allow", "success"), "deny": ("Deny", "danger")}
+_EFFECT_BADGES = {"allow": ("Allow", "success"), "deny": ("Deny", "danger")}
 
 #: Constraints of a statement and what a page calls them.
-_CONSTRAINTS = {
+_CONSTRAINT_LABELS = {
     datazone.ROWS: "Rows",
     datazone.COLUMNS: "Columns",
     datazone.PATHS: "Paths beginning with",
 }
 
 
-def body(document: Document) -> dict[str, Any]:
+def build_page_context(document: PolicyDocument) -> dict[str, Any]:
     """Return what the page of a policy draws between its head and its document."""
     roles = document.get("roles") or ()
-    names = authorizer.names(urns=set(roles)) if roles else {}
+    names = authorizer.load_names(urns=set(roles)) if roles else {}
     return {
         "roles": [{"urn": urn, "name": names.get(urn, urn)} for urn in roles],
         "statements": [
-            {**_statement(item), "sentence": said}
-            for item, said in zip(
-                document["statements"], datazone_wording.sentences(document["statements"]), strict=True
+            {**_statement_context(item), "sentence": statement_sentence}
+            for item, statement_sentence in zip(
+                document["statements"], datazone_wording.describe_statements(document["statements"]), strict=True
             )
         ],
     }
 
 
-def sentence(document: Document) -> str:
+def describe_policy(document: PolicyDocument) -> str:
     """Return what a document says, in one sentence."""
     roles = list(document.get("roles") or ())
-    names = authorizer.names(urns=set(roles[:_NAMED]))
-    who = (
-        f"Holders of {_joined((names.get(urn, urn) for urn in roles[:_NAMED]), len(roles))}" if roles else "Nobody yet"
+    names = authorizer.load_names(urns=set(roles[:_MAX_NAMED_ROLES]))
+    subject = (
+        f"Holders of {_join_names((names.get(urn, urn) for urn in roles[:_MAX_NAMED_ROLES]), len(roles))}"
+        if roles
+        else "Nobody yet"
     )
     kinds = [str(item.get("effect") or "allow").lower() for item in document["statements"]]
-    allow, deny = (_counted(kinds.count(kind), kind, verb) for kind, verb in (("allow", "allows"), ("deny", "denies")))
-    return f"{who} may do what {allow}{f' and {deny}' if 'deny' in kinds else ''}."
+    allow, deny = (
+        _count_phrase(kinds.count(kind), kind, verb) for kind, verb in (("allow", "allows"), ("deny", "denies"))
+    )
+    return f"{subject} may do what {allow}{f' and {deny}' if 'deny' in kinds else ''}."
 
 
-def pills(_document: Document) -> list[str]:
+def audience_badges(_document: PolicyDocument) -> list[str]:
     """Return whom a policy is for without naming anybody: these policies name roles only."""
     return []
 
 
-def listed_actors(document: Document) -> list[tuple[str, str]]:
+def list_actors(document: PolicyDocument) -> list[tuple[str, str]]:
     """Return the kind and URN of everybody a policy names."""
     return [("role", urn) for urn in document.get("roles") or ()]
 
 
-def copied(document: Document) -> dict[str, Any]:
+def copy_document(document: PolicyDocument) -> dict[str, Any]:
     """Return a copy under another name."""
     return {**document, "name": copy_name(document["name"])}
 
 
-def parts(document: Document) -> Parts:
+def diff_fields(document: PolicyDocument) -> DiffFields:
     """Return the fields of a document under the names that pages give them."""
-    found = {"Name": Part.one(document.get("name") or ""), "Roles": Part(tuple(document.get("roles") or ()))}
+    fields = {
+        "Name": DiffField.from_value(document.get("name") or ""),
+        "Roles": DiffField(tuple(document.get("roles") or ())),
+    }
     for index, item in enumerate(document["statements"], start=1):
-        found[f"Statement {index}"] = Part.one(json.dumps(item, ensure_ascii=False))
-    return found
+        fields[f"Statement {index}"] = DiffField.from_value(json.dumps(item, ensure_ascii=False))
+    return fields
 
 
-def _statement(item: Document) -> dict[str, Any]:
-    label, kind = _EFFECTS.get(str(item.get("effect")).lower(), (str(item.get("effect")), "neutral"))
+def _statement_context(item: PolicyDocument) -> dict[str, Any]:
+    label, kind = _EFFECT_BADGES.get(str(item.get("effect")).lower(), (str(item.get("effect")), "neutral"))
     constraints = item.get("extra_constraints") or {}
     return {
         "effect": {"label": label, "kind": kind},
@@ -84,22 +91,23 @@ def _statement(item: Document) -> dict[str, Any]:
         "actions": list(item.get("actions") or ()),
         "branch": item.get("branch"),
         "constraints": [
-            {"label": _CONSTRAINTS.get(name, name), "lines": _lines(value)} for name, value in constraints.items()
+            {"label": _CONSTRAINT_LABELS.get(name, name), "lines": _text_lines(value)}
+            for name, value in constraints.items()
         ],
     }
 
 
-def _lines(value: Any) -> list[str]:
-    listed = value if isinstance(value, list) else [value]
-    return [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in listed]
+def _text_lines(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [member if isinstance(member, str) else json.dumps(member, ensure_ascii=False) for member in values]
 
 
-def _counted(number: int, many: str, one: str) -> str:
-    noun = "" if many == "deny" else f" statement{'' if number == 1 else 's'}"
-    return f"{number}{noun} {one if number == 1 else many}"
+def _count_phrase(number: int, plural_verb: str, singular_verb: str) -> str:
+    noun = "" if plural_verb == "deny" else f" statement{'' if number == 1 else 's'}"
+    return f"{number}{noun} {singular_verb if number == 1 else plural_verb}"
 
 
-def _joined(names: Iterable[str], count: int) -> str:
-    shown = list(names)
-    more = [f"{count - len(shown):,} more"] if count > len(shown) else []
-    return ", ".join([*shown, *more])
+def _join_names(names: Iterable[str], count: int) -> str:
+    visible_names = list(names)
+    overflow_note = [f"{count - len(visible_names):,} more"] if count > len(visible_names) else []
+    return ", ".join([*visible_names, *overflow_note])

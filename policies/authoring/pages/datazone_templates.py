@@ -7,66 +7,70 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from policies.authoring.pages.datahub_templates import Starter
+from policies.authoring.pages.datahub_templates import PolicyTemplate
 
 
-def _document(name: str, *statements: tuple[str, str, list[str]]) -> dict[str, Any]:
-    listed = [{"resource": resource, "actions": actions, "effect": effect} for effect, resource, actions in statements]
-    return {"name": name, "statements": listed, "roles": []}
+def _build_document(name: str, *statements: tuple[str, str, list[str]]) -> dict[str, Any]:
+    statement_items = [
+        {"resource": resource, "actions": actions, "effect": effect} for effect, resource, actions in statements
+    ]
+    return {"name": name, "statements": statement_items, "roles": []}
 
 
-BLANK = _document("", ("allow", "dataset:*", []))
+BLANK_DOCUMENT = _build_document("", ("allow", "dataset:*", []))
 
-STARTERS: Mapping[str, Starter] = MappingProxyType(
+TEMPLATES: Mapping[str, PolicyTemplate] = MappingProxyType(
     {
-        starter.name: starter
-        for starter in (
-            Starter(
+        template.name: template
+        for template in (
+            PolicyTemplate(
                 "read-only",
                 "Read-only",
                 "Its holders read everything and change nothing.",
-                _document("Read-Only Policy", ("allow", "*", ["*:read"])),
+                _build_document("Read-Only Policy", ("allow", "*", ["*:read"])),
             ),
-            Starter(
+            PolicyTemplate(
                 "dataset-admin",
                 "Dataset admin",
                 "Its holders create datasets and do everything with those that exist.",
-                _document(
+                _build_document(
                     "Dataset Admin",
                     ("allow", "dataset", ["dataset:create"]),
                     ("allow", "dataset:*", ["dataset:*"]),
                 ),
             ),
-            Starter(
+            PolicyTemplate(
                 "project-admin",
                 "Project admin",
                 "Its holders do everything with one project and what it contains. Choose the project.",
-                _document("Project Admin", ("allow", "project:", ["project:*"]), ("allow", "project::*", ["*:*"])),
+                _build_document(
+                    "Project Admin", ("allow", "project:", ["project:*"]), ("allow", "project::*", ["*:*"])
+                ),
             ),
-            Starter(
+            PolicyTemplate(
                 "restricted-read",
                 "Restricted read",
                 "Its holders read every dataset but one. Choose that one.",
-                _document(
+                _build_document(
                     "Restricted Read",
                     ("allow", "dataset:*", ["dataset:read"]),
                     ("deny", "dataset:", ["dataset:read"]),
                 ),
             ),
-            Starter(
+            PolicyTemplate(
                 "project-datasets",
                 "Project datasets",
                 "Its holders read and write the datasets of one project. Choose the project.",
-                _document(
+                _build_document(
                     "Project Dataset Access",
                     ("allow", "project::dataset:*", ["dataset:read", "dataset:write"]),
                 ),
             ),
-            Starter(
+            PolicyTemplate(
                 "data-analyst",
                 "Data analyst",
                 "Its holders read datasets and views, and create notebooks of their own.",
-                _document(
+                _build_document(
                     "Data Analyst",
                     ("allow", "dataset:*", ["dataset:read"]),
                     ("allow", "notebook", ["notebook:create"]),

@@ -3,41 +3,47 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from policies.authoring.pages.datazone_fields import names_of
-from policies.engine.families.datazone_resource_patterns import Pattern, Scope, parse_pattern
+from policies.authoring.pages.datazone_fields import load_object_names
+from policies.engine.families.datazone_resource_patterns import PatternScope, ResourcePattern, parse_pattern
 from policies.engine.selectors import MAIN_BRANCH
 
-_WHERE: Mapping[str, str] = {
-    Scope.EVERYTHING: "on everything, and on creating anything",
-    Scope.CREATION: "on creating a new {type}",
-    Scope.INSTANCES: "on every {type}",
-    Scope.ONE: "on the {type} {id}",
-    Scope.CHILDREN: "on everything in the project {project}, and on creating in it",
-    Scope.TYPED_CHILDREN: "on every {type} in the project {project}, and on creating one there",
-    Scope.ONE_CHILD: "on the {type} {id} while it is in the project {project}",
+_RESOURCE_PHRASES: Mapping[str, str] = {
+    PatternScope.EVERYTHING: "on everything, and on creating anything",
+    PatternScope.CREATION: "on creating a new {type}",
+    PatternScope.INSTANCES: "on every {type}",
+    PatternScope.ONE: "on the {type} {id}",
+    PatternScope.CHILDREN: "on everything in the project {project}, and on creating in it",
+    PatternScope.TYPED_CHILDREN: "on every {type} in the project {project}, and on creating one there",
+    PatternScope.ONE_CHILD: "on the {type} {id} while it is in the project {project}",
 }
 
 
-def sentences(statements: Iterable[Mapping[str, Any]]) -> list[str]:
+def describe_statements(statements: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return what each statement of a stored document says, looking up all names in one go."""
-    listed = list(statements)
-    read = [parse_pattern(str(item.get("resource")), "") for item in listed]
-    parsed = [pattern if isinstance(pattern, Pattern) else None for pattern in read]
+    items = list(statements)
+    parse_results = [parse_pattern(str(item.get("resource")), "") for item in items]
+    patterns = [pattern if isinstance(pattern, ResourcePattern) else None for pattern in parse_results]
     pairs = [
-        pair for one in parsed if one is not None for pair in ((one.type, one.id), ("project", one.project)) if pair[1]
+        pair
+        for parsed_pattern in patterns
+        if parsed_pattern is not None
+        for pair in ((parsed_pattern.type, parsed_pattern.id), ("project", parsed_pattern.project))
+        if pair[1]
     ]
-    names = names_of(pairs)
-    return [_sentence(item, pattern, names) for item, pattern in zip(listed, parsed, strict=True)]
+    names = load_object_names(pairs)
+    return [_describe_statement(item, pattern, names) for item, pattern in zip(items, patterns, strict=True)]
 
 
-def _sentence(item: Mapping[str, Any], pattern: Pattern | None, names: Mapping[tuple[str, str], str]) -> str:
-    may = "May not" if item.get("effect") == "deny" else "May"
+def _describe_statement(
+    item: Mapping[str, Any], pattern: ResourcePattern | None, names: Mapping[tuple[str, str], str]
+) -> str:
+    modal = "May not" if item.get("effect") == "deny" else "May"
     branch = item.get("branch") or MAIN_BRANCH
-    beside = "" if branch == MAIN_BRANCH else f", on the branch {branch}"
-    return f"{may} {_verbs(item.get('actions') or ())} {_where(item, pattern, names)}{beside}."
+    branch_phrase = "" if branch == MAIN_BRANCH else f", on the branch {branch}"
+    return f"{modal} {_verb_phrase(item.get('actions') or ())} {_resource_phrase(item, pattern, names)}{branch_phrase}."
 
 
-def _verbs(actions: Iterable[str]) -> str:
+def _verb_phrase(actions: Iterable[str]) -> str:
     verbs = dict.fromkeys(action.partition(":")[2].replace("_", " ") for action in actions)
     if "*" in verbs:
         return "do everything"
@@ -45,10 +51,12 @@ def _verbs(actions: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _where(item: Mapping[str, Any], pattern: Pattern | None, names: Mapping[tuple[str, str], str]) -> str:
+def _resource_phrase(
+    item: Mapping[str, Any], pattern: ResourcePattern | None, names: Mapping[tuple[str, str], str]
+) -> str:
     if pattern is None:
         return f"on {item.get('resource')}"
-    return _WHERE[pattern.scope].format(
+    return _RESOURCE_PHRASES[pattern.scope].format(
         type=pattern.type.replace("_", " "),
         id=names.get((pattern.type, pattern.id), pattern.id),
         project=names.get(("project", pattern.project), pattern.project),

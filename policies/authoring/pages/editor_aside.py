@@ -6,79 +6,85 @@ from typing import Any
 from django.urls import reverse
 
 from policies.authoring.pages import presenters, version_diff
-from policies.authoring.pages.editor_base import Edit
-from policies.authoring.pages.policy_list import crumbs, makers
+from policies.authoring.pages.editor_base import EditorRequest
+from policies.authoring.pages.policy_list import load_author_names, policy_breadcrumbs
 from policies.authoring.queries import policies
 from policies.authoring.services import change_impact, import_export, lints, policy_storage
-from policies.authoring.services.policies import Draft
-from policies.http.pages.impact_rows import meaning
+from policies.authoring.services.policies import PolicyInput
+from policies.http.pages.impact_rows import impact_context
 from policies.models import Policy
 
 
-def aside(draft: Draft, stored: Policy | None, *, is_sound: bool) -> dict[str, Any]:
+def build_aside(draft: PolicyInput, policy: Policy | None, *, is_sound: bool) -> dict[str, Any]:
     """Return what a draft says, what is worth a look in it, and what saving it would change for people and entities."""
-    found = lints.lints(draft=draft, urn=stored.urn if stored else None) if is_sound else ()
-    before = change_impact.draft_of(stored) if stored else None
-    measured = change_impact.measured(before=before, after=draft) if is_sound else None
+    lint_problems = lints.find_lints(draft=draft, urn=policy.urn if policy else None) if is_sound else ()
+    before = change_impact.policy_draft(policy) if policy else None
+    draft_impact = change_impact.measure_impact(before=before, after=draft) if is_sound else None
     return {
-        "sentence": presenters.of(draft.family).sentence(draft.document),
-        "lints": found,
-        **meaning(measured),
-        "exact": import_export.write_proposal(draft=draft, urn=stored.urn if stored else "") if is_sound else "",
-        "is_new": stored is None,
+        "sentence": presenters.get_presenter(draft.family).describe_policy(draft.document),
+        "lints": lint_problems,
+        **impact_context(draft_impact),
+        "exact": import_export.format_proposal(draft=draft, urn=policy.urn if policy else "") if is_sound else "",
+        "is_new": policy is None,
     }
 
 
-def frame(work: Edit, draft: Draft, *, starters: Sequence[Any]) -> dict[str, Any]:
+def build_editor_context(editor: EditorRequest, draft: PolicyInput, *, templates: Sequence[Any]) -> dict[str, Any]:
     """Return what `policies/editor.html` needs beside the fields and the aside.
 
-    `starters` are what a new policy can begin with; they are offered until something was posted.
+    `templates` are what a new policy can begin with; they are offered until something was posted.
     """
-    presenter, urn, stored = presenters.of(draft.family), work.urn, work.stored
-    is_posted = work.request.method == "POST"
-    above = [(stored.name, reverse("policy", args=[stored.urn]))] if stored else []
+    presenter, urn, policy = presenters.get_presenter(draft.family), editor.urn, editor.policy
+    is_posted = editor.request.method == "POST"
+    parent_crumbs = [(policy.name, reverse("policy", args=[policy.urn]))] if policy else []
     return {
-        "work": work,
-        "conflict": _overtaken(work, draft) if is_posted else {},
-        "heading": f"Edit {stored.name}" if stored else "Edit policy" if urn else presenter.making,
-        "is_dirty": is_posted and (stored is None or stored.document != draft.document),
-        "action": reverse(presenter.editor, args=[urn]) if urn else reverse(presenter.maker),
-        "maker_url": reverse(presenter.maker),
-        "cancel_url": reverse("policy", args=[stored.urn]) if stored else reverse("policies"),
-        "starters": starters if urn is None and not is_posted else [],
-        "breadcrumbs": crumbs(*above, "Edit" if urn else "Create"),
+        "work": editor,
+        "conflict": _find_edit_conflict(editor, draft) if is_posted else {},
+        "heading": f"Edit {policy.name}" if policy else "Edit policy" if urn else presenter.new_label,
+        "is_dirty": is_posted and (policy is None or policy.document != draft.document),
+        "action": reverse(presenter.edit_url_name, args=[urn]) if urn else reverse(presenter.new_url_name),
+        "maker_url": reverse(presenter.new_url_name),
+        "cancel_url": reverse("policy", args=[policy.urn]) if policy else reverse("policies"),
+        "starters": templates if urn is None and not is_posted else [],
+        "breadcrumbs": policy_breadcrumbs(*parent_crumbs, "Edit" if urn else "Create"),
     }
 
 
-def _overtaken(work: Edit, draft: Draft) -> dict[str, Any]:
+def _find_edit_conflict(editor: EditorRequest, draft: PolicyInput) -> dict[str, Any]:
     """Return what somebody else did to the policy that is being edited, with both versions; nothing when nobody did."""
-    latest = policies.versions(urn=work.urn).first() if work.urn is not None else None
-    if latest is None:
+    latest_event = policies.list_versions(urn=editor.urn).first() if editor.urn is not None else None
+    if latest_event is None:
         return {}
-    stored, began_with = work.stored, work.version
-    who: dict[str, Any] = {"by": makers({latest.by})[latest.by], "at": latest.at}
-    if stored is None:
-        return {"is_gone": True, "new_url": reverse(presenters.of(draft.family).maker), **who}
-    if began_with is None or stored.version == began_with:
+    policy, base_version = editor.policy, editor.version
+    authorship: dict[str, Any] = {"by": load_author_names({latest_event.by})[latest_event.by], "at": latest_event.at}
+    if policy is None:
+        return {"is_gone": True, "new_url": reverse(presenters.get_presenter(draft.family).new_url_name), **authorship}
+    if base_version is None or policy.version == base_version:
         return {}
-    base = policies.versions(urn=stored.urn).filter(version=began_with).first()
-    began = base.after if base is not None else None
-    theirs = policy_storage.snapshot_of(stored)
-    mine = {"document": draft.document, "state": _column(draft, "state"), "description": _column(draft, "description")}
-    pairs = [(began, theirs), (began, mine), (theirs, mine)]
-    they, you, between = version_diff.worded([presenters.changes(draft.family, one, other) for one, other in pairs])
+    base_event = policies.list_versions(urn=policy.urn).filter(version=base_version).first()
+    base_snapshot = base_event.after if base_event is not None else None
+    policy_snapshot = policy_storage.policy_snapshot(policy)
+    draft_snapshot = {
+        "document": draft.document,
+        "state": _column_value(draft, "state"),
+        "description": _column_value(draft, "description"),
+    }
+    pairs = [(base_snapshot, policy_snapshot), (base_snapshot, draft_snapshot), (policy_snapshot, draft_snapshot)]
+    their_changes, draft_changes, remaining_changes = version_diff.build_change_rows(
+        [presenters.compare_versions(draft.family, before, after) for before, after in pairs]
+    )
     return {
-        **who,
-        "version": stored.version,
-        "seen": began_with,
-        "they": they,
-        "you": you,
-        "between": between,
-        "again_url": presenters.edit_url(stored),
+        **authorship,
+        "version": policy.version,
+        "seen": base_version,
+        "they": their_changes,
+        "you": draft_changes,
+        "between": remaining_changes,
+        "again_url": presenters.edit_url(policy),
     }
 
 
-def _column(draft: Draft, name: str) -> str:
+def _column_value(draft: PolicyInput, name: str) -> str:
     """Return what stands beside a document, or in one that holds it itself."""
-    beside = getattr(draft, name)
-    return (draft.document.get(name) or "") if beside is None else beside
+    value = getattr(draft, name)
+    return (draft.document.get(name) or "") if value is None else value

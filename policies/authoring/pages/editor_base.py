@@ -9,18 +9,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from policies.authoring.pages import presenters
-from policies.authoring.pages.policy_actions import seen
+from policies.authoring.pages.policy_actions import parse_version
 from policies.authoring.queries import policies
 from policies.authoring.services import policies as service
-from policies.authoring.services.policies import Draft
+from policies.authoring.services.policies import PolicyInput
 from policies.errors import Conflict, Forbidden, NotFound, Stale
-from policies.http.guard import actor_of
+from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
 from policies.models import Policy
 
 
 @dataclass(slots=True, kw_only=True)
-class Edit:
+class EditorRequest:
     """One request of an editor: which policy is to be replaced (None: a new one), and what came of trying to save.
 
     `version` is the one that the edit began with. `refusal` is a sentence where storing was refused as a whole.
@@ -28,27 +28,27 @@ class Edit:
 
     request: HttpRequest
     urn: str | None = None
-    stored: Policy | None = None
+    policy: Policy | None = None
     version: int | None = None
     refusal: str = ""
     status: int = 200
 
     def take_over(self) -> None:
         """Go on from the newest version that the page showed."""
-        self.version = seen(self.request.POST.get("newest"))
+        self.version = parse_version(self.request.POST.get("newest"))
 
-    def save(self, draft: Draft) -> HttpResponse | None:
+    def save(self, draft: PolicyInput) -> HttpResponse | None:
         """Store a draft and lead to its page; None where it was refused, with `refusal` and `status` saying so.
 
         Raises Invalid with every problem, and Forbidden naming the privilege that is missing.
         """
-        by = actor_of(self.request)
+        by = get_actor(self.request)
         try:
             if self.urn is None:
-                written = service.create(draft=draft, by=by, door=list_and_form_pages.DOOR)
+                result = service.create(draft=draft, by=by, channel=list_and_form_pages.CHANNEL)
             else:
-                written = service.update(
-                    urn=self.urn, draft=draft, by=by, door=list_and_form_pages.DOOR, if_version=self.version
+                result = service.update(
+                    urn=self.urn, draft=draft, by=by, channel=list_and_form_pages.CHANNEL, if_version=self.version
                 )
         except (Conflict, Forbidden) as refusal:
             if isinstance(refusal, Forbidden) and refusal.missing:
@@ -59,39 +59,39 @@ class Edit:
         else:
             text = "Saved. Decisions follow it from now on."
             messages.success(self.request, text)
-            return redirect("policy", written.policy.urn)
+            return redirect("policy", result.policy.urn)
         return None
 
 
-def opened(*, urn: str, family: str) -> Policy:
+def open_policy(*, urn: str, family: str) -> Policy:
     """Return the policy to be edited; raises NotFound, also for one of another family, and Forbidden."""
-    policy = policies.policy(urn=urn)
-    _refuse_strangers(policy.family, policy.name, wanted=family)
+    policy = policies.get_policy(urn=urn)
+    _require_family(policy.family, policy.name, expected_family=family)
     if not policy.is_editable:
         raise Forbidden((), f"{policy.name} cannot be changed.")
     return policy
 
 
-def copied(request: HttpRequest, *, family: str) -> tuple[Mapping[str, Any], str] | None:
+def load_copy(request: HttpRequest, *, family: str) -> tuple[Mapping[str, Any], str] | None:
     """Return document and description of a copy of the policy that the address names, or of a version of one.
 
     None when it names none. Raises NotFound, also for a policy of another family.
     """
-    like, number = request.GET.get("like", ""), seen(request.GET.get("version"))
-    if not like:
+    source_urn, number = request.GET.get("like", ""), parse_version(request.GET.get("version"))
+    if not source_urn:
         return None
     if number is None:
-        policy = policies.policy(urn=like)
-        _refuse_strangers(policy.family, policy.name, wanted=family)
-        return presenters.of(family).copied(policy.document), policy.description
-    event = policies.versions(urn=like).filter(version=number, after__isnull=False).first()
+        policy = policies.get_policy(urn=source_urn)
+        _require_family(policy.family, policy.name, expected_family=family)
+        return presenters.get_presenter(family).copy_document(policy.document), policy.description
+    event = policies.list_versions(urn=source_urn).filter(version=number, after__isnull=False).first()
     if event is None:
-        raise NotFound(f"There is no version {number} of {like!r}.")
-    _refuse_strangers(event.family, event.name, wanted=family)
-    return presenters.of(family).copied(event.after["document"]), event.after["description"]
+        raise NotFound(f"There is no version {number} of {source_urn!r}.")
+    _require_family(event.family, event.name, expected_family=family)
+    return presenters.get_presenter(family).copy_document(event.after["document"]), event.after["description"]
 
 
-def _refuse_strangers(family: str, name: str, *, wanted: str) -> None:
+def _require_family(family: str, name: str, *, expected_family: str) -> None:
     """Raise NotFound for a policy that is written elsewhere."""
-    if family != wanted:
+    if family != expected_family:
         raise NotFound(f"{name} is not written here.")

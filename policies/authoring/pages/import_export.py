@@ -12,21 +12,21 @@ from django.utils.text import slugify
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies.authoring.pages.policy_list import crumbs, narrowing
+from policies.authoring.pages.policy_list import policy_breadcrumbs, read_filters
 from policies.authoring.queries import policies
 from policies.authoring.services import import_export
-from policies.authoring.services.import_export import Plan
+from policies.authoring.services.import_export import ImportPlan
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.http.guard import actor_of, needs
+from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.filter_forms import PolicyFilters
+from policies.http.pages.filter_forms import PolicyFilterForm
 
 #: How many problems, and how many policies of each kind, a page names.
-_PROBLEMS = 200
-_NAMED = 100
+_MAX_PROBLEMS = 200
+_MAX_LISTED_POLICIES = 100
 
-_CRUMBS = "Import"
+_IMPORT_LABEL = "Import"
 
 
 class ImportForm(forms.Form):
@@ -57,19 +57,19 @@ class ImportForm(forms.Form):
 @require_GET
 @never_cache
 @needs("MANAGE_POLICIES")
-def export_many(request: HttpRequest) -> HttpResponse:
+def export_policies(request: HttpRequest) -> HttpResponse:
     """Every policy that the list shows under its filters, as one file."""
-    rows = policies.policies(**narrowing(PolicyFilters(request.GET)))
-    return _file(import_export.exported(rows.iterator(chunk_size=500)), "policies")
+    rows = policies.list_policies(**read_filters(PolicyFilterForm(request.GET)))
+    return _file_response(import_export.export_policies(rows.iterator(chunk_size=500)), "policies")
 
 
 @require_GET
 @never_cache
 @needs("MANAGE_POLICIES")
-def export_one(_request: HttpRequest, urn: str) -> HttpResponse:
+def export_policy(_request: HttpRequest, urn: str) -> HttpResponse:
     """One policy as a file."""
-    policy = policies.policy(urn=urn)
-    return _file(import_export.exported([policy]), slugify(policy.name) or "policy")
+    policy = policies.get_policy(urn=urn)
+    return _file_response(import_export.export_policies([policy]), slugify(policy.name) or "policy")
 
 
 @never_cache
@@ -79,76 +79,93 @@ def import_policies(request: HttpRequest) -> HttpResponse:
     """The form; after it what the file would do, or everything that is wrong with it; after that the work itself."""
     form = ImportForm(request.POST or None, request.FILES or None)
     if request.method == "GET":
-        return _form(request, ImportForm())
+        return _render_form(request, ImportForm())
     if not form.is_valid():
-        return _form(request, form, status=list_and_form_pages.UNPROCESSABLE)
+        return _render_form(request, form, status=list_and_form_pages.UNPROCESSABLE_STATUS)
     body = form.body
     try:
-        if seen := request.POST.get("seen"):
-            plan, _ = import_export.store(body=body, seen=seen, by=actor_of(request), door=list_and_form_pages.DOOR)
-            messages.success(request, f"{_summary(plan)} Decisions follow it from now on.")
+        if expected_fingerprint := request.POST.get("seen"):
+            plan, _ = import_export.apply_import(
+                body=body,
+                expected_fingerprint=expected_fingerprint,
+                by=get_actor(request),
+                channel=list_and_form_pages.CHANNEL,
+            )
+            messages.success(request, f"{_plan_summary(plan)} Decisions follow it from now on.")
             return redirect("policies")
-        plan = import_export.planned(body=body, by=actor_of(request))
+        plan = import_export.plan_import(body=body, by=get_actor(request))
     except Invalid as refusal:
-        return _form(request, _again(body), problems=refusal.problems, status=list_and_form_pages.UNPROCESSABLE)
+        return _render_form(
+            request, _refill_form(body), problems=refusal.problems, status=list_and_form_pages.UNPROCESSABLE_STATUS
+        )
     except (Conflict, Forbidden, NotFound) as refusal:
         problems = (Problem(refusal.code, "", refusal.detail),)
-        return _form(request, _again(body), problems=problems, status=refusal.status)
+        return _render_form(request, _refill_form(body), problems=problems, status=refusal.status)
     except Stale as refusal:
-        return _preview(request, import_export.planned(body=body, by=actor_of(request)), body, notice=refusal.detail)
-    return _preview(request, plan, body)
+        return _render_preview(
+            request, import_export.plan_import(body=body, by=get_actor(request)), body, notice=refusal.detail
+        )
+    return _render_preview(request, plan, body)
 
 
-def _form(
+def _render_form(
     request: HttpRequest, form: ImportForm, *, problems: tuple[Problem, ...] = (), status: int = 200
 ) -> HttpResponse:
     context = {
         "form": form,
-        "problems": problems[:_PROBLEMS],
-        "more": max(len(problems) - _PROBLEMS, 0),
-        "breadcrumbs": crumbs(_CRUMBS),
+        "problems": problems[:_MAX_PROBLEMS],
+        "more": max(len(problems) - _MAX_PROBLEMS, 0),
+        "breadcrumbs": policy_breadcrumbs(_IMPORT_LABEL),
     }
     return render(request, "policies/import.html", context, status=status)
 
 
-def _preview(request: HttpRequest, plan: Plan, body: bytes, *, notice: str = "") -> HttpResponse:
-    kinds = (("New", plan.created), ("Replaced", plan.replaced), ("Stored exactly so; left alone", plan.unchanged))
+def _render_preview(request: HttpRequest, plan: ImportPlan, body: bytes, *, notice: str = "") -> HttpResponse:
+    kinds = (
+        ("New", plan.new_policies),
+        ("Replaced", plan.replaced_policies),
+        ("Stored exactly so; left alone", plan.unchanged_policies),
+    )
     context = {
         "notice": notice,
         "kinds": [
             {
                 "label": label,
-                "count": len(listed),
+                "count": len(planned_policies),
                 "shown": [
-                    {"name": one.name, "urn": one.urn, "url": reverse("policy", args=[one.urn]) if one.version else ""}
-                    for one in listed[:_NAMED]
+                    {
+                        "name": policy.name,
+                        "urn": policy.urn,
+                        "url": reverse("policy", args=[policy.urn]) if policy.version else "",
+                    }
+                    for policy in planned_policies[:_MAX_LISTED_POLICIES]
                 ],
-                "more": max(len(listed) - _NAMED, 0),
+                "more": max(len(planned_policies) - _MAX_LISTED_POLICIES, 0),
             }
-            for label, listed in kinds
-            if listed
+            for label, planned_policies in kinds
+            if planned_policies
         ],
-        "does_something": bool(plan.created or plan.replaced),
+        "does_something": bool(plan.new_policies or plan.replaced_policies),
         "text": body.decode(),
         "seen": plan.fingerprint,
-        "breadcrumbs": crumbs((_CRUMBS, reverse("policies-import")), "What will be done"),
+        "breadcrumbs": policy_breadcrumbs((_IMPORT_LABEL, reverse("policies-import")), "What will be done"),
     }
     return render(request, "policies/import_preview.html", context, status=409 if notice else 200)
 
 
-def _again(body: bytes) -> ImportForm:
+def _refill_form(body: bytes) -> ImportForm:
     """Return the form with what was sent, so that it can be mended there."""
     return ImportForm(initial={"text": body.decode(errors="replace")})
 
 
-def _summary(plan: Plan) -> str:
-    done = [(len(plan.created), "created"), (len(plan.replaced), "replaced")]
-    counted = [f"{number} {'policy' if number == 1 else 'policies'} {verb}" for number, verb in done if number]
-    return f"{' and '.join(counted) or 'Nothing had to be done'}."
+def _plan_summary(plan: ImportPlan) -> str:
+    counts = [(len(plan.new_policies), "created"), (len(plan.replaced_policies), "replaced")]
+    phrases = [f"{number} {'policy' if number == 1 else 'policies'} {verb}" for number, verb in counts if number]
+    return f"{' and '.join(phrases) or 'Nothing had to be done'}."
 
 
-def _file(content: dict[str, Any], name: str) -> HttpResponse:
-    indented: dict[str, Any] = {"indent": 2, "ensure_ascii": False}
-    response = JsonResponse(content, json_dumps_params=indented, encoder=json.JSONEncoder)
+def _file_response(content: dict[str, Any], name: str) -> HttpResponse:
+    dump_options: dict[str, Any] = {"indent": 2, "ensure_ascii": False}
+    response = JsonResponse(content, json_dumps_params=dump_options, encoder=json.JSONEncoder)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.json"'
     return response

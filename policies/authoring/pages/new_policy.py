@@ -11,21 +11,21 @@ from policies.authoring.queries import policies
 from policies.http.guard import needs
 
 #: The route of the builder, which this address is itself.
-_HERE = "policy-new"
+_BUILDER_URL_NAME = "policy-new"
 
 
 @never_cache
 @require_http_methods(["GET", "POST"])
 @needs("MANAGE_POLICIES")
-def new(request: HttpRequest) -> HttpResponse:
+def route_to_editor(request: HttpRequest) -> HttpResponse:
     """Show the page that writes policies of a family, the one named or that of the policy to be copied."""
     family = request.GET.get("family", "")
-    if like := request.GET.get("like"):
-        event = policies.versions(urn=like).first()
+    if source_urn := request.GET.get("like"):
+        event = policies.list_versions(urn=source_urn).first()
         family = event.family if event is not None else family
-    route = presenters.of(family).maker if family in presenters.PRESENTERS else ""
-    if route in ("", _HERE):
-        return builder.new(request)
+    url_name = presenters.get_presenter(family).new_url_name if family in presenters.PRESENTERS else ""
+    if url_name in ("", _BUILDER_URL_NAME):
+        return builder.create(request)
     query = request.GET.copy()
     query.pop("family", None)
-    return redirect(f"{reverse(route)}?{query.urlencode()}")
+    return redirect(f"{reverse(url_name)}?{query.urlencode()}")

@@ -15,14 +15,14 @@ from policies.authoring.pages.impact_wording import OTHER_POLICIES, describe_cha
 from policies.authoring.queries import policies
 from policies.authoring.services import policies as service
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from policies.http.guard import actor_of, needs
+from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
 from policies.models import Policy
 
-_DONE = {Policy.State.ACTIVE: "is active", Policy.State.INACTIVE: "is inactive"}
+_STATE_PHRASES = {Policy.State.ACTIVE: "is active", Policy.State.INACTIVE: "is inactive"}
 
 #: State → what the button says, its kind, and what happens.
-_QUESTIONS = {
+_STATE_QUESTIONS = {
     Policy.State.ACTIVE.value: ("Activate", "primary", "Decisions follow it at once."),
     Policy.State.INACTIVE.value: ("Deactivate", "danger", "It stops working at once, and can be activated again."),
 }
@@ -34,39 +34,39 @@ _QUESTIONS = {
 def set_state(request: HttpRequest, urn: str) -> HttpResponse:
     """Ask whether to activate or deactivate a policy, saying what that changes; then do so and go back to the list."""
     if request.method == "GET":
-        return _ask_state(request, policies.policy(urn=urn))
-    sent = request.GET.dict() | request.POST.dict()
-    state = sent.get("state", "")
+        return _ask_state(request, policies.get_policy(urn=urn))
+    parameters = request.GET.dict() | request.POST.dict()
+    state = parameters.get("state", "")
     try:
-        written = service.set_state(
+        result = service.set_state(
             urn=urn,
             state=state,
-            by=actor_of(request),
-            door=list_and_form_pages.DOOR,
-            if_version=seen(sent.get("version")),
+            by=get_actor(request),
+            channel=list_and_form_pages.CHANNEL,
+            if_version=parse_version(parameters.get("version")),
         )
     except (Conflict, Forbidden, Invalid, Stale) as refusal:
-        messages.error(request, refusal_of(refusal))
+        messages.error(request, refusal_text(refusal))
     else:
-        done = _DONE[Policy.State(state)]
-        messages.success(request, f"{written.policy.name} {done} now.")
-    return redirect(back(sent, reverse("policy", args=[urn])))
+        phrase = _STATE_PHRASES[Policy.State(state)]
+        messages.success(request, f"{result.policy.name} {phrase} now.")
+    return redirect(return_url(parameters, reverse("policy", args=[urn])))
 
 
 def _ask_state(request: HttpRequest, policy: Policy) -> HttpResponse:
     state = request.GET.get("state", "")
-    question = _QUESTIONS.get(state)
+    question = _STATE_QUESTIONS.get(state)
     if question is None:
         raise NotFound(f"A policy cannot be {state!r}.")
     verb, kind, text = question
-    return list_and_form_pages.ask(
+    return list_and_form_pages.render_confirmation(
         request,
         title=f"{verb} \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
         text=f"{text} {OTHER_POLICIES}",
-        losses=describe_change(policy=policy, after=service.put_in_state(policy, state)),
+        losses=describe_change(policy=policy, after=service.draft_with_state(policy, state)),
         label=f"{verb} policy",
         kind=kind,
-        cancel_url=back(request.GET.dict(), reverse("policy", args=[policy.urn])),
+        cancel_url=return_url(request.GET.dict(), reverse("policy", args=[policy.urn])),
     )
 
 
@@ -74,12 +74,12 @@ def _ask_state(request: HttpRequest, policy: Policy) -> HttpResponse:
 @needs("MANAGE_POLICIES")
 def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
     """Store a copy that is not active, of a policy that no builder begins with."""
-    policy = policies.policy(urn=urn)
-    document = presenters.of(policy.family).copied(policy.document)
-    draft = service.Draft(policy.family, document, state=Policy.State.INACTIVE)
-    written = service.create(draft=draft, by=actor_of(request), door=list_and_form_pages.DOOR)
+    policy = policies.get_policy(urn=urn)
+    document = presenters.get_presenter(policy.family).copy_document(policy.document)
+    draft = service.PolicyInput(policy.family, document, state=Policy.State.INACTIVE)
+    result = service.create(draft=draft, by=get_actor(request), channel=list_and_form_pages.CHANNEL)
     messages.success(request, "This is the copy. It is not active.")
-    return redirect("policy", written.policy.urn)
+    return redirect("policy", result.policy.urn)
 
 
 @never_cache
@@ -87,17 +87,17 @@ def duplicate(request: HttpRequest, urn: str) -> HttpResponse:
 @needs("MANAGE_POLICIES")
 def delete(request: HttpRequest, urn: str) -> HttpResponse:
     """Ask whether to delete a policy, saying what is lost with it; then do so."""
-    policy = policies.policy(urn=urn)
-    version = seen(request.GET.get("version"))
+    policy = policies.get_policy(urn=urn)
+    version = parse_version(request.GET.get("version"))
     if request.method == "POST":
         try:
-            service.delete(urn=urn, by=actor_of(request), door=list_and_form_pages.DOOR, if_version=version)
+            service.delete(urn=urn, by=get_actor(request), channel=list_and_form_pages.CHANNEL, if_version=version)
         except (Conflict, Forbidden, Stale) as refusal:
-            messages.error(request, refusal_of(refusal))
+            messages.error(request, refusal_text(refusal))
             return redirect("policy", urn)
         messages.success(request, f"{policy.name} is deleted.")
         return redirect("policies")
-    return list_and_form_pages.ask(
+    return list_and_form_pages.render_confirmation(
         request,
         title=f"Delete \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
         text="It stops working at once. Its history is kept, and a new policy can be made of any version in it. "
@@ -108,19 +108,19 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
     )
 
 
-def seen(version: str | None) -> int | None:
+def parse_version(version: str | None) -> int | None:
     """Return the version that somebody saw; nothing that is none."""
     return int(version) if version and version.isdecimal() and len(version) < 10 else None
 
 
-def back(sent: Mapping[str, str], otherwise: str) -> str:
+def return_url(parameters: Mapping[str, str], default_url: str) -> str:
     """Return the address that a form or a link asks to go back to, if it is one of this site, or another one."""
-    url = sent.get("back", "")
-    is_ours = url_has_allowed_host_and_scheme(url, allowed_hosts=None) and url.startswith("/")
-    return url if is_ours else otherwise
+    url = parameters.get("back", "")
+    is_local = url_has_allowed_host_and_scheme(url, allowed_hosts=None) and url.startswith("/")
+    return url if is_local else default_url
 
 
-def refusal_of(refusal: Conflict | Forbidden | Invalid | Stale) -> str:
+def refusal_text(refusal: Conflict | Forbidden | Invalid | Stale) -> str:
     """Return what a service refused with as one sentence for a toast."""
     if isinstance(refusal, Invalid):
         return " ".join(problem.detail for problem in refusal.problems[:3])

@@ -19,12 +19,12 @@ from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR
 from policies.http.guard import needs
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.filter_forms import PolicyFilters
+from policies.http.pages.filter_forms import PolicyFilterForm
 from policies.models import Policy
 from policies.pdp import active_policies, authorizer
 
 #: How many events a policy's page shows, the newest ones; the history has them all.
-HISTORY_SIZE = 5
+MAX_HISTORY_EVENTS = 5
 
 _COLUMNS = (("Name", "name"), ("Type", "type"), ("Description", ""), ("Actors", ""), ("State", "state"))
 _SORTABLE = frozenset(key for _, key in _COLUMNS if key)
@@ -33,58 +33,60 @@ _SORTABLE = frozenset(key for _, key in _COLUMNS if key)
 @require_GET
 @never_cache
 @needs("MANAGE_POLICIES")
-def policy_list(request: HttpRequest) -> HttpResponse:
+def list_policies(request: HttpRequest) -> HttpResponse:
     """The policies, searched, filtered, sorted and paged; an htmx request gets the list alone."""
-    form = PolicyFilters(request.GET)
-    filters = narrowing(form)
+    form = PolicyFilterForm(request.GET)
+    filters = read_filters(form)
     order = request.GET.get("sort", "")
     if order.removeprefix("-") not in _SORTABLE:
         order = "name"
-    page = list_and_form_pages.page_of(request, policy_queries.policies(**filters).order_by(order, "urn"))
-    privileges = vocabulary.datahub()
+    page = list_and_form_pages.get_page(request, policy_queries.list_policies(**filters).order_by(order, "urn"))
+    privileges = vocabulary.load_datahub()
     context = {
         "page": page,
-        "rows": _rows(list(page), request),
+        "rows": _build_rows(list(page), request),
         "form": form,
         "columns": [
-            *(_column(label, key, order, request) for label, key in _COLUMNS),
+            *(_column_header(label, key, order, request) for label, key in _COLUMNS),
             {"label": "Actions", "is_hidden_label": True},
         ],
         "order": order,
         "export_url": f"{reverse('policies-export')}?{urlencode(filters)}",
-        "meant": [_meant(name, request) for name in privileges.suggest(filters.get("privilege", ""))],
-        "breadcrumbs": crumbs(),
+        "meant": [_suggestion_link(name, request) for name in privileges.suggest(filters.get("privilege", ""))],
+        "breadcrumbs": policy_breadcrumbs(),
         "privileges": list(privileges.privileges.values()),
-        "makers": presenters.makers(),
+        "makers": presenters.new_policy_links(),
         "everybody_manages": active_policies.is_open_to_everybody(),
     }
-    return list_and_form_pages.listed(request, whole="policies/list.html", part="policies/_list.html", context=context)
+    return list_and_form_pages.render_list(
+        request, page_template="policies/list.html", fragment_template="policies/_list.html", context=context
+    )
 
 
 @require_GET
 @never_cache
 @needs("MANAGE_POLICIES")
-def policy_detail(request: HttpRequest, urn: str) -> HttpResponse:
+def show_policy(request: HttpRequest, urn: str) -> HttpResponse:
     """One policy: what it says, whom it is for, and how it came to be."""
-    policy = policy_queries.policy(urn=urn)
-    presenter = presenters.of(policy.family)
-    events = list(policy_queries.versions(urn=urn)[: HISTORY_SIZE + 1])
-    names = makers({policy.created_by, policy.updated_by, *(event.by for event in events)})
+    policy = policy_queries.get_policy(urn=urn)
+    presenter = presenters.get_presenter(policy.family)
+    events = list(policy_queries.list_versions(urn=urn)[: MAX_HISTORY_EVENTS + 1])
+    names = load_author_names({policy.created_by, policy.updated_by, *(event.by for event in events)})
     context = {
         "policy": policy,
         "template": presenter.template,
-        **presenter.body(policy.document),
-        "sentence": presenter.sentence(policy.document),
-        "facts": datahub_presenter.facts(policy, names),
-        "document": datahub_presenter.pretty(policy.document),
-        "unknown": families.get(policy.family).unknown(policy.document),
-        "history": [{"event": event, "by": names[event.by]} for event in events[:HISTORY_SIZE]],
-        "is_history_longer": len(events) > HISTORY_SIZE,
-        **propagation_status.reached(events[0] if events else None),
+        **presenter.build_page_context(policy.document),
+        "sentence": presenter.describe_policy(policy.document),
+        "facts": datahub_presenter.summary_facts(policy, names),
+        "document": datahub_presenter.format_json(policy.document),
+        "unknown": families.get(policy.family).unknown_fields(policy.document),
+        "history": [{"event": event, "by": names[event.by]} for event in events[:MAX_HISTORY_EVENTS]],
+        "is_history_longer": len(events) > MAX_HISTORY_EVENTS,
+        **propagation_status.load_propagation(events[0] if events else None),
         "edit_url": presenters.edit_url(policy),
         "has_editor": presenters.has_editor(policy.family),
         "impact_question": _impact_question(policy),
-        "breadcrumbs": crumbs(policy.name),
+        "breadcrumbs": policy_breadcrumbs(policy.name),
     }
     return render(request, "policies/detail.html", context)
 
@@ -93,36 +95,38 @@ def _impact_question(policy: Policy) -> dict[str, str]:
     """Return what the impact report is asked about a policy: what its end takes away, or what activating it gives."""
     if policy.state == Policy.State.ACTIVE:
         return {"name": "removed", "value": policy.urn}
-    draft = service.put_in_state(policy, Policy.State.ACTIVE)
-    return {"name": "proposed", "value": import_export.write_proposal(draft=draft, urn=policy.urn)}
+    draft = service.draft_with_state(policy, Policy.State.ACTIVE)
+    return {"name": "proposed", "value": import_export.format_proposal(draft=draft, urn=policy.urn)}
 
 
-def narrowing(form: PolicyFilters) -> dict[str, str]:
+def read_filters(form: PolicyFilterForm) -> dict[str, str]:
     """Return the filters of a request; a field that is wrong narrows nothing."""
     form.is_valid()
     return {name: value for name, value in form.cleaned_data.items() if value}
 
 
-def makers(urns: set[str]) -> Mapping[str, str]:
+def load_author_names(urns: set[str]) -> Mapping[str, str]:
     """Return the names of those who made changes; who has none goes by the URN."""
-    return {urn: urn for urn in urns} | authorizer.names(urns=urns) | {SYSTEM_ACTOR: "the system"}
+    return {urn: urn for urn in urns} | authorizer.load_names(urns=urns) | {SYSTEM_ACTOR: "the system"}
 
 
-def crumbs(*items: str | tuple[str, str]) -> list[dict[str, str]]:
+def policy_breadcrumbs(*items: str | tuple[str, str]) -> list[dict[str, str]]:
     """Return the breadcrumbs of a page below the list of policies; the last item is the page itself."""
     pairs = [item if isinstance(item, tuple) else (item, "") for item in items]
-    return list_and_form_pages.crumbs("Permissions", ("Policies", reverse("policies") if items else ""), *pairs)
+    return list_and_form_pages.settings_breadcrumbs(
+        "Permissions", ("Policies", reverse("policies") if items else ""), *pairs
+    )
 
 
-def _rows(policies: list[Policy], request: HttpRequest) -> list[dict[str, Any]]:
-    names = presenters.names_of(policies)
+def _build_rows(policies: list[Policy], request: HttpRequest) -> list[dict[str, Any]]:
+    names = presenters.load_actor_names(policies)
     return [
         {
             "policy": policy,
             "url": reverse("policy", args=[policy.urn]),
-            "type": datahub_presenter.type_of(policy),
-            "state": datahub_presenter.state(policy.state),
-            "actors": presenters.short_audience(policy, names),
+            "type": datahub_presenter.policy_type_label(policy),
+            "state": datahub_presenter.state_badge(policy.state),
+            "actors": presenters.audience_summary(policy, names),
             "edit_url": presenters.edit_url(policy),
             "has_editor": presenters.has_editor(policy.family),
             "back": request.get_full_path(),
@@ -131,20 +135,20 @@ def _rows(policies: list[Policy], request: HttpRequest) -> list[dict[str, Any]]:
     ]
 
 
-def _column(label: str, key: str, order: str, request: HttpRequest) -> dict[str, Any]:
+def _column_header(label: str, key: str, order: str, request: HttpRequest) -> dict[str, Any]:
     if not key:
         return {"label": label}
-    column: dict[str, Any] = {"label": label, "sort_url": _url(request, sort=f"-{key}" if order == key else key)}
+    column: dict[str, Any] = {"label": label, "sort_url": _list_url(request, sort=f"-{key}" if order == key else key)}
     if order.removeprefix("-") == key:
         column["sort"] = "descending" if order.startswith("-") else "ascending"
     return column
 
 
-def _meant(privilege: str, request: HttpRequest) -> dict[str, str]:
-    return {"label": privilege, "url": _url(request, privilege=privilege)}
+def _suggestion_link(privilege: str, request: HttpRequest) -> dict[str, str]:
+    return {"label": privilege, "url": _list_url(request, privilege=privilege)}
 
 
-def _url(request: HttpRequest, **changes: str) -> str:
+def _list_url(request: HttpRequest, **changes: str) -> str:
     """Return the address of the first page of this list with some of its filters changed."""
     query = request.GET.copy()
     query.pop("page", None)

@@ -14,108 +14,127 @@ from policies.authoring.pages import (
     datazone_presenter,
     diff_fields,
 )
-from policies.authoring.pages.version_diff import Change, Parts, beside, compared
+from policies.authoring.pages.version_diff import DiffFields, FieldChange, compare_fields, snapshot_fields
 from policies.engine.families import datahub, datazone
 from policies.models import Policy
 from policies.pdp import display_names
 
-Document = Mapping[str, Any]
+PolicyDocument = Mapping[str, Any]
 
 #: How many names a row of the list shows before it says how many more there are.
-_SHOWN = 4
+_MAX_NAMED_ACTORS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Presenter:
     """What pages need of a family.
 
-    `template` draws the middle of a policy's page from `body`; `pills` and `actors` say whom a policy is for; `parts`
-    are its fields for comparing versions, `copied` is the document of a copy. `editor` is the route of the page that
-    edits one, and takes its URN; `maker` that of the page that writes a new one, and `making` what leads there.
+    `template` draws the middle of a policy's page from `build_page_context`; `audience_badges` and `list_actors` say
+    whom a policy is for; `diff_fields` are its fields for comparing versions, `copy_document` is the document of a
+    copy. `edit_url_name` is the route of the page that edits one, and takes its URN; `new_url_name` that of the page
+    that writes a new one, and `new_label` what leads there.
     """
 
     template: str
-    body: Callable[[Document], dict[str, Any]]
-    sentence: Callable[[Document], str]
-    pills: Callable[[Document], list[str]]
-    actors: Callable[[Document], list[tuple[str, str]]]
-    parts: Callable[[Document], Parts]
-    copied: Callable[[Document], dict[str, Any]]
-    editor: str = ""
-    maker: str = ""
-    making: str = ""
+    build_page_context: Callable[[PolicyDocument], dict[str, Any]]
+    describe_policy: Callable[[PolicyDocument], str]
+    audience_badges: Callable[[PolicyDocument], list[str]]
+    list_actors: Callable[[PolicyDocument], list[tuple[str, str]]]
+    diff_fields: Callable[[PolicyDocument], DiffFields]
+    copy_document: Callable[[PolicyDocument], dict[str, Any]]
+    edit_url_name: str = ""
+    new_url_name: str = ""
+    new_label: str = ""
 
 
 PRESENTERS: Mapping[str, Presenter] = MappingProxyType(
     {
         datahub.NAME: Presenter(
             template="policies/_datahub.html",
-            body=datahub_presenter.body,
-            sentence=datahub_wording.sentence,
-            pills=datahub_presenter.pills,
-            actors=datahub_presenter.listed_actors,
-            parts=diff_fields.parts,
-            copied=datahub_templates.copied,
-            editor="policy-edit",
-            maker="policy-new",
-            making="Create policy",
+            build_page_context=datahub_presenter.build_page_context,
+            describe_policy=datahub_wording.describe_policy,
+            audience_badges=datahub_presenter.audience_badges,
+            list_actors=datahub_presenter.list_actors,
+            diff_fields=diff_fields.diff_fields,
+            copy_document=datahub_templates.copy_document,
+            edit_url_name="policy-edit",
+            new_url_name="policy-new",
+            new_label="Create policy",
         ),
         datazone.NAME: Presenter(
             template="policies/_datazone.html",
-            body=datazone_presenter.body,
-            sentence=datazone_presenter.sentence,
-            pills=datazone_presenter.pills,
-            actors=datazone_presenter.listed_actors,
-            parts=datazone_presenter.parts,
-            copied=datazone_presenter.copied,
-            editor="datazone-edit",
-            maker="datazone-new",
-            making="Create Datazone policy",
+            build_page_context=datazone_presenter.build_page_context,
+            describe_policy=datazone_presenter.describe_policy,
+            audience_badges=datazone_presenter.audience_badges,
+            list_actors=datazone_presenter.list_actors,
+            diff_fields=datazone_presenter.diff_fields,
+            copy_document=datazone_presenter.copy_document,
+            edit_url_name="datazone-edit",
+            new_url_name="datazone-new",
+            new_label="Create Datazone policy",
         ),
     }
 )
 
 
-def of(family: str) -> Presenter:
+def get_presenter(family: str) -> Presenter:
     """Return the presenter of a family."""
     return PRESENTERS[family]
 
 
 def edit_url(policy: Policy) -> str:
     """Return the page that edits a policy, or nothing where it cannot be edited or its family has no editor."""
-    editor = of(policy.family).editor
-    return reverse(editor, args=[policy.urn]) if editor and policy.is_editable else ""
+    url_name = get_presenter(policy.family).edit_url_name
+    return reverse(url_name, args=[policy.urn]) if url_name and policy.is_editable else ""
 
 
-def makers() -> list[dict[str, str]]:
+def new_policy_links() -> list[dict[str, str]]:
     """Return the pages that write new policies, as links."""
-    return [{"label": one.making, "url": reverse(one.maker)} for one in PRESENTERS.values() if one.maker]
+    return [
+        {"label": presenter.new_label, "url": reverse(presenter.new_url_name)}
+        for presenter in PRESENTERS.values()
+        if presenter.new_url_name
+    ]
 
 
 def has_editor(family: str) -> bool:
     """Whether a page edits policies of this family; then a copy begins there, and else it is stored at once."""
-    return bool(of(family).editor)
+    return bool(get_presenter(family).edit_url_name)
 
 
-def names_of(policies: Iterable[Policy]) -> Mapping[str, str]:
+def load_actor_names(policies: Iterable[Policy]) -> Mapping[str, str]:
     """Return the names of everybody that the rows of these policies show."""
-    return display_names.names(
-        urns={urn for policy in policies for _, urn in of(policy.family).actors(policy.document)[:_SHOWN]}
+    return display_names.load_names(
+        urns={
+            urn
+            for policy in policies
+            for _, urn in get_presenter(policy.family).list_actors(policy.document)[:_MAX_NAMED_ACTORS]
+        }
     )
 
 
-def short_audience(policy: Policy, names: Mapping[str, str]) -> dict[str, Any]:
+def audience_summary(policy: Policy, names: Mapping[str, str]) -> dict[str, Any]:
     """Return whom a policy is for, short enough for a row: pills, then the first few names."""
-    presenter = of(policy.family)
-    listed = presenter.actors(policy.document)
-    shown = [{"name": names.get(urn, urn), "urn": urn, "kind": kind} for kind, urn in listed[:_SHOWN]]
-    return {"pills": presenter.pills(policy.document), "actors": shown, "more": len(listed) - len(shown)}
+    presenter = get_presenter(policy.family)
+    actors = presenter.list_actors(policy.document)
+    visible_actors = [
+        {"name": names.get(urn, urn), "urn": urn, "kind": kind} for kind, urn in actors[:_MAX_NAMED_ACTORS]
+    ]
+    return {
+        "pills": presenter.audience_badges(policy.document),
+        "actors": visible_actors,
+        "more": len(actors) - len(visible_actors),
+    }
 
 
-def changes(family: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[Change]:
+def compare_versions(
+    family: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> list[FieldChange]:
     """Return the fields that differ between two versions as the change log keeps them; nothing for a missing side."""
     if before is None or after is None:
         return []
-    parts_of = of(family).parts
-    was, now = ({**parts_of(one["document"]), **beside(one)} for one in (before, after))
-    return compared(was, now)
+    build_fields = get_presenter(family).diff_fields
+    old_fields, new_fields = (
+        {**build_fields(snapshot["document"]), **snapshot_fields(snapshot)} for snapshot in (before, after)
+    )
+    return compare_fields(old_fields, new_fields)

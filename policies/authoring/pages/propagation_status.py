@@ -16,55 +16,66 @@ from policies.pdp import process_registry
 from policies.pdp.process_registry import Process
 
 #: How often the page asks, twice a second; a process that ended meanwhile is never heard of again.
-_TRIES = 40
+_MAX_POLLS = 40
 
 
 @require_GET
 @never_cache
 @needs("MANAGE_POLICIES")
-def live(request: HttpRequest, urn: str) -> HttpResponse:
+def show_propagation(request: HttpRequest, urn: str) -> HttpResponse:
     """The line for htmx, else a page of its own."""
-    policy = policies.policy(urn=urn)
-    tried = request.GET.get("tried", "")
+    policy = policies.get_policy(urn=urn)
+    polls = request.GET.get("tried", "")
     context = {
         "policy": policy,
-        **reached(policies.versions(urn=urn).first(), tried=int(tried) if tried in map(str, range(_TRIES)) else _TRIES),
-        "breadcrumbs": list_and_form_pages.crumbs(
+        **load_propagation(
+            policies.list_versions(urn=urn).first(),
+            polls=int(polls) if polls in map(str, range(_MAX_POLLS)) else _MAX_POLLS,
+        ),
+        "breadcrumbs": list_and_form_pages.settings_breadcrumbs(
             "Permissions",
             ("Policies", reverse("policies")),
             (policy.name, reverse("policy", args=[urn])),
             ("Where it is live", ""),
         ),
     }
-    return list_and_form_pages.listed(request, whole="policies/live.html", part="policies/_live.html", context=context)
+    return list_and_form_pages.render_list(
+        request, page_template="policies/live.html", fragment_template="policies/_live.html", context=context
+    )
 
 
-def reached(event: PolicyEvent | None, *, tried: int = 0) -> dict[str, Any]:
+def load_propagation(event: PolicyEvent | None, *, polls: int = 0) -> dict[str, Any]:
     """Return what `policies/_live.html` shows of the newest change; it is empty where none is recorded."""
     if event is None:
         return {}
-    found = process_registry.web()
-    there = [one for one in found if one.version >= event.policy_version]
-    is_everywhere = len(there) == len(found)
-    again = f"{reverse('policy-live', args=[event.policy_urn])}?tried={tried + 1}"
+    web_processes = process_registry.list_web_processes()
+    updated_processes = [process for process in web_processes if process.version >= event.policy_version]
+    is_everywhere = len(updated_processes) == len(web_processes)
+    poll_url = f"{reverse('policy-live', args=[event.policy_urn])}?tried={polls + 1}"
     return {
         "live": {
-            "sentence": _sentence(event, found, there),
-            "again": "" if is_everywhere or tried >= _TRIES else again,
+            "sentence": _propagation_sentence(event, web_processes, updated_processes),
+            "again": "" if is_everywhere or polls >= _MAX_POLLS else poll_url,
         }
     }
 
 
-def _sentence(event: PolicyEvent, found: Sequence[Process], there: Sequence[Process]) -> str:
-    number = "1 process" if len(found) == 1 else f"{len(there)} of {len(found)} processes"
-    taken = _seconds(event, there) if len(there) == len(found) else None
-    after = "" if taken is None else f" after {taken:.1f} s"
-    return f"The newest change is live on {number}{after}."
+def _propagation_sentence(
+    event: PolicyEvent, web_processes: Sequence[Process], updated_processes: Sequence[Process]
+) -> str:
+    number = "1 process" if len(web_processes) == 1 else f"{len(updated_processes)} of {len(web_processes)} processes"
+    seconds = _propagation_seconds(event, updated_processes) if len(updated_processes) == len(web_processes) else None
+    duration_text = "" if seconds is None else f" after {seconds:.1f} s"
+    return f"The newest change is live on {number}{duration_text}."
 
 
-def _seconds(event: PolicyEvent, there: Sequence[Process]) -> float | None:
+def _propagation_seconds(event: PolicyEvent, updated_processes: Sequence[Process]) -> float | None:
     """Return how long the last of them took; None when some are further by now, or began with this version."""
-    moments = [one.since for one in there if one.since is not None and one.version == event.policy_version]
-    if not moments or any(one.version > event.policy_version for one in there):
+    moments = [
+        process.since
+        for process in updated_processes
+        if process.since is not None and process.version == event.policy_version
+    ]
+    if not moments or any(process.version > event.policy_version for process in updated_processes):
         return None
     return max(max(moments) - event.at.timestamp(), 0.0)

@@ -12,14 +12,14 @@ PARTIES = MappingProxyType(
         property_conditions.ACTION: "Property of the action",
     }
 )
-_OWNERS = {property_conditions.ACTOR: "the user's ", property_conditions.ACTION: "the action's "}
+_POSSESSIVES = {property_conditions.ACTOR: "the user's ", property_conditions.ACTION: "the action's "}
 
-_VERBS = {"EQUALS": "is", "STARTS_WITH": "begins with", "NOT_EQUALS": "is not"}
+_CONDITION_VERBS = {"EQUALS": "is", "STARTS_WITH": "begins with", "NOT_EQUALS": "is not"}
 
 
 def split(field: str) -> tuple[str, str]:
     """Return how the field of a property begins and its name, whether or not that can stand; '' twice for others."""
-    start = next((one for one in PARTIES if field.startswith(one)), "")
+    start = next((prefix for prefix in PARTIES if field.startswith(prefix)), "")
     return start, field.removeprefix(start) if start else ""
 
 
@@ -29,21 +29,21 @@ def label(field: str) -> str:
     return f"{PARTIES[start]}: {name}" if name else PARTIES.get(start, "")
 
 
-def value(text: str) -> str:
+def describe_value(text: str) -> str:
     """Return a value in words: what it stands for, or itself."""
-    field = property_conditions.reference(text)
-    return _called(field) if field else text
+    field = property_conditions.referenced_field(text)
+    return _property_phrase(field) if field else text
 
 
-def clause(field: str, condition: str, listed: str) -> str:
-    """Return the condition as part of a sentence about resources; `listed` are its values in words."""
+def clause(field: str, condition: str, values_text: str) -> str:
+    """Return the condition as part of a sentence about resources; `values_text` are its values in words."""
     start, name = split(field)
-    verb = _VERBS.get(condition, condition)
+    verb = _CONDITION_VERBS.get(condition, condition)
     if start == property_conditions.RESOURCE:
-        return f"whose {name or 'property'} {verb} {listed}"
-    return f"if {_called(field)} {verb} {listed}"
+        return f"whose {name or 'property'} {verb} {values_text}"
+    return f"if {_property_phrase(field)} {verb} {values_text}"
 
 
-def _called(field: str) -> str:
+def _property_phrase(field: str) -> str:
     start, name = split(field)
-    return f"{_OWNERS.get(start, '')}{name or 'property'}"
+    return f"{_POSSESSIVES.get(start, '')}{name or 'property'}"

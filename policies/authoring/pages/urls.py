@@ -18,25 +18,25 @@ from policies.http.pages.availability import require_policies
 BASE = "settings/permissions/policies"
 
 _ADDRESSES = [
-    path(BASE, policy_list.policy_list, name="policies"),
-    path(f"{BASE}/export", import_export.export_many, name="policies-export"),
+    path(BASE, policy_list.list_policies, name="policies"),
+    path(f"{BASE}/export", import_export.export_policies, name="policies-export"),
     path(f"{BASE}/import", import_export.import_policies, name="policies-import"),
-    path(f"{BASE}/new", new_policy.new, name="policy-new"),
-    path(f"{BASE}/statements/new", datazone_editor.new, name="datazone-new"),
-    path(f"{BASE}/statements/ids", datazone_editor.ids, name="datazone-ids"),
+    path(f"{BASE}/new", new_policy.route_to_editor, name="policy-new"),
+    path(f"{BASE}/statements/new", datazone_editor.create, name="datazone-new"),
+    path(f"{BASE}/statements/ids", datazone_editor.search_ids, name="datazone-ids"),
     path(f"{BASE}/statements/edit/<path:urn>", datazone_editor.edit, name="datazone-edit"),
-    path(f"{BASE}/options/<slug:field>", builder_search.options, name="policy-options"),
-    path(f"{BASE}/branches/<slug:field>", builder_search.branches, name="policy-branches"),
+    path(f"{BASE}/options/<slug:field>", builder_search.search_options, name="policy-options"),
+    path(f"{BASE}/branches/<slug:field>", builder_search.list_branches, name="policy-branches"),
     path(f"{BASE}/edit/<path:urn>", builder.edit, name="policy-edit"),
-    path(f"{BASE}/export/<path:urn>", import_export.export_one, name="policy-export"),
+    path(f"{BASE}/export/<path:urn>", import_export.export_policy, name="policy-export"),
     path(f"{BASE}/state/<path:urn>", policy_actions.set_state, name="policy-state"),
     path(f"{BASE}/duplicate/<path:urn>", policy_actions.duplicate, name="policy-duplicate"),
     path(f"{BASE}/delete/<path:urn>", policy_actions.delete, name="policy-delete"),
-    path(f"{BASE}/live/<path:urn>", propagation_status.live, name="policy-live"),
-    path(f"{BASE}/history/<path:urn>", history.history, name="policy-history"),
-    path(f"{BASE}/versions/<int:number>/<path:urn>", history.version, name="policy-version"),
+    path(f"{BASE}/live/<path:urn>", propagation_status.show_propagation, name="policy-live"),
+    path(f"{BASE}/history/<path:urn>", history.show_history, name="policy-history"),
+    path(f"{BASE}/versions/<int:number>/<path:urn>", history.show_version, name="policy-version"),
     path(f"{BASE}/restore/<int:number>/<path:urn>", history.restore, name="policy-restore"),
-    path(f"{BASE}/<path:urn>", policy_list.policy_detail, name="policy"),
+    path(f"{BASE}/<path:urn>", policy_list.show_policy, name="policy"),
 ]
 
 #: None of them is there while policies are switched off.

@@ -10,145 +10,159 @@ from policies.engine.families import vocabulary
 from policies.pdp import authorizer
 
 #: How many things that came or went are named for one field.
-_SHOWN = 12
+_MAX_VISIBLE_VALUES = 12
 
 #: A document with more lines than this is not compared line by line, and no more lines than this are shown.
-_LINES = 20_000
-_LINES_SHOWN = 2_000
+_MAX_COMPARED_LINES = 20_000
+_MAX_VISIBLE_LINES = 2_000
 
 #: How much of a value a sentence quotes.
-_QUOTED_CHARACTERS = 80
+_MAX_QUOTED_CHARACTERS = 80
 
 #: What every family has beside its document.
-_BESIDE = {"state": "State", "description": "Description"}
+_COLUMN_LABELS = {"state": "State", "description": "Description"}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DiffField:
     """One field of a policy in words: a single value, or a list of them."""
 
     values: tuple[str, ...]
     is_list: bool = True
 
     @classmethod
-    def one(cls, value: str) -> "Part":
+    def from_value(cls, value: str) -> "DiffField":
         """Return a field with a single value."""
         return cls((value,), is_list=False)
 
 
 #: Label → field, in the order of a page.
-Parts = Mapping[str, Part]
+DiffFields = Mapping[str, DiffField]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """One field that differs. A single value was and is; a list gained and lost, or only its order changed."""
 
     label: str
-    was: str = ""
-    now: str = ""
-    gained: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
+    old_value: str = ""
+    new_value: str = ""
+    gained_values: tuple[str, ...] = ()
+    lost_values: tuple[str, ...] = ()
     is_list: bool = False
 
     @property
     def is_reordered(self) -> bool:
         """Whether nothing came and nothing went."""
-        return self.is_list and not self.gained and not self.lost
+        return self.is_list and not self.gained_values and not self.lost_values
 
     @property
-    def shown(self) -> set[str]:
+    def visible_values(self) -> set[str]:
         """Every value that a page names."""
-        return {*self.gained[:_SHOWN], *self.lost[:_SHOWN]}
+        return {*self.gained_values[:_MAX_VISIBLE_VALUES], *self.lost_values[:_MAX_VISIBLE_VALUES]}
 
 
-def compared(before: Parts, after: Parts) -> list[Change]:
+def compare_fields(before: DiffFields, after: DiffFields) -> list[FieldChange]:
     """Return the fields that differ, in the order of the later version."""
     labels = list(dict.fromkeys((*after, *before)))
-    nothing = Part(())
-    pairs = ((label, before.get(label, nothing), after.get(label, nothing)) for label in labels)
-    return [_change(label, was, now) for label, was, now in pairs if was.values != now.values]
+    empty_field = DiffField(())
+    pairs = ((label, before.get(label, empty_field), after.get(label, empty_field)) for label in labels)
+    return [
+        _compare_field(label, old_field, new_field)
+        for label, old_field, new_field in pairs
+        if old_field.values != new_field.values
+    ]
 
 
-def beside(snapshot: Mapping[str, Any]) -> dict[str, Part]:
+def snapshot_fields(snapshot: Mapping[str, Any]) -> dict[str, DiffField]:
     """Return the fields that stand beside a document as the change log keeps it."""
-    return {label: Part.one(snapshot.get(name) or "") for name, label in _BESIDE.items()}
+    return {label: DiffField.from_value(snapshot.get(name) or "") for name, label in _COLUMN_LABELS.items()}
 
 
-def worded(changes: Iterable[Sequence[Change]]) -> list[list[dict[str, Any]]]:
+def build_change_rows(changes: Iterable[Sequence[FieldChange]]) -> list[list[dict[str, Any]]]:
     """Return several lists of changes as a page shows them, every name looked up in one go."""
-    listed = list(changes)
-    urns = {value for group in listed for change in group for value in change.shown if value.startswith("urn:")}
-    names = authorizer.names(urns=urns) if urns else {}
-    return [[_worded(change, names) for change in group] for group in listed]
+    groups = list(changes)
+    urns = {
+        value for group in groups for change in group for value in change.visible_values if value.startswith("urn:")
+    }
+    names = authorizer.load_names(urns=urns) if urns else {}
+    return [[_change_row(change, names) for change in group] for group in groups]
 
 
-def describe_changes(changes: Sequence[Change]) -> list[str]:
+def describe_changes(changes: Sequence[FieldChange]) -> list[str]:
     """Return one sentence for each change, with names in place of URNs."""
-    (listed,) = worded([changes])
-    return [_describe(one["change"], one) for one in listed]
+    (rows,) = build_change_rows([changes])
+    return [_describe_change(row["change"], row) for row in rows]
 
 
-def lines(before: Any, after: Any) -> list[dict[str, str]] | None:
+def diff_documents(before: Any, after: Any) -> list[dict[str, str]] | None:
     """Return what differs between two documents as indented JSON; None when they are too long to compare."""
-    was, now = (
-        datahub_presenter.pretty(document).splitlines() if document is not None else [] for document in (before, after)
+    old_lines, new_lines = (
+        datahub_presenter.format_json(document).splitlines() if document is not None else []
+        for document in (before, after)
     )
-    if max(len(was), len(now)) > _LINES:
+    if max(len(old_lines), len(new_lines)) > _MAX_COMPARED_LINES:
         return None
-    found = list(difflib.unified_diff(was, now, lineterm="", n=3))[2:]
-    return [{"kind": _KINDS[line[0]], "text": line[1:] if line[0] != "@" else line} for line in found[:_LINES_SHOWN]]
+    diff = list(difflib.unified_diff(old_lines, new_lines, lineterm="", n=3))[2:]
+    return [
+        {"kind": _LINE_KINDS[line[0]], "text": line[1:] if line[0] != "@" else line}
+        for line in diff[:_MAX_VISIBLE_LINES]
+    ]
 
 
-_KINDS = {"+": "gained", "-": "lost", " ": "same", "@": "place"}
+_LINE_KINDS = {"+": "gained", "-": "lost", " ": "same", "@": "place"}
 
 
-def _change(label: str, was: Part, now: Part) -> Change:
-    if not (was.is_list and was.values) and not (now.is_list and now.values):
-        return Change(label, was="".join(was.values), now="".join(now.values))
-    before, after = frozenset(was.values), frozenset(now.values)
-    gained = tuple(value for value in now.values if value not in before)
-    lost = tuple(value for value in was.values if value not in after)
-    return Change(label, gained=gained, lost=lost, is_list=True)
+def _compare_field(label: str, old_field: DiffField, new_field: DiffField) -> FieldChange:
+    if not (old_field.is_list and old_field.values) and not (new_field.is_list and new_field.values):
+        return FieldChange(label, old_value="".join(old_field.values), new_value="".join(new_field.values))
+    old_values, new_values = frozenset(old_field.values), frozenset(new_field.values)
+    gained_values = tuple(value for value in new_field.values if value not in old_values)
+    lost_values = tuple(value for value in old_field.values if value not in new_values)
+    return FieldChange(label, gained_values=gained_values, lost_values=lost_values, is_list=True)
 
 
-def _worded(change: Change, names: Mapping[str, str]) -> dict[str, Any]:
+def _change_row(change: FieldChange, names: Mapping[str, str]) -> dict[str, Any]:
     return {
         "label": change.label,
         "change": change,
-        "gained": [_value(value, names) for value in change.gained[:_SHOWN]],
-        "more_gained": max(len(change.gained) - _SHOWN, 0),
-        "lost": [_value(value, names) for value in change.lost[:_SHOWN]],
-        "more_lost": max(len(change.lost) - _SHOWN, 0),
+        "gained": [_value_item(value, names) for value in change.gained_values[:_MAX_VISIBLE_VALUES]],
+        "more_gained": max(len(change.gained_values) - _MAX_VISIBLE_VALUES, 0),
+        "lost": [_value_item(value, names) for value in change.lost_values[:_MAX_VISIBLE_VALUES]],
+        "more_lost": max(len(change.lost_values) - _MAX_VISIBLE_VALUES, 0),
     }
 
 
-def _value(value: str, names: Mapping[str, str]) -> dict[str, str]:
-    known = vocabulary.datahub().get(value)
-    return {"text": value, "name": known.display if known else names.get(value, "")}
+def _value_item(value: str, names: Mapping[str, str]) -> dict[str, str]:
+    privilege = vocabulary.load_datahub().get(value)
+    return {"text": value, "name": privilege.display if privilege else names.get(value, "")}
 
 
-def _describe(change: Change, words: Mapping[str, Any]) -> str:
+def _describe_change(change: FieldChange, row: Mapping[str, Any]) -> str:
     label = _quote(change.label)
     if change.is_reordered:
         return f"{label} is put into another order."
     if change.is_list:
         parts = [
-            f"{verb} {_join_values(words[side], words[f'more_{side}'])}"
+            f"{verb} {_join_values(row[side], row[f'more_{side}'])}"
             for side, verb in (("gained", "gains"), ("lost", "loses"))
-            if words[side]
+            if row[side]
         ]
         return f"{label} {' and '.join(parts)}."
-    if change.was and change.now:
-        return f"{label} changes from {_quote(change.was)} to {_quote(change.now)}."
+    if change.old_value and change.new_value:
+        return f"{label} changes from {_quote(change.old_value)} to {_quote(change.new_value)}."
     return (
-        f"{label} becomes {_quote(change.now)}." if change.now else f"{label} is emptied; it is {_quote(change.was)}."
+        f"{label} becomes {_quote(change.new_value)}."
+        if change.new_value
+        else f"{label} is emptied; it is {_quote(change.old_value)}."
     )
 
 
-def _join_values(values: Sequence[Mapping[str, str]], more: int) -> str:
-    listed = [_cut(value["name"] or value["text"]) for value in values] + ([f"{more:,} more"] if more else [])
-    return " and ".join([", ".join(listed[:-1]), listed[-1]]) if len(listed) > 1 else listed[0]
+def _join_values(values: Sequence[Mapping[str, str]], more_count: int) -> str:
+    texts = [_cut(value["name"] or value["text"]) for value in values] + (
+        [f"{more_count:,} more"] if more_count else []
+    )
+    return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else texts[0]
 
 
 def _quote(text: str) -> str:
@@ -156,4 +170,6 @@ def _quote(text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _QUOTED_CHARACTERS else f"{text[: _QUOTED_CHARACTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return (
+        text if len(text) <= _MAX_QUOTED_CHARACTERS else f"{text[: _MAX_QUOTED_CHARACTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
+    )

@@ -9,7 +9,7 @@ from policies.models import Policy, PolicyEvent, PolicyFacet
 from policies.models.fields import is_storable
 
 
-def policies(
+def list_policies(
     *,
     q: str = "",
     family: str | None = None,
@@ -26,23 +26,23 @@ def policies(
     """
     rows = Policy.objects.order_by("urn")
     columns = {"family": family, "type": type, "state": state}
-    named = {
+    facet_values = {
         PolicyFacet.Field.PRIVILEGE: privilege,
         PolicyFacet.Field.ACTOR: actor,
         PolicyFacet.Field.RESOURCE: resource,
     }
-    if not all(is_storable(text) for text in (q, *columns.values(), *named.values()) if text):
+    if not all(is_storable(text) for text in (q, *columns.values(), *facet_values.values()) if text):
         return rows.none()
     if q:
         rows = rows.filter(Q(name__icontains=q) | Q(description__icontains=q))
     rows = rows.filter(**{column: value for column, value in columns.items() if value})
-    for field, value in named.items():
+    for field, value in facet_values.items():
         if value:
             rows = rows.filter(Exists(PolicyFacet.objects.filter(policy=OuterRef("pk"), field=field, value=value)))
     return rows
 
 
-def policy(*, urn: str) -> Policy:
+def get_policy(*, urn: str) -> Policy:
     """Return one policy; raises NotFound."""
     if not is_storable(urn):
         raise NotFound(f"There is no policy {urn!r}.")
@@ -52,12 +52,12 @@ def policy(*, urn: str) -> Policy:
         raise NotFound(f"There is no policy {urn!r}.") from None
 
 
-def policies_among(*, urns: Collection[str]) -> QuerySet[Policy]:
+def find_policies(*, urns: Collection[str]) -> QuerySet[Policy]:
     """Return those of these policies that are stored, by URN."""
     return Policy.objects.filter(urn__in=urns).order_by("urn")
 
 
-def versions(*, urn: str) -> QuerySet[PolicyEvent]:
+def list_versions(*, urn: str) -> QuerySet[PolicyEvent]:
     """Return the events of a policy, newest first, also of one that is gone."""
     rows = PolicyEvent.objects.order_by("-id")
     return rows.filter(policy_urn=urn) if is_storable(urn) else rows.none()

@@ -9,71 +9,75 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 
-from policies.authoring.services.policies import Draft
+from policies.authoring.services.policies import PolicyInput
 from policies.engine import families
-from policies.engine.model import Actor, Cover, Coverage, Effect, Origin, Statement
+from policies.engine.model import Actor, Cover, Coverage, Effect, Statement, StatementOrigin
 from policies.engine.selectors import OWNER_OF_ANY_TYPE, ActorMatch, Selector
 from policies.models import Policy
 from policies.pdp import authorizer
-from policies.pdp.reach_comparison import Impact, Side, compared, cover_of
+from policies.pdp.reach_comparison import Impact, PolicySide, compare_reach, selector_cover
 
 #: How many owners are looked up to tell who is behind a policy about owners.
-_OWNERS = 10_000
+_MAX_OWNERS = 10_000
 
-_TYPED = f"{OWNER_OF_ANY_TYPE}:"
+_OWNER_TYPE_PREFIX = f"{OWNER_OF_ANY_TYPE}:"
 
 #: What a selector covers has these owners, of one of these types (None: of any).
-_FindOwners = Callable[[Selector, frozenset[str] | None], frozenset[str]]
+_OwnerFinder = Callable[[Selector, frozenset[str] | None], frozenset[str]]
 
 
-def measured(*, before: Draft | None, after: Draft | None) -> Impact:
+def measure_impact(*, before: PolicyInput | None, after: PolicyInput | None) -> Impact:
     """Compare two checked drafts; None, like one that is not active, reaches nobody and nothing."""
-    owners = cache(_owners)
-    return compared(_side(before, owners), _side(after, owners))
+    find_owners = cache(_find_owners)
+    return compare_reach(_build_side(before, find_owners), _build_side(after, find_owners))
 
 
-def draft_of(policy: Policy) -> Draft:
+def policy_draft(policy: Policy) -> PolicyInput:
     """Return a stored policy as the draft it was."""
-    return Draft(policy.family, policy.document, state=policy.state, description=policy.description)
+    return PolicyInput(policy.family, policy.document, state=policy.state, description=policy.description)
 
 
-def _side(draft: Draft | None, owners: _FindOwners) -> Side:
-    statements = _statements(draft) if draft is not None else ()
-    allows = [one for one in statements if one.effect is Effect.ALLOW]
+def _build_side(draft: PolicyInput | None, find_owners: _OwnerFinder) -> PolicySide:
+    statements = _compile_statements(draft) if draft is not None else ()
+    allows = [statement for statement in statements if statement.effect is Effect.ALLOW]
     if draft is None or not allows:
-        return Side(statements=statements)
-    tokens = frozenset[str]().union(*(one.actors.tokens for one in allows))
+        return PolicySide(statements=statements)
+    tokens = frozenset[str]().union(*(statement.actors.tokens for statement in allows))
     family = families.get(draft.family)
-    if family.columns(draft.document)["type"] == Policy.Type.PLATFORM:
-        return Side(tokens, statements=statements)
-    covers, owning = _covers(allows, owners)
-    denies = tuple(cover_of(one) for one in statements if one.effect is Effect.DENY)
-    return Side(tokens | owning, Coverage(Actor("", owning), covers, denies), statements)
+    if family.column_values(draft.document)["type"] == Policy.Type.PLATFORM:
+        return PolicySide(tokens, statements=statements)
+    covers, owner_tokens = _build_covers(allows, find_owners)
+    denies = tuple(selector_cover(statement) for statement in statements if statement.effect is Effect.DENY)
+    return PolicySide(tokens | owner_tokens, Coverage(Actor("", owner_tokens), covers, denies), statements)
 
 
-def _statements(draft: Draft) -> tuple[Statement, ...]:
+def _compile_statements(draft: PolicyInput) -> tuple[Statement, ...]:
     family = families.get(draft.family)
-    state = family.columns(draft.document).get("state") or draft.state or Policy.State.ACTIVE
-    return family.compile(draft.document, Origin("", "")) if state == Policy.State.ACTIVE else ()
+    state = family.column_values(draft.document).get("state") or draft.state or Policy.State.ACTIVE
+    return family.compile(draft.document, StatementOrigin("", "")) if state == Policy.State.ACTIVE else ()
 
 
-def _covers(allows: Iterable[Statement], owners: _FindOwners) -> tuple[tuple[Cover, ...], frozenset[str]]:
+def _build_covers(allows: Iterable[Statement], find_owners: _OwnerFinder) -> tuple[tuple[Cover, ...], frozenset[str]]:
     """Return what the statements cover, those for owners only where somebody owns it, and these owners."""
     covers: list[Cover] = []
-    owning: frozenset[str] = frozenset()
+    owner_tokens: frozenset[str] = frozenset()
     for statement in allows:
-        towards = {token for token in statement.actors.tokens if token.startswith(OWNER_OF_ANY_TYPE)}
-        types = None if OWNER_OF_ANY_TYPE in towards else frozenset(one.removeprefix(_TYPED) for one in towards)
-        cover = cover_of(statement)
-        if towards:
-            owning |= owners(statement.resources, types)
-        if towards == statement.actors.tokens:
-            cover = replace(cover, is_unconditional=False, is_owned=bool(towards), owner_types=types)
+        ownership_tokens = {token for token in statement.actors.tokens if token.startswith(OWNER_OF_ANY_TYPE)}
+        types = (
+            None
+            if OWNER_OF_ANY_TYPE in ownership_tokens
+            else frozenset(ownership_token.removeprefix(_OWNER_TYPE_PREFIX) for ownership_token in ownership_tokens)
+        )
+        cover = selector_cover(statement)
+        if ownership_tokens:
+            owner_tokens |= find_owners(statement.resources, types)
+        if ownership_tokens == statement.actors.tokens:
+            cover = replace(cover, is_unconditional=False, is_owned=bool(ownership_tokens), owner_types=types)
         covers.append(cover)
-    return tuple(covers), owning
+    return tuple(covers), owner_tokens
 
 
-def _owners(selector: Selector, types: frozenset[str] | None) -> frozenset[str]:
-    statement = Statement(Origin("", ""), Effect.ALLOW, ActorMatch(), frozenset(), selector)
-    coverage = Coverage(Actor(""), (cover_of(statement),))
-    return authorizer.directory().owners_covered(coverage=coverage, types=types, limit=_OWNERS)
+def _find_owners(selector: Selector, types: frozenset[str] | None) -> frozenset[str]:
+    statement = Statement(StatementOrigin("", ""), Effect.ALLOW, ActorMatch(), frozenset(), selector)
+    coverage = Coverage(Actor(""), (selector_cover(statement),))
+    return authorizer.directory().list_covered_owners(coverage=coverage, types=types, limit=_MAX_OWNERS)

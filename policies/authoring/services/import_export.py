@@ -12,7 +12,7 @@ from typing import Any
 
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
-from policies.authoring.services.policies import MANAGE, Draft, Write
+from policies.authoring.services.policies import MANAGE_POLICIES, PolicyInput, PolicyWrite
 from policies.engine import families
 from policies.engine.errors import Problem, UnknownFamily
 from policies.engine.families.document_reader import escape
@@ -24,17 +24,17 @@ from policies.pdp import authorizer
 from policies.writes import strict_json, unit_of_work
 
 #: How many policies one file may hold.
-MOST = 10_000
+MAX_POLICIES = 10_000
 #: How many commas and opening brackets one file may hold: a hundred for each policy.
 MAX_SIGNS = 1_000_000
 
 _ENTRY_FIELDS = ("urn", "family", "name", "description", "state", "editable", "version", "document")
-_BOOT_FIELDS = ("urn", "info")
-_TEXTS = ("urn", "family", "name", "description", "state")
+_DATAHUB_ENTRY_FIELDS = ("urn", "info")
+_TEXT_FIELDS = ("urn", "family", "name", "description", "state")
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedPolicy:
     """One policy of a file: what it would become, and the version it would replace (None: it is new).
 
     `is_same` says that it is stored exactly so.
@@ -42,13 +42,13 @@ class Planned:
 
     urn: str | None
     name: str
-    draft: Draft
+    draft: PolicyInput
     version: int | None
     is_same: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed:
+class ProposedPolicy:
     """One policy as it would be stored; a new one that names no URN has a made-up one."""
 
     urn: str
@@ -59,110 +59,119 @@ class Proposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ImportPlan:
     """What reading a file in would do."""
 
-    planned: tuple[Planned, ...]
+    policies: tuple[PlannedPolicy, ...]
 
     @property
-    def created(self) -> list[Planned]:
+    def new_policies(self) -> list[PlannedPolicy]:
         """The new ones."""
-        return [one for one in self.planned if one.version is None]
+        return [policy for policy in self.policies if policy.version is None]
 
     @property
-    def replaced(self) -> list[Planned]:
+    def replaced_policies(self) -> list[PlannedPolicy]:
         """Those that would get another document."""
-        return [one for one in self.planned if one.version is not None and not one.is_same]
+        return [policy for policy in self.policies if policy.version is not None and not policy.is_same]
 
     @property
-    def unchanged(self) -> list[Planned]:
+    def unchanged_policies(self) -> list[PlannedPolicy]:
         """Those that are stored exactly so; nothing is written for them."""
-        return [one for one in self.planned if one.is_same]
+        return [policy for policy in self.policies if policy.is_same]
 
     @property
     def fingerprint(self) -> str:
         """A short text that differs once the plan means something else, since somebody changed these policies."""
-        return unit_of_work.fingerprint({"plan": [(one.urn, one.version, one.is_same) for one in self.planned]})
+        return unit_of_work.fingerprint(
+            {"plan": [(policy.urn, policy.version, policy.is_same) for policy in self.policies]}
+        )
 
 
-def exported(rows: Iterable[Policy]) -> dict[str, Any]:
+def export_policies(rows: Iterable[Policy]) -> dict[str, Any]:
     """Return policies as the content of a file."""
-    return {"policies": [_entry(policy) for policy in rows]}
+    return {"policies": [_file_entry(policy) for policy in rows]}
 
 
-def write_proposal(*, draft: Draft, urn: str = "") -> str:
+def format_proposal(*, draft: PolicyInput, urn: str = "") -> str:
     """Return a draft as the text of a file with one policy; `urn` is the stored policy that it would replace."""
     entry = {"urn": urn or None, "family": draft.family, "state": draft.state, "document": draft.document}
     return json.dumps([{name: value for name, value in entry.items() if value is not None}], ensure_ascii=False)
 
 
-def planned(*, body: bytes, by: Actor) -> Plan:
+def plan_import(*, body: bytes, by: Actor) -> ImportPlan:
     """Read a file and return what it would do. Stores nothing.
 
     Raises Forbidden, or Invalid with every problem of every policy, each with its place in the file. Takes the same few
     queries for any number of policies.
     """
-    authorizer.require(by=by, any_of=MANAGE)
-    entries, place = _entries(strict_json.loads(body, what="The file", most=MAX_SIGNS))
+    authorizer.require(by=by, any_of=MANAGE_POLICIES)
+    entries, pointer = _file_entries(strict_json.loads(body, label="The file", max_signs=MAX_SIGNS))
     if not entries:
-        raise Invalid.one(code="import.empty", pointer="", detail="There are no policies in this file.")
-    if len(entries) > MOST:
-        detail = f"A file holds up to {MOST:,} policies, not {len(entries):,}."
-        raise Invalid.one(code="import.long", pointer="", detail=detail)
-    reading = _Reading([(f"{place}/{index}" if place is not None else "", one) for index, one in enumerate(entries)])
-    found = reading.planned(by)
-    if reading.problems:
-        raise Invalid(reading.problems)
-    return Plan(tuple(found))
+        raise Invalid.from_problem(code="import.empty", pointer="", detail="There are no policies in this file.")
+    if len(entries) > MAX_POLICIES:
+        detail = f"A file holds up to {MAX_POLICIES:,} policies, not {len(entries):,}."
+        raise Invalid.from_problem(code="import.long", pointer="", detail=detail)
+    reader = _ImportReader(
+        [(f"{pointer}/{index}" if pointer is not None else "", entry) for index, entry in enumerate(entries)]
+    )
+    planned_policies = reader.plan(by)
+    if reader.problems:
+        raise Invalid(reader.problems)
+    return ImportPlan(tuple(planned_policies))
 
 
-def proposed(value: Any) -> list[Proposed]:
+def read_proposals(value: Any) -> list[ProposedPolicy]:
     """Read policies as a file of them would be read, to ask what they would mean. Stores nothing.
 
     Raises Invalid with every problem. None at all is no problem here.
     """
-    entries, place = _entries(value)
-    reading = _Reading([(f"{place}/{index}" if place is not None else "", one) for index, one in enumerate(entries)])
-    found = reading.planned(authorizer.SYSTEM)
-    if reading.problems:
-        raise Invalid(reading.problems)
+    entries, pointer = _file_entries(value)
+    reader = _ImportReader(
+        [(f"{pointer}/{index}" if pointer is not None else "", item) for index, item in enumerate(entries)]
+    )
+    planned_policies = reader.plan(authorizer.SYSTEM)
+    if reader.problems:
+        raise Invalid(reader.problems)
     return [
-        Proposed(
-            urn=one.urn or f"{POLICY_PREFIX}proposed-{number}",
-            family=one.draft.family,
-            name=one.name,
-            document=one.draft.document,
-            is_active=one.draft.state in (None, Policy.State.ACTIVE),
+        ProposedPolicy(
+            urn=item.urn or f"{POLICY_PREFIX}proposed-{number}",
+            family=item.draft.family,
+            name=item.name,
+            document=item.draft.document,
+            is_active=item.draft.state in (None, Policy.State.ACTIVE),
         )
-        for number, one in enumerate(found, start=1)
+        for number, item in enumerate(planned_policies, start=1)
     ]
 
 
-def store(*, body: bytes, seen: str, by: Actor, door: str) -> tuple[Plan, int]:
+def apply_import(*, body: bytes, expected_fingerprint: str, by: Actor, channel: str) -> tuple[ImportPlan, int]:
     """Do what a file says, all of it or nothing; return what was done and the version of all policies afterwards.
 
-    Raises Stale when that is not what was `seen`, what `planned` raises, or Conflict when nobody could manage policies
-    afterwards. Read behind every write that came before, so nothing changes between looking and writing.
+    Raises Stale when that is not what was `expected_fingerprint`, what `plan_import` raises, or Conflict when nobody
+    could manage policies afterwards. Read behind every write that came before, so nothing changes between looking and
+    writing.
     """
-    authorizer.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE_POLICIES)
     with open_write(Gate.PEOPLE):
-        plan = planned(body=body, by=by)
-        if seen != plan.fingerprint:
+        plan = plan_import(body=body, by=by)
+        if expected_fingerprint != plan.fingerprint:
             raise Stale("Somebody changed these policies meanwhile. Check again what will be done.")
         writes = [
-            Write(one.urn or policies.new_urn(), one.draft, one.version) for one in plan.planned if not one.is_same
+            PolicyWrite(policy.urn or policies.generate_urn(), policy.draft, policy.version)
+            for policy in plan.policies
+            if not policy.is_same
         ]
         if not writes:
-            return plan, PolicyVersion.current()
-        return plan, policies.write_many(writes=writes, by=by, door=door)
+            return plan, PolicyVersion.load_version()
+        return plan, policies.write_many(writes=writes, by=by, channel=channel)
 
 
-def _is_alike(stored: Policy, draft: Draft) -> bool:
+def _has_same_document(policy: Policy, draft: PolicyInput) -> bool:
     """Whether a policy is stored with this document; with its keys in another order it is another one."""
-    return json.dumps(stored.document) == json.dumps(draft.document)
+    return json.dumps(policy.document) == json.dumps(draft.document)
 
 
-def _entry(policy: Policy) -> dict[str, Any]:
+def _file_entry(policy: Policy) -> dict[str, Any]:
     return {
         "urn": policy.urn,
         "family": policy.family,
@@ -173,125 +182,138 @@ def _entry(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _entries(value: Any) -> tuple[list[Any], str | None]:
+def _file_entries(value: Any) -> tuple[list[Any], str | None]:
     """Return the entries and the place of their list; no place for a single entry."""
     match value:
         case list():
             return value, ""
-        case {"policies": list() as entries, **rest} if not rest:
+        case {"policies": list() as entries, **other_keys} if not other_keys:
             return entries, "/policies"
         case _:
             return [value], None
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _FileEntry:
     """One entry of a file: its place there, where in it the document is, and what it says beside the document."""
 
-    place: str
-    document_at: str
+    pointer: str
+    document_pointer: str
     urn: str | None
     name: str | None
     description: str | None
-    draft: Draft
+    draft: PolicyInput
 
 
-class _Reading:
+class _ImportReader:
     """The entries of one file, each with its place, and what is wrong with them."""
 
     def __init__(self, entries: Sequence[tuple[str, Any]]) -> None:
         self.problems: list[Problem] = []
-        read = [one for place, entry in entries if (one := self._read(place, entry)) is not None]
-        known = policies.bound_by(one.draft for one in read)
-        urns = [one.urn for one in read if one.urn is not None]
-        self._stored = {policy.urn: policy for policy in policy_queries.policies_among(urns=urns)}
-        self._entries = [checked for one in read if (checked := self._checked(one, known)) is not None]
+        file_entries = [
+            file_entry for pointer, entry in entries if (file_entry := self._read_entry(pointer, entry)) is not None
+        ]
+        existing_urns = policies.find_references(file_entry.draft for file_entry in file_entries)
+        urns = [file_entry.urn for file_entry in file_entries if file_entry.urn is not None]
+        self._policies_by_urn = {policy.urn: policy for policy in policy_queries.find_policies(urns=urns)}
+        self._entries = [
+            valid_entry
+            for file_entry in file_entries
+            if (valid_entry := self._validate_entry(file_entry, existing_urns)) is not None
+        ]
 
-    def planned(self, by: Actor) -> list[Planned]:
+    def plan(self, by: Actor) -> list[PlannedPolicy]:
         """Compare the entries with what is stored."""
-        self._note_doubles()
-        return [self._planned(one, self._stored.get(one.urn or ""), by) for one in self._entries]
+        self._note_duplicates()
+        return [self._plan_entry(entry, self._policies_by_urn.get(entry.urn or ""), by) for entry in self._entries]
 
-    def _read(self, place: str, entry: Any) -> _Entry | None:
+    def _read_entry(self, pointer: str, entry: Any) -> _FileEntry | None:
         """Take one entry apart; None when its shape is wrong."""
-        before = len(self.problems)
-        fields, document_at = self._fields(place, entry)
-        if len(self.problems) > before:
+        problem_count = len(self.problems)
+        fields, document_pointer = self._read_fields(pointer, entry)
+        if len(self.problems) > problem_count:
             return None
-        draft = Draft(fields.get("family") or "datahub", fields["document"], fields.get("state"), None)
-        return _Entry(place, document_at, fields.get("urn"), fields.get("name"), fields.get("description"), draft)
+        draft = PolicyInput(fields.get("family") or "datahub", fields["document"], fields.get("state"), None)
+        return _FileEntry(
+            pointer, document_pointer, fields.get("urn"), fields.get("name"), fields.get("description"), draft
+        )
 
-    def _checked(self, one: _Entry, known: Container[str]) -> _Entry | None:
+    def _validate_entry(self, entry: _FileEntry, existing_urns: Container[str]) -> _FileEntry | None:
         """Return the entry with its document as it would be stored; None when it cannot be stored."""
         try:
-            if one.urn is not None:
-                policies.checked_urn(one.urn)
+            if entry.urn is not None:
+                policies.validate_urn(entry.urn)
         except Invalid as error:
-            self._note(one.place, error.problems)
+            self._note(entry.pointer, error.problems)
         try:
             # Unknown fields refuse a policy, unless it is stored with them already.
-            stored = self._stored.get(one.urn or "")
-            draft = replace(one.draft, keeps_unknown=stored is not None and _is_alike(stored, one.draft))
-            document = policies.checked(draft, known=known)
+            policy = self._policies_by_urn.get(entry.urn or "")
+            draft = replace(entry.draft, keeps_unknown=policy is not None and _has_same_document(policy, entry.draft))
+            document = policies.validate_draft(draft, existing_urns=existing_urns)
         except Invalid as error:
             for problem in error.problems:
-                is_beside = problem.code in ("state.disagrees", UnknownFamily.code)
-                self._note(one.place if is_beside else f"{one.place}{one.document_at}", [problem])
+                is_about_entry = problem.code in ("state.disagrees", UnknownFamily.code)
+                self._note(entry.pointer if is_about_entry else f"{entry.pointer}{entry.document_pointer}", [problem])
             return None
-        columns = families.get(one.draft.family).columns(document)
-        for name, beside in (("name", one.name), ("description", one.description)):
-            if name in columns and beside not in (None, columns[name]):
+        columns = families.get(entry.draft.family).column_values(document)
+        for name, entry_value in (("name", entry.name), ("description", entry.description)):
+            if name in columns and entry_value not in (None, columns[name]):
                 detail = f"The {name} beside the document is not the one in it."
-                self._note(one.place, [Problem(f"{name}.disagrees", f"/{name}", detail)])
-        description = None if "description" in columns else one.description
-        return replace(one, draft=Draft(one.draft.family, document, one.draft.state, description))
+                self._note(entry.pointer, [Problem(f"{name}.disagrees", f"/{name}", detail)])
+        description = None if "description" in columns else entry.description
+        return replace(entry, draft=PolicyInput(entry.draft.family, document, entry.draft.state, description))
 
-    def _fields(self, place: str, entry: Any) -> tuple[Mapping[str, Any], str]:
+    def _read_fields(self, pointer: str, entry: Any) -> tuple[Mapping[str, Any], str]:
         """Return the fields of an entry and where in it its document is, after noting what is wrong with its shape."""
         if not isinstance(entry, dict):
-            self._note(place, [Problem("type.object", "", "A policy is an object.")])
+            self._note(pointer, [Problem("type.object", "", "A policy is an object.")])
             return {}, ""
         if "document" not in entry and "info" not in entry:
             return {"document": entry}, ""
-        known = _BOOT_FIELDS if "info" in entry else _ENTRY_FIELDS
+        allowed_names = _DATAHUB_ENTRY_FIELDS if "info" in entry else _ENTRY_FIELDS
         for name in entry:
-            if name not in known:
-                self._note(place, [Problem("field.unknown", f"/{escape(name)}", f"There is no field {name!r} here.")])
-        for name in _TEXTS:
+            if name not in allowed_names:
+                self._note(pointer, [Problem("field.unknown", f"/{escape(name)}", f"There is no field {name!r} here.")])
+        for name in _TEXT_FIELDS:
             value = entry.get(name)
             if value is not None and not isinstance(value, str):
-                self._note(place, [Problem("type.text", f"/{name}", "This must be a text.")])
-        document_at = "info" if "info" in entry else "document"
-        return {**entry, "document": entry[document_at]}, f"/{document_at}"
+                self._note(pointer, [Problem("type.text", f"/{name}", "This must be a text.")])
+        document_key = "info" if "info" in entry else "document"
+        return {**entry, "document": entry[document_key]}, f"/{document_key}"
 
-    def _planned(self, one: _Entry, stored: Policy | None, by: Actor) -> Planned:
-        place, urn, draft = one.place, one.urn, one.draft
-        columns = families.get(draft.family).columns(draft.document)
-        if stored is None:
-            return Planned(urn, columns["name"], draft, None, is_same=False)
-        state = columns.get("state", draft.state or stored.state)
-        description = columns.get("description", stored.description if draft.description is None else draft.description)
-        is_same = _is_alike(stored, draft) and (stored.state, stored.description) == (state, description)
-        if stored.family != draft.family:
-            self._note(place, [Problem("family.fixed", "/family", "A policy keeps its family.")])
+    def _plan_entry(self, entry: _FileEntry, policy: Policy | None, by: Actor) -> PlannedPolicy:
+        pointer, urn, draft = entry.pointer, entry.urn, entry.draft
+        columns = families.get(draft.family).column_values(draft.document)
+        if policy is None:
+            return PlannedPolicy(urn, columns["name"], draft, None, is_same=False)
+        state = columns.get("state", draft.state or policy.state)
+        description = columns.get("description", policy.description if draft.description is None else draft.description)
+        is_same = _has_same_document(policy, draft) and (policy.state, policy.description) == (state, description)
+        if policy.family != draft.family:
+            self._note(pointer, [Problem("family.fixed", "/family", "A policy keeps its family.")])
         elif (
             not is_same
-            and not stored.is_editable
+            and not policy.is_editable
             and by.urn != SYSTEM_ACTOR
-            and not policies.is_switched(
-                stored, {"document": draft.document, "state": state, "description": description}
+            and not policies.is_only_state_change(
+                policy, {"document": draft.document, "state": state, "description": description}
             )
         ):
-            self._note(place, [Problem("policy.fixed", "/urn", f"{stored.name} cannot be changed.")])
-        beside = Draft(draft.family, draft.document, state, None if "description" in columns else description)
-        return Planned(urn, columns["name"], beside, stored.version, is_same=is_same)
+            self._note(pointer, [Problem("policy.fixed", "/urn", f"{policy.name} cannot be changed.")])
+        planned_draft = PolicyInput(
+            draft.family, draft.document, state, None if "description" in columns else description
+        )
+        return PlannedPolicy(urn, columns["name"], planned_draft, policy.version, is_same=is_same)
 
-    def _note_doubles(self) -> None:
-        first: dict[str, str] = {}
-        for one in self._entries:
-            if one.urn is not None and (at := first.setdefault(one.urn, one.place)) != one.place:
-                detail = f"{one.urn} is in this file already, at {at}."
-                self._note(one.place, [Problem("urn.twice", "/urn", detail)])
+    def _note_duplicates(self) -> None:
+        pointers_by_urn: dict[str, str] = {}
+        for entry in self._entries:
+            if (
+                entry.urn is not None
+                and (first_pointer := pointers_by_urn.setdefault(entry.urn, entry.pointer)) != entry.pointer
+            ):
+                detail = f"{entry.urn} is in this file already, at {first_pointer}."
+                self._note(entry.pointer, [Problem("urn.twice", "/urn", detail)])
 
-    def _note(self, place: str, problems: Iterable[Problem]) -> None:
-        self.problems += (Problem(one.code, f"{place}{one.pointer}", one.detail) for one in problems)
+    def _note(self, pointer: str, problems: Iterable[Problem]) -> None:
+        self.problems += (Problem(problem.code, f"{pointer}{problem.pointer}", problem.detail) for problem in problems)

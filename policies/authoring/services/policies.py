@@ -15,7 +15,7 @@ from policies.authoring.queries import policies
 from policies.authoring.services import policy_storage, references
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy, Problem, UnknownFamily
-from policies.engine.model import SYSTEM_ACTOR, Actor, Origin
+from policies.engine.model import SYSTEM_ACTOR, Actor, StatementOrigin
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.models import Gate, Policy, PolicyEvent, Verb, open_write
 from policies.models.fields import is_storable
@@ -24,16 +24,16 @@ from policies.pdp import authorizer
 from policies.writes import admin_lockout
 
 #: What a holder of the privilege can do: effectively everything (source 000, platform privileges).
-MANAGE = (("MANAGE_POLICIES",),)
+MANAGE_POLICIES = (("MANAGE_POLICIES",),)
 
 #: Ends of an id that would be another page of the API: `/policies/{urn}/versions/` are the versions of `{urn}`.
-_TAKEN_END = re.compile(r"/versions(/[0-9]+(/restore)?)?\Z")
+_RESERVED_SUFFIX = re.compile(r"/versions(/[0-9]+(/restore)?)?\Z")
 
-_NAME_LENGTH = 255
+_MAX_NAME_LENGTH = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PolicyInput:
     """What somebody wants stored: a family, its document, and what stands beside a document that cannot hold it.
 
     `state` and `description` belong to families whose document has neither; where the document has them they must agree
@@ -49,16 +49,16 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class PolicyWrite:
     """One of many writes: the draft takes the place of the policy with this URN at this version (None: it is new)."""
 
     urn: str
-    draft: Draft
+    draft: PolicyInput
     version: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class PolicyWriteResult:
     """A stored policy, the version of all policies that its write made, and its own before (None: it is new)."""
 
     policy: Policy
@@ -66,137 +66,145 @@ class Written:
     replaced_version: int | None = None
 
 
-def create(*, draft: Draft, by: Actor, door: str, urn: str | None = None, is_system: bool = False) -> Written:
+def create(
+    *, draft: PolicyInput, by: Actor, channel: str, urn: str | None = None, is_system: bool = False
+) -> PolicyWriteResult:
     """Store a new policy, under the URN given or one made here.
 
     A system policy stays; one of a family whose documents do not say whether they may be changed stays as it is, too.
     Raises Forbidden, Invalid with every problem, or Conflict when the URN is taken.
     """
-    authorizer.require(by=by, any_of=MANAGE)
-    urn = new_urn() if urn is None else checked_urn(urn)
-    columns = _columns(draft)
+    authorizer.require(by=by, any_of=MANAGE_POLICIES)
+    urn = generate_urn() if urn is None else validate_urn(urn)
+    columns = _validate_columns(draft)
     with open_write(Gate.PEOPLE) as write:
-        policy_version = write.bump()
-        _check_bound(draft)
+        policy_version = write.bump_version()
+        _check_references(draft)
         if Policy.objects.filter(urn=urn).exists():
             raise Conflict(f"There is a policy {urn} already.")
-        policy = _made(urn, draft, columns, by=by, is_system=is_system)
-        policy_storage.store(new=[policy], by=by)
-        policy_storage.record({Verb.CREATED: [policy]}, policy_version, before={}, by=by, door=door)
-    return Written(policy, policy_version)
+        policy = _build_policy(urn, draft, columns, by=by, is_system=is_system)
+        policy_storage.store(new_policies=[policy], by=by)
+        policy_storage.record({Verb.CREATED: [policy]}, policy_version, before={}, by=by, channel=channel)
+    return PolicyWriteResult(policy, policy_version)
 
 
 def update(
-    *, urn: str, draft: Draft, by: Actor, door: str, if_version: int | None = None, verb: Verb = Verb.UPDATED
-) -> Written:
+    *, urn: str, draft: PolicyInput, by: Actor, channel: str, if_version: int | None = None, verb: Verb = Verb.UPDATED
+) -> PolicyWriteResult:
     """Replace a policy's document.
 
     Raises NotFound, Forbidden (also when more than the state of a policy changes that is not editable), Invalid with
     every problem, Conflict when nobody could manage policies afterwards, or Stale when `if_version` is given and the
     policy has another version by now.
     """
-    authorizer.require(by=by, any_of=MANAGE)
-    columns = _columns(draft)
+    authorizer.require(by=by, any_of=MANAGE_POLICIES)
+    columns = _validate_columns(draft)
     with open_write(Gate.PEOPLE) as write:
-        policy_version = write.bump()
-        _check_bound(draft)
-        policy = policies.policy(urn=urn)
-        _check_changing(policy, columns, by=by, if_version=if_version)
-        replaced = policy.version
-        before = {urn: policy_storage.snapshot_of(policy)}
-        with admin_lockout.guarded(policy=policy, by=by):
-            _change(policy, family=draft.family, columns=columns)
-            policy_storage.store(changed=[policy], by=by)
-        policy_storage.record({verb: [policy]}, policy_version, before=before, by=by, door=door)
-    return Written(policy, policy_version, replaced)
+        policy_version = write.bump_version()
+        _check_references(draft)
+        policy = policies.get_policy(urn=urn)
+        _check_change(policy, columns, by=by, if_version=if_version)
+        replaced_version = policy.version
+        before = {urn: policy_storage.policy_snapshot(policy)}
+        with admin_lockout.guard_policy(policy=policy, by=by):
+            _apply_columns(policy, family=draft.family, columns=columns)
+            policy_storage.store(changed_policies=[policy], by=by)
+        policy_storage.record({verb: [policy]}, policy_version, before=before, by=by, channel=channel)
+    return PolicyWriteResult(policy, policy_version, replaced_version)
 
 
-def write_many(*, writes: Sequence[Write], by: Actor, door: str, verb: Verb = Verb.UPDATED) -> int:
+def write_many(*, writes: Sequence[PolicyWrite], by: Actor, channel: str, verb: Verb = Verb.UPDATED) -> int:
     """Store new policies and replace stored ones, all or none, as one version of all policies, and return that version.
 
     Takes a few statements for each batch of rows, however many policies there are. Raises what `create` and `update`
     raise, for the first policy that cannot be written; whether somebody is left who can manage policies is asked of all
     together, so that one may take that power while another gives it.
     """
-    authorizer.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE_POLICIES)
     with open_write(Gate.PEOPLE) as write:
-        policy_version = write.bump()
-        known = bound_by(one.draft for one in writes)
-        stored = {policy.urn: policy for policy in policies.policies_among(urns=[one.urn for one in writes])}
-        new: list[Policy] = []
-        changed: list[Policy] = []
-        before: dict[str, policy_storage.Snapshot] = {}
-        for one in writes:
-            columns = _columns(one.draft, known=known)
-            policy = stored.get(one.urn)
-            if one.version is None:
+        policy_version = write.bump_version()
+        existing_urns = find_references(policy_write.draft for policy_write in writes)
+        policies_by_urn = {
+            policy.urn: policy for policy in policies.find_policies(urns=[policy_write.urn for policy_write in writes])
+        }
+        new_policies: list[Policy] = []
+        changed_policies: list[Policy] = []
+        before: dict[str, policy_storage.PolicySnapshot] = {}
+        for policy_write in writes:
+            columns = _validate_columns(policy_write.draft, existing_urns=existing_urns)
+            policy = policies_by_urn.get(policy_write.urn)
+            if policy_write.version is None:
                 if policy is not None:
-                    raise Conflict(f"There is a policy {one.urn} already.")
-                new.append(_made(one.urn, one.draft, columns, by=by))
+                    raise Conflict(f"There is a policy {policy_write.urn} already.")
+                new_policies.append(_build_policy(policy_write.urn, policy_write.draft, columns, by=by))
             elif policy is None:
-                raise NotFound(f"There is no policy {one.urn!r}.")
+                raise NotFound(f"There is no policy {policy_write.urn!r}.")
             else:
-                _check_changing(policy, columns, by=by, if_version=one.version)
-                before[policy.urn] = policy_storage.snapshot_of(policy)
-                _change(policy, family=one.draft.family, columns=columns)
-                changed.append(policy)
-        is_at_risk = bool(changed) and admin_lockout.is_at_risk(by=by)
-        policy_storage.store(new=new, changed=changed, by=by)
+                _check_change(policy, columns, by=by, if_version=policy_write.version)
+                before[policy.urn] = policy_storage.policy_snapshot(policy)
+                _apply_columns(policy, family=policy_write.draft.family, columns=columns)
+                changed_policies.append(policy)
+        is_at_risk = bool(changed_policies) and admin_lockout.is_at_risk(by=by)
+        policy_storage.store(new_policies=new_policies, changed_policies=changed_policies, by=by)
         if is_at_risk:
-            admin_lockout.refuse_loss(of="the policies that this replaces, as they are")
-        done = {Verb.CREATED: new, verb: changed}
-        policy_storage.record(done, policy_version, before=before, by=by, door=door)
+            admin_lockout.refuse_loss(loss="the policies that this replaces, as they are")
+        policies_by_verb = {Verb.CREATED: new_policies, verb: changed_policies}
+        policy_storage.record(policies_by_verb, policy_version, before=before, by=by, channel=channel)
     return policy_version
 
 
-def put_many(*, drafts: Mapping[str, Draft], by: Actor, door: str) -> int:
+def put_many(*, drafts: Mapping[str, PolicyInput], by: Actor, channel: str) -> int:
     """Replace the policies with these URNs, or create those that are not there, as `write_many` does (and raises)."""
     for urn in drafts:
-        checked_urn(urn)
+        validate_urn(urn)
     # Behind the gate, so that nobody changes what is looked up here.
     with open_write(Gate.PEOPLE):
-        stored = {policy.urn: policy.version for policy in policies.policies_among(urns=list(drafts))}
-        writes = [Write(urn, draft, stored.get(urn)) for urn, draft in drafts.items()]
-        return write_many(writes=writes, by=by, door=door)
+        versions_by_urn = {policy.urn: policy.version for policy in policies.find_policies(urns=list(drafts))}
+        writes = [PolicyWrite(urn, draft, versions_by_urn.get(urn)) for urn, draft in drafts.items()]
+        return write_many(writes=writes, by=by, channel=channel)
 
 
-def set_state(*, urn: str, state: str, by: Actor, door: str, if_version: int | None = None) -> Written:
+def set_state(*, urn: str, state: str, by: Actor, channel: str, if_version: int | None = None) -> PolicyWriteResult:
     """Activate or deactivate a policy. The state of a DataHub policy stands in its document and is changed there."""
-    authorizer.require(by=by, any_of=MANAGE)
-    verb = _verb_of(state)
-    policy = policies.policy(urn=urn)
+    authorizer.require(by=by, any_of=MANAGE_POLICIES)
+    verb = _state_verb(state)
+    policy = policies.get_policy(urn=urn)
     version = policy.version if if_version is None else if_version
-    return update(urn=urn, draft=put_in_state(policy, state), by=by, door=door, if_version=version, verb=verb)
+    return update(urn=urn, draft=draft_with_state(policy, state), by=by, channel=channel, if_version=version, verb=verb)
 
 
-def set_states(*, urns: Collection[str], state: str, by: Actor, door: str) -> int:
+def set_states(*, urns: Collection[str], state: str, by: Actor, channel: str) -> int:
     """Activate or deactivate policies, all or none, as one version of all policies, and return that version.
 
     Raises NotFound, and what `write_many` raises.
     """
-    authorizer.require(by=by, any_of=MANAGE)
-    verb = _verb_of(state)
+    authorizer.require(by=by, any_of=MANAGE_POLICIES)
+    verb = _state_verb(state)
     with open_write(Gate.PEOPLE):
-        found = {policy.urn: policy for policy in policies.policies_among(urns=urns)}
-        if unknown := sorted(set(urns) - found.keys()):
-            raise NotFound(f"There is no policy {unknown[0]!r}.")
-        writes = [Write(urn, put_in_state(policy, state), policy.version) for urn, policy in found.items()]
-        return write_many(writes=writes, by=by, door=door, verb=verb)
+        policies_by_urn = {policy.urn: policy for policy in policies.find_policies(urns=urns)}
+        if missing_urns := sorted(set(urns) - policies_by_urn.keys()):
+            raise NotFound(f"There is no policy {missing_urns[0]!r}.")
+        writes = [
+            PolicyWrite(urn, draft_with_state(policy, state), policy.version) for urn, policy in policies_by_urn.items()
+        ]
+        return write_many(writes=writes, by=by, channel=channel, verb=verb)
 
 
-def restore(*, urn: str, version: int, by: Actor, door: str, if_version: int | None = None) -> Written:
+def restore(*, urn: str, version: int, by: Actor, channel: str, if_version: int | None = None) -> PolicyWriteResult:
     """Store an earlier version of a policy again, as a new version; raises what `update` raises."""
-    authorizer.require(by=by, any_of=MANAGE)
-    event = policies.versions(urn=urn).filter(version=version, after__isnull=False).first()
+    authorizer.require(by=by, any_of=MANAGE_POLICIES)
+    event = policies.list_versions(urn=urn).filter(version=version, after__isnull=False).first()
     if event is None:
         raise NotFound(f"There is no version {version} of {urn}.")
-    return update(urn=urn, draft=draft_of_version(event), by=by, door=door, if_version=if_version, verb=Verb.RESTORED)
+    return update(
+        urn=urn, draft=version_draft(event), by=by, channel=channel, if_version=if_version, verb=Verb.RESTORED
+    )
 
 
-def draft_of_version(event: PolicyEvent) -> Draft:
+def version_draft(event: PolicyEvent) -> PolicyInput:
     """Return what a policy said after a change that did not delete it."""
     after = event.after
-    return Draft(
+    return PolicyInput(
         event.family,
         after["document"],
         # A document that holds its state says it itself.
@@ -206,80 +214,93 @@ def draft_of_version(event: PolicyEvent) -> Draft:
     )
 
 
-def delete(*, urn: str, by: Actor, door: str, if_version: int | None = None) -> int:
+def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) -> int:
     """Remove a policy and return the version of all policies that this made.
 
     Raises NotFound, Stale, Forbidden (a system policy stays), or Conflict when nobody could manage policies afterwards.
     """
-    authorizer.require(by=by, any_of=MANAGE)
+    authorizer.require(by=by, any_of=MANAGE_POLICIES)
     with open_write(Gate.PEOPLE) as write:
-        policy_version = write.bump()
-        policy = policies.policy(urn=urn)
+        policy_version = write.bump_version()
+        policy = policies.get_policy(urn=urn)
         _check_version(policy, if_version=if_version)
         if policy.is_system:
             raise Forbidden((), f"{policy.name} is a system policy and cannot be deleted.")
-        before = {urn: policy_storage.snapshot_of(policy)}
+        before = {urn: policy_storage.policy_snapshot(policy)}
         policy.version += 1
-        policy_storage.record({Verb.DELETED: [policy]}, policy_version, before=before, by=by, door=door)
-        with admin_lockout.guarded(policy=policy, by=by):
+        policy_storage.record({Verb.DELETED: [policy]}, policy_version, before=before, by=by, channel=channel)
+        with admin_lockout.guard_policy(policy=policy, by=by):
             policy.delete()
     return policy_version
 
 
-def checked(draft: Draft, *, known: Container[str] | None = None) -> dict[str, Any]:
+def validate_draft(draft: PolicyInput, *, existing_urns: Container[str] | None = None) -> dict[str, Any]:
     """Return the document as it would be stored; raises Invalid with every problem. Stores nothing.
 
-    `known` is what exists of what the document binds; it is looked up when not given.
+    `existing_urns` is what exists of what the document binds; it is looked up when not given.
     """
-    document: dict[str, Any] = _columns(draft, known=known)["document"]
+    document: dict[str, Any] = _validate_columns(draft, existing_urns=existing_urns)["document"]
     return document
 
 
-def bound_by(drafts: Iterable[Draft]) -> frozenset[str]:
+def find_references(drafts: Iterable[PolicyInput]) -> frozenset[str]:
     """Return which of all that these drafts bind exists, in one look; a draft may be invalid."""
-    known = families.FAMILIES
-    return references.existing((known[one.family], one.document) for one in drafts if one.family in known)
+    families_by_name = families.FAMILIES
+    return references.find_existing(
+        (families_by_name[draft.family], draft.document) for draft in drafts if draft.family in families_by_name
+    )
 
 
-def new_urn() -> str:
+def generate_urn() -> str:
     """Return a URN for a policy that nobody gave one."""
     return f"{POLICY_PREFIX}{uuid.uuid4()}"
 
 
-def checked_urn(urn: str) -> str:
+def validate_urn(urn: str) -> str:
     """Return a URN that a policy can have; raises Invalid."""
-    rest = urn.removeprefix(POLICY_PREFIX)
-    if rest == urn or not rest.strip() or len(urn) > 512 or not is_storable(urn) or not rest.isprintable():
+    identifier = urn.removeprefix(POLICY_PREFIX)
+    if (
+        identifier == urn
+        or not identifier.strip()
+        or len(urn) > 512
+        or not is_storable(urn)
+        or not identifier.isprintable()
+    ):
         detail = f"The URN of a policy is {POLICY_PREFIX} and an id of printable characters, up to 512 in all."
-        raise Invalid.one(code="urn.invalid", pointer="/urn", detail=detail)
-    if end := _TAKEN_END.search(rest):
-        detail = f"The id of a policy cannot end in {end[0]}: its address would be that of the versions of another."
-        raise Invalid.one(code="urn.taken", pointer="/urn", detail=detail)
+        raise Invalid.from_problem(code="urn.invalid", pointer="/urn", detail=detail)
+    if reserved_suffix := _RESERVED_SUFFIX.search(identifier):
+        ending = reserved_suffix[0]
+        detail = f"The id of a policy cannot end in {ending}: its address would be that of the versions of another."
+        raise Invalid.from_problem(code="urn.taken", pointer="/urn", detail=detail)
     return urn
 
 
-def _made(urn: str, draft: Draft, columns: dict[str, Any], *, by: Actor, is_system: bool = False) -> Policy:
+def _build_policy(
+    urn: str, draft: PolicyInput, columns: dict[str, Any], *, by: Actor, is_system: bool = False
+) -> Policy:
     columns.setdefault("is_editable", not is_system)
     return Policy(urn=urn, family=draft.family, is_system=is_system, created_by=by.urn, **columns)
 
 
-def _verb_of(state: str) -> Verb:
+def _state_verb(state: str) -> Verb:
     if state not in (Policy.State.ACTIVE, Policy.State.INACTIVE):
-        raise Invalid.one(code="choice", pointer="/state", detail="The state is ACTIVE or INACTIVE.")
+        raise Invalid.from_problem(code="choice", pointer="/state", detail="The state is ACTIVE or INACTIVE.")
     return Verb.ACTIVATED if state == Policy.State.ACTIVE else Verb.DEACTIVATED
 
 
-def put_in_state(policy: Policy, state: str) -> Draft:
+def draft_with_state(policy: Policy, state: str) -> PolicyInput:
     """Return the policy as it would be in this state, which a DataHub policy says in its document.
 
     A policy with unknown fields can be deactivated, and activated only without them.
     """
     document = {**policy.document, "state": state} if "state" in policy.document else policy.document
     keeps_unknown = state != Policy.State.ACTIVE
-    return Draft(policy.family, document, state=state, description=policy.description, keeps_unknown=keeps_unknown)
+    return PolicyInput(
+        policy.family, document, state=state, description=policy.description, keeps_unknown=keeps_unknown
+    )
 
 
-def is_switched(policy: Policy, columns: Mapping[str, Any]) -> bool:
+def is_only_state_change(policy: Policy, columns: Mapping[str, Any]) -> bool:
     """Whether checked columns are those of the policy but for its state, and the state is one that may be changed.
 
     The text of a policy that is not editable stays, but nobody makes a grant that nobody can end: only system policies
@@ -287,12 +308,14 @@ def is_switched(policy: Policy, columns: Mapping[str, Any]) -> bool:
     """
     if policy.is_state_fixed or columns["state"] not in (Policy.State.ACTIVE, Policy.State.INACTIVE):
         return False
-    now = {**policy.document, "state": columns["state"]} if "state" in policy.document else policy.document
-    return bool(columns["document"] == now and columns["description"] == policy.description)
+    expected_document = (
+        {**policy.document, "state": columns["state"]} if "state" in policy.document else policy.document
+    )
+    return bool(columns["document"] == expected_document and columns["description"] == policy.description)
 
 
-def _check_changing(policy: Policy, columns: Mapping[str, Any], *, by: Actor, if_version: int | None) -> None:
-    if not policy.is_editable and by.urn != SYSTEM_ACTOR and not is_switched(policy, columns):
+def _check_change(policy: Policy, columns: Mapping[str, Any], *, by: Actor, if_version: int | None) -> None:
+    if not policy.is_editable and by.urn != SYSTEM_ACTOR and not is_only_state_change(policy, columns):
         raise Forbidden((), f"{policy.name} cannot be changed.")
     _check_version(policy, if_version=if_version)
 
@@ -302,36 +325,38 @@ def _check_version(policy: Policy, *, if_version: int | None) -> None:
         raise Stale(f"{policy.name} is at version {policy.version} now, not {if_version}.")
 
 
-def _change(policy: Policy, *, family: str, columns: Mapping[str, Any]) -> None:
+def _apply_columns(policy: Policy, *, family: str, columns: Mapping[str, Any]) -> None:
     if policy.family != family:
-        raise Invalid.one(code="family.fixed", pointer="/family", detail="A policy keeps its family.")
+        raise Invalid.from_problem(code="family.fixed", pointer="/family", detail="A policy keeps its family.")
     for name, value in columns.items():
         setattr(policy, name, value)
     policy.version += 1
 
 
-def _columns(draft: Draft, *, known: Container[str] | None = None) -> dict[str, Any]:
+def _validate_columns(draft: PolicyInput, *, existing_urns: Container[str] | None = None) -> dict[str, Any]:
     """Check a draft and return the columns that follow from it."""
     try:
         family = families.get(draft.family)
     except UnknownFamily as error:
-        raise Invalid.one(code=error.code, pointer="/family", detail=str(error)) from None
+        raise Invalid.from_problem(code=error.code, pointer="/family", detail=str(error)) from None
     try:
         document = family.parse(draft.document, custom=settings.CUSTOM_PRIVILEGES, keeps_unknown=draft.keeps_unknown)
     except InvalidPolicy as error:
-        unbound = references.unbound(family=family, document=draft.document, known=known)
-        raise Invalid([*error.problems, *unbound]) from None
-    columns = family.columns(document)
-    problems = references.unbound(family=family, document=document, known=known)
-    problems += references.locking_out(family=family, statements=family.compile(document, Origin("", "")))
+        missing_references = references.find_missing(
+            family=family, document=draft.document, existing_urns=existing_urns
+        )
+        raise Invalid([*error.problems, *missing_references]) from None
+    columns = family.column_values(document)
+    problems = references.find_missing(family=family, document=document, existing_urns=existing_urns)
+    problems += references.find_lockouts(family=family, statements=family.compile(document, StatementOrigin("", "")))
     problems += [
         Problem(f"{name}.disagrees", f"/{name}", f"The {name} beside the document is not the one in it.")
-        for name, beside in (("state", draft.state), ("description", draft.description))
-        if beside is not None and name in document and beside != columns[name]
+        for name, input_value in (("state", draft.state), ("description", draft.description))
+        if input_value is not None and name in document and input_value != columns[name]
     ]
-    if len(columns["name"]) > _NAME_LENGTH:
-        place = "/name" if "name" in document else "/displayName"
-        problems.append(Problem("name.long", place, f"A name has up to {_NAME_LENGTH} characters."))
+    if len(columns["name"]) > _MAX_NAME_LENGTH:
+        pointer = "/name" if "name" in document else "/displayName"
+        problems.append(Problem("name.long", pointer, f"A name has up to {_MAX_NAME_LENGTH} characters."))
     if problems:
         raise Invalid(problems)
     columns.setdefault("state", draft.state or Policy.State.ACTIVE)
@@ -339,7 +364,7 @@ def _columns(draft: Draft, *, known: Container[str] | None = None) -> dict[str, 
     return {**columns, "document": document}
 
 
-def _check_bound(draft: Draft) -> None:
+def _check_references(draft: PolicyInput) -> None:
     """Look again at what the document binds, behind every write that came before: a role may have been deleted."""
-    if problems := references.unbound(family=families.get(draft.family), document=draft.document):
+    if problems := references.find_missing(family=families.get(draft.family), document=draft.document):
         raise Invalid(problems)

@@ -11,18 +11,18 @@ from django.db import transaction
 from django.utils import timezone
 
 from policies.engine import families
-from policies.engine.model import Actor, Origin
-from policies.engine.selectors import CONSTANTS
+from policies.engine.model import Actor, StatementOrigin
+from policies.engine.selectors import CONSTANT_FACETS
 from policies.models import Policy, PolicyEvent, PolicyFacet, Verb
 from policies.pdp import policy_change_events
 
 #: How many rows one statement writes at the most; SQLite takes fewer.
-_BATCH = 500
+_BATCH_SIZE = 500
 
-_VALUE_LENGTH = 1024
+_MAX_VALUE_LENGTH = 1024
 
 #: What a write may change; a policy keeps its URN and family.
-_CHANGING = (
+_UPDATE_COLUMNS = (
     "name",
     "description",
     "type",
@@ -35,41 +35,45 @@ _CHANGING = (
 )
 
 #: What the change log keeps of a policy: document, state and description.
-Snapshot = dict[str, Any]
+PolicySnapshot = dict[str, Any]
 
 
-def snapshot_of(policy: Policy) -> Snapshot:
+def policy_snapshot(policy: Policy) -> PolicySnapshot:
     """Return what the change log keeps of a policy."""
     return {"document": policy.document, "state": policy.state, "description": policy.description}
 
 
-def store(*, new: Sequence[Policy] = (), changed: Sequence[Policy] = (), by: Actor) -> None:
+def store(*, new_policies: Sequence[Policy] = (), changed_policies: Sequence[Policy] = (), by: Actor) -> None:
     """Write policies, and what they name, as they stand in memory; those that are new get their keys."""
     now = timezone.now()
-    for policy in (*new, *changed):
+    for policy in (*new_policies, *changed_policies):
         policy.updated_at, policy.updated_by = now, by.urn
-    Policy.objects.bulk_create(new, batch_size=_BATCH)
+    Policy.objects.bulk_create(new_policies, batch_size=_BATCH_SIZE)
     # Plain rows: `bulk_update` would write a CASE with a branch for each row and column, which takes seconds.
     Policy.objects.bulk_create(
-        changed, batch_size=_BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=_CHANGING
+        changed_policies,
+        batch_size=_BATCH_SIZE,
+        update_conflicts=True,
+        unique_fields=["pk"],
+        update_fields=_UPDATE_COLUMNS,
     )
-    if changed:
-        PolicyFacet.objects.filter(policy__in=changed).delete()
+    if changed_policies:
+        PolicyFacet.objects.filter(policy__in=changed_policies).delete()
     facets = (
         PolicyFacet(policy=policy, field=field, value=value)
-        for policy in (*new, *changed)
-        for field, value in sorted(_facets(policy))
+        for policy in (*new_policies, *changed_policies)
+        for field, value in sorted(_collect_facets(policy))
     )
-    PolicyFacet.objects.bulk_create(facets, batch_size=_BATCH)
+    PolicyFacet.objects.bulk_create(facets, batch_size=_BATCH_SIZE)
 
 
 def record(
     policies: Mapping[Verb, Sequence[Policy]],
     policy_version: int,
     *,
-    before: Mapping[str, Snapshot],
+    before: Mapping[str, PolicySnapshot],
     by: Actor,
-    door: str,
+    channel: str,
 ) -> None:
     """Add one event for each policy, by what was done to it, and announce the new version once it is committed.
 
@@ -84,32 +88,32 @@ def record(
             policy_version=policy_version,
             verb=verb,
             by=by.urn,
-            door=door,
+            door=channel,
             before=before.get(policy.urn),
-            after=None if verb is Verb.DELETED else snapshot_of(policy),
+            after=None if verb is Verb.DELETED else policy_snapshot(policy),
         )
-        for verb, done in policies.items()
-        for policy in done
+        for verb, verb_policies in policies.items()
+        for policy in verb_policies
     ]
-    PolicyEvent.objects.bulk_create(events, batch_size=_BATCH)
-    transaction.on_commit(policy_change_events.policies_changed)
+    PolicyEvent.objects.bulk_create(events, batch_size=_BATCH_SIZE)
+    transaction.on_commit(policy_change_events.publish_policy_change)
 
 
-def _facets(policy: Policy) -> set[tuple[str, str]]:
+def _collect_facets(policy: Policy) -> set[tuple[str, str]]:
     """Return what the policy names: privileges and resources as written, actors as tokens, the values of criteria.
 
     A list can be searched for what an inactive policy would grant, too.
     """
-    return {(field.value, value[:_VALUE_LENGTH]) for field, value in _named(policy)}
+    return {(field.value, value[:_MAX_VALUE_LENGTH]) for field, value in _facet_values(policy)}
 
 
-def _named(policy: Policy) -> Iterator[tuple[PolicyFacet.Field, str]]:
+def _facet_values(policy: Policy) -> Iterator[tuple[PolicyFacet.Field, str]]:
     family = families.get(policy.family)
-    privileges, resources = family.mentioned(policy.document)
+    privileges, resources = family.document_terms(policy.document)
     yield from ((PolicyFacet.Field.PRIVILEGE, name) for name in privileges)
     yield from ((PolicyFacet.Field.RESOURCE, name) for name in resources)
-    for statement in family.compile(family.activated(policy.document), Origin(policy.urn, policy.name)):
+    for statement in family.compile(family.as_active(policy.document), StatementOrigin(policy.urn, policy.name)):
         yield from ((PolicyFacet.Field.ACTOR, token) for token in statement.actors.tokens)
         for criterion in statement.resources.criteria:
-            if criterion.field not in CONSTANTS:
+            if criterion.field not in CONSTANT_FACETS:
                 yield from ((PolicyFacet.Field.RESOURCE, value) for value in criterion.values if value)

@@ -7,65 +7,71 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from policies.engine.errors import Problem
-from policies.engine.families import Family
+from policies.engine.families import PolicyFamily
 from policies.engine.model import Effect, Statement
-from policies.engine.selectors import CONSTANTS
+from policies.engine.selectors import CONSTANT_FACETS
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import display_names, snapshot_store
 
 
-def existing(pairs: Iterable[tuple[Family, Any]]) -> frozenset[str]:
+def find_existing(pairs: Iterable[tuple[PolicyFamily, Any]]) -> frozenset[str]:
     """Return the URNs of those things that exist, of all that these documents bind; one query for each kind."""
-    bound = {urn for family, document in pairs for _, urn in family.bound(document)}
-    return frozenset(display_names.names(urns=bound)) if bound else frozenset()
+    referenced_urns = {urn for family, document in pairs for _, urn in family.required_urns(document)}
+    return frozenset(display_names.load_names(urns=referenced_urns)) if referenced_urns else frozenset()
 
 
-def unbound(*, family: Family, document: Any, known: Container[str] | None = None) -> list[Problem]:
+def find_missing(*, family: PolicyFamily, document: Any, existing_urns: Container[str] | None = None) -> list[Problem]:
     """Return a problem for each thing a document binds that does not exist; the document may be invalid otherwise.
 
-    `known` is what exists of it; it is looked up when not given.
+    `existing_urns` is what exists of it; it is looked up when not given.
     """
-    if known is None:
-        known = existing([(family, document)])
-    bound = family.bound(document)
-    return [Problem("role.unknown", pointer, f"There is no role {urn}.") for pointer, urn in bound if urn not in known]
+    if existing_urns is None:
+        existing_urns = find_existing([(family, document)])
+    references = family.required_urns(document)
+    return [
+        Problem("role.unknown", pointer, f"There is no role {urn}.")
+        for pointer, urn in references
+        if urn not in existing_urns
+    ]
 
 
-def locking_out(*, family: Family, statements: Iterable[Statement]) -> list[Problem]:
+def find_lockouts(*, family: PolicyFamily, statements: Iterable[Statement]) -> list[Problem]:
     """Return a problem for each statement that denies everything to the last roles that may do everything.
 
     Rule: `rules/datazone.md` DZ-70, the one of its hints that blocks.
     """
-    drafted = [one for one in statements if is_about_everything(one, family)]
-    denying = [one for one in drafted if one.effect is Effect.DENY]
-    if not denying:
+    broad_statements = [statement for statement in statements if is_about_everything(statement, family)]
+    denies = [statement for statement in broad_statements if statement.effect is Effect.DENY]
+    if not denies:
         return []
-    everywhere = [one for one in snapshot_store.current().statements if is_about_everything(one, family)]
-    allowed = _roles(everywhere + drafted, Effect.ALLOW)
-    left = allowed - _roles(everywhere + drafted, Effect.DENY)
+    current_statements = [
+        statement for statement in snapshot_store.get_current().statements if is_about_everything(statement, family)
+    ]
+    allowed_roles = _role_tokens(current_statements + broad_statements, Effect.ALLOW)
+    remaining_roles = allowed_roles - _role_tokens(current_statements + broad_statements, Effect.DENY)
     return [
         Problem(
             "statement.locks_out",
-            f"/statements/{one.origin.index}",
+            f"/statements/{statement.origin.index}",
             "This denies everything to the last role that may do everything.",
         )
-        for one in denying
-        if not left and not allowed.isdisjoint(one.actors.tokens)
+        for statement in denies
+        if not remaining_roles and not allowed_roles.isdisjoint(statement.actors.tokens)
     ]
 
 
-def is_about_everything(statement: Statement, family: Family) -> bool:
+def is_about_everything(statement: Statement, family: PolicyFamily) -> bool:
     """Whether a statement is about every privilege of its family on everything there is."""
     return (
-        family.vocabulary().names <= statement.privileges
-        and not statement.provisos
+        family.load_vocabulary().names <= statement.privileges
+        and not statement.actor_conditions
         and all(
-            criterion.field in CONSTANTS and criterion.holds(frozenset({CONSTANTS[criterion.field]}))
+            criterion.field in CONSTANT_FACETS and criterion.holds(frozenset({CONSTANT_FACETS[criterion.field]}))
             for criterion in statement.resources.criteria
         )
     )
 
 
-def _roles(statements: Iterable[Statement], effect: Effect) -> frozenset[str]:
-    tokens = (token for one in statements if one.effect is effect for token in one.actors.tokens)
+def _role_tokens(statements: Iterable[Statement], effect: Effect) -> frozenset[str]:
+    tokens = (token for statement in statements if statement.effect is effect for token in statement.actors.tokens)
     return frozenset(token for token in tokens if token.startswith(ROLE_PREFIX))

@@ -5,7 +5,7 @@ from typing import Any
 
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
-from policies.authoring.services.policies import Draft, Write
+from policies.authoring.services.policies import PolicyInput, PolicyWrite
 from policies.engine.families import datahub
 from policies.engine.model import Actor
 from policies.identity.services import roles
@@ -14,7 +14,7 @@ from policies.writes import required_privileges
 from policies.writes.validation import Checks
 
 
-def create(*, name: str, description: str, policies_of: Sequence[str], by: Actor, door: str) -> Role:
+def create(*, name: str, description: str, policy_urns: Sequence[str], by: Actor, channel: str) -> Role:
     """Store a new role and name it in these policies, all or nothing.
 
     Raises what `roles.create` and `policies.write_many` raise, and Invalid naming every policy nobody knows.
@@ -22,28 +22,31 @@ def create(*, name: str, description: str, policies_of: Sequence[str], by: Actor
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     # Behind the gate, so that nobody changes what is looked up here.
     with open_write(Gate.PEOPLE):
-        role = roles.create(name=name, description=description, by=by, door=door)
-        stored = {policy.urn: policy for policy in policy_queries.policies_among(urns=policies_of)}
+        role = roles.create(name=name, description=description, by=by, channel=channel)
+        policies_by_urn = {policy.urn: policy for policy in policy_queries.find_policies(urns=policy_urns)}
         checks = Checks()
-        checks.known(policies_of, stored, "/policyUrns", "policy")
+        checks.validate_known(policy_urns, policies_by_urn, "/policyUrns", "policy")
         checks.finish()
-        writes = [Write(urn, _speaking_for(role.urn, policy), policy.version) for urn, policy in stored.items()]
+        writes = [
+            PolicyWrite(urn, _draft_with_role(role.urn, policy), policy.version)
+            for urn, policy in policies_by_urn.items()
+        ]
         if writes:
-            policies.write_many(writes=writes, by=by, door=door)
+            policies.write_many(writes=writes, by=by, channel=channel)
     return role
 
 
-def _speaking_for(role: str, policy: Policy) -> Draft:
+def _draft_with_role(role: str, policy: Policy) -> PolicyInput:
     """Return a policy as it speaks for the holders of one more role."""
     document: Mapping[str, Any] = policy.document
     if policy.family == datahub.NAME:
         actors = document.get("actors") or {}
-        named: dict[str, Any] = {"actors": {**actors, "roles": [*(actors.get("roles") or ()), role]}}
+        changes: dict[str, Any] = {"actors": {**actors, "roles": [*(actors.get("roles") or ()), role]}}
     else:
-        named = {"roles": [*document["roles"], role]}
-    return Draft(
+        changes = {"roles": [*document["roles"], role]}
+    return PolicyInput(
         policy.family,
-        {**document, **named},
+        {**document, **changes},
         state=policy.state,
         description=policy.description,
         keeps_unknown=policy.state != Policy.State.ACTIVE,

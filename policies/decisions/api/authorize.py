@@ -9,35 +9,43 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from policies.decisions.api import decision_serializers, request_serializers
-from policies.decisions.api.request_serializers import BatchIn, GrantedIn, Question, QuestionIn, WhoIn
+from policies.decisions.api.request_serializers import (
+    AllowedActorsIn,
+    AllowedPrivilegesIn,
+    BatchIn,
+    ParsedQuestion,
+    QuestionIn,
+)
 from policies.engine.errors import MORE_PROBLEMS
 from policies.errors import Invalid, PolicyAppError, Unavailable
 from policies.http.api import strict_fields
-from policies.http.api.fast_json import LeanDoor
-from policies.http.api.openapi_docs import described
+from policies.http.api.fast_json import FastJsonView
+from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.problem_details import refusal_body
 from policies.http.guard import signed_in
 from policies.pdp import authorizer, explanations, inverse_queries, snapshot_store
 from policies.propagation import metrics
 
 
-class Asking(LeanDoor):
+class DecisionView(FastJsonView):
     """What the doors that answer questions share."""
 
-    def may_ask_about_others(self) -> None:
+    def check_may_ask_about_others(self) -> None:
         """Raise Forbidden unless the caller may ask about somebody else."""
-        authorizer.let_pass(by=self.actor, any_of=request_serializers.OTHERS)
+        authorizer.require_cached(by=self.actor, any_of=request_serializers.ASK_ABOUT_OTHERS_PRIVILEGES)
 
-    def understood(self, sent: Sequence[Mapping[str, Any]]) -> list[Question | PolicyAppError]:
+    def parse_questions(self, payloads: Sequence[Mapping[str, Any]]) -> list[ParsedQuestion | PolicyAppError]:
         """Return the questions as `authority` understands them, or what is wrong with each."""
-        return request_serializers.understand(sent=sent, by=self.actor, may_ask=self.may_ask_about_others)
+        return request_serializers.parse_questions(
+            questions=payloads, by=self.actor, check_may_ask=self.check_may_ask_about_others
+        )
 
 
 @signed_in
-class Authorize(Asking):
+class AuthorizeView(DecisionView):
     """May an actor do something?"""
 
-    @described(
+    @openapi_operation(
         "authorize",
         "May an actor do something?",
         body=QuestionIn,
@@ -46,27 +54,31 @@ class Authorize(Asking):
     )
     def post(self, _request: Request) -> HttpResponseBase:
         """Answer one question; a refusal is an answer, not an error."""
-        with metrics.AUTHORIZE.time():
-            return self.answered(self._answer(self.sent()))
+        with metrics.AUTHORIZE_SECONDS.time():
+            return self.respond(self._answer(self.parse_body()))
 
     def _answer(self, body: Any) -> dict[str, Any]:
-        sent = request_serializers.checked(body)
-        at_least = sent.get("at_least_version") or 0
-        (found,) = self.understood([sent])
-        if isinstance(found, PolicyAppError):
-            raise found
-        if found.is_explained:
-            in_words = explanations.explained(actor=found.actor, ask=found.ask, at_least=at_least)
-            return decision_serializers.explained(in_words, found.resultant)
-        (decision,) = authorizer.answer_logged(asks=[(found.actor, found.ask)], at_least=at_least)
-        return decision_serializers.shown(decision, resultant=found.resultant)
+        payload = request_serializers.validate_question(body)
+        min_version = payload.get("at_least_version") or 0
+        (question,) = self.parse_questions([payload])
+        if isinstance(question, PolicyAppError):
+            raise question
+        if question.is_explained:
+            explanation = explanations.explain_answer(
+                actor=question.actor, request=question.access_request, at_least=min_version
+            )
+            return decision_serializers.serialize_explanation(explanation, question.resulting_grants)
+        (decision,) = authorizer.answer_and_log(
+            requests=[(question.actor, question.access_request)], at_least=min_version
+        )
+        return decision_serializers.serialize_decision(decision, resulting_grants=question.resulting_grants)
 
 
 @signed_in
-class AuthorizeBatch(Asking):
+class AuthorizeBatchView(DecisionView):
     """Up to 10,000 questions in one call."""
 
-    @described(
+    @openapi_operation(
         "authorize_batch",
         "Answer many questions at once",
         body=BatchIn,
@@ -75,129 +87,145 @@ class AuthorizeBatch(Asking):
     )
     def post(self, _request: Request) -> HttpResponseBase:
         """Answer each question in its place, from one version of the policies."""
-        sent = strict_fields.checked(BatchIn, self.sent())
-        places, problems = _each(sent["questions"])
-        known = _known_version(sent.get("at_least_version") or 0, places.values())
-        asked: dict[int, Question] = {}
-        for place, found in zip(places, self.understood(list(places.values())), strict=True):
-            demanded = places[place].get("at_least_version") or 0
-            if isinstance(found, PolicyAppError):
-                problems[place] = {"error": refusal_body(found)}
-            elif demanded > known:
-                problems[place] = {"error": refusal_body(Unavailable(f"Policy version {demanded} is not known here."))}
+        payload = strict_fields.validate(BatchIn, self.parse_body())
+        payloads_by_index, problem_bodies = _validate_each(payload["questions"])
+        batch_version = _find_batch_version(payload.get("at_least_version") or 0, payloads_by_index.values())
+        questions_by_index: dict[int, ParsedQuestion] = {}
+        for index, question in zip(
+            payloads_by_index, self.parse_questions(list(payloads_by_index.values())), strict=True
+        ):
+            min_version = payloads_by_index[index].get("at_least_version") or 0
+            if isinstance(question, PolicyAppError):
+                problem_bodies[index] = {"error": refusal_body(question)}
+            elif min_version > batch_version:
+                problem_bodies[index] = {
+                    "error": refusal_body(Unavailable(f"Policy version {min_version} is not known here."))
+                }
             else:
-                asked[place] = found
-        plain = {place: one for place, one in asked.items() if not one.is_explained}
-        decisions = authorizer.answer_logged(asks=[(one.actor, one.ask) for one in plain.values()], at_least=known)
-        explained = _each_explained(asked, known)
-        sent_back = problems | explained
-        for place, decision in zip(plain, decisions, strict=True):
-            sent_back[place] = decision_serializers.shown(decision, resultant=plain[place].resultant)
+                questions_by_index[index] = question
+        plain_questions = {index: item for index, item in questions_by_index.items() if not item.is_explained}
+        decisions = authorizer.answer_and_log(
+            requests=[(item.actor, item.access_request) for item in plain_questions.values()], at_least=batch_version
+        )
+        explained_bodies = _explain_each(questions_by_index, batch_version)
+        bodies_by_index = problem_bodies | explained_bodies
+        for index, decision in zip(plain_questions, decisions, strict=True):
+            bodies_by_index[index] = decision_serializers.serialize_decision(
+                decision, resulting_grants=plain_questions[index].resulting_grants
+            )
         versions = [decision.version for decision in decisions]
-        version = max(versions + [one["policy_version"] for one in explained.values()], default=known)
-        return self.answered(
-            {"policy_version": version, "decisions": [sent_back[place] for place in sorted(sent_back)]}
+        version = max(versions + [item["policy_version"] for item in explained_bodies.values()], default=batch_version)
+        return self.respond(
+            {"policy_version": version, "decisions": [bodies_by_index[index] for index in sorted(bodies_by_index)]}
         )
 
 
 @signed_in
-class GrantedPrivileges(Asking):
+class AllowedPrivilegesView(DecisionView):
     """Which privileges somebody has."""
 
-    @described(
+    @openapi_operation(
         "granted_privileges",
         "Which privileges does an actor have?",
-        body=GrantedIn,
-        answer=decision_serializers.GrantedOut,
+        body=AllowedPrivilegesIn,
+        answer=decision_serializers.AllowedPrivilegesOut,
         statuses=(503,),
     )
     def post(self, request: Request) -> Response:
         """Return the names of the privileges, in order."""
-        sent = strict_fields.checked(GrantedIn, request.data)
-        who = sent.get("actor") or self.actor.urn
-        if who != self.actor.urn:
-            self.may_ask_about_others()
-        facts = request_serializers.look_up(sent=[sent], by=self.actor)
-        found = inverse_queries.granted(
-            actor=facts.actors[who],
-            asked=request_serializers.asked(sent.get("resource"), facts),
-            at_least=sent.get("at_least_version") or 0,
+        payload = strict_fields.validate(AllowedPrivilegesIn, request.data)
+        actor_urn = payload.get("actor") or self.actor.urn
+        if actor_urn != self.actor.urn:
+            self.check_may_ask_about_others()
+        facts = request_serializers.load_question_facts(questions=[payload], by=self.actor)
+        allowed_privileges = inverse_queries.find_allowed_privileges(
+            actor=facts.actors[actor_urn],
+            resource=request_serializers.build_resource_ref(payload.get("resource"), facts),
+            at_least=payload.get("at_least_version") or 0,
         )
-        return Response({"privileges": found.privileges, "policy_version": found.version})
+        return Response({"privileges": allowed_privileges.privileges, "policy_version": allowed_privileges.version})
 
 
 @signed_in
-class Who(Asking):
+class AllowedActorsView(DecisionView):
     """Who may use a privilege."""
 
-    @described("who", "Who may use a privilege?", body=WhoIn, answer=decision_serializers.HoldersOut, statuses=(503,))
+    @openapi_operation(
+        "who",
+        "Who may use a privilege?",
+        body=AllowedActorsIn,
+        answer=decision_serializers.AllowedActorsOut,
+        statuses=(503,),
+    )
     def post(self, request: Request) -> Response:
         """Return users, groups and roles; always a question about others."""
-        sent = strict_fields.checked(WhoIn, request.data)
-        self.may_ask_about_others()
-        facts = request_serializers.look_up(sent=[sent], by=self.actor)
-        found = inverse_queries.who(
-            privilege=sent["privilege"],
-            asked=request_serializers.asked(sent.get("resource"), facts),
-            at_least=sent.get("at_least_version") or 0,
+        payload = strict_fields.validate(AllowedActorsIn, request.data)
+        self.check_may_ask_about_others()
+        facts = request_serializers.load_question_facts(questions=[payload], by=self.actor)
+        allowed_actors = inverse_queries.find_allowed_actors(
+            privilege=payload["privilege"],
+            resource=request_serializers.build_resource_ref(payload.get("resource"), facts),
+            at_least=payload.get("at_least_version") or 0,
         )
         return Response(
             {
-                "all_users": found.is_all_users,
-                "all_groups": found.is_all_groups,
-                "users": found.users,
-                "groups": found.groups,
-                "roles": found.roles,
-                "conditional": found.is_conditional,
-                "policy_version": found.version,
+                "all_users": allowed_actors.is_all_users,
+                "all_groups": allowed_actors.is_all_groups,
+                "users": allowed_actors.users,
+                "groups": allowed_actors.groups,
+                "roles": allowed_actors.roles,
+                "conditional": allowed_actors.is_conditional,
+                "policy_version": allowed_actors.version,
             }
         )
 
 
-def _known_version(at_least: int, sent: Iterable[Mapping[str, Any]]) -> int:
+def _find_batch_version(min_version: int, payloads: Iterable[Mapping[str, Any]]) -> int:
     """Return a version that is there: at least the one demanded of all answers, and the highest one demanded of any.
 
     Raises Unavailable when the one demanded of all is not there.
     """
-    version = snapshot_store.current(at_least=at_least).version
-    highest = max((one.get("at_least_version") or 0 for one in sent), default=0)
-    if highest <= version:
+    version = snapshot_store.get_current(at_least=min_version).version
+    highest_version = max((payload.get("at_least_version") or 0 for payload in payloads), default=0)
+    if highest_version <= version:
         return version
     try:
-        return snapshot_store.current(at_least=highest).version
+        return snapshot_store.get_current(at_least=highest_version).version
     except Unavailable:
-        return snapshot_store.current(at_least=at_least).version
+        return snapshot_store.get_current(at_least=min_version).version
 
 
-def _each_explained(asked: Mapping[int, Question], at_least: int) -> dict[int, dict[str, Any]]:
-    wanted = {place: one for place, one in asked.items() if one.is_explained}
-    if not wanted:
+def _explain_each(questions_by_index: Mapping[int, ParsedQuestion], min_version: int) -> dict[int, dict[str, Any]]:
+    explained_questions = {index: item for index, item in questions_by_index.items() if item.is_explained}
+    if not explained_questions:
         return {}
-    found = explanations.explained_many(asks=[(one.actor, one.ask) for one in wanted.values()], at_least=at_least)
+    worded_explanations = explanations.explain_answers(
+        requests=[(item.actor, item.access_request) for item in explained_questions.values()], at_least=min_version
+    )
     return {
-        place: decision_serializers.explained(one, asked[place].resultant)
-        for place, one in zip(wanted, found, strict=True)
+        index: decision_serializers.serialize_explanation(item, questions_by_index[index].resulting_grants)
+        for index, item in zip(explained_questions, worded_explanations, strict=True)
     }
 
 
-def _each(sent: Sequence[Any]) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
+def _validate_each(payloads: Sequence[Any]) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
     """Check each question by itself; return the good ones and the problems, each by its place.
 
     Raises Invalid where they are larger, or more of their parts are wrong, than one call may bring.
     """
-    request_serializers.check_size(sent)
-    good: dict[int, dict[str, Any]] = {}
-    bad: dict[int, dict[str, Any]] = {}
-    problems = 0
-    for place, question in enumerate(sent):
+    request_serializers.check_size(payloads)
+    valid_payloads: dict[int, dict[str, Any]] = {}
+    problem_bodies: dict[int, dict[str, Any]] = {}
+    problem_count = 0
+    for index, payload in enumerate(payloads):
         try:
-            good[place] = request_serializers.checked(question)
+            valid_payloads[index] = request_serializers.validate_question(payload)
         except ValidationError as error:
-            refused = refusal_body(error)
-            bad[place] = {"error": refused}
-            problems += len(refused["errors"])
-            if problems > request_serializers.BATCH:
-                most = request_serializers.BATCH
+            problem_body = refusal_body(error)
+            problem_bodies[index] = {"error": problem_body}
+            problem_count += len(problem_body["errors"])
+            if problem_count > request_serializers.MAX_BATCH_QUESTIONS:
+                most = request_serializers.MAX_BATCH_QUESTIONS
                 detail = f"The questions up to this one have more than {most} problems; none was answered."
-                raise Invalid.one(code=MORE_PROBLEMS, pointer=f"/questions/{place}", detail=detail) from None
-    return good, bad
+                raise Invalid.from_problem(code=MORE_PROBLEMS, pointer=f"/questions/{index}", detail=detail) from None
+    return valid_payloads, problem_bodies

@@ -3,19 +3,21 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from policies.engine import explain
 from policies.engine.alternatives import sort_narrowest_first
-from policies.engine.families.cdap import Resultant
-from policies.engine.model import Code, Decision, Missing
+from policies.engine.families.cdap import ResultingGrant
+from policies.engine.model import Decision, DecisionCode, MissingPrivilege
 from policies.pdp import explanations, snapshot_store
 
 #: What a decision says.
 OUTCOMES = ["ALLOW", "DENY"]
 
 
-class MissingOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="MissingOut")
+class MissingPrivilegeOut(serializers.Serializer[Any]):
     """A privilege that is lacking, on an entity or (null) on the platform."""
 
     entity = serializers.CharField(allow_null=True)
@@ -32,25 +34,28 @@ class ReasonOut(serializers.Serializer[Any]):
     because = serializers.CharField(allow_blank=True)
 
 
-class LackOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="LackOut")
+class FailedConditionOut(serializers.Serializer[Any]):
     """A condition that did not hold, and the privilege with which somebody could change that."""
 
-    part = serializers.ChoiceField([part.value for part in explain.Part])
+    part = serializers.ChoiceField([part.value for part in explain.ConditionPart])
     detail = serializers.CharField()
-    changed_by = MissingOut()
+    changed_by = MissingPrivilegeOut()
     who = serializers.ListField(
         child=serializers.CharField(),
         help_text="Users, groups and roles that could change that, as policies and grants name them.",
     )
 
 
-class NearOut(ReasonOut):
+@extend_schema_serializer(component_name="NearOut")
+class NearMatchOut(ReasonOut):
     """A statement that came close to allowing."""
 
-    lacks = LackOut(many=True)
+    lacks = FailedConditionOut(many=True)
 
 
-class UnknownOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="UnknownOut")
+class UnknownNameOut(serializers.Serializer[Any]):
     """A name in the question that nothing is known of, and what it may have been meant for."""
 
     what = serializers.ChoiceField(["privilege", "actor"])
@@ -58,7 +63,8 @@ class UnknownOut(serializers.Serializer[Any]):
     did_you_mean = serializers.ListField(child=serializers.CharField())
 
 
-class SliceOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="SliceOut")
+class RoleSliceOut(serializers.Serializer[Any]):
     """What one role lets its holder see: these columns of the rows that meet all conditions."""
 
     role = serializers.CharField(allow_blank=True)
@@ -67,7 +73,8 @@ class SliceOut(serializers.Serializer[Any]):
     paths = serializers.ListField(child=serializers.CharField(), required=False)
 
 
-class ResultantOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="ResultantOut")
+class ResultingGrantOut(serializers.Serializer[Any]):
     """A grant that a create gives."""
 
     principal = serializers.CharField()
@@ -81,15 +88,17 @@ class DecisionOut(serializers.Serializer[Any]):
     decision = serializers.ChoiceField(OUTCOMES)
     policy_version = serializers.IntegerField(min_value=0)
     reasons = ReasonOut(many=True)
-    code = serializers.ChoiceField([code.value for code in Code])
-    missing = MissingOut(many=True, help_text="Every privilege that is lacking; of alternatives, the shortest list.")
-    missing_any = serializers.ListField(
-        child=MissingOut(many=True), help_text="Every list that would be enough, the narrowest first."
+    code = serializers.ChoiceField([code.value for code in DecisionCode])
+    missing = MissingPrivilegeOut(
+        many=True, help_text="Every privilege that is lacking; of alternatives, the shortest list."
     )
-    restrictions = SliceOut(many=True, allow_null=True)
-    resultant = ResultantOut(many=True)
-    nearest = NearOut(many=True, required=False, help_text="Only with explain.")
-    unknown = UnknownOut(many=True, required=False, help_text="Only with explain.")
+    missing_any = serializers.ListField(
+        child=MissingPrivilegeOut(many=True), help_text="Every list that would be enough, the narrowest first."
+    )
+    restrictions = RoleSliceOut(many=True, allow_null=True)
+    resultant = ResultingGrantOut(many=True)
+    nearest = NearMatchOut(many=True, required=False, help_text="Only with explain.")
+    unknown = UnknownNameOut(many=True, required=False, help_text="Only with explain.")
 
 
 class DecisionsOut(serializers.Serializer[Any]):
@@ -99,7 +108,8 @@ class DecisionsOut(serializers.Serializer[Any]):
     decisions = serializers.ListField(child=serializers.JSONField())
 
 
-class HoldersOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="HoldersOut")
+class AllowedActorsOut(serializers.Serializer[Any]):
     """Who may; groups and roles are not expanded."""
 
     all_users = serializers.BooleanField()
@@ -113,91 +123,103 @@ class HoldersOut(serializers.Serializer[Any]):
     policy_version = serializers.IntegerField(min_value=0)
 
 
-class GrantedOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="GrantedOut")
+class AllowedPrivilegesOut(serializers.Serializer[Any]):
     """Names of privileges, in order."""
 
     privileges = serializers.ListField(child=serializers.CharField())
     policy_version = serializers.IntegerField(min_value=0)
 
 
-def shown(
-    decision: Decision, reasons: Iterable[explain.Reason] | None = None, resultant: Sequence[Resultant] = ()
+def serialize_decision(
+    decision: Decision, reasons: Iterable[explain.Reason] | None = None, resulting_grants: Sequence[ResultingGrant] = ()
 ) -> dict[str, Any]:
     """Return a decision as it is sent; without `reasons` each deciding statement has an empty `because`.
 
-    `resultant` are the grants that the operation gives when it is allowed.
+    `resulting_grants` are the grants that the operation gives when it is allowed.
     """
     if reasons is None:
         reasons = (
-            explain.Reason(one.origin.policy, one.origin.name, one.origin.index, one.effect.value, "")
-            for one in decision.statements
+            explain.Reason(item.origin.policy, item.origin.name, item.origin.index, item.effect.value, "")
+            for item in decision.statements
         )
     return {
         "decision": "ALLOW" if decision.is_allowed else "DENY",
-        "policy_version": decision.version or snapshot_store.current().version,
-        "reasons": [_reason(one) for one in reasons],
+        "policy_version": decision.version or snapshot_store.get_current().version,
+        "reasons": [_serialize_reason(item) for item in reasons],
         "code": decision.code.value,
-        "missing": lacking(decision.missing),
-        "missing_any": [lacking(one) for one in sort_narrowest_first(decision.missing_any)],
-        "restrictions": _restrictions(decision),
-        "resultant": granted(resultant) if decision.is_allowed else [],
+        "missing": serialize_missing(decision.missing),
+        "missing_any": [serialize_missing(item) for item in sort_narrowest_first(decision.missing_any)],
+        "restrictions": _serialize_restrictions(decision),
+        "resultant": serialize_grants(resulting_grants) if decision.is_allowed else [],
     }
 
 
-def lacking(missing: Iterable[Missing]) -> list[dict[str, Any]]:
+def serialize_missing(missing: Iterable[MissingPrivilege]) -> list[dict[str, Any]]:
     """Return what is missing as it is sent."""
-    return [{"entity": one.entity, "privilege": one.privilege} for one in missing]
+    return [
+        {"entity": missing_privilege.entity, "privilege": missing_privilege.privilege} for missing_privilege in missing
+    ]
 
 
-def granted(resultant: Iterable[Resultant]) -> list[dict[str, Any]]:
+def serialize_grants(resulting_grants: Iterable[ResultingGrant]) -> list[dict[str, Any]]:
     """Return the grants that a create gives as they are sent."""
-    return [{"principal": one.principal, "entity": one.entity, "privileges": list(one.privileges)} for one in resultant]
+    return [
+        {"principal": grant.principal, "entity": grant.entity, "privileges": list(grant.privileges)}
+        for grant in resulting_grants
+    ]
 
 
-def explained(found: explanations.Explained, resultant: Sequence[Resultant] = ()) -> dict[str, Any]:
+def serialize_explanation(
+    explanation: explanations.Explanation, resulting_grants: Sequence[ResultingGrant] = ()
+) -> dict[str, Any]:
     """Return a decision with its reasons in words, what came close, and the names that nobody knows."""
     return {
-        **shown(found.decision, found.reasons, resultant),
+        **serialize_decision(explanation.decision, explanation.reasons, resulting_grants),
         "nearest": [
             {
-                **_reason(near),
+                **_serialize_reason(near_match),
                 "lacks": [
                     {
-                        "part": lack.part.value,
-                        "detail": lack.sentence,
-                        "changed_by": {"entity": lack.remedy.entity, "privilege": lack.remedy.privilege},
-                        "who": [urn for urn, _ in lack.who],
+                        "part": failed_condition.part.value,
+                        "detail": failed_condition.sentence,
+                        "changed_by": {
+                            "entity": failed_condition.remedy.entity,
+                            "privilege": failed_condition.remedy.privilege,
+                        },
+                        "who": [urn for urn, _ in failed_condition.remedy_actors],
                     }
-                    for lack in near.lacks
+                    for failed_condition in near_match.failed_conditions
                 ],
             }
-            for near in found.nearest
+            for near_match in explanation.near_misses
         ],
         "unknown": [
-            {"what": hint.what, "name": hint.name, "did_you_mean": list(hint.suggestions)} for hint in found.hints
+            {"what": hint.field_name, "name": hint.name, "did_you_mean": list(hint.suggestions)}
+            for hint in explanation.hints
         ],
     }
 
 
-def _reason(one: explain.Reason | explain.Near) -> dict[str, Any]:
+def _serialize_reason(reason: explain.Reason | explain.NearMatch) -> dict[str, Any]:
     return {
-        "policy": one.policy,
-        "name": one.name,
-        "statement": one.statement,
-        "effect": one.effect,
-        "because": one.because,
+        "policy": reason.policy,
+        "name": reason.name,
+        "statement": reason.statement,
+        "effect": reason.effect,
+        "because": reason.explanation,
     }
 
 
-def _restrictions(decision: Decision) -> list[dict[str, Any]] | None:
+def _serialize_restrictions(decision: Decision) -> list[dict[str, Any]] | None:
     if decision.slices is None:
         return None
     return [
         {
-            "role": one.role,
-            "rows": list(one.rows),
-            "columns": None if one.columns is None else list(one.columns),
-            **({} if one.paths is None else {"paths": list(one.paths)}),
+            "role": role_slice.role,
+            "rows": list(role_slice.rows),
+            "columns": None if role_slice.columns is None else list(role_slice.columns),
+            **({} if role_slice.paths is None else {"paths": list(role_slice.paths)}),
         }
-        for one in decision.slices
+        for role_slice in decision.slices
     ]

@@ -7,71 +7,84 @@ from typing import Any
 from policies.engine import families
 from policies.engine.errors import InvalidQuestion, Problem, UnknownOperation
 from policies.engine.families import cdap_requests
-from policies.engine.families.cdap import Resultant
-from policies.engine.families.cdap_requests import Said
+from policies.engine.families.cdap import ResultingGrant
+from policies.engine.families.cdap_requests import OperationRequest
 from policies.engine.requirements import Requirement
 from policies.errors import Invalid
-from policies.pdp.authorizer import Asked
+from policies.pdp.authorizer import ResourceRef
 
 #: Where the parts stand in a question.
-_PLACES = {"entity": "/resource/urn", "parent": "/resource/parent"}
+_POINTERS = {"entity": "/resource/urn", "parent": "/resource/parent"}
 #: What an operation on a named entity may look at beside it.
-_LOOKED_AT = ("artifact", "programs")
+_ALLOWED_RELATED = ("artifact", "programs")
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
-    """What an operation needs, of what; `resultant` are the grants that it would give to the actor."""
+class QuestionRequirement:
+    """What an operation needs, of what; `resulting_grants` are the grants that it would give to the actor."""
 
     requirement: Requirement
-    resource: Asked | None
+    resource: ResourceRef | None
     relatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    resultant: tuple[Resultant, ...] = ()
+    resulting_grants: tuple[ResultingGrant, ...] = ()
 
 
-def derived(name: str) -> Requirement | None:
+def find_derived_requirement(name: str) -> Requirement | None:
     """Return the rule of an operation that is in a family's table, None for one that is asked of a named entity."""
-    return next((found for one in families.FAMILIES.values() if (found := one.operations().get(name))), None)
+    return next(
+        (requirement for family in families.FAMILIES.values() if (requirement := family.load_operations().get(name))),
+        None,
+    )
 
 
-def named(*, question: Mapping[str, Any], resource: Asked | None, actor: str) -> Needed:
+def resolve_named_operation(
+    *, question: Mapping[str, Any], resource: ResourceRef | None, actor: str
+) -> QuestionRequirement:
     """Return what an operation on a named entity needs. Raises Invalid with every problem."""
     related = question.get("related") or {}
-    said = _said(question["operation"], resource, question.get("resource") or {}, related)
-    unused = [
-        Problem("related.unused", f"/related/{name}", f"{said.operation} does not look at this.")
+    operation_request = _build_operation_request(
+        question["operation"], resource, question.get("resource") or {}, related
+    )
+    unused_problems = [
+        Problem("related.unused", f"/related/{name}", f"{operation_request.operation} does not look at this.")
         for name in related
-        if name not in _LOOKED_AT
+        if name not in _ALLOWED_RELATED
     ]
-    read = _read(said, _PLACES, unused)
-    itself = resource
-    if read.place is not None:
-        itself = None
-    elif resource is not None and read.entity is not None:
-        itself = replace(resource, urn=read.entity.urn)
-    return Needed(read.requirement, itself, read.relatives, read.resultant(actor))
+    resolved_operation = _resolve_operation(operation_request, _POINTERS, unused_problems)
+    target = resource
+    if resolved_operation.container is not None:
+        target = None
+    elif resource is not None and resolved_operation.entity is not None:
+        target = replace(resource, urn=resolved_operation.entity.urn)
+    return QuestionRequirement(
+        resolved_operation.requirement, target, resolved_operation.relatives, resolved_operation.resulting_grants(actor)
+    )
 
 
-def _said(operation: str, resource: Asked | None, sent: Mapping[str, Any], related: Mapping[str, Any]) -> Said:
+def _build_operation_request(
+    operation: str, resource: ResourceRef | None, resource_payload: Mapping[str, Any], related: Mapping[str, Any]
+) -> OperationRequest:
     """Return the parts of a question; a resource with an object id is named by the URN that was found for it."""
-    return Said(
+    return OperationRequest(
         operation=operation,
         entity=resource.urn or None if resource is not None else None,
         kind=resource.type if resource is not None else "",
-        parent=sent.get("parent"),
+        parent=resource_payload.get("parent"),
         artifact=related.get("artifact"),
         programs=tuple(related.get("programs") or ()),
     )
 
 
-def _read(said: Said, places: Mapping[str, str], problems: list[Problem]) -> cdap_requests.Read:
+def _resolve_operation(
+    operation_request: OperationRequest, pointers: Mapping[str, str], problems: list[Problem]
+) -> cdap_requests.ResolvedOperation:
     """Return a question that can be asked. Raises Invalid with every problem, those found before among them."""
     try:
-        read = cdap_requests.read(said, places)
+        resolved_operation = cdap_requests.resolve(operation_request, pointers)
     except UnknownOperation as error:
         raise Invalid([Problem(error.code, "/operation", str(error))]) from None
     except InvalidQuestion as error:
         raise Invalid([*error.problems, *problems]) from None
     if problems:
         raise Invalid(problems)
-    return read
+    return resolved_operation

@@ -4,157 +4,160 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.settings import api_settings
 
 from policies.decisions.api import operation_requests
-from policies.decisions.api.operation_requests import Needed
-from policies.engine.families.cdap import Resultant
+from policies.decisions.api.operation_requests import QuestionRequirement
+from policies.engine.families.cdap import ResultingGrant
 from policies.engine.model import Actor
 from policies.engine.ports import FacetSource
-from policies.engine.requirements import alternatives, one
+from policies.engine.requirements import any_of_requirement, privilege_requirement
 from policies.engine.selectors import ID
 from policies.errors import Invalid, PolicyAppError
 from policies.http.api import strict_fields
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, fact_cache, inverse_queries
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 #: What asking about somebody else needs: a privilege of our own for services that enforce, or managing policies.
-OTHERS = inverse_queries.ABOUT_OTHERS
+ASK_ABOUT_OTHERS_PRIVILEGES = inverse_queries.ASK_ABOUT_OTHERS_PRIVILEGES
 
 #: Where a problem of a whole object stands.
-WHOLE = api_settings.NON_FIELD_ERRORS_KEY
+NON_FIELD_ERRORS_KEY = api_settings.NON_FIELD_ERRORS_KEY
 
 #: Entity types that Datazone calls otherwise.
-_OTHER_NAMES = {"corpuser": "user", "dataHubRole": "role"}
+_DATAZONE_TYPE_NAMES = {"corpuser": "user", "dataHubRole": "role"}
 
 #: Most questions of one call.
-BATCH = 10_000
+MAX_BATCH_QUESTIONS = 10_000
 #: Most URNs of one list.
-LISTED = 1_000
+MAX_LIST_URNS = 1_000
 #: Most alternatives of one question, and most privileges of one alternative.
 MAX_ALTERNATIVES = 50
 #: Most URNs beside the resources (sub-resources, related entities) and most members of any lists, in all questions of
 #: one call together.
-MAX_BESIDE = 10_000
-MAX_MEMBERS = 20_000
+MAX_EXTRA_URNS = 10_000
+MAX_LIST_MEMBERS = 20_000
 #: Most columns of one table.
-COLUMNS = 1_000
+MAX_COLUMNS = 1_000
 
 
-class ResourceIn(strict_fields.Strict):
+class ResourceIn(strict_fields.StrictSerializer):
     """What a question is about: a `urn`, a `type` with an `id`, or a `type` alone.
 
     `project` and `parent` say where something is to be created; `branch`, `columns` and `path` narrow a question about
     a Datazone object.
     """
 
-    urn = strict_fields.Urn(required=False, allow_null=True)
-    type = strict_fields.Text(required=False, allow_null=True, max_length=64)
-    id = strict_fields.ObjectId(required=False, allow_null=True)
-    project = strict_fields.ObjectId(required=False, allow_null=True)
-    parent = strict_fields.Urn(required=False, allow_null=True)  # type: ignore[assignment]  # the base has one
-    branch = strict_fields.Text(required=False, allow_null=True, max_length=255)
-    columns = strict_fields.List(
-        child=strict_fields.Text(max_length=255), required=False, allow_null=True, max_length=COLUMNS
+    urn = strict_fields.StrictUrn(required=False, allow_null=True)
+    type = strict_fields.StrictString(required=False, allow_null=True, max_length=64)
+    id = strict_fields.StrictObjectId(required=False, allow_null=True)
+    project = strict_fields.StrictObjectId(required=False, allow_null=True)
+    parent = strict_fields.StrictUrn(required=False, allow_null=True)  # type: ignore[assignment]  # the base has one
+    branch = strict_fields.StrictString(required=False, allow_null=True, max_length=255)
+    columns = strict_fields.StrictList(
+        child=strict_fields.StrictString(max_length=255), required=False, allow_null=True, max_length=MAX_COLUMNS
     )
-    path = strict_fields.Text(required=False, allow_null=True, max_length=4096)
+    path = strict_fields.StrictString(required=False, allow_null=True, max_length=4096)
 
-    def contradictions(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Refuse a resource that names nothing, or an id that cannot be looked up."""
-        if "id" in given and "urn" in given:
+        if "id" in values and "urn" in values:
             return {"id": [ErrorDetail("Give urn or id, not both.", "resource.twice")]}
-        if "id" in given and "type" not in given:
+        if "id" in values and "type" not in values:
             return {"type": [ErrorDetail("An id needs its type.", "required")]}
-        if "urn" not in given and "type" not in given:
-            return {WHOLE: [ErrorDetail("Give urn, or type with id, or type.", "resource.empty")]}
+        if "urn" not in values and "type" not in values:
+            return {NON_FIELD_ERRORS_KEY: [ErrorDetail("Give urn, or type with id, or type.", "resource.empty")]}
         return {}
 
 
-class RelatedIn(strict_fields.Strict):
+class RelatedIn(strict_fields.StrictSerializer):
     """Further entities that an operation looks at."""
 
-    domains = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=LISTED)
-    assets = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=LISTED)
-    subjects = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=LISTED)
-    product = strict_fields.Urn(required=False)
-    parent = strict_fields.Urn(required=False)  # type: ignore[assignment]  # the base has one
-    artifact = strict_fields.Urn(required=False, allow_null=True)
-    programs = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=LISTED)
+    domains = strict_fields.StrictList(child=strict_fields.StrictUrn(), required=False, max_length=MAX_LIST_URNS)
+    assets = strict_fields.StrictList(child=strict_fields.StrictUrn(), required=False, max_length=MAX_LIST_URNS)
+    subjects = strict_fields.StrictList(child=strict_fields.StrictUrn(), required=False, max_length=MAX_LIST_URNS)
+    product = strict_fields.StrictUrn(required=False)
+    parent = strict_fields.StrictUrn(required=False)  # type: ignore[assignment]  # the base has one
+    artifact = strict_fields.StrictUrn(required=False, allow_null=True)
+    programs = strict_fields.StrictList(child=strict_fields.StrictUrn(), required=False, max_length=MAX_LIST_URNS)
 
 
-class VersionIn(strict_fields.Strict):
+class VersionIn(strict_fields.StrictSerializer):
     """The policy version from which on an answer counts; one that is not known yet is answered with 503."""
 
-    at_least_version = strict_fields.Whole(required=False, allow_null=True, min_value=0)
+    at_least_version = strict_fields.StrictInteger(required=False, allow_null=True, min_value=0)
 
 
 class QuestionIn(VersionIn):
     """May this actor do this with that? Exactly one of `privilege`, `any_of` and `operation` says what."""
 
-    actor = strict_fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
-    privilege = strict_fields.Text(required=False, allow_null=True, max_length=255)
-    any_of = strict_fields.List(
-        child=strict_fields.List(child=strict_fields.Text(max_length=255), max_length=MAX_ALTERNATIVES),
+    actor = strict_fields.StrictActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
+    privilege = strict_fields.StrictString(required=False, allow_null=True, max_length=255)
+    any_of = strict_fields.StrictList(
+        child=strict_fields.StrictList(child=strict_fields.StrictString(max_length=255), max_length=MAX_ALTERNATIVES),
         required=False,
         allow_null=True,
         max_length=MAX_ALTERNATIVES,
         help_text="Any list suffices, all of that list are needed.",
     )
-    operation = strict_fields.Text(required=False, allow_null=True, max_length=255)
+    operation = strict_fields.StrictString(required=False, allow_null=True, max_length=255)
     resource = ResourceIn(required=False, allow_null=True)
-    sub_resources = strict_fields.List(
-        child=strict_fields.Urn(),
+    sub_resources = strict_fields.StrictList(
+        child=strict_fields.StrictUrn(),
         required=False,
         allow_null=True,
-        max_length=LISTED,
+        max_length=MAX_LIST_URNS,
         help_text="Further entities that the action affects.",
     )
     related = RelatedIn(required=False, allow_null=True)
-    explain = strict_fields.Flag(required=False, default=False)
+    explain = strict_fields.StrictBoolean(required=False, default=False)
 
-    def contradictions(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Refuse a question that says twice, or not at all, what is to be done."""
-        said = [name for name in ("privilege", "any_of", "operation") if name in given]
-        if not said:
-            return {WHOLE: [ErrorDetail("Give privilege, any_of or operation.", "question.empty")]}
-        error = ErrorDetail(f"Give only one of {', '.join(said)}.", "question.twice")
-        return {name: [error] for name in said[1:]}
+        names = [name for name in ("privilege", "any_of", "operation") if name in values]
+        if not names:
+            return {NON_FIELD_ERRORS_KEY: [ErrorDetail("Give privilege, any_of or operation.", "question.empty")]}
+        error = ErrorDetail(f"Give only one of {', '.join(names)}.", "question.twice")
+        return {name: [error] for name in names[1:]}
 
 
 class BatchIn(VersionIn):
     """Up to 10,000 questions; each is answered, or refused, in its place."""
 
-    questions = strict_fields.List(child=strict_fields.Json(), max_length=BATCH)
+    questions = strict_fields.StrictList(child=strict_fields.AnyJson(), max_length=MAX_BATCH_QUESTIONS)
 
 
-class WhoIn(VersionIn):
+@extend_schema_serializer(component_name="WhoIn")
+class AllowedActorsIn(VersionIn):
     """Who may use this privilege, on that resource or without one?"""
 
-    privilege = strict_fields.Text(max_length=255)
+    privilege = strict_fields.StrictString(max_length=255)
     resource = ResourceIn(required=False, allow_null=True)
 
 
-class GrantedIn(VersionIn):
+@extend_schema_serializer(component_name="GrantedIn")
+class AllowedPrivilegesIn(VersionIn):
     """Which privileges does this actor have, on that resource or without one?"""
 
-    actor = strict_fields.ActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
+    actor = strict_fields.StrictActorUrn(required=False, allow_null=True, help_text="Left out: the caller.")
     resource = ResourceIn(required=False, allow_null=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One question that can be asked; `resultant` are the grants that the operation would give."""
+class ParsedQuestion:
+    """One question that can be asked; `resulting_grants` are the grants that the operation would give."""
 
     actor: Actor
-    ask: Ask
+    access_request: AccessRequest
     is_explained: bool = False
-    resultant: tuple[Resultant, ...] = ()
+    resulting_grants: tuple[ResultingGrant, ...] = ()
 
 
 @dataclass(slots=True)
-class Facts:
+class QuestionFacts:
     """What must be looked up to understand questions.
 
     Types of known entities, URNs of objects by type and id, object ids of the projects that are parents, and actors.
@@ -166,25 +169,31 @@ class Facts:
     actors: Mapping[str, Actor] = field(default_factory=dict)
 
 
-def checked(sent: Any) -> dict[str, Any]:
+def validate_question(payload: Any) -> dict[str, Any]:
     """Return one question, checked; raises ValidationError with every problem and its place.
 
     Nearly all questions are plain, and see at a glance to be what the serializer would let pass, at a twentieth of its
     cost; it looks at all others.
     """
-    return {**sent, "explain": False} if _is_plain(sent) else strict_fields.checked(QuestionIn, sent)
+    return {**payload, "explain": False} if _is_plain(payload) else strict_fields.validate(QuestionIn, payload)
 
 
-def _is_plain(sent: Any) -> bool:
+def _is_plain(payload: Any) -> bool:
     """Whether this is a privilege or operation, perhaps of a user and on a URN, without anything to object to."""
-    if type(sent) is not dict or not sent.keys() <= _PLAIN or ("privilege" in sent) is ("operation" in sent):
+    if (
+        type(payload) is not dict
+        or not payload.keys() <= _PLAIN_KEYS
+        or ("privilege" in payload) is ("operation" in payload)
+    ):
         return False
-    wanted = sent.get("privilege") or sent.get("operation")
-    if not (type(wanted) is str and len(wanted) <= _SHORT and wanted.isprintable()):
+    requested_name = payload.get("privilege") or payload.get("operation")
+    if not (
+        type(requested_name) is str and len(requested_name) <= _MAX_PLAIN_NAME_LENGTH and requested_name.isprintable()
+    ):
         return False
-    if "actor" in sent and not (strict_fields.is_urn(sent["actor"]) and sent["actor"].startswith(USER_PREFIX)):
+    if "actor" in payload and not (strict_fields.is_urn(payload["actor"]) and payload["actor"].startswith(USER_PREFIX)):
         return False
-    return "resource" not in sent or _is_plain_resource(sent["resource"])
+    return "resource" not in payload or _is_plain_resource(payload["resource"])
 
 
 def _is_plain_resource(resource: Any) -> bool:
@@ -192,72 +201,81 @@ def _is_plain_resource(resource: Any) -> bool:
 
 
 #: What plain questions say, and the longest name of what they ask for.
-_PLAIN = frozenset({"actor", "privilege", "operation", "resource"})
-_SHORT = 255
+_PLAIN_KEYS = frozenset({"actor", "privilege", "operation", "resource"})
+_MAX_PLAIN_NAME_LENGTH = 255
 
 
-def check_size(sent: Sequence[Any]) -> None:
+def check_size(questions: Sequence[Any]) -> None:
     """Raise Invalid where the lists inside the questions of one call have too many members in all.
 
     Looks at nothing but the lengths of lists.
     """
-    members = beside = 0
-    for question in sent:
+    member_count = extra_urn_count = 0
+    for question in questions:
         if not isinstance(question, dict):
             continue
         any_of, related, resource = (question.get(name) for name in ("any_of", "related", "resource"))
         lists = [question.get("sub_resources"), *(related.values() if isinstance(related, dict) else ())]
-        beside += sum(len(one) for one in lists if isinstance(one, list))
+        extra_urn_count += sum(len(item) for item in lists if isinstance(item, list))
         if isinstance(any_of, list):
-            members += len(any_of) + sum(len(one) for one in any_of if isinstance(one, list))
+            member_count += len(any_of) + sum(len(item) for item in any_of if isinstance(item, list))
         if isinstance(resource, dict) and isinstance(columns := resource.get("columns"), list):
-            members += len(columns)
-    for name, count, most in (
-        ("sub-resources and related entities", beside, MAX_BESIDE),
-        ("alternatives and columns", members, MAX_MEMBERS),
+            member_count += len(columns)
+    for name, count, max_count in (
+        ("sub-resources and related entities", extra_urn_count, MAX_EXTRA_URNS),
+        ("alternatives and columns", member_count, MAX_LIST_MEMBERS),
     ):
-        if count > most:
-            detail = f"All questions of a call have up to {most} {name} together, not {count}."
-            raise Invalid.one(code="list.too_long", pointer="/questions", detail=detail)
+        if count > max_count:
+            detail = f"All questions of a call have up to {max_count} {name} together, not {count}."
+            raise Invalid.from_problem(code="list.too_long", pointer="/questions", detail=detail)
 
 
-def understand(
-    *, sent: Sequence[Mapping[str, Any]], by: Actor, may_ask: Callable[[], None]
-) -> list[Question | PolicyAppError]:
+def parse_questions(
+    *, questions: Sequence[Mapping[str, Any]], by: Actor, check_may_ask: Callable[[], None]
+) -> list[ParsedQuestion | PolicyAppError]:
     """Turn checked questions into what `authority` understands, in order, or into what is wrong with each.
 
-    A number of queries that does not grow with the questions. `may_ask` raises Forbidden unless the caller may ask
-    about others; it is called once, when somebody does.
+    A number of queries that does not grow with the questions. `check_may_ask` raises Forbidden unless the caller may
+    ask about others; it is called once, when somebody does.
     """
-    facts = look_up(sent=sent, by=by)
-    refusal = _refusal(may_ask) if facts.actors.keys() != {by.urn} else None
-    found: list[Question | PolicyAppError] = []
-    for question in sent:
+    facts = load_question_facts(questions=questions, by=by)
+    refusal = _find_refusal(check_may_ask) if facts.actors.keys() != {by.urn} else None
+    parsed_questions: list[ParsedQuestion | PolicyAppError] = []
+    for question in questions:
         try:
-            who = question.get("actor") or by.urn
-            if refusal is not None and who != by.urn:
+            actor_urn = question.get("actor") or by.urn
+            if refusal is not None and actor_urn != by.urn:
                 raise refusal
-            needed = _needed(question, asked(question.get("resource"), facts), facts, who)
-            ask = Ask(
-                requirement=needed.requirement,
-                resource=needed.resource,
+            question_requirement = _build_question_requirement(
+                question, build_resource_ref(question.get("resource"), facts), facts, actor_urn
+            )
+            access_request = AccessRequest(
+                requirement=question_requirement.requirement,
+                resource=question_requirement.resource,
                 subresources=tuple(question.get("sub_resources") or ()),
-                relatives=needed.relatives,
+                relatives=question_requirement.relatives,
                 operation=question.get("operation") or "",
             )
-            found.append(Question(facts.actors[who], ask, question.get("explain", False), needed.resultant))
+            parsed_questions.append(
+                ParsedQuestion(
+                    facts.actors[actor_urn],
+                    access_request,
+                    question.get("explain", False),
+                    question_requirement.resulting_grants,
+                )
+            )
         except PolicyAppError as error:
-            found.append(error)
-    return found
+            parsed_questions.append(error)
+    return parsed_questions
 
 
-def look_up(*, sent: Iterable[Mapping[str, Any]], by: Actor) -> Facts:
+def load_question_facts(*, questions: Iterable[Mapping[str, Any]], by: Actor) -> QuestionFacts:
     """Load what the questions name, all at once."""
     urns: set[str] = set()
     objects: set[tuple[str, str]] = set()
     actors: set[str] = set()
     parents: set[str] = set()
-    for question in sent:
+    for question in questions:
         resource = question.get("resource") or {}
         if resource.get("urn"):
             urns.add(resource["urn"])
@@ -267,17 +285,17 @@ def look_up(*, sent: Iterable[Mapping[str, Any]], by: Actor) -> Facts:
             parents.add(resource["parent"])
         urns.update((question.get("related") or {}).get("domains") or ())
         actors.add(question.get("actor") or by.urn)
-    source = authorizer.facets()
-    others = actors - {by.urn}
-    return Facts(
-        types=source.known(urns=urns) if urns else {},
+    source = authorizer.facet_source()
+    other_urns = actors - {by.urn}
+    return QuestionFacts(
+        types=source.load_types(urns=urns) if urns else {},
         objects=source.find(objects=objects) if objects else {},
-        projects=_projects(source, parents),
-        actors={**(fact_cache.actors(urns=others) if others else {}), by.urn: by},
+        projects=_load_projects(source, parents),
+        actors={**(fact_cache.get_actors(urns=other_urns) if other_urns else {}), by.urn: by},
     )
 
 
-def asked(resource: Mapping[str, Any] | None, facts: Facts) -> Asked | None:
+def build_resource_ref(resource: Mapping[str, Any] | None, facts: QuestionFacts) -> ResourceRef | None:
     """Return the resource of a question; raises Invalid for a type that is not the entity's.
 
     An object that nobody registered is judged by its type and the URN its id makes.
@@ -286,63 +304,69 @@ def asked(resource: Mapping[str, Any] | None, facts: Facts) -> Asked | None:
         return None
     urn, kind = resource.get("urn") or "", resource.get("type") or ""
     if urn:
-        real = facts.types.get(urn) or urn.split(":", 3)[2]
-        if kind not in ("", real, _OTHER_NAMES.get(real)):
-            detail = f"{urn} is a {real}, not a {kind}."
-            raise Invalid.one(code="type.mismatch", pointer="/resource/type", detail=detail)
-        found = Asked(urn, kind or real)
-        return found if len(resource) == 1 else _narrowed(found, resource)
+        entity_type = facts.types.get(urn) or urn.split(":", 3)[2]
+        if kind not in ("", entity_type, _DATAZONE_TYPE_NAMES.get(entity_type)):
+            detail = f"{urn} is a {entity_type}, not a {kind}."
+            raise Invalid.from_problem(code="type.mismatch", pointer="/resource/type", detail=detail)
+        resource_ref = ResourceRef(urn, kind or entity_type)
+        return resource_ref if len(resource) == 1 else _narrow_resource(resource_ref, resource)
     if resource.get("id"):
         urn = facts.objects.get((kind, resource["id"])) or f"urn:li:{kind}:{resource['id']}"
-        return _narrowed(Asked(urn, kind), resource)
+        return _narrow_resource(ResourceRef(urn, kind), resource)
     project = resource.get("project") or facts.projects.get(resource.get("parent") or "", "")
-    return _narrowed(Asked("", kind, project=project), resource)
+    return _narrow_resource(ResourceRef("", kind, project=project), resource)
 
 
-def _narrowed(found: Asked, resource: Mapping[str, Any]) -> Asked:
+def _narrow_resource(resource_ref: ResourceRef, resource: Mapping[str, Any]) -> ResourceRef:
     return replace(
-        found,
+        resource_ref,
         branch=resource.get("branch") or "",
         columns=tuple(resource.get("columns") or ()) or None,
         path=resource.get("path"),
     )
 
 
-def _projects(source: FacetSource, parents: Collection[str]) -> dict[str, str]:
+def _load_projects(source: FacetSource, parents: Collection[str]) -> dict[str, str]:
     """Return the object ids of those parents that are projects."""
     if not parents:
         return {}
-    loaded = source.load(urns=parents, fields={ID})
-    return {urn: min(one.values(ID)) for urn, one in loaded.items() if one.type == "project" and one.values(ID)}
+    resources = source.load(urns=parents, fields={ID})
+    return {
+        urn: min(project.values(ID))
+        for urn, project in resources.items()
+        if project.type == "project" and project.values(ID)
+    }
 
 
-def _refusal(may_ask: Callable[[], None]) -> PolicyAppError | None:
+def _find_refusal(check_may_ask: Callable[[], None]) -> PolicyAppError | None:
     try:
-        may_ask()
+        check_may_ask()
     except PolicyAppError as error:
         return error
     return None
 
 
-def _needed(question: Mapping[str, Any], resource: Asked | None, facts: Facts, actor: str) -> Needed:
+def _build_question_requirement(
+    question: Mapping[str, Any], resource: ResourceRef | None, facts: QuestionFacts, actor: str
+) -> QuestionRequirement:
     if question.get("privilege") is not None:
-        return Needed(one(question["privilege"]), resource)
+        return QuestionRequirement(privilege_requirement(question["privilege"]), resource)
     if question.get("any_of") is not None:
-        return Needed(alternatives(question["any_of"]), resource)
-    rule = operation_requests.derived(question["operation"])
+        return QuestionRequirement(any_of_requirement(question["any_of"]), resource)
+    rule = operation_requests.find_derived_requirement(question["operation"])
     if rule is None:
-        return operation_requests.named(question=question, resource=resource, actor=actor)
-    return Needed(rule, resource, _relatives(question, facts))
+        return operation_requests.resolve_named_operation(question=question, resource=resource, actor=actor)
+    return QuestionRequirement(rule, resource, _relative_urns(question, facts))
 
 
-def _relatives(question: Mapping[str, Any], facts: Facts) -> dict[str, tuple[str, ...]]:
+def _relative_urns(question: Mapping[str, Any], facts: QuestionFacts) -> dict[str, tuple[str, ...]]:
     """Return the relatives that the question names; those that the catalog does not keep are named even when empty.
 
     A product is created in domains that exist (rules/datahub.md c).
     """
-    named: dict[str, tuple[str, ...]] = {"assets": (), "parent": ()}
+    urns_by_relative: dict[str, tuple[str, ...]] = {"assets": (), "parent": ()}
     for name, value in (question.get("related") or {}).items():
-        named[name] = (value,) if isinstance(value, str) else tuple(value or ())
-    if any(domain not in facts.types for domain in named.get("domains", ())):
-        named["domains"] = ()
-    return named
+        urns_by_relative[name] = (value,) if isinstance(value, str) else tuple(value or ())
+    if any(domain not in facts.types for domain in urns_by_relative.get("domains", ())):
+        urns_by_relative["domains"] = ()
+    return urns_by_relative

@@ -6,14 +6,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from policies.engine.requirements import one
-from policies.http.api.openapi_docs import described
-from policies.http.api.views import Door
+from policies.engine.requirements import privilege_requirement
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.views import ApiView
 from policies.http.guard import signed_in
 from policies.models import PolicyVersion
 from policies.pdp import active_policies as pdp_active_policies
 from policies.pdp import authorizer, process_registry, self_checks
-from policies.pdp.authorizer import Ask
+from policies.pdp.authorizer import AccessRequest
 
 
 class ProcessOut(serializers.Serializer[Any]):
@@ -65,25 +65,32 @@ class StatusOut(serializers.Serializer[Any]):
 
 
 @signed_in
-class Status(Door):
+class StatusView(ApiView):
     """The state of the installation."""
 
-    @described("status_get", "Get the status of the installation", answer=StatusOut, statuses=(503,), tag="status")
+    @openapi_operation(
+        "status_get", "Get the status of the installation", answer=StatusOut, statuses=(503,), tag="status"
+    )
     def get(self, _request: Request) -> Response:
         """Return the version of the policies and, to who manages policies, what processes, broker and workers say."""
-        may_look = authorizer.answer(actor=self.actor, ask=Ask(one("MANAGE_POLICIES"))).is_allowed
+        may_view_details = authorizer.answer(
+            actor=self.actor, request=AccessRequest(privilege_requirement("MANAGE_POLICIES"))
+        ).is_allowed
         names = [name for name in StatusOut().get_fields() if name != "policy_version"]
-        about = _installation() if may_look else dict.fromkeys(names)
-        return Response({"policy_version": PolicyVersion.current(), **about})
+        details = _inspect_installation() if may_view_details else dict.fromkeys(names)
+        return Response({"policy_version": PolicyVersion.load_version(), **details})
 
 
-def _installation() -> dict[str, Any]:
+def _inspect_installation() -> dict[str, Any]:
     """Ask the database, the web processes, the broker and the workers, which takes up to a second."""
-    queue = process_registry.queue()
-    serving = [*process_registry.web(), *queue.processes]
+    queue = process_registry.inspect_queue()
+    all_processes = [*process_registry.list_web_processes(), *queue.processes]
     return {
-        "active_policies": pdp_active_policies.active_policies().count(),
-        "processes": [{"name": each.name, "policy_version": each.version, "age_seconds": each.age} for each in serving],
+        "active_policies": pdp_active_policies.list_active_policies().count(),
+        "processes": [
+            {"name": process.name, "policy_version": process.version, "age_seconds": process.age}
+            for process in all_processes
+        ],
         "workers": sorted(queue.answers),
         "broker": {"reachable": queue.kind is not None, "kind": queue.kind},
         "checks": CheckOut(self_checks.run(), many=True).data,

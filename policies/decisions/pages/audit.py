@@ -10,119 +10,121 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies.authoring.pages.datahub_presenter import pretty
+from policies.authoring.pages.datahub_presenter import format_json
 from policies.decisions import audit_search
-from policies.decisions.pages.explore_common import Asker
-from policies.engine.model import SYSTEM_ACTOR, Code
-from policies.http.guard import actor_of, needs
+from policies.decisions.pages.explore_common import AnswerViewer
+from policies.engine.model import SYSTEM_ACTOR, DecisionCode
+from policies.http.guard import get_actor, needs
 from policies.http.pages import channel_names, list_and_form_pages
 from policies.models import LoggedDecision, PolicyEvent, Verb
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer, decision_log_queries, display_names, explanations
-from policies.pdp.decision_log_queries import Place
+from policies.pdp.decision_log_queries import LogPosition
 from policies.writes import change_log_queries
 
 #: As at /api/v1/audit/.
-SEES = needs("MANAGE_POLICIES")
+VIEW_GUARD = needs("MANAGE_POLICIES")
 
-_LENGTH = 512
+_MAX_TEXT_LENGTH = 512
 _TABS = (("audit", "Decisions"), ("audit-policies", "Changes to policies"), ("audit-people", "Other changes"))
 
-_COLUMNS = [{"label": "Time (UTC)"}, {"label": "Who"}, {"label": "Question"}, {"label": "Answer"}]
+_DECISION_COLUMNS = [{"label": "Time (UTC)"}, {"label": "Who"}, {"label": "Question"}, {"label": "Answer"}]
 _CHANGE_COLUMNS = [{"label": "Time (UTC)"}, {"label": "Who"}, {"label": "What"}, {"label": "Before and after"}]
 
 
-def _word(label: str, placeholder: str = "") -> forms.CharField:
+def _text_field(label: str, placeholder: str = "") -> forms.CharField:
     attributes = {"autocomplete": "off", "placeholder": placeholder}
-    return forms.CharField(label=label, required=False, max_length=_LENGTH, widget=forms.TextInput(attrs=attributes))
+    return forms.CharField(
+        label=label, required=False, max_length=_MAX_TEXT_LENGTH, widget=forms.TextInput(attrs=attributes)
+    )
 
 
-def _moment(label: str) -> forms.DateTimeField:
+def _time_field(label: str) -> forms.DateTimeField:
     # What a browser's own field for a time sends, in UTC.
     widget = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
     return forms.DateTimeField(label=label, required=False, widget=widget)
 
 
-class DecisionFilters(forms.Form):
+class DecisionFilterForm(forms.Form):
     """What narrows the decision log; what makes no sense narrows nothing and says so."""
 
-    actor = _word("User", "URN or user name")
-    privilege = _word("Privilege")
-    resource = _word("Resource", "URN")
+    actor = _text_field("User", "URN or user name")
+    privilege = _text_field("Privilege")
+    resource = _text_field("Resource", "URN")
     decision = forms.ChoiceField(
         label="Answer", required=False, choices=[("", "Any"), ("ALLOW", "Allowed"), ("DENY", "Refused")]
     )
     door = forms.ChoiceField(
         label="Channel", required=False, choices=[("", "Any"), *channel_names.QUESTION_CHANNELS.items()]
     )
-    since = _moment("From (UTC)")
-    until = _moment("Until (UTC)")
+    since = _time_field("From (UTC)")
+    until = _time_field("Until (UTC)")
 
 
-class ChangeFilters(forms.Form):
+class ChangeFilterForm(forms.Form):
     """What narrows the record of changes."""
 
-    object = _word("Changed", "URN")
-    by = _word("By", "URN or user name")
+    object = _text_field("Changed", "URN")
+    by = _text_field("By", "URN or user name")
     verb = forms.ChoiceField(label="What", required=False, choices=[("", "Anything"), *Verb.choices])
 
 
 @require_GET
 @never_cache
-@SEES
-def decisions(request: HttpRequest) -> HttpResponse:
+@VIEW_GUARD
+def list_decisions(request: HttpRequest) -> HttpResponse:
     """The decision log, read on from a place: page numbers would count every row."""
-    form = DecisionFilters(request.GET)
+    form = DecisionFilterForm(request.GET)
     form.is_valid()
-    wanted = form.cleaned_data
+    filters = form.cleaned_data
     rows = audit_search.list_decisions(
-        actor=_user(wanted.get("actor")),
-        privilege=wanted.get("privilege") or "",
-        resource=wanted.get("resource") or "",
-        is_allowed={"ALLOW": True, "DENY": False}.get(wanted.get("decision") or ""),
-        door=wanted.get("door") or "",
-        since=wanted.get("since"),
-        until=wanted.get("until"),
+        actor=_user_urn(filters.get("actor")),
+        privilege=filters.get("privilege") or "",
+        resource=filters.get("resource") or "",
+        is_allowed={"ALLOW": True, "DENY": False}.get(filters.get("decision") or ""),
+        door=filters.get("door") or "",
+        since=filters.get("since"),
+        until=filters.get("until"),
     )
-    size = {str(offered): offered for offered in list_and_form_pages.SIZES}.get(
+    size = {str(page_size): page_size for page_size in list_and_form_pages.PAGE_SIZES}.get(
         request.GET.get("size", ""), list_and_form_pages.PAGE_SIZE
     )
-    found = decision_log_queries.decisions_at(rows, size=size, **_place(request))
+    log_page = decision_log_queries.load_decision_page(rows, size=size, **_parse_position(request))
     context = {
-        **_frame("audit", "decisions"),
+        **_page_context("audit", "decisions"),
         "form": form,
-        "columns": _COLUMNS,
-        "rows": _shown(found.rows, Asker.of(actor_of(request))),
-        "newer": str(Place.of(found.rows[0])) if found.rows and found.has_newer else "",
-        "older": str(Place.of(found.rows[-1])) if found.rows and found.has_older else "",
-        "is_moved": bool(_place(request)),
+        "columns": _DECISION_COLUMNS,
+        "rows": _build_decision_rows(log_page.rows, AnswerViewer.from_actor(get_actor(request))),
+        "newer": str(LogPosition.from_row(log_page.rows[0])) if log_page.rows and log_page.has_newer else "",
+        "older": str(LogPosition.from_row(log_page.rows[-1])) if log_page.rows and log_page.has_older else "",
+        "is_moved": bool(_parse_position(request)),
         "days": settings.DECISION_LOG_DAYS,
         "percent": f"{settings.DECISION_LOG_SAMPLE * 100:g}",
     }
-    return list_and_form_pages.listed(
-        request, whole="audit/decisions.html", part="audit/_decisions.html", context=context
+    return list_and_form_pages.render_list(
+        request, page_template="audit/decisions.html", fragment_template="audit/_decisions.html", context=context
     )
 
 
 @require_GET
 @never_cache
-@SEES
-def policy_changes(request: HttpRequest) -> HttpResponse:
+@VIEW_GUARD
+def list_policy_changes(request: HttpRequest) -> HttpResponse:
     """Every write to a policy; before and after stand on the page of the version."""
-    form, wanted = _narrowing(request)
-    page = list_and_form_pages.page_of(request, change_log_queries.policy_events(**wanted))
+    form, filters = _parse_filters(request)
+    page = list_and_form_pages.get_page(request, change_log_queries.list_policy_events(**filters))
     events: Sequence[PolicyEvent] = list(page)
-    who = _Named({event.by for event in events}, Asker.of(actor_of(request)))
+    user_links = _UserLinks({event.by for event in events}, AnswerViewer.from_actor(get_actor(request)))
     rows = [
         {
             "event": event,
             "channel": channel_names.name_channel(event.door),
-            "by": who(event.by),
+            "by": user_links(event.by),
             "url": _version_url(event),
         }
         for event in events
     ]
-    return _changes(request, "audit-policies", form, page, rows)
+    return _render_changes(request, "audit-policies", form, page, rows)
 
 
 def _version_url(event: PolicyEvent) -> str:
@@ -134,57 +136,63 @@ def _version_url(event: PolicyEvent) -> str:
 
 @require_GET
 @never_cache
-@SEES
-def people_changes(request: HttpRequest) -> HttpResponse:
+@VIEW_GUARD
+def list_people_changes(request: HttpRequest) -> HttpResponse:
     """Every write to users, groups, roles, tokens, grants and the catalog, with the object before and after."""
-    form, wanted = _narrowing(request)
-    page = list_and_form_pages.page_of(request, audit_search.list_changes(**wanted))
+    form, filters = _parse_filters(request)
+    page = list_and_form_pages.get_page(request, audit_search.list_changes(**filters))
     events = list(page)
-    named = {event.pk: change_log_queries.urns_in(event) for event in events}
-    hidden = authorizer.directory().hidden(urns=frozenset().union(*named.values()))
-    who = _Named({event.by for event in events}, Asker.of(actor_of(request)))
+    urns_by_event = {event.pk: change_log_queries.event_urns(event) for event in events}
+    hidden_urns = authorizer.directory().find_hidden_urns(urns=frozenset().union(*urns_by_event.values()))
+    user_links = _UserLinks({event.by for event in events}, AnswerViewer.from_actor(get_actor(request)))
     rows = [
         {
             "event": event,
             "channel": channel_names.name_channel(event.door),
-            "by": who(event.by),
-            "is_concealed": not hidden.isdisjoint(named[event.pk]),
-            "before": "" if event.before is None else pretty(event.before),
-            "after": "" if event.after is None else pretty(event.after),
+            "by": user_links(event.by),
+            "is_concealed": not hidden_urns.isdisjoint(urns_by_event[event.pk]),
+            "before": "" if event.before is None else format_json(event.before),
+            "after": "" if event.after is None else format_json(event.after),
         }
         for event in events
     ]
-    return _changes(request, "audit-people", form, page, rows)
+    return _render_changes(request, "audit-people", form, page, rows)
 
 
-class _Named:
+class _UserLinks:
     """Users as pages show them: the name, the URN, and the page for who may open it; one query for all."""
 
-    def __init__(self, urns: Collection[str], asker: Asker) -> None:
-        self._names = {SYSTEM_ACTOR: "The system", **display_names.names(urns=urns)}
-        self._asker = asker
+    def __init__(self, urns: Collection[str], viewer: AnswerViewer) -> None:
+        self._names_by_urn = {SYSTEM_ACTOR: "The system", **display_names.load_names(urns=urns)}
+        self._viewer = viewer
 
     def __call__(self, urn: str) -> Mapping[str, str]:
-        is_known = urn in self._names and urn != SYSTEM_ACTOR
-        return {"urn": urn, "name": self._names.get(urn, urn), "url": self._asker.holder_url(urn) if is_known else ""}
+        is_known = urn in self._names_by_urn and urn != SYSTEM_ACTOR
+        return {
+            "urn": urn,
+            "name": self._names_by_urn.get(urn, urn),
+            "url": self._viewer.account_url(urn) if is_known else "",
+        }
 
 
-def _shown(rows: Sequence[LoggedDecision], asker: Asker) -> list[dict[str, Any]]:
+def _build_decision_rows(rows: Sequence[LoggedDecision], viewer: AnswerViewer) -> list[dict[str, Any]]:
     """Return rows as they are drawn; what the reader may not view has neither name nor URN."""
-    resources = {row.resource for row in rows} - {""}
-    hidden = authorizer.directory().hidden(urns=resources)
-    names = authorizer.names(urns=sorted(resources - hidden))
-    who = _Named(_people(rows), asker)
+    resource_urns = {row.resource for row in rows} - {""}
+    hidden_urns = authorizer.directory().find_hidden_urns(urns=resource_urns)
+    names = authorizer.load_names(urns=sorted(resource_urns - hidden_urns))
+    user_links = _UserLinks(_user_urns(rows), viewer)
     return [
         {
             "row": row,
             "channel": channel_names.name_channel(row.door),
             "outcome": _word_outcome(row.code),
-            "actor": who(row.actor),
-            "by": "" if row.by == row.actor else who(row.by)["name"],
+            "actor": user_links(row.actor),
+            "by": "" if row.by == row.actor else user_links(row.by)["name"],
             "name": names.get(row.resource, ""),
-            "is_concealed": row.resource in hidden,
-            "statements": [{**one, "url": asker.policy_url(one["policy"])} for one in row.statements],
+            "is_concealed": row.resource in hidden_urns,
+            "statements": [
+                {**statement, "url": viewer.policy_url(statement["policy"])} for statement in row.statements
+            ],
         }
         for row in rows
     ]
@@ -192,57 +200,59 @@ def _shown(rows: Sequence[LoggedDecision], asker: Asker) -> list[dict[str, Any]]
 
 def _word_outcome(code: str) -> str:
     """Return a decision's code as a sentence; a code that this release does not know stays as it is."""
-    return explanations.SENTENCES[Code(code)] if code in set(Code) else code
+    return explanations.SENTENCES[DecisionCode(code)] if code in set(DecisionCode) else code
 
 
-def _people(rows: Iterable[LoggedDecision]) -> set[str]:
+def _user_urns(rows: Iterable[LoggedDecision]) -> set[str]:
     return {urn for row in rows for urn in (row.actor, row.by) if urn}
 
 
-def _place(request: HttpRequest) -> dict[str, Place]:
+def _parse_position(request: HttpRequest) -> dict[str, LogPosition]:
     """Return the place from which to read on; a text that names none is the beginning."""
     for name in ("before", "after"):
         try:
-            return {name: Place.read(request.GET[name])}
+            return {name: LogPosition.parse(request.GET[name])}
         except (KeyError, ValueError):
             continue
     return {}
 
 
-def _narrowing(request: HttpRequest) -> tuple[ChangeFilters, dict[str, str]]:
-    form = ChangeFilters(request.GET)
+def _parse_filters(request: HttpRequest) -> tuple[ChangeFilterForm, dict[str, str]]:
+    form = ChangeFilterForm(request.GET)
     form.is_valid()
-    wanted = form.cleaned_data
+    cleaned_data = form.cleaned_data
     return form, {
-        "urn": wanted.get("object") or "",
-        "by": _user(wanted.get("by")),
-        "verb": wanted.get("verb") or "",
+        "urn": cleaned_data.get("object") or "",
+        "by": _user_urn(cleaned_data.get("by")),
+        "verb": cleaned_data.get("verb") or "",
     }
 
 
-def _user(word: str | None) -> str:
-    if not word or word.startswith("urn:"):
-        return word or ""
-    return f"{USER_PREFIX}{word}"
+def _user_urn(text: str | None) -> str:
+    if not text or text.startswith("urn:"):
+        return text or ""
+    return f"{USER_PREFIX}{text}"
 
 
-def _changes(
-    request: HttpRequest, route: str, form: ChangeFilters, page: Any, rows: Sequence[Mapping[str, Any]]
+def _render_changes(
+    request: HttpRequest, route: str, form: ChangeFilterForm, page: Any, rows: Sequence[Mapping[str, Any]]
 ) -> HttpResponse:
     context = {
-        **_frame(route, "changes"),
+        **_page_context(route, "changes"),
         "form": form,
         "columns": _CHANGE_COLUMNS,
         "page": page,
         "rows": rows,
     }
-    return list_and_form_pages.listed(request, whole="audit/changes.html", part="audit/_changes.html", context=context)
+    return list_and_form_pages.render_list(
+        request, page_template="audit/changes.html", fragment_template="audit/_changes.html", context=context
+    )
 
 
-def _frame(route: str, target: str) -> dict[str, Any]:
+def _page_context(route: str, fragment_id: str) -> dict[str, Any]:
     return {
         "tabs": [{"label": label, "url": reverse(name), "is_current": name == route} for name, label in _TABS],
         "route": reverse(route),
-        "target": target,
-        "breadcrumbs": list_and_form_pages.crumbs("Installation", ("Audit", "")),
+        "target": fragment_id,
+        "breadcrumbs": list_and_form_pages.settings_breadcrumbs("Installation", ("Audit", "")),
     }

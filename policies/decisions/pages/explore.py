@@ -10,157 +10,188 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from policies.decisions.pages import explore_common
-from policies.decisions.pages.explore_common import ABOUT_OTHERS, Asker
-from policies.decisions.pages.explore_forms import CanForm, WhatForm, WhoForm
+from policies.decisions.pages.explore_common import ASK_ABOUT_OTHERS_PRIVILEGES, AnswerViewer
+from policies.decisions.pages.explore_forms import ActorPrivilegesForm, AllowedActorsForm, AllowedEntitiesForm
 from policies.engine import families
-from policies.engine.model import Code
+from policies.engine.model import DecisionCode
 from policies.http.guard import Guard, signed_in
 from policies.http.pages.filter_forms import WhyForm
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import actor_resolution, authorizer, explanations, inverse_queries, privileges_held
-from policies.pdp.authorizer import Asked
-from policies.pdp.privileges_held import Holding
+from policies.pdp.authorizer import ResourceRef
+from policies.pdp.privileges_held import EffectivePrivilege
 
 #: Rows of a page.
 _PAGE_SIZE = 25
 
 #: How far what somebody reaches is counted.
-MOST = 10_000
+MAX_COUNTED_ENTITIES = 10_000
 
-_KINDS = (("users", "person", "User"), ("groups", "group", "Group"), ("roles", "role", "Role"))
+_ACTOR_KINDS = (("users", "person", "User"), ("groups", "group", "Group"), ("roles", "role", "Role"))
 
 
 @require_GET
 @never_cache
 @signed_in
-def can(request: HttpRequest) -> HttpResponse:
+def show_privileges(request: HttpRequest) -> HttpResponse:
     """Every privilege that somebody has on something, with the policies that give each."""
-    form = CanForm.asked(request.GET)
-    return explore_common.page(request, route="why-can", form=form, template="why/can.html", answer=_can)
+    form = ActorPrivilegesForm.from_query(request.GET)
+    return explore_common.render_question_page(
+        request, route="why-can", form=form, template="why/can.html", build_answer=_build_privileges_answer
+    )
 
 
 @require_GET
 @never_cache
-@Guard(any_of=ABOUT_OTHERS)
-def who(request: HttpRequest) -> HttpResponse:
+@Guard(any_of=ASK_ABOUT_OTHERS_PRIVILEGES)
+def show_actors(request: HttpRequest) -> HttpResponse:
     """Everybody who has a privilege on something, as policies name them; always a question about others."""
-    form = WhoForm.asked(request.GET)
-    return explore_common.page(request, route="why-who", form=form, template="why/who.html", answer=_who)
+    form = AllowedActorsForm.from_query(request.GET)
+    return explore_common.render_question_page(
+        request, route="why-who", form=form, template="why/who.html", build_answer=_build_actors_answer
+    )
 
 
 @require_GET
 @never_cache
 @signed_in
-def what(request: HttpRequest) -> HttpResponse:
+def show_entities(request: HttpRequest) -> HttpResponse:
     """Everything that somebody may use a privilege on: in the catalog, people and policies."""
-    form = WhatForm.asked(request.GET)
-    return explore_common.page(request, route="why-what", form=form, template="why/what.html", answer=_what)
+    form = AllowedEntitiesForm.from_query(request.GET)
+    return explore_common.render_question_page(
+        request, route="why-what", form=form, template="why/what.html", build_answer=_build_entities_answer
+    )
 
 
-def _can(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
-    if (choices := explore_common.choices(form, request)) is not None:
+def _build_privileges_answer(form: WhyForm, viewer: AnswerViewer, request: HttpRequest) -> dict[str, Any]:
+    if (choices := explore_common.find_choices(form, request)) is not None:
         return {"choices": choices}
-    urn, resource = form.cleaned_data["actor"] or asker.actor.urn, form.cleaned_data["resource"]
-    found = privileges_held.held(actor=actor_resolution.actor(urn=urn), asked=Asked(resource) if resource else None)
-    names = authorizer.names(urns={urn, resource} - {""})
-    ways = ((one.family, one.privilege.category) for one in found.holdings)
+    urn, resource = form.cleaned_data["actor"] or viewer.actor.urn, form.cleaned_data["resource"]
+    effective_privileges = privileges_held.list_effective_privileges(
+        actor=actor_resolution.load_actor(urn=urn), resource=ResourceRef(resource) if resource else None
+    )
+    names = authorizer.load_names(urns={urn, resource} - {""})
+    section_keys = (
+        (effective_privilege.family, effective_privilege.privilege.category)
+        for effective_privilege in effective_privileges.privileges
+    )
     answer = {
         "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
-        "resource": explore_common.resource_of(resource, names),
-        "sentence": explanations.SENTENCES[found.code] if found.code in _APART else "",
-        "count": len(found.holdings),
-        "sections": [_section(*way, found.holdings, asker) for way in dict.fromkeys(ways)],
-        "version": found.version,
+        "resource": explore_common.resource_context(resource, names),
+        "sentence": explanations.SENTENCES[effective_privileges.code]
+        if effective_privileges.code in _CODES_WITHOUT_POLICY
+        else "",
+        "count": len(effective_privileges.privileges),
+        "sections": [
+            _build_section(*section_key, effective_privileges.privileges, viewer)
+            for section_key in dict.fromkeys(section_keys)
+        ],
+        "version": effective_privileges.version,
     }
     return {"answer": answer}
 
 
 #: Codes of answers that rest on no policy.
-_APART = frozenset({Code.POLICIES_DISABLED, Code.SYSTEM_ACTOR, Code.ACTOR_SUSPENDED})
+_CODES_WITHOUT_POLICY = frozenset(
+    {DecisionCode.POLICIES_DISABLED, DecisionCode.SYSTEM_ACTOR, DecisionCode.ACTOR_SUSPENDED}
+)
 
 
-def _section(family: str, category: str, held: tuple[Holding, ...], asker: Asker) -> dict[str, Any]:
+def _build_section(
+    family: str, category: str, effective_privileges: tuple[EffectivePrivilege, ...], viewer: AnswerViewer
+) -> dict[str, Any]:
     label = families.FAMILIES[family].label if family in families.FAMILIES else family.upper()
     return {
         "label": f"{label}: {category}" if category else label,
         "rows": [
             {
-                "privilege": one.privilege,
-                "policies": [{"name": name, "url": asker.policy_url(urn)} for urn, name in one.policies],
+                "privilege": effective_privilege.privilege,
+                "policies": [
+                    {"name": name, "url": viewer.policy_url(urn)} for urn, name in effective_privilege.policies
+                ],
             }
-            for one in held
-            if (one.family, one.privilege.category) == (family, category)
+            for effective_privilege in effective_privileges
+            if (effective_privilege.family, effective_privilege.privilege.category) == (family, category)
         ],
     }
 
 
-def _who(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
-    if (choices := explore_common.choices(form, request)) is not None:
+def _build_actors_answer(form: WhyForm, viewer: AnswerViewer, request: HttpRequest) -> dict[str, Any]:
+    if (choices := explore_common.find_choices(form, request)) is not None:
         return {"choices": choices}
     privilege, resource = form.cleaned_data["privilege"], form.cleaned_data["resource"]
-    found = inverse_queries.who(privilege=privilege, asked=Asked(resource) if resource else None)
-    listed = [(kind, label, urn) for name, kind, label in _KINDS for urn in getattr(found, name)]
-    page = Paginator(listed, _PAGE_SIZE).get_page(request.GET.get("page"))
-    names = authorizer.names(urns={urn for _, _, urn in page} | ({resource} - {""}))
+    allowed_actors = inverse_queries.find_allowed_actors(
+        privilege=privilege, resource=ResourceRef(resource) if resource else None
+    )
+    actor_rows = [(kind, label, urn) for name, kind, label in _ACTOR_KINDS for urn in getattr(allowed_actors, name)]
+    page = Paginator(actor_rows, _PAGE_SIZE).get_page(request.GET.get("page"))
+    names = authorizer.load_names(urns={urn for _, _, urn in page} | ({resource} - {""}))
     answer = {
-        "privilege": explore_common.privilege_of(privilege),
-        "resource": explore_common.resource_of(resource, names),
-        "is_all_users": found.is_all_users,
-        "is_all_groups": found.is_all_groups,
-        "is_conditional": found.is_conditional,
-        "version": found.version,
+        "privilege": explore_common.privilege_context(privilege),
+        "resource": explore_common.resource_context(resource, names),
+        "is_all_users": allowed_actors.is_all_users,
+        "is_all_groups": allowed_actors.is_all_groups,
+        "is_conditional": allowed_actors.is_conditional,
+        "version": allowed_actors.version,
     }
     rows = [
-        {"kind": kind, "label": label, "urn": urn, "name": names.get(urn, urn), "url": asker.holder_url(urn)}
+        {"kind": kind, "label": label, "urn": urn, "name": names.get(urn, urn), "url": viewer.account_url(urn)}
         for kind, label, urn in page
     ]
     return {"answer": answer, "page": page, "rows": rows, "columns": [{"label": "Who"}, {"label": "What they are"}]}
 
 
-def _what(form: WhyForm, asker: Asker, request: HttpRequest) -> dict[str, Any]:
+def _build_entities_answer(form: WhyForm, viewer: AnswerViewer, request: HttpRequest) -> dict[str, Any]:
     data = form.cleaned_data
-    urn = data["actor"] or asker.actor.urn
-    coverage = authorizer.visible(actor=actor_resolution.actor(urn=urn), privilege=data["privilege"])
-    number = _whole(request.GET.get("page"))
-    start = (number - 1) * _PAGE_SIZE
-    found = authorizer.directory().covered(
+    urn = data["actor"] or viewer.actor.urn
+    coverage = authorizer.compute_coverage(actor=actor_resolution.load_actor(urn=urn), privilege=data["privilege"])
+    page_number = _parse_page_number(request.GET.get("page"))
+    start = (page_number - 1) * _PAGE_SIZE
+    directory_page = authorizer.directory().list_covered(
         coverage=coverage,
-        viewer=None if asker.may_ask_about_others else asker.actor,
+        viewer=None if viewer.may_ask_about_others else viewer.actor,
         text=data["q"],
         types=[data["type"]] if data["type"] else (),
         start=start,
         limit=_PAGE_SIZE,
-        most=MOST,
+        max_count=MAX_COUNTED_ENTITIES,
     )
-    names = authorizer.names(urns={urn})
+    names = authorizer.load_names(urns={urn})
     answer = {
         "actor": {"urn": urn, "name": names.get(urn, urn), "is_unknown": urn not in names},
-        "privilege": explore_common.privilege_of(data["privilege"]),
-        "count": f"{MOST:,}+" if found.count > MOST else f"{found.count:,}",
+        "privilege": explore_common.privilege_context(data["privilege"]),
+        "count": f"{MAX_COUNTED_ENTITIES:,}+"
+        if directory_page.count > MAX_COUNTED_ENTITIES
+        else f"{directory_page.count:,}",
         "first": start + 1,
-        "last": start + len(found.rows),
-        "previous_url": explore_common.same(request, page=str(number - 1)) if number > 1 else "",
-        "next_url": explore_common.same(request, page=str(number + 1)) if found.count > start + _PAGE_SIZE else "",
-        "is_everything": asker.may_ask_about_others,
+        "last": start + len(directory_page.rows),
+        "previous_url": explore_common.question_url(request, page=str(page_number - 1)) if page_number > 1 else "",
+        "next_url": explore_common.question_url(request, page=str(page_number + 1))
+        if directory_page.count > start + _PAGE_SIZE
+        else "",
+        "is_everything": viewer.may_ask_about_others,
         "is_off": not settings.AUTH_POLICIES_ENABLED,
         "version": coverage.version,
     }
-    hidden = authorizer.directory().hidden(urns=[named.urn for named in found.rows])
-    rows = [{"named": named, "url": "" if named.urn in hidden else _page_of(named.urn, asker)} for named in found.rows]
+    hidden_urns = authorizer.directory().find_hidden_urns(urns=[entry.urn for entry in directory_page.rows])
+    rows = [
+        {"named": entry, "url": "" if entry.urn in hidden_urns else _entity_url(entry.urn, viewer)}
+        for entry in directory_page.rows
+    ]
     return {"answer": answer, "rows": rows, "columns": [{"label": "Name"}, {"label": "Type"}]}
 
 
-def _page_of(urn: str, asker: Asker) -> str:
+def _entity_url(urn: str, viewer: AnswerViewer) -> str:
     """Return the page of what somebody reaches, nothing where the reader may not open it."""
     if urn.startswith(POLICY_PREFIX):
-        return asker.policy_url(urn)
-    is_holder = urn.startswith((USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX))
-    return asker.holder_url(urn) if is_holder else reverse("entity", args=[urn])
+        return viewer.policy_url(urn)
+    is_account = urn.startswith((USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX))
+    return viewer.account_url(urn) if is_account else reverse("entity", args=[urn])
 
 
-def _whole(text: str | None) -> int:
+def _parse_page_number(text: str | None) -> int:
     """Return the number of a page; one that is none is the first, and none is beyond what is counted."""
     number = int(text) if text and text.isdecimal() and len(text) < 6 else 1
-    return min(max(number, 1), MOST // _PAGE_SIZE)
+    return min(max(number, 1), MAX_COUNTED_ENTITIES // _PAGE_SIZE)

@@ -7,35 +7,35 @@ from django import forms
 from policies.http.pages.filter_forms import WhyForm
 
 
-class _Turned(WhyForm):
+class _ExploreForm(WhyForm):
     """A question is asked once one of these came with the request, even empty; else the form is prefilled."""
 
-    ASKED_BY: ClassVar[tuple[str, ...]] = ("privilege",)
+    TRIGGER_FIELDS: ClassVar[tuple[str, ...]] = ("privilege",)
 
     @classmethod
-    def asked(cls, data: Any) -> "_Turned":
+    def from_query(cls, data: Any) -> "_ExploreForm":
         """Return the form of a request."""
-        is_question = any(name in data for name in cls.ASKED_BY)
+        is_question = any(name in data for name in cls.TRIGGER_FIELDS)
         return cls(data) if is_question else cls(initial={name: data.get(name, "") for name in cls.base_fields})
 
 
-class CanForm(_Turned):
+class ActorPrivilegesForm(_ExploreForm):
     """What can somebody do with something?"""
 
-    ASKED_BY = ("actor", "resource")
+    TRIGGER_FIELDS = ("actor", "resource")
 
     privilege = None  # type: ignore[assignment]  # Django's way to leave an inherited field out
     sub_resources = None  # type: ignore[assignment]
 
 
-class WhoForm(_Turned):
+class AllowedActorsForm(_ExploreForm):
     """Who can do something with something?"""
 
     actor = None  # type: ignore[assignment]
     sub_resources = None  # type: ignore[assignment]
 
 
-class WhatForm(_Turned):
+class AllowedEntitiesForm(_ExploreForm):
     """What can somebody use a privilege on?"""
 
     resource = None  # type: ignore[assignment]

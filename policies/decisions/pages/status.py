@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from policies.decisions.pages.explore_common import Asker
-from policies.http.guard import actor_of, needs
+from policies.decisions.pages.explore_common import AnswerViewer
+from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
 from policies.models import PolicyVersion
 from policies.models.people import USER_PREFIX
@@ -18,82 +18,82 @@ from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import process_registry, self_checks
 from policies.pdp.process_registry import Process
-from policies.pdp.self_checks import Check, Finding
+from policies.pdp.self_checks import Check, CheckFinding
 
-SEES = needs("MANAGE_POLICIES")
+VIEW_GUARD = needs("MANAGE_POLICIES")
 
-_COLUMNS = [{"label": "Process"}, {"label": "Policy version"}, {"label": "Compared"}]
+_PROCESS_COLUMNS = [{"label": "Process"}, {"label": "Policy version"}, {"label": "Compared"}]
 
 
 @require_GET
 @never_cache
-@SEES
-def status(request: HttpRequest) -> HttpResponse:
+@VIEW_GUARD
+def show_status(request: HttpRequest) -> HttpResponse:
     """The version of the policies, the web processes and the checklist. Workers take time, so they are asked apart."""
-    asker = Asker.of(actor_of(request))
-    stored = PolicyVersion.current()
+    viewer = AnswerViewer.from_actor(get_actor(request))
+    stored_version = PolicyVersion.load_version()
     checks = self_checks.run()
     context = {
         "facts": [
-            {"label": "Policy version", "value": stored},
+            {"label": "Policy version", "value": stored_version},
             {"label": "Active policies", "value": f"{checks[0].count:,}", "url": f"{reverse('policies')}?state=ACTIVE"},
             {"label": "Workers compare", "value": f"every {settings.POLICY_CACHE_REFRESH_INTERVAL_SECONDS} seconds"},
             {"label": "View authorization", "value": "on" if settings.VIEW_AUTHORIZATION_ENABLED else "off"},
         ],
-        "rows": _rows(process_registry.web(), stored),
-        "columns": _COLUMNS,
-        "checks": [_check(one, asker) for one in checks],
+        "rows": _process_rows(process_registry.list_web_processes(), stored_version),
+        "columns": _PROCESS_COLUMNS,
+        "checks": [_check_context(check, viewer) for check in checks],
         "workers_url": reverse("status-workers"),
-        "breadcrumbs": list_and_form_pages.crumbs("Installation", ("Status", "")),
+        "breadcrumbs": list_and_form_pages.settings_breadcrumbs("Installation", ("Status", "")),
     }
     return render(request, "status/page.html", context)
 
 
 @require_GET
 @never_cache
-@SEES
-def workers(request: HttpRequest) -> HttpResponse:
+@VIEW_GUARD
+def show_workers(request: HttpRequest) -> HttpResponse:
     """What broker and workers say: the part of the status page for htmx, else a page of its own."""
-    queue = process_registry.queue()
-    silent = sorted(queue.answers.keys() - {one.name for one in queue.processes})
+    queue = process_registry.inspect_queue()
+    silent_workers = sorted(queue.answers.keys() - {process.name for process in queue.processes})
     context = {
         "kind": queue.kind,
-        "silent": silent,
-        "rows": _rows(queue.processes, PolicyVersion.current()),
-        "columns": _COLUMNS,
+        "silent": silent_workers,
+        "rows": _process_rows(queue.processes, PolicyVersion.load_version()),
+        "columns": _PROCESS_COLUMNS,
         "breadcrumbs": [
-            *list_and_form_pages.crumbs("Installation", ("Status", reverse("status"))),
+            *list_and_form_pages.settings_breadcrumbs("Installation", ("Status", reverse("status"))),
             {"label": "Workers"},
         ],
     }
-    return list_and_form_pages.listed(
-        request, whole="status/workers.html", part="status/_workers.html", context=context
+    return list_and_form_pages.render_list(
+        request, page_template="status/workers.html", fragment_template="status/_workers.html", context=context
     )
 
 
-def _rows(found: tuple[Process, ...], stored: int) -> list[dict[str, Any]]:
+def _process_rows(process_list: tuple[Process, ...], stored_version: int) -> list[dict[str, Any]]:
     return [
         {
-            "name": one.name,
-            "version": one.version,
-            "is_behind": one.version < stored,
-            "age": "never" if one.age is None else f"{one.age:.1f} s ago",
+            "name": process.name,
+            "version": process.version,
+            "is_behind": process.version < stored_version,
+            "age": "never" if process.age is None else f"{process.age:.1f} s ago",
         }
-        for one in found
+        for process in process_list
     ]
 
 
-def _check(check: Check, asker: Asker) -> dict[str, Any]:
+def _check_context(check: Check, viewer: AnswerViewer) -> dict[str, Any]:
     return {
         "check": check,
-        "findings": [{"finding": one, "url": _url(one, asker)} for one in check.findings],
+        "findings": [{"finding": finding, "url": _finding_url(finding, viewer)} for finding in check.findings],
         "more": max(check.count - len(check.findings), 0) if check.findings and check.name != "domain_depth" else 0,
     }
 
 
-def _url(finding: Finding, asker: Asker) -> str:
+def _finding_url(finding: CheckFinding, viewer: AnswerViewer) -> str:
     if finding.urn.startswith(POLICY_PREFIX):
-        return asker.policy_url(finding.urn)
+        return viewer.policy_url(finding.urn)
     if finding.urn.startswith((USER_PREFIX, ROLE_PREFIX)):
-        return asker.holder_url(finding.urn)
+        return viewer.account_url(finding.urn)
     return reverse("entity", args=[finding.urn])

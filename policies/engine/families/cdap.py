@@ -14,7 +14,7 @@ from typing import Any
 from policies.engine.errors import UnknownOperation
 from policies.engine.families import cdap_entity_ids, vocabulary
 from policies.engine.model import Effect as StatementEffect
-from policies.engine.model import Origin, Statement
+from policies.engine.model import Statement, StatementOrigin
 from policies.engine.requirements import SELF, Need, Requirement
 from policies.engine.selectors import EVERYONE, EVERYTHING, URN, ActorMatch, Condition, Criterion, Selector
 
@@ -27,18 +27,18 @@ _GRANTABLE = frozenset(PRIVILEGES)
 #: Stands for the four (CD-2); it is no privilege of its own.
 ALL = "ALL"
 #: Any one of these lists an entity; EXECUTE alone does not (CD-12).
-LISTING = (READ, WRITE, ADMIN)
+LISTING_PRIVILEGES = (READ, WRITE, ADMIN)
 
 #: Stands in reasons where other statements name their policy.
-GRANT = "urn:li:dataHubPolicy:__grants"
+GRANTS_POLICY_URN = "urn:li:dataHubPolicy:__grants"
 #: What everybody may do without it being granted: ask for a list. What is on it is filtered (CD-12, CD-13).
-FREE = Origin("urn:li:dataHubPolicy:__cdap_lists", "Lists")
-_FREE_PRIVILEGE = "cdap:list"
+LISTS_ORIGIN = StatementOrigin("urn:li:dataHubPolicy:__cdap_lists", "Lists")
+_LIST_PRIVILEGE = "cdap:list"
 
 PARENT, ARTIFACT = "parent", "artifact"
 
 
-class Applied(StrEnum):
+class OperationEffect(StrEnum):
     """What applying an operation does to the catalog, where that is more than checking."""
 
     CREATE = "create"
@@ -48,7 +48,7 @@ class Applied(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class CdapOperation:
     """One operation on one kind of entity: the rule it comes from, what it needs, and what it does."""
 
     name: str
@@ -56,16 +56,16 @@ class Operation:
     rule: str
     needs: tuple[Need, ...]
     optional: frozenset[str]
-    applied: Applied | None
+    effect: OperationEffect | None
 
     @property
     def is_about_many(self) -> bool:
         """Whether it is asked of a place, and its needs judge each entity there."""
-        return self.applied in (Applied.LIST, Applied.DELETE_ALL)
+        return self.effect in (OperationEffect.LIST, OperationEffect.DELETE_ALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Resultant:
+class ResultingGrant:
     """A grant that a create gives: ALL on what was made, to who made it (CD-15, CD-16)."""
 
     principal: str
@@ -73,47 +73,49 @@ class Resultant:
     privileges: tuple[str, ...] = PRIVILEGES
 
 
-def operation(name: str) -> Operation:
+def get_operation(name: str) -> CdapOperation:
     """Return the operation `<kind>.<operation>`: the row of the table, else the core rule (CD-6).
 
     Raises UnknownOperation.
     """
-    found = _rows().get(name)
-    if found is not None:
-        return found
+    row = _load_operations().get(name)
+    if row is not None:
+        return row
     kind, _, verb = name.partition(".")
-    core = _core().get(verb)
-    if core is None or not cdap_entity_ids.is_kind(kind):
+    core_rule = _load_core_rules().get(verb)
+    if core_rule is None or not cdap_entity_ids.is_kind(kind):
         raise UnknownOperation(name)
-    return _operation({**core, "kind": kind})
+    return _parse_operation({**core_rule, "kind": kind})
 
 
-def requirement(name: str, given: Collection[str] = (), *, is_of_place: bool = False) -> Requirement:
+def get_requirement(name: str, relatives: Collection[str] = (), *, is_on_container: bool = False) -> Requirement:
     """Return what an operation needs when the question gives these relatives; all of it must hold (CD-7).
 
-    With `is_of_place` the question of a list or of delete_all is about a place, or about nothing: asking is free, and
-    what is there is judged one by one. Raises UnknownOperation.
+    With `is_on_container` the question of a list or of delete_all is about a place, or about nothing: asking is free,
+    and what is there is judged one by one. Raises UnknownOperation.
     """
-    found = operation(name)
-    needs = tuple(need for need in found.needs if need.on not in found.optional - frozenset(given))
-    if found.is_about_many and (is_of_place or not needs):
-        needs = (Need((_FREE_PRIVILEGE,)),)
+    operation = get_operation(name)
+    needs = tuple(need for need in operation.needs if need.relative not in operation.optional - frozenset(relatives))
+    if operation.is_about_many and (is_on_container or not needs):
+        needs = (Need((_LIST_PRIVILEGE,)),)
     return Requirement((needs,))
 
 
 def expand(privileges: Iterable[str]) -> tuple[str, ...]:
     """Return privileges in their order, each once; ALL stands for the four (CD-2). Unknown ones are left out."""
-    wanted = frozenset(privileges)
-    return tuple(one for one in PRIVILEGES if one in wanted or ALL in wanted)
+    requested_privileges = frozenset(privileges)
+    return tuple(
+        privilege for privilege in PRIVILEGES if privilege in requested_privileges or ALL in requested_privileges
+    )
 
 
-def grant(holder: str, privileges: Iterable[str], urn: str, source: str) -> Statement:
+def build_grant(holder: str, privileges: Iterable[str], urn: str, source: str) -> Statement:
     """Return a grant as the engine judges it: an allow for one holder on one entity.
 
     `source` is what it was given on: the entity, a pattern that stands for it, or something it lies in.
     """
     return Statement(
-        origin=Origin(GRANT, "Grant" if source == urn else f"Grant on {source}"),
+        origin=StatementOrigin(GRANTS_POLICY_URN, "Grant" if source == urn else f"Grant on {source}"),
         effect=StatementEffect.ALLOW,
         actors=ActorMatch(frozenset((holder,))),
         privileges=frozenset(privileges),
@@ -126,57 +128,57 @@ def is_granted(privileges: Iterable[str]) -> bool:
     return not _GRANTABLE.isdisjoint(privileges)
 
 
-def implicit() -> tuple[tuple[str, tuple[Statement, ...]], ...]:
+def implicit_policies() -> tuple[tuple[str, tuple[Statement, ...]], ...]:
     """Return what holds without being granted: everybody may ask for lists."""
-    everybody = ActorMatch(frozenset((EVERYONE,)))
-    statement = Statement(FREE, StatementEffect.ALLOW, everybody, frozenset((_FREE_PRIVILEGE,)), EVERYTHING)
-    return ((FREE.policy, (statement,)),)
+    everyone = ActorMatch(frozenset((EVERYONE,)))
+    statement = Statement(LISTS_ORIGIN, StatementEffect.ALLOW, everyone, frozenset((_LIST_PRIVILEGE,)), EVERYTHING)
+    return ((LISTS_ORIGIN.policy, (statement,)),)
 
 
 @cache
-def privileges() -> vocabulary.Vocabulary:
+def load_vocabulary() -> vocabulary.Vocabulary:
     """Return the vocabulary of grants."""
     return vocabulary.Vocabulary.from_table(vocabulary.read_table("cdap_operations"))
 
 
 @cache
-def listed_kinds() -> tuple[str, ...]:
+def list_kinds() -> tuple[str, ...]:
     """Return the kinds of the table, in its order."""
-    return tuple(dict.fromkeys(one.kind for one in _rows().values()))
+    return tuple(dict.fromkeys(operation.kind for operation in _load_operations().values()))
 
 
-def operations_on(kind: str) -> tuple[Operation, ...]:
+def list_operations(kind: str) -> tuple[CdapOperation, ...]:
     """Return what can be asked about a kind: the rows of the table, then the core rules it has no row for."""
-    rows = [one for one in _rows().values() if one.kind == kind]
-    names = {one.name for one in rows}
-    core = (operation(f"{kind}.{verb}") for verb in _core() if f"{kind}.{verb}" not in names)
-    return (*rows, *core)
+    rows = [operation for operation in _load_operations().values() if operation.kind == kind]
+    names = {operation.name for operation in rows}
+    core_operations = (get_operation(f"{kind}.{verb}") for verb in _load_core_rules() if f"{kind}.{verb}" not in names)
+    return (*rows, *core_operations)
 
 
 @cache
-def _rows() -> Mapping[str, Operation]:
-    rows = [_operation(entry) for entry in vocabulary.read_table("cdap_operations")["row"]]
+def _load_operations() -> Mapping[str, CdapOperation]:
+    rows = [_parse_operation(entry) for entry in vocabulary.read_table("cdap_operations")["row"]]
     return MappingProxyType({row.name: row for row in rows})
 
 
 @cache
-def _core() -> Mapping[str, Mapping[str, Any]]:
+def _load_core_rules() -> Mapping[str, Mapping[str, Any]]:
     return MappingProxyType({entry["name"]: entry for entry in vocabulary.read_table("cdap_operations")["core"]})
 
 
-def _operation(entry: Mapping[str, Any]) -> Operation:
+def _parse_operation(entry: Mapping[str, Any]) -> CdapOperation:
     kind = entry["kind"]
     # The instance lies in nothing, so no core rule can ask anything there.
     needs = [need for need in entry["needs"] if not (kind == cdap_entity_ids.INSTANCE and need["on"] == PARENT)]
-    return Operation(
+    return CdapOperation(
         name=f"{kind}.{entry['name']}",
         kind=kind,
         rule=entry["rule"],
         needs=tuple(Need(tuple(need.get("any_of") or (need["privilege"],)), need.get("on", SELF)) for need in needs),
         optional=frozenset(need["on"] for need in needs if need.get("optional")),
-        applied=Applied(entry["effect"]) if "effect" in entry else None,
+        effect=OperationEffect(entry["effect"]) if "effect" in entry else None,
     )
 
 
-def _kind(urn: str) -> str:
+def _urn_kind(urn: str) -> str:
     return urn.split(":")[2]

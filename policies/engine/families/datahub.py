@@ -11,10 +11,10 @@ from types import MappingProxyType
 from policies.engine.errors import quote
 from policies.engine.families import datahub_fields, datahub_properties, vocabulary
 from policies.engine.families.datahub_fields import CONSTRAINTS, OLDER_CONSTRAINTS
-from policies.engine.families.document_reader import Json, Reader
-from policies.engine.model import Effect, Origin, Statement
-from policies.engine.property_conditions import Proviso
-from policies.engine.requirements import Need, Quantifier, Requirement, alternatives
+from policies.engine.families.document_reader import DocumentReader, JsonValue
+from policies.engine.model import Effect, Statement, StatementOrigin
+from policies.engine.property_conditions import ActorCondition
+from policies.engine.requirements import Need, Quantifier, Requirement, any_of_requirement
 from policies.engine.selectors import (
     CONTAINER,
     DATA_PLATFORM_INSTANCE,
@@ -24,7 +24,7 @@ from policies.engine.selectors import (
     GLOSSARY,
     GROUP_MEMBERSHIP,
     IN_ANY_GROUP,
-    NEVER,
+    NEVER_CRITERION,
     ONESELF,
     OWNER,
     TAG,
@@ -58,11 +58,11 @@ _ACTOR_LISTS = {
 }
 
 #: The policy every actor has without it being stored: itself (rules/datahub.md a.1).
-VIEW_SELF = Origin("urn:li:dataHubPolicy:__view_self", "View Self")
+VIEW_SELF = StatementOrigin("urn:li:dataHubPolicy:__view_self", "View Self")
 _SELF_PRIVILEGES = ("VIEW_ENTITY_PAGE", "GET_ENTITY_PRIVILEGE", "EDIT_ENTITY", "DELETE_ENTITY")
 
 
-def parse(document: Json, *, custom: Collection[str] = (), keeps_unknown: bool = False) -> dict[str, Json]:
+def parse(document: JsonValue, *, custom: Collection[str] = (), keeps_unknown: bool = False) -> dict[str, JsonValue]:
     """Check a dataHubPolicyInfo document and return it as it is to be stored.
 
     Unknown fields are refused, since ignoring one could widen the policy. With `keeps_unknown` they are kept, and a
@@ -70,53 +70,57 @@ def parse(document: Json, *, custom: Collection[str] = (), keeps_unknown: bool =
 
     Raises InvalidPolicy with every problem of the document.
     """
-    reader = Reader()
-    policy = reader.mapping(document, "")
+    reader = DocumentReader()
+    policy = reader.read_mapping(document, "")
     if not reader.problems:
-        reader.text(policy.get("displayName"), "/displayName", is_required=True)
-        reader.text(policy.get("description"), "/description")
-        reader.choice(policy.get("type"), (PLATFORM, METADATA), "/type")
-        reader.choice(policy.get("state"), (ACTIVE, INACTIVE, DRAFT), "/state")
-        reader.flag(policy.get("editable"), "/editable", default=True)
+        reader.read_text(policy.get("displayName"), "/displayName", is_required=True)
+        reader.read_text(policy.get("description"), "/description")
+        reader.read_choice(policy.get("type"), (PLATFORM, METADATA), "/type")
+        reader.read_choice(policy.get("state"), (ACTIVE, INACTIVE, DRAFT), "/state")
+        reader.read_flag(policy.get("editable"), "/editable", default=True)
         _check_privileges(reader, policy, custom)
         _check_actors(reader, policy)
         _check_resources(reader, policy.get("resources"))
         _check_extra(reader, policy)
         if not keeps_unknown:
-            for problem in datahub_fields.list_unknown(policy):
+            for problem in datahub_fields.list_unknown_fields(policy):
                 reader.add(problem)
-    reader.finish()
-    stored = _with_one_spelling(policy)
-    return {**stored, "state": INACTIVE} if datahub_fields.has_unknown(stored) else stored
+    reader.raise_problems()
+    normalized_policy = _with_one_spelling(policy)
+    return (
+        {**normalized_policy, "state": INACTIVE}
+        if datahub_fields.has_unknown_fields(normalized_policy)
+        else normalized_policy
+    )
 
 
-def compile(document: Mapping[str, Json], origin: Origin) -> tuple[Statement, ...]:
+def compile(document: Mapping[str, JsonValue], origin: StatementOrigin) -> tuple[Statement, ...]:
     """Return the statement of a stored document, or none when it is not active or holds a field that is unknown here.
 
     Only ACTIVE grants. An unknown field of entities or condition makes its criterion false, NOT_EQUALS included (a.4).
     """
-    if document.get("state") != ACTIVE or datahub_fields.has_unknown(document):
+    if document.get("state") != ACTIVE or datahub_fields.has_unknown_fields(document):
         return ()
     is_platform = document.get("type") == PLATFORM
     block = None if is_platform else document.get("resources")
     resources = document.get("resources") or {}
-    criteria, provisos = _criteria(block or {})
+    criteria, actor_conditions = _compile_criteria(block or {})
     constraints = resources.get(CONSTRAINTS)
     if constraints is None:
         constraints = resources.get(OLDER_CONSTRAINTS)
     statement = Statement(
         origin=origin,
         effect=Effect.ALLOW,
-        actors=_actors(document.get("actors") or {}, is_platform=is_platform),
-        privileges=vocabulary.datahub().widen(document.get("privileges") or ()),
+        actors=_compile_actors(document.get("actors") or {}, is_platform=is_platform),
+        privileges=vocabulary.load_datahub().widen(document.get("privileges") or ()),
         resources=EVERYTHING if block is None else Selector(criteria, needs_resource=True),
-        subresources=None if constraints is None else Selector(_filter(constraints)),
-        provisos=provisos,
+        subresources=None if constraints is None else Selector(_compile_filter(constraints)),
+        actor_conditions=actor_conditions,
     )
     return (statement,)
 
 
-def columns(document: Mapping[str, Json]) -> dict[str, Json]:
+def column_values(document: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return what a list shows of a checked document: name, description, type, state, is_editable."""
     editable = document.get("editable")
     return {
@@ -128,80 +132,80 @@ def columns(document: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def bound(document: Json) -> tuple[tuple[str, str], ...]:  # noqa: ARG001 - every family has one
+def required_urns(document: JsonValue) -> tuple[tuple[str, str], ...]:  # noqa: ARG001 - every family has one
     """Return the URNs that must exist when a document is stored: none, a policy may speak of what will be made."""
     return ()
 
 
-def mentioned(document: Mapping[str, Json]) -> tuple[frozenset[str], frozenset[str]]:
+def document_terms(document: Mapping[str, JsonValue]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the privileges as a document spells them; its resources are the values of its criteria."""
     return frozenset(document.get("privileges") or ()), frozenset()
 
 
-def activated(document: Mapping[str, Json]) -> dict[str, Json]:
+def as_active(document: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the understood part of the document as if it were in force: for lists and hints, never to decide by."""
-    return {**datahub_fields.without_unknown(document), "state": ACTIVE}
+    return {**datahub_fields.without_unknown_fields(document), "state": ACTIVE}
 
 
-def implicit() -> tuple[tuple[str, tuple[Statement, ...]], ...]:
+def implicit_policies() -> tuple[tuple[str, tuple[Statement, ...]], ...]:
     """Return what holds without being stored: every actor may view and edit its own entity."""
     statement = Statement(
         origin=VIEW_SELF,
         effect=Effect.ALLOW,
         actors=ActorMatch(frozenset({ONESELF})),
-        privileges=vocabulary.datahub().widen(_SELF_PRIVILEGES),
+        privileges=vocabulary.load_datahub().widen(_SELF_PRIVILEGES),
         resources=Selector(needs_resource=True),
     )
     return ((VIEW_SELF.policy, (statement,)),)
 
 
 @cache
-def operations() -> Mapping[str, Requirement]:
+def load_operations() -> Mapping[str, Requirement]:
     """Return what each derived operation needs (rules/datahub.md section c)."""
     table = vocabulary.read_table("datahub_operations")["operation"]
-    return MappingProxyType({entry["name"]: _requirement(entry) for entry in table})
+    return MappingProxyType({entry["name"]: _parse_requirement(entry) for entry in table})
 
 
 @cache
-def groups() -> Mapping[str, Requirement]:
+def load_operation_groups() -> Mapping[str, Requirement]:
     """Return the any-of lists of the generic entity operations, as `entity.read` (rules/datahub.md a.7)."""
     table = vocabulary.read_table("datahub_operations")["group"]
-    return MappingProxyType({entry["key"]: alternatives(entry["any_of"]) for entry in table})
+    return MappingProxyType({entry["key"]: any_of_requirement(entry["any_of"]) for entry in table})
 
 
 # -- checking ---------------------------------------------------------------------------------------------------------
 
 
-def _check_privileges(reader: Reader, policy: Mapping[str, Json], custom: Collection[str]) -> None:
+def _check_privileges(reader: DocumentReader, policy: Mapping[str, JsonValue], custom: Collection[str]) -> None:
     if policy.get("privileges") is None:
         reader.note("required", "/privileges", "Give the list of privileges; it may be empty.")
-    known = vocabulary.datahub()
-    for index, name in enumerate(reader.texts(policy.get("privileges"), "/privileges")):
-        if name is not None and name not in known.names and name not in custom:
-            close = known.suggest(name) if len(reader.problems) < MAX_SUGGESTIONS else ()
-            hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    registry = vocabulary.load_datahub()
+    for index, name in enumerate(reader.read_texts(policy.get("privileges"), "/privileges")):
+        if name is not None and name not in registry.names and name not in custom:
+            suggestions = registry.suggest(name) if len(reader.problems) < MAX_SUGGESTIONS else ()
+            hint = f" Did you mean {' or '.join(suggestions)}?" if suggestions else ""
             reader.note("privilege.unknown", f"/privileges/{index}", f"There is no privilege {quote(name)}.{hint}")
 
 
-def _check_actors(reader: Reader, policy: Mapping[str, Json]) -> None:
+def _check_actors(reader: DocumentReader, policy: Mapping[str, JsonValue]) -> None:
     if policy.get("actors") is None:
         reader.note("required", "/actors", "Say whom the policy is for.")
         return
-    actors = reader.mapping(policy["actors"], "/actors")
+    actors = reader.read_mapping(policy["actors"], "/actors")
     for name, prefix in _ACTOR_LISTS.items():
-        reader.urns(actors.get(name), f"/actors/{name}", prefix)
-    reader.urns(actors.get("resourceOwnersTypes"), "/actors/resourceOwnersTypes", "urn:li:ownershipType:")
+        reader.check_urns(actors.get(name), f"/actors/{name}", prefix)
+    reader.check_urns(actors.get("resourceOwnersTypes"), "/actors/resourceOwnersTypes", "urn:li:ownershipType:")
     for name in ("resourceOwners", "allUsers", "allGroups"):
-        reader.flag(actors.get(name), f"/actors/{name}", default=False)
+        reader.read_flag(actors.get(name), f"/actors/{name}", default=False)
 
 
-def _check_resources(reader: Reader, value: Json) -> None:
+def _check_resources(reader: DocumentReader, value: JsonValue) -> None:
     if value is None:
         return
-    block = reader.mapping(value, "/resources")
-    reader.text(block.get("type"), "/resources/type")
-    reader.texts(block.get("resources"), "/resources/resources")
-    reader.flag(block.get("allResources"), "/resources/allResources", default=False)
+    block = reader.read_mapping(value, "/resources")
+    reader.read_text(block.get("type"), "/resources/type")
+    reader.read_texts(block.get("resources"), "/resources/resources")
+    reader.read_flag(block.get("allResources"), "/resources/allResources", default=False)
     if CONSTRAINTS in block and OLDER_CONSTRAINTS in block:
         reader.note("constraints.twice", f"/resources/{OLDER_CONSTRAINTS}", f"Give {CONSTRAINTS} only.")
     for name in ("filter", CONSTRAINTS, OLDER_CONSTRAINTS):
@@ -209,47 +213,51 @@ def _check_resources(reader: Reader, value: Json) -> None:
             _check_filter(reader, block[name], f"/resources/{name}")
 
 
-def _check_filter(reader: Reader, value: Json, pointer: str) -> None:
-    match = reader.mapping(value, pointer)
-    for index, item in enumerate(reader.items(match.get("criteria"), f"{pointer}/criteria")):
-        place = f"{pointer}/criteria/{index}"
-        criterion = reader.mapping(item, place)
+def _check_filter(reader: DocumentReader, value: JsonValue, pointer: str) -> None:
+    filter_block = reader.read_mapping(value, pointer)
+    for index, item in enumerate(reader.read_items(filter_block.get("criteria"), f"{pointer}/criteria")):
+        item_pointer = f"{pointer}/criteria/{index}"
+        criterion = reader.read_mapping(item, item_pointer)
         field = criterion.get("field")
         has_properties = pointer.endswith("/filter")
-        if has_properties and datahub_properties.is_meant(field):
-            datahub_properties.check(reader, field, criterion.get("values"), place)
+        if has_properties and datahub_properties.is_property_field(field):
+            datahub_properties.check(reader, field, criterion.get("values"), item_pointer)
         else:
-            others = datahub_properties.FIELDS if has_properties else ()
-            reader.choice(field, (*FIELDS, *_OLDER_FIELDS, *others), f"{place}/field")
-        reader.choice(criterion.get("condition"), tuple(Condition), f"{place}/condition", default=Condition.EQUALS)
+            property_fields = datahub_properties.FIELD_FORMS if has_properties else ()
+            reader.read_choice(field, (*FIELDS, *_OLDER_FIELDS, *property_fields), f"{item_pointer}/field")
+        reader.read_choice(
+            criterion.get("condition"), tuple(Condition), f"{item_pointer}/condition", default=Condition.EQUALS
+        )
         if criterion.get("values") is None:
-            reader.note("required", f"{place}/values", "Give the list of values.")
-        reader.texts(criterion.get("values"), f"{place}/values")
+            reader.note("required", f"{item_pointer}/values", "Give the list of values.")
+        reader.read_texts(criterion.get("values"), f"{item_pointer}/values")
 
 
-def _check_extra(reader: Reader, policy: Mapping[str, Json]) -> None:
-    stamp = policy.get("lastUpdatedTimestamp")
-    if stamp is not None and (not isinstance(stamp, int) or isinstance(stamp, bool) or not 0 <= stamp < 2**63):
+def _check_extra(reader: DocumentReader, policy: Mapping[str, JsonValue]) -> None:
+    timestamp = policy.get("lastUpdatedTimestamp")
+    if timestamp is not None and (
+        not isinstance(timestamp, int) or isinstance(timestamp, bool) or not 0 <= timestamp < 2**63
+    ):
         reader.note("type.time", "/lastUpdatedTimestamp", "This must be a time in milliseconds.")
     if not reader.is_storable(policy):
         reader.note("text.invalid", "", "The document holds a character that cannot be stored.")
 
 
-def _with_one_spelling(policy: Mapping[str, Json]) -> dict[str, Json]:
+def _with_one_spelling(policy: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the document with `policyConstraints` called `privilegeConstraints`, everything else as it was."""
-    stored = dict(policy)
-    block = stored.get("resources")
+    normalized_policy = dict(policy)
+    block = normalized_policy.get("resources")
     if block is not None and OLDER_CONSTRAINTS in block:
-        stored["resources"] = {
+        normalized_policy["resources"] = {
             CONSTRAINTS if name == OLDER_CONSTRAINTS else name: value for name, value in block.items()
         }
-    return stored
+    return normalized_policy
 
 
 # -- compiling --------------------------------------------------------------------------------------------------------
 
 
-def _actors(actors: Mapping[str, Json], *, is_platform: bool) -> ActorMatch:
+def _compile_actors(actors: Mapping[str, JsonValue], *, is_platform: bool) -> ActorMatch:
     """Collect the tokens (a.2). Owners count for metadata policies only: platform policies have no resource."""
     tokens = {urn for name, prefix in _ACTOR_LISTS.items() for urn in actors.get(name) or () if urn.startswith(prefix)}
     if actors.get("allUsers"):
@@ -262,13 +270,15 @@ def _actors(actors: Mapping[str, Json], *, is_platform: bool) -> ActorMatch:
     return ActorMatch(frozenset(tokens))
 
 
-def _criteria(block: Mapping[str, Json]) -> tuple[tuple[Criterion, ...], tuple[Proviso, ...]]:
+def _compile_criteria(block: Mapping[str, JsonValue]) -> tuple[tuple[Criterion, ...], tuple[ActorCondition, ...]]:
     """Read the filter, or else the deprecated fields as criteria (a.4)."""
     if block.get("filter") is not None:
-        found = [datahub_properties.read(item) or _criterion(item) for item in block["filter"].get("criteria") or ()]
+        conditions = [
+            datahub_properties.read(item) or _compile_criterion(item) for item in block["filter"].get("criteria") or ()
+        ]
         return (
-            tuple(one for one in found if isinstance(one, Criterion)),
-            tuple(one for one in found if isinstance(one, Proviso)),
+            tuple(condition for condition in conditions if isinstance(condition, Criterion)),
+            tuple(condition for condition in conditions if isinstance(condition, ActorCondition)),
         )
     criteria = []
     if block.get("type") is not None:
@@ -278,20 +288,20 @@ def _criteria(block: Mapping[str, Json]) -> tuple[tuple[Criterion, ...], tuple[P
     return tuple(criteria), ()
 
 
-def _filter(match: Mapping[str, Json]) -> tuple[Criterion, ...]:
-    return tuple(_criterion(item) for item in match.get("criteria") or ())
+def _compile_filter(filter_block: Mapping[str, JsonValue]) -> tuple[Criterion, ...]:
+    return tuple(_compile_criterion(item) for item in filter_block.get("criteria") or ())
 
 
-def _criterion(item: Mapping[str, Json]) -> Criterion:
+def _compile_criterion(item: Mapping[str, JsonValue]) -> Criterion:
     name = str(item.get("field") or "").upper()
     field = _OLDER_FIELDS.get(name, name)
     condition = item.get("condition") or Condition.EQUALS
     if field not in FIELDS or condition not in tuple(Condition):
-        return NEVER
+        return NEVER_CRITERION
     return Criterion(field, Condition(condition), frozenset(item.get("values") or ()))
 
 
-def _requirement(entry: Mapping[str, Json]) -> Requirement:
+def _parse_requirement(entry: Mapping[str, JsonValue]) -> Requirement:
     return Requirement(
         tuple(
             tuple(Need(tuple(need["privileges"]), need["on"], Quantifier(need["quantifier"])) for need in needs)

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems, quote
-from policies.engine.families.document_reader import Json, escape
+from policies.engine.families.document_reader import JsonValue, escape
 
 #: The older spelling of the constraints on sub-resources is read; the first one is written.
 CONSTRAINTS, OLDER_CONSTRAINTS = "privilegeConstraints", "policyConstraints"
@@ -34,74 +34,80 @@ FILTER_FIELDS = frozenset({"criteria"})
 CRITERION_FIELDS = frozenset({"field", "condition", "values"})
 
 #: In the published schema and not evaluated here; without a value it says nothing.
-_EMPTY_ONLY = "structuredPropertyValues"
+_EMPTY_ONLY_FIELD = "structuredPropertyValues"
 
-CODE = "field.unknown"
+UNKNOWN_FIELD_CODE = "field.unknown"
 
 
-def list_unknown(document: Mapping[str, Json]) -> tuple[Problem, ...]:
+def list_unknown_fields(document: Mapping[str, JsonValue]) -> tuple[Problem, ...]:
     """Return a problem for each field that is not evaluated, with its JSON pointer; of very many the first."""
-    found = islice(_walk(document), MAX_PROBLEMS + 1)
+    unknown_fields = islice(_iterate_unknown_fields(document), MAX_PROBLEMS + 1)
     return limit_problems(
-        [Problem(CODE, f"{place}/{escape(key)}", f"There is no field {quote(key)} here.") for place, key in found]
+        [
+            Problem(UNKNOWN_FIELD_CODE, f"{pointer}/{escape(key)}", f"There is no field {quote(key)} here.")
+            for pointer, key in unknown_fields
+        ]
     )
 
 
-def has_unknown(document: Mapping[str, Json]) -> bool:
+def has_unknown_fields(document: Mapping[str, JsonValue]) -> bool:
     """Whether a document holds a field that is not evaluated."""
-    return next(_walk(document), None) is not None
+    return next(_iterate_unknown_fields(document), None) is not None
 
 
-def without_unknown(document: Mapping[str, Json]) -> Mapping[str, Json]:
+def without_unknown_fields(document: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     """Return the part of a document that is evaluated; the document itself when that is all of it."""
-    if not has_unknown(document):
+    if not has_unknown_fields(document):
         return document
-    found = _only(document, POLICY_FIELDS)
-    if isinstance(actors := found.get("actors"), dict):
-        found["actors"] = _only(actors, ACTOR_FIELDS)
-    if isinstance(block := found.get("resources"), dict):
-        found["resources"] = kept = _only(block, RESOURCE_FIELDS)
-        for name in _FILTERS & kept.keys():
-            if isinstance(kept[name], dict):
-                kept[name] = _filter_only(kept[name])
-    return found
+    evaluated_document = _select_keys(document, POLICY_FIELDS)
+    if isinstance(actors := evaluated_document.get("actors"), dict):
+        evaluated_document["actors"] = _select_keys(actors, ACTOR_FIELDS)
+    if isinstance(block := evaluated_document.get("resources"), dict):
+        evaluated_document["resources"] = evaluated_block = _select_keys(block, RESOURCE_FIELDS)
+        for name in _FILTER_NAMES & evaluated_block.keys():
+            if isinstance(evaluated_block[name], dict):
+                evaluated_block[name] = _select_filter_keys(evaluated_block[name])
+    return evaluated_document
 
 
-_FILTERS = frozenset({"filter", CONSTRAINTS, OLDER_CONSTRAINTS})
+_FILTER_NAMES = frozenset({"filter", CONSTRAINTS, OLDER_CONSTRAINTS})
 
 
-def _walk(document: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+def _iterate_unknown_fields(document: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
     """Yield the place and the name of every unknown field; parts of another shape than an object are passed over."""
-    yield from _strangers(document, POLICY_FIELDS, "")
-    yield from _strangers(document.get("actors"), ACTOR_FIELDS, "/actors")
+    yield from _iterate_unknown_keys(document, POLICY_FIELDS, "")
+    yield from _iterate_unknown_keys(document.get("actors"), ACTOR_FIELDS, "/actors")
     block = document.get("resources")
     if not isinstance(block, dict):
         return
-    yield from _strangers(block, RESOURCE_FIELDS, "/resources")
+    yield from _iterate_unknown_keys(block, RESOURCE_FIELDS, "/resources")
     for name in ("filter", CONSTRAINTS, OLDER_CONSTRAINTS):
-        match = block.get(name)
-        if not isinstance(match, dict):
+        filter_block = block.get(name)
+        if not isinstance(filter_block, dict):
             continue
-        place = f"/resources/{name}"
-        yield from _strangers(match, FILTER_FIELDS, place)
-        criteria = match.get("criteria")
+        pointer = f"/resources/{name}"
+        yield from _iterate_unknown_keys(filter_block, FILTER_FIELDS, pointer)
+        criteria = filter_block.get("criteria")
         for index, criterion in enumerate(criteria if isinstance(criteria, list) else ()):
-            for found in _strangers(criterion, CRITERION_FIELDS, f"{place}/criteria/{index}"):
-                if found[1] != _EMPTY_ONLY or criterion[_EMPTY_ONLY]:
-                    yield found
+            for unknown_key in _iterate_unknown_keys(criterion, CRITERION_FIELDS, f"{pointer}/criteria/{index}"):
+                if unknown_key[1] != _EMPTY_ONLY_FIELD or criterion[_EMPTY_ONLY_FIELD]:
+                    yield unknown_key
 
 
-def _strangers(value: Json, known: Set[str], place: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict) and not value.keys() <= known:
-        yield from ((place, key) for key in value if key not in known)
+def _iterate_unknown_keys(value: JsonValue, known_keys: Set[str], pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and not value.keys() <= known_keys:
+        yield from ((pointer, key) for key in value if key not in known_keys)
 
 
-def _only(value: Mapping[str, Json], known: Collection[str]) -> dict[str, Any]:
-    return {key: one for key, one in value.items() if key in known}
+def _select_keys(value: Mapping[str, JsonValue], known_keys: Collection[str]) -> dict[str, Any]:
+    return {key: member for key, member in value.items() if key in known_keys}
 
 
-def _filter_only(match: Mapping[str, Json]) -> dict[str, Any]:
-    found = _only(match, FILTER_FIELDS)
-    if isinstance(criteria := found.get("criteria"), list):
-        found["criteria"] = [_only(one, CRITERION_FIELDS) if isinstance(one, dict) else one for one in criteria]
-    return found
+def _select_filter_keys(filter_block: Mapping[str, JsonValue]) -> dict[str, Any]:
+    evaluated_filter = _select_keys(filter_block, FILTER_FIELDS)
+    if isinstance(criteria := evaluated_filter.get("criteria"), list):
+        evaluated_filter["criteria"] = [
+            _select_keys(criterion, CRITERION_FIELDS) if isinstance(criterion, dict) else criterion
+            for criterion in criteria
+        ]
+    return evaluated_filter

@@ -7,61 +7,61 @@ The field says whose property it is: `PROPERTY.status` of the resource, `ACTOR.P
 from collections.abc import Mapping
 
 from policies.engine import property_conditions
-from policies.engine.families.document_reader import Json, Reader
-from policies.engine.property_conditions import Proviso
-from policies.engine.selectors import NEVER, Condition, Criterion
+from policies.engine.families.document_reader import DocumentReader, JsonValue
+from policies.engine.property_conditions import ActorCondition
+from policies.engine.selectors import NEVER_CRITERION, Condition, Criterion
 
-_PARTIES = (property_conditions.RESOURCE, property_conditions.ACTOR, property_conditions.ACTION)
+_PREFIXES = (property_conditions.RESOURCE, property_conditions.ACTOR, property_conditions.ACTION)
 
 #: How such fields are written, for a refusal.
-FIELDS = tuple(f"{start}<name>" for start in _PARTIES)
+FIELD_FORMS = tuple(f"{start}<name>" for start in _PREFIXES)
 
 
-def is_meant(field: Json) -> bool:
+def is_property_field(field: JsonValue) -> bool:
     """Whether a field is meant to name a property, well said or not."""
-    return isinstance(field, str) and field.startswith(_PARTIES)
+    return isinstance(field, str) and field.startswith(_PREFIXES)
 
 
-def check(reader: Reader, field: Json, values: Json, place: str) -> None:
+def check(reader: DocumentReader, field: JsonValue, values: JsonValue, pointer: str) -> None:
     """Check the name of a property, and values that stand for those of another party."""
-    party = property_conditions.party(field)
-    if not party:
-        length = property_conditions.NAME_LENGTH
+    prefix = property_conditions.property_prefix(field)
+    if not prefix:
+        length = property_conditions.MAX_NAME_LENGTH
         detail = f"A property has a name of up to {length} printable characters, no blanks around it."
-        reader.note("property.name", f"{place}/field", detail)
+        reader.note("property.name", f"{pointer}/field", detail)
     for index, value in enumerate(values if isinstance(values, list) else ()):
-        problem = _problem_of(party, value) if isinstance(value, str) else None
+        problem = _find_problem(prefix, value) if isinstance(value, str) else None
         if problem is not None:
-            reader.note(problem[0], f"{place}/values/{index}", problem[1])
+            reader.note(problem[0], f"{pointer}/values/{index}", problem[1])
 
 
-def read(item: Mapping[str, Json]) -> Criterion | Proviso | None:
+def read(item: Mapping[str, JsonValue]) -> Criterion | ActorCondition | None:
     """Return what a criterion on a property says, None for one on something else. Odd ones hold for nothing (a.4)."""
     field = str(item.get("field") or "")
-    party = property_conditions.party(field)
-    if not party:
+    prefix = property_conditions.property_prefix(field)
+    if not prefix:
         return None
     condition, values = item.get("condition") or Condition.EQUALS, frozenset(item.get("values") or ())
-    if condition not in tuple(Condition) or any(_problem_of(party, value) is not None for value in values):
-        return NEVER
+    if condition not in tuple(Condition) or any(_find_problem(prefix, value) is not None for value in values):
+        return NEVER_CRITERION
     references = frozenset(
-        property_conditions.reference(value) for value in values if property_conditions.is_reference(value)
+        property_conditions.referenced_field(value) for value in values if property_conditions.is_reference(value)
     )
-    if not references and party == property_conditions.RESOURCE:
+    if not references and prefix == property_conditions.RESOURCE:
         return Criterion(field, Condition(condition), values)
-    literal = frozenset(value for value in values if not property_conditions.is_reference(value))
-    return Proviso(field, Condition(condition), literal, references)
+    literals = frozenset(value for value in values if not property_conditions.is_reference(value))
+    return ActorCondition(field, Condition(condition), literals, references)
 
 
-def _problem_of(party: str, value: str) -> tuple[str, str] | None:
+def _find_problem(prefix: str, value: str) -> tuple[str, str] | None:
     """Return the code and sentence of what is wrong with a value."""
     if not property_conditions.is_reference(value):
-        detail = f"A value of a property has up to {property_conditions.VALUE_LENGTH} characters."
-        return ("property.value", detail) if len(value) > property_conditions.VALUE_LENGTH else None
-    referred = property_conditions.reference(value)
-    if not referred:
+        detail = f"A value of a property has up to {property_conditions.MAX_VALUE_LENGTH} characters."
+        return ("property.value", detail) if len(value) > property_conditions.MAX_VALUE_LENGTH else None
+    referenced_field = property_conditions.referenced_field(value)
+    if not referenced_field:
         detail = "Refer to ${ACTOR.PROPERTY.name} or ${ACTION.PROPERTY.name}; a resource's property is the field."
         return "property.reference", detail
-    if property_conditions.party(referred) == party:
+    if property_conditions.property_prefix(referenced_field) == prefix:
         return "property.reference", "This compares a property with another one of the same party."
     return None

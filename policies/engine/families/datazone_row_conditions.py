@@ -12,18 +12,18 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 #: Longest expression, in characters, and deepest tree, in nodes.
-LONGEST = 4_000
-DEEPEST = 100
+MAX_CONDITION_LENGTH = 4_000
+MAX_CONDITION_DEPTH = 100
 
 #: The language of conditions.
-READ = "spark"
+CONDITION_DIALECT = "spark"
 
-_TOO_DEEP = f"the condition is nested more than {DEEPEST} deep."
+_TOO_DEEP_PROBLEM = f"the condition is nested more than {MAX_CONDITION_DEPTH} deep."
 
-Node = exp.Expr
+SqlNode = exp.Expr
 
 #: What is true or false, and what may stand anywhere in a condition. A node that is in neither list is refused.
-_PREDICATES: tuple[type[Node], ...] = (
+_PREDICATE_NODES: tuple[type[SqlNode], ...] = (
     exp.And,
     exp.Or,
     exp.Not,
@@ -52,7 +52,7 @@ _PREDICATES: tuple[type[Node], ...] = (
     exp.If,
     exp.Coalesce,
 )
-_PARTS: tuple[type[Node], ...] = (
+_OPERAND_NODES: tuple[type[SqlNode], ...] = (
     exp.Identifier,
     exp.Literal,
     exp.Null,
@@ -83,16 +83,16 @@ _PARTS: tuple[type[Node], ...] = (
     exp.CurrentTimestamp,
     exp.TsOrDsToDate,
 )
-_ALLOWED = (*_PREDICATES, *_PARTS)
+_ALLOWED_NODES = (*_PREDICATE_NODES, *_OPERAND_NODES)
 
 #: Types a value may be cast to; nothing that is a structure or a table.
-_CASTS = frozenset(
+_CAST_TYPES = frozenset(
     exp.DType[name]
     for name in ("TEXT", "VARCHAR", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "INT", "BIGINT", "DOUBLE", "DECIMAL", "BOOLEAN")
 )
 
 #: Words that a database may take for a question about who is asking or where, when no column has the name.
-_WORDS = frozenset(
+_SESSION_WORDS = frozenset(
     {
         "current_catalog",
         "current_database",
@@ -109,54 +109,58 @@ _WORDS = frozenset(
 )
 
 
-def complaint(text: str) -> str | None:
+def find_problem(text: str) -> str | None:
     """Say what is wrong with a row condition, or return None."""
-    if len(text) > LONGEST:
-        return f"the condition has {len(text):,} characters; up to {LONGEST:,} are allowed."
+    if len(text) > MAX_CONDITION_LENGTH:
+        return f"the condition has {len(text):,} characters; up to {MAX_CONDITION_LENGTH:,} are allowed."
     try:
-        tokens = sqlglot.tokenize(text, read=READ)
+        tokens = sqlglot.tokenize(text, read=CONDITION_DIALECT)
         if any(token.comments for token in tokens):
             return "comments are not allowed."
         if any(token.token_type.name == "SEMICOLON" for token in tokens):
             return "it cannot be read as one condition: a semicolon ends nothing here."
-        tree = parsed(text)
-        return _of_tree(tree) or next(filter(None, map(_of_node, tree.walk())), None)
+        tree = parse_condition(text)
+        return _find_tree_problem(tree) or next(filter(None, map(_find_node_problem, tree.walk())), None)
     except RecursionError:
-        return _TOO_DEEP
+        return _TOO_DEEP_PROBLEM
     except SqlglotError as error:
-        return _told(error)
+        return _word_error(error)
 
 
 @lru_cache(maxsize=4096)
-def parsed(text: str) -> Node:
+def parse_condition(text: str) -> SqlNode:
     """Return the tree of a condition; raises sqlglot's ParseError. Callers must not change it: copy it first."""
-    return sqlglot.parse_one(text, read=READ, into=exp.Condition)
+    return sqlglot.parse_one(text, read=CONDITION_DIALECT, into=exp.Condition)
 
 
-def columns(text: str) -> tuple[str, ...]:
+def list_columns(text: str) -> tuple[str, ...]:
     """Return the columns a condition reads, nested ones as dotted paths, each once."""
-    return tuple(dict.fromkeys(".".join(part.name for part in one.parts) for one in parsed(text).find_all(exp.Column)))
+    return tuple(
+        dict.fromkeys(
+            ".".join(part.name for part in column.parts) for column in parse_condition(text).find_all(exp.Column)
+        )
+    )
 
 
-def _of_tree(tree: Node) -> str | None:
-    if not isinstance(tree, _PREDICATES):
+def _find_tree_problem(tree: SqlNode) -> str | None:
+    if not isinstance(tree, _PREDICATE_NODES):
         return "this is not true or false: a condition compares something."
-    return _TOO_DEEP if _is_deep(tree) else None
+    return _TOO_DEEP_PROBLEM if _is_deep(tree) else None
 
 
-def _is_deep(tree: Node) -> bool:
+def _is_deep(tree: SqlNode) -> bool:
     level, depth = [tree], 0
     while level:
         depth += 1
-        if depth > DEEPEST:
+        if depth > MAX_CONDITION_DEPTH:
             return True
         level = [child for node in level for child in node.iter_expressions()]
     return False
 
 
-def _of_node(node: Node) -> str | None:
-    if not isinstance(node, _ALLOWED):
-        return f"{_name(node)} is not allowed in a condition."
+def _find_node_problem(node: SqlNode) -> str | None:
+    if not isinstance(node, _ALLOWED_NODES):
+        return f"{_word_node(node)} is not allowed in a condition."
     if node.comments:
         return "comments are not allowed."
     match node:
@@ -164,15 +168,15 @@ def _of_node(node: Node) -> str | None:
             return "IN takes a list of values."
         case exp.Like() | exp.ILike() | exp.RegexpLike() if not _is_text(node.expression):
             return "a pattern is a text between quotes."
-        case exp.Cast() if node.to.this not in _CASTS or node.args.get("format"):
-            return f"a value cannot be cast to {node.to.sql(dialect=READ)}."
+        case exp.Cast() if node.to.this not in _CAST_TYPES or node.args.get("format"):
+            return f"a value cannot be cast to {node.to.sql(dialect=CONDITION_DIALECT)}."
         case exp.Identifier():
-            return _of_name(node)
+            return _find_name_problem(node)
         case _:
             return None
 
 
-def _of_name(node: exp.Identifier) -> str | None:
+def _find_name_problem(node: exp.Identifier) -> str | None:
     name = node.name
     if not name or not name.isprintable():
         return "a name holds printable characters."
@@ -180,16 +184,16 @@ def _of_name(node: exp.Identifier) -> str | None:
         return None
     if not name.isascii():
         return f"{name!r} holds letters outside ASCII; such a name stands between backticks."
-    if name.lower() in _WORDS:
+    if name.lower() in _SESSION_WORDS:
         return f"{name!r} may mean who is asking; a column of this name stands between backticks."
     return None
 
 
-def _is_text(node: Node) -> bool:
+def _is_text(node: SqlNode) -> bool:
     return isinstance(node, exp.Literal) and node.is_string
 
 
-def _name(node: Node) -> str:
+def _word_node(node: SqlNode) -> str:
     """Name a kind of expression for a sentence, without words of the parser."""
     if isinstance(node, exp.Anonymous):
         return f"the function {node.name[:40]}"
@@ -204,12 +208,16 @@ def _name(node: Node) -> str:
         exp.Placeholder: "a parameter",
         exp.Parameter: "a variable",
     }
-    said = names.get(type(node))
-    return said or f"the expression {re.sub('(?<=.)(?=[A-Z])', ' ', type(node).__name__).lower()}"
+    wording = names.get(type(node))
+    return wording or f"the expression {re.sub('(?<=.)(?=[A-Z])', ' ', type(node).__name__).lower()}"
 
 
-def _told(error: SqlglotError) -> str:
+def _word_error(error: SqlglotError) -> str:
     if isinstance(error, TokenError):
         return "a quote or bracket is not closed."
-    places = [found["col"] for found in error.errors if found.get("col")] if isinstance(error, ParseError) else []
-    return f"it cannot be read at character {places[0]}." if places else "it cannot be read as one condition."
+    positions = (
+        [error_detail["col"] for error_detail in error.errors if error_detail.get("col")]
+        if isinstance(error, ParseError)
+        else []
+    )
+    return f"it cannot be read at character {positions[0]}." if positions else "it cannot be read as one condition."

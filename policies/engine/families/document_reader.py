@@ -9,13 +9,13 @@ from typing import Any
 
 from policies.engine.errors import MAX_PROBLEMS, InvalidPolicy, Problem, quote
 
-Json = Any
+JsonValue = Any
 
 #: Most members of one list of a policy document: values of a criterion, users, privileges, statements.
-MAX_MEMBERS = 10_000
+MAX_LIST_MEMBERS = 10_000
 
 
-class Reader:
+class DocumentReader:
     """Walks one document and collects what is wrong with it."""
 
     def __init__(self) -> None:
@@ -31,30 +31,32 @@ class Reader:
         if len(self.problems) > MAX_PROBLEMS:
             raise InvalidPolicy(self.problems)
 
-    def finish(self) -> None:
+    def raise_problems(self) -> None:
         """Raise InvalidPolicy with everything that was noted, if anything was."""
         if self.problems:
             raise InvalidPolicy(self.problems)
 
-    def mapping(self, value: Json, pointer: str) -> Mapping[str, Json]:
+    def read_mapping(self, value: JsonValue, pointer: str) -> Mapping[str, JsonValue]:
         """Return an object, or an empty one after noting that it is none."""
         if isinstance(value, dict):
             return value
-        self.note("type.object", pointer, f"This must be an object, not {kind(value)}.")
+        self.note("type.object", pointer, f"This must be an object, not {word_json_type(value)}.")
         return {}
 
-    def known_keys(self, value: Mapping[str, Json], allowed: Collection[str], pointer: str) -> None:
+    def check_keys(self, value: Mapping[str, JsonValue], allowed: Collection[str], pointer: str) -> None:
         """Note every key that is not allowed: ignoring one could widen a policy."""
         for key in value:
             if key not in allowed:
                 self.note("field.unknown", f"{pointer}/{escape(key)}", f"There is no field {quote(key)} here.")
 
-    def text(self, value: Json, pointer: str, *, is_required: bool = False) -> str:
+    def read_text(self, value: JsonValue, pointer: str, *, is_required: bool = False) -> str:
         """Return a text. An absent (None) or blank one is noted when it is required."""
         if value is None and not is_required:
             return ""
         if not isinstance(value, str):
-            problem = "This field is required." if value is None else f"This must be a text, not {kind(value)}."
+            problem = (
+                "This field is required." if value is None else f"This must be a text, not {word_json_type(value)}."
+            )
             self.note("required" if value is None else "type.text", pointer, problem)
             return ""
         if is_required and not value.strip():
@@ -63,61 +65,63 @@ class Reader:
             self.note("text.invalid", pointer, "This holds a character that cannot be stored.")
         return value
 
-    def flag(self, value: Json, pointer: str, *, default: bool) -> bool:
+    def read_flag(self, value: JsonValue, pointer: str, *, default: bool) -> bool:
         """Return a boolean; None stands for the default."""
         if value is None:
             return default
         if not isinstance(value, bool):
-            self.note("type.boolean", pointer, f"This must be true or false, not {kind(value)}.")
+            self.note("type.boolean", pointer, f"This must be true or false, not {word_json_type(value)}.")
             return default
         return value
 
-    def texts(self, value: Json, pointer: str) -> list[str | None]:
+    def read_texts(self, value: JsonValue, pointer: str) -> list[str | None]:
         """Return a list of texts, None standing in for each item that is none; no list (None) is an empty one."""
-        found: list[str | None] = []
-        for index, item in enumerate(self.items(value, pointer)):
-            place = f"{pointer}/{index}"
+        texts: list[str | None] = []
+        for index, item in enumerate(self.read_items(value, pointer)):
+            item_pointer = f"{pointer}/{index}"
             if isinstance(item, str):
-                found.append(self.text(item, place))
+                texts.append(self.read_text(item, item_pointer))
             else:
-                self.note("type.text", place, f"This must be a text, not {kind(item)}.")
-                found.append(None)
-        return found
+                self.note("type.text", item_pointer, f"This must be a text, not {word_json_type(item)}.")
+                texts.append(None)
+        return texts
 
-    def items(self, value: Json, pointer: str, *, limit: int = MAX_MEMBERS) -> list[Json]:
+    def read_items(self, value: JsonValue, pointer: str, *, limit: int = MAX_LIST_MEMBERS) -> list[JsonValue]:
         """Return a list; None stands for an empty one, and for one that is too long after noting that."""
         if value is None:
             return []
         if not isinstance(value, list):
-            self.note("type.list", pointer, f"This must be a list, not {kind(value)}.")
+            self.note("type.list", pointer, f"This must be a list, not {word_json_type(value)}.")
             return []
         return value if self.is_short(value, pointer, limit=limit) else []
 
-    def is_short(self, value: list[Json], pointer: str, *, limit: int = MAX_MEMBERS) -> bool:
+    def is_short(self, value: list[JsonValue], pointer: str, *, limit: int = MAX_LIST_MEMBERS) -> bool:
         """Whether a list has no more than `limit` members; noted when it has."""
         if len(value) <= limit:
             return True
         self.note("list.too_long", pointer, f"This list has up to {limit} members, not {len(value)}.")
         return False
 
-    def choice(self, value: Json, choices: Collection[str], pointer: str, *, default: str | None = None) -> str:
+    def read_choice(
+        self, value: JsonValue, choices: Collection[str], pointer: str, *, default: str | None = None
+    ) -> str:
         """Return one of the choices, the default for None, or '' after noting that it is none of them."""
         if value is None and default is not None:
             return default
         if isinstance(value, str) and value in choices:
             return value
-        wanted = " or ".join(choices) if len(choices) < 3 else "one of " + ", ".join(choices)
-        sentence = f"Give {wanted}." if value is None else f"This must be {wanted}, not {quote(value)}."
+        expected_text = " or ".join(choices) if len(choices) < 3 else "one of " + ", ".join(choices)
+        sentence = f"Give {expected_text}." if value is None else f"This must be {expected_text}, not {quote(value)}."
         self.note("choice", pointer, sentence)
         return ""
 
-    def urns(self, value: Json, pointer: str, prefix: str) -> None:
+    def check_urns(self, value: JsonValue, pointer: str, prefix: str) -> None:
         """Check a list of URNs of one entity type."""
-        for index, urn in enumerate(self.texts(value, pointer)):
+        for index, urn in enumerate(self.read_texts(value, pointer)):
             if urn is not None and (not urn.startswith(prefix) or urn == prefix):
                 self.note("urn.type", f"{pointer}/{index}", f"{quote(urn)} is not a URN that begins with {prefix}.")
 
-    def is_storable(self, value: Json) -> bool:
+    def is_storable(self, value: JsonValue) -> bool:
         """Whether every text anywhere in a value, keys included, can be stored."""
         match value:
             case str():
@@ -130,7 +134,7 @@ class Reader:
                 return True
 
 
-def kind(value: Json) -> str:
+def word_json_type(value: JsonValue) -> str:
     """Name a JSON value's type for a sentence."""
     match value:
         case None:

@@ -16,7 +16,7 @@ PLATFORM = "platform"
 METADATA = "metadata"
 
 #: Longest name, in characters, that is compared with all others to find what it was meant for.
-MAX_SUGGESTED = 255
+MAX_SUGGESTION_LENGTH = 255
 
 Value = TypeVar("Value")
 
@@ -48,8 +48,8 @@ class Vocabulary:
 
     privileges: Mapping[str, PrivilegeInfo]
     resource_types: Mapping[str, str]
-    gives: Mapping[str, frozenset[str]]
-    given_by: Mapping[str, frozenset[str]]
+    implications: Mapping[str, frozenset[str]]
+    reverse_implications: Mapping[str, frozenset[str]]
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> Self:
@@ -57,17 +57,24 @@ class Vocabulary:
 
         Raises ValueError for a name given twice, or an implication of a privilege that is not in the table.
         """
-        types = _unique((entry["type"], entry["display"]) for entry in table["resource_type"])
-        privileges = _unique((entry["name"], _privilege(entry, types)) for entry in table["privilege"])
-        direct = _unique((entry["privilege"], frozenset(entry["gives"])) for entry in table["implication"])
-        if strangers := frozenset[str]().union(direct, *direct.values()) - privileges.keys():
-            raise ValueError(f"Implications name unknown privileges: {', '.join(sorted(strangers))}")
-        gives = {name: _closure(name, direct) for name in direct}
-        given_by = {
-            implied: frozenset(name for name, given in gives.items() if implied in given)
-            for implied in frozenset[str]().union(*gives.values())
+        types = _map_unique((entry["type"], entry["display"]) for entry in table["resource_type"])
+        privileges = _map_unique((entry["name"], _parse_privilege(entry, types)) for entry in table["privilege"])
+        direct_implications = _map_unique(
+            (entry["privilege"], frozenset(entry["gives"])) for entry in table["implication"]
+        )
+        if (
+            unknown_names := frozenset[str]().union(direct_implications, *direct_implications.values())
+            - privileges.keys()
+        ):
+            raise ValueError(f"Implications name unknown privileges: {', '.join(sorted(unknown_names))}")
+        implications = {name: _compute_closure(name, direct_implications) for name in direct_implications}
+        reverse_implications = {
+            implied_name: frozenset(
+                name for name, implied_names in implications.items() if implied_name in implied_names
+            )
+            for implied_name in frozenset[str]().union(*implications.values())
         }
-        return cls(privileges, types, MappingProxyType(gives), MappingProxyType(given_by))
+        return cls(privileges, types, MappingProxyType(implications), MappingProxyType(reverse_implications))
 
     def get(self, name: str) -> PrivilegeInfo | None:
         """Return the privilege of this name, or None."""
@@ -78,56 +85,58 @@ class Vocabulary:
         """Every name."""
         return frozenset(self.privileges)
 
-    def by_category(self) -> dict[str, tuple[PrivilegeInfo, ...]]:
+    def group_by_category(self) -> dict[str, tuple[PrivilegeInfo, ...]]:
         """Return category → its privileges, both in the order of the table."""
         groups: dict[str, list[PrivilegeInfo]] = {}
         for privilege in self.privileges.values():
             groups.setdefault(privilege.category, []).append(privilege)
         return {category: tuple(members) for category, members in groups.items()}
 
-    def platform(self) -> tuple[PrivilegeInfo, ...]:
+    def platform_privileges(self) -> tuple[PrivilegeInfo, ...]:
         """Return the privileges of platform policies, in the order of the table."""
         return tuple(privilege for privilege in self.privileges.values() if privilege.scope == PLATFORM)
 
-    def metadata(self) -> tuple[PrivilegeInfo, ...]:
+    def metadata_privileges(self) -> tuple[PrivilegeInfo, ...]:
         """Return the privileges of metadata policies, in the order of the table."""
         return tuple(privilege for privilege in self.privileges.values() if privilege.scope == METADATA)
 
-    def for_types(self, types: Collection[str]) -> tuple[PrivilegeInfo, ...]:
+    def list_offered_privileges(self, types: Collection[str]) -> tuple[PrivilegeInfo, ...]:
         """Return what a policy about these resource types is offered, in the order of the table.
 
         That is what at least one of the types is offered. A policy that names no type is about all of them. An unknown
         type adds nothing.
         """
-        wanted = frozenset(types) or frozenset(self.resource_types)
-        return tuple(privilege for privilege in self.privileges.values() if privilege.offered_for & wanted)
+        requested_types = frozenset(types) or frozenset(self.resource_types)
+        return tuple(privilege for privilege in self.privileges.values() if privilege.offered_for & requested_types)
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Return up to three names that an unknown name may have been meant for, best first; none for a known name.
 
         Display names count too, in any case: for "Edit Domain" EDIT_DOMAINS_PRIVILEGE is suggested.
         """
-        if name in self.privileges or len(name) > MAX_SUGGESTED:
+        if name in self.privileges or len(name) > MAX_SUGGESTION_LENGTH:
             return ()
         spellings: dict[str, list[str]] = {}
         for privilege in self.privileges.values():
-            for spelling in {_folded(privilege.name), _folded(privilege.display)}:
+            for spelling in {_fold(privilege.name), _fold(privilege.display)}:
                 spellings.setdefault(spelling, []).append(privilege.name)
-        close = difflib.get_close_matches(_folded(name), spellings, n=6)
-        return tuple(dict.fromkeys(found for spelling in close for found in spellings[spelling]))[:3]
+        close_spellings = difflib.get_close_matches(_fold(name), spellings, n=6)
+        return tuple(
+            dict.fromkeys(privilege_name for spelling in close_spellings for privilege_name in spellings[spelling])
+        )[:3]
 
-    def implied_by(self, name: str) -> frozenset[str]:
+    def implying_privileges(self, name: str) -> frozenset[str]:
         """Return the other privileges that give this one; none for an unknown name."""
-        return self.given_by.get(name, frozenset())
+        return self.reverse_implications.get(name, frozenset())
 
     def widen(self, privileges: Iterable[str]) -> frozenset[str]:
         """Return these privileges and everything they give. Unknown names stay and give nothing."""
-        listed = frozenset(privileges)
-        return listed.union(*(self.gives[name] for name in listed & self.gives.keys()))
+        names = frozenset(privileges)
+        return names.union(*(self.implications[name] for name in names & self.implications.keys()))
 
 
 @cache
-def datahub() -> Vocabulary:
+def load_datahub() -> Vocabulary:
     """Return the vocabulary of DataHub policies."""
     return Vocabulary.from_table(read_table("datahub_privileges"))
 
@@ -138,8 +147,8 @@ def read_table(name: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def _privilege(entry: Mapping[str, Any], types: Mapping[str, str]) -> PrivilegeInfo:
-    everywhere = types if entry["scope"] == METADATA else ()
+def _parse_privilege(entry: Mapping[str, Any], types: Mapping[str, str]) -> PrivilegeInfo:
+    default_types = types if entry["scope"] == METADATA else ()
     return PrivilegeInfo(
         name=entry["name"],
         display=entry["display"],
@@ -147,7 +156,7 @@ def _privilege(entry: Mapping[str, Any], types: Mapping[str, str]) -> PrivilegeI
         scope=entry["scope"],
         category=entry["category"],
         resource_types=frozenset(entry["resource_types"]) if "resource_types" in entry else None,
-        offered_for=frozenset(entry.get("offered_for", everywhere)),
+        offered_for=frozenset(entry.get("offered_for", default_types)),
         is_cloud_only=entry.get("cloud_only", False),
         is_deprecated=entry.get("deprecated", False),
         is_rest_only=entry.get("rest_api_only", False),
@@ -155,24 +164,24 @@ def _privilege(entry: Mapping[str, Any], types: Mapping[str, str]) -> PrivilegeI
     )
 
 
-def _unique(pairs: Iterable[tuple[str, Value]]) -> Mapping[str, Value]:
-    found: dict[str, Value] = {}
+def _map_unique(pairs: Iterable[tuple[str, Value]]) -> Mapping[str, Value]:
+    mapping: dict[str, Value] = {}
     for name, value in pairs:
-        if name in found:
+        if name in mapping:
             raise ValueError(f"{name} stands in the table twice")
-        found[name] = value
-    return MappingProxyType(found)
+        mapping[name] = value
+    return MappingProxyType(mapping)
 
 
-def _closure(start: str, direct: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    reached: set[str] = set()
-    ahead = [start]
-    while ahead:
-        fresh = direct.get(ahead.pop(), frozenset()) - reached
-        reached |= fresh
-        ahead.extend(fresh)
-    return frozenset(reached - {start})
+def _compute_closure(start: str, direct_implications: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    reachable_names: set[str] = set()
+    pending_names = [start]
+    while pending_names:
+        new_names = direct_implications.get(pending_names.pop(), frozenset()) - reachable_names
+        reachable_names |= new_names
+        pending_names.extend(new_names)
+    return frozenset(reachable_names - {start})
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return text.strip().upper().replace(" ", "_")

@@ -7,13 +7,13 @@ from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_serializer
 from rest_framework import serializers
 
 from policies.http.api.problem_details import MEDIA_TYPE
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-Shape = type[serializers.Serializer[Any]] | serializers.Serializer[Any] | OpenApiTypes
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+BodySchema = type[serializers.Serializer[Any]] | serializers.Serializer[Any] | OpenApiTypes
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -46,7 +46,8 @@ class MistakeOut(serializers.Serializer[Any]):
     detail = serializers.CharField()
 
 
-class LackingOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="LackingOut")
+class ProblemPrivilegeOut(serializers.Serializer[Any]):
     """A privilege that the caller lacks, on an entity or (null) on the platform."""
 
     entity = serializers.CharField(allow_null=True)
@@ -64,19 +65,19 @@ class ProblemOut(serializers.Serializer[Any]):
     errors = MistakeOut(  # type: ignore[assignment]  # the base has a property of this name
         many=True, required=False, help_text="With 400: everything that is wrong."
     )
-    missing = LackingOut(
+    missing = ProblemPrivilegeOut(
         many=True,
         required=False,
         help_text="With 403: every privilege that is lacking; of alternatives, the shortest list.",
     )
     missing_any = serializers.ListField(
-        child=LackingOut(many=True),
+        child=ProblemPrivilegeOut(many=True),
         required=False,
         help_text="With 403: every list of privileges that would be enough, the narrowest first.",
     )
 
 
-REASONS = {
+STATUS_DESCRIPTIONS = {
     400: "What was sent is wrong; `errors` names every problem.",
     401: "Nobody is signed in, or the token is not valid.",
     403: "The caller may not do this; `missing` and `missing_any` name the privileges.",
@@ -92,8 +93,8 @@ REASONS = {
     507: "There is no room left on the disk, so nothing was stored.",
 }
 
-_WITH_BODY = (413, 415)
-_ALWAYS = (400, 401, 403, 404, 405, 406, 429, 503, 507)
+_BODY_STATUSES = (413, 415)
+_COMMON_STATUSES = (400, 401, 403, 404, 405, 406, 429, 503, 507)
 
 IF_MATCH = OpenApiParameter(
     "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description='The version that is to be changed, as in "3".'
@@ -107,12 +108,12 @@ _POLICY_VERSION = OpenApiParameter(
 )
 
 
-def described(
+def openapi_operation(
     name: str,
     summary: str,
     *,
-    body: Shape | None = None,
-    answer: Shape | None = None,
+    body: BodySchema | None = None,
+    answer: BodySchema | None = None,
     status: int = 200,
     statuses: Sequence[int] = (),
     query: type[serializers.Serializer[Any]] | None = None,
@@ -120,13 +121,18 @@ def described(
     moves_version: bool = False,
     tag: str | None = None,
     media_type: str = "application/json",
-) -> Callable[[Method], Method]:
+) -> Callable[[MethodT], MethodT]:
     """Describe one method of a view: its id and summary, what it takes, and everything it can answer."""
-    refusals = {*_ALWAYS, *statuses, *(_WITH_BODY if body is not None else ()), *((412,) if is_versioned else ())}
+    error_statuses = {
+        *_COMMON_STATUSES,
+        *statuses,
+        *(_BODY_STATUSES if body is not None else ()),
+        *((412,) if is_versioned else ()),
+    }
     parameters: list[Any] = [query] if query is not None else []
     parameters += [IF_MATCH] if is_versioned else []
     parameters += [_POLICY_VERSION] if moves_version else []
-    done = OpenApiResponse(answer, "Done.") if answer is not None else OpenApiResponse(None, "Done.")
+    success_response = OpenApiResponse(answer, "Done.") if answer is not None else OpenApiResponse(None, "Done.")
     return extend_schema(
         operation_id=name,
         summary=summary,
@@ -134,7 +140,10 @@ def described(
         parameters=parameters,
         tags=[tag] if tag else None,
         responses={
-            (status, media_type): done,
-            **{(code, MEDIA_TYPE): OpenApiResponse(ProblemOut, REASONS[code]) for code in sorted(refusals)},
+            (status, media_type): success_response,
+            **{
+                (code, MEDIA_TYPE): OpenApiResponse(ProblemOut, STATUS_DESCRIPTIONS[code])
+                for code in sorted(error_statuses)
+            },
         },
     )

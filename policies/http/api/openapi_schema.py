@@ -17,10 +17,10 @@ from policies.http.guard import API, public, signed_in
 
 Endpoint = tuple[str, str, str, Any]
 
-_EXAMPLES = {"string": "…", "integer": 1, "boolean": True, "number": 1.0}
+_EXAMPLE_VALUES = {"string": "…", "integer": 1, "boolean": True, "number": 1.0}
 
 
-def canonical(endpoints: Iterable[Endpoint], **_: Any) -> list[Endpoint]:
+def filter_endpoints(endpoints: Iterable[Endpoint], **_: Any) -> list[Endpoint]:
     """Keep the API's own endpoints, each under the spelling that the contract gives."""
     return [
         (path, regex, method, view)
@@ -29,70 +29,74 @@ def canonical(endpoints: Iterable[Endpoint], **_: Any) -> list[Endpoint]:
     ]
 
 
-def finished(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+def set_servers(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Say of every operation that it can be refused in words: the shape is a problem, whatever the status."""
     result["servers"] = [{"url": "/"}]
     return result
 
 
 @public.with_channel(API)
-def document(_request: HttpRequest) -> HttpResponse:
+def serve_document(_request: HttpRequest) -> HttpResponse:
     """Return the document; it says nothing about this installation, so everybody may read it."""
-    return JsonResponse(_document())
+    return JsonResponse(_generate_document())
 
 
 @signed_in.with_channel(API)
-def page(request: HttpRequest) -> HttpResponse:
+def show_docs(request: HttpRequest) -> HttpResponse:
     """Show every operation with its shapes and a command to try it with."""
-    found = _document()
-    base = request.build_absolute_uri("/").rstrip("/")
-    return render(request, "api/docs.html", {"groups": _groups(found, base), "info": found["info"]})
+    document = _generate_document()
+    base_url = request.build_absolute_uri("/").rstrip("/")
+    return render(request, "api/docs.html", {"groups": _group_operations(document, base_url), "info": document["info"]})
 
 
-def _document() -> dict[str, Any]:
+def _generate_document() -> dict[str, Any]:
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]  # drf-spectacular leaves it untyped
-    found: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
-    return found
+    document: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return document
 
 
-def _groups(found: Mapping[str, Any], base: str) -> list[dict[str, Any]]:
+def _group_operations(document: Mapping[str, Any], base_url: str) -> list[dict[str, Any]]:
     groups: dict[str, list[dict[str, Any]]] = {}
-    for path, methods in found["paths"].items():
+    for path, methods in document["paths"].items():
         for method, operation in methods.items():
             if method in ("get", "post", "put", "patch", "delete"):
-                groups.setdefault(operation["tags"][0], []).append(_operation(found, base, path, method, operation))
+                groups.setdefault(operation["tags"][0], []).append(
+                    _build_operation(document, base_url, path, method, operation)
+                )
     return [
         {"name": name, "title": name.replace("-", " ").capitalize(), "operations": operations}
         for name, operations in sorted(groups.items())
     ]
 
 
-def _operation(
-    found: Mapping[str, Any], base: str, path: str, method: str, operation: Mapping[str, Any]
+def _build_operation(
+    document: Mapping[str, Any], base_url: str, path: str, method: str, operation: Mapping[str, Any]
 ) -> dict[str, Any]:
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
-    example = None if body is None else json.dumps(_example(found, body["schema"]), ensure_ascii=False, indent=2)
+    example = (
+        None if body is None else json.dumps(_build_example(document, body["schema"]), ensure_ascii=False, indent=2)
+    )
     return {
         "id": operation["operationId"],
         "method": method.upper(),
         "path": path,
         "summary": operation.get("summary", ""),
         "description": operation.get("description", ""),
-        "parameters": [_parameter(found, one) for one in operation.get("parameters", [])],
+        "parameters": [_build_parameter(document, parameter) for parameter in operation.get("parameters", [])],
         "example": example,
         "responses": [
             {"status": status, "description": response.get("description", "")}
             for status, response in operation["responses"].items()
         ],
-        "command": _command(base, path, method, example),
+        "command": _render_command(base_url, path, method, example),
     }
 
 
-def _parameter(found: Mapping[str, Any], parameter: Mapping[str, Any]) -> dict[str, Any]:
+def _build_parameter(document: Mapping[str, Any], parameter: Mapping[str, Any]) -> dict[str, Any]:
     """Return name, place, need, words and the values that the parameter can have, as the page shows them."""
     schema = parameter["schema"]
     if "$ref" in schema:
-        schema = found["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     return {
         "name": parameter["name"],
         "place": parameter["in"],
@@ -103,33 +107,35 @@ def _parameter(found: Mapping[str, Any], parameter: Mapping[str, Any]) -> dict[s
     }
 
 
-def _command(base: str, path: str, method: str, example: str | None) -> str:
-    words = ["curl", "-X", method.upper(), base + path, "-H", "Authorization: Bearer $TOKEN"]
+def _render_command(base_url: str, path: str, method: str, example: str | None) -> str:
+    words = ["curl", "-X", method.upper(), base_url + path, "-H", "Authorization: Bearer $TOKEN"]
     if example is not None:
         words += ["-H", "Content-Type: application/json", "-d", example]
     return " ".join(f'"{word}"' if "$TOKEN" in word else shlex.quote(word) for word in words)
 
 
-def _example(found: Mapping[str, Any], schema: Mapping[str, Any], depth: int = 0) -> Any:
+def _build_example(document: Mapping[str, Any], schema: Mapping[str, Any], depth: int = 0) -> Any:
     """Return a value of the shape that a schema describes, with the needed fields of objects only below the top."""
     if "$ref" in schema:
-        return _example(found, found["components"]["schemas"][schema["$ref"].rpartition("/")[2]], depth)
+        return _build_example(document, document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], depth)
     for choice in ("oneOf", "anyOf", "allOf"):
         if schema.get(choice):
-            return _example(found, schema[choice][0], depth)
+            return _build_example(document, schema[choice][0], depth)
     if schema.get("enum"):
         return schema["enum"][0]
-    kinds = schema.get("type", "object")
-    kind = kinds if isinstance(kinds, str) else next(iter(kinds))
-    if kind == "array":
-        return [_example(found, schema.get("items", {}), depth + 1)]
-    if kind == "object":
-        return dict(_properties(found, schema, depth))
-    return _EXAMPLES.get(kind)
+    type_names = schema.get("type", "object")
+    type_name = type_names if isinstance(type_names, str) else next(iter(type_names))
+    if type_name == "array":
+        return [_build_example(document, schema.get("items", {}), depth + 1)]
+    if type_name == "object":
+        return dict(_iterate_properties(document, schema, depth))
+    return _EXAMPLE_VALUES.get(type_name)
 
 
-def _properties(found: Mapping[str, Any], schema: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
-    needed = schema.get("required", ())
-    for name, inner in schema.get("properties", {}).items():
-        if name in needed or (depth == 0 and not needed):
-            yield name, _example(found, inner, depth + 1)
+def _iterate_properties(
+    document: Mapping[str, Any], schema: Mapping[str, Any], depth: int
+) -> Iterator[tuple[str, Any]]:
+    required_names = schema.get("required", ())
+    for name, property_schema in schema.get("properties", {}).items():
+        if name in required_names or (depth == 0 and not required_names):
+            yield name, _build_example(document, property_schema, depth + 1)

@@ -7,7 +7,7 @@ from rest_framework.parsers import BaseParser
 from policies.writes import strict_json
 
 
-class StrictJson(BaseParser):
+class StrictJsonParser(BaseParser):
     """JSON in UTF-8 without doubled names, numbers beyond a double, NUL, lone surrogates or endless nesting."""
 
     media_type = "application/json"

@@ -12,26 +12,26 @@ from rest_framework.views import APIView
 
 from policies.errors import Invalid
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.views import Door, unchanged
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.views import ApiView, find_read_only_changes
 
-View = TypeVar("View", bound=type[APIView])
+ViewT = TypeVar("ViewT", bound=type[APIView])
 
 
-class Changeable(Door, ABC):
+class EditableResourceView(ApiView, ABC):
     """What can be shown, changed and deleted at its own path.
 
-    `changed` are the fields that can change here. `fixed` and `lists` may be sent too, if they say what is stored; the
-    order of a list does not matter.
+    `editable_fields` are the fields that can change here. `read_only_fields` and `read_only_lists` may be sent too, if
+    they say what is stored; the order of a list does not matter.
     """
 
-    change_shape: ClassVar[type[strict_fields.Strict]]
-    changed: ClassVar[tuple[str, ...]]
-    fixed: ClassVar[tuple[str, ...]]
-    lists: ClassVar[tuple[str, ...]] = ()
+    change_serializer: ClassVar[type[strict_fields.StrictSerializer]]
+    editable_fields: ClassVar[tuple[str, ...]]
+    read_only_fields: ClassVar[tuple[str, ...]]
+    read_only_lists: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
-    def shown(self, urn: str) -> Mapping[str, Any]:
+    def serialize(self, urn: str) -> Mapping[str, Any]:
         """Return it as it is sent; raises NotFound."""
 
     @abstractmethod
@@ -44,69 +44,76 @@ class Changeable(Door, ABC):
 
     def get(self, _request: Request, urn: str) -> Response:
         """Return it."""
-        return Response(self.shown(urn))
+        return Response(self.serialize(urn))
 
     def patch(self, request: Request, urn: str) -> Response:
         """Set the fields that are sent."""
-        return self._stored(urn, strict_fields.checked(self.change_shape, request.data))
+        return self._save_changes(urn, strict_fields.validate(self.change_serializer, request.data))
 
     def delete(self, _request: Request, urn: str) -> Response:
         """Delete it with everything that hangs on it: memberships, roles held or given, grants, tokens."""
         self.remove(urn)
         return Response(status=204)
 
-    def _stored(self, urn: str, sent: dict[str, Any]) -> Response:
-        stored = self.shown(urn)
-        kept = {name: stored[name] for name in self.fixed} | {name: set(stored[name]) for name in self.lists}
-        given = sent | {name: set(sent[name]) for name in self.lists if name in sent}
-        if problems := unchanged(given, kept):
+    def _save_changes(self, urn: str, payload: dict[str, Any]) -> Response:
+        current_values = self.serialize(urn)
+        read_only_values = {name: current_values[name] for name in self.read_only_fields} | {
+            name: set(current_values[name]) for name in self.read_only_lists
+        }
+        comparable_payload = payload | {name: set(payload[name]) for name in self.read_only_lists if name in payload}
+        if problems := find_read_only_changes(comparable_payload, read_only_values):
             raise Invalid(problems)
-        self.save(urn, {name: sent[name] for name in self.changed if name in sent})
-        return Response(self.shown(urn))
+        self.save(urn, {name: payload[name] for name in self.editable_fields if name in payload})
+        return Response(self.serialize(urn))
 
 
-class Replaceable(Changeable):
-    """What can be replaced, too: texts (`emptied`) that are left out of a replacement become empty."""
+class ReplaceableResourceView(EditableResourceView):
+    """What can be replaced, too: texts (`clearable_fields`) that are left out of a replacement become empty."""
 
-    shape: ClassVar[type[strict_fields.Strict]]
-    emptied: ClassVar[tuple[str, ...]]
+    replace_serializer: ClassVar[type[strict_fields.StrictSerializer]]
+    clearable_fields: ClassVar[tuple[str, ...]]
 
     def put(self, request: Request, urn: str) -> Response:
         """Set every field that can change: texts that are left out become empty, the rest stays as it is."""
-        return self._stored(urn, dict.fromkeys(self.emptied, "") | strict_fields.checked(self.shape, request.data))
+        return self._save_changes(
+            urn,
+            dict.fromkeys(self.clearable_fields, "") | strict_fields.validate(self.replace_serializer, request.data),
+        )
 
 
-def described_one(
+def openapi_resource_operations(
     name: str, noun: str, *, answer: type[serializers.Serializer[Any]], tag: str
-) -> Callable[[View], View]:
+) -> Callable[[ViewT], ViewT]:
     """Describe the methods of such a view: their ids begin with the name.
 
     Any write can be refused with 409, since it may take the power over policies from the last who has it.
     """
 
-    def describe(view: View) -> View:
-        def method(verb: str, word: str, body: Any = None) -> Any:
-            return described(f"{name}_{verb}", f"{word} {noun}", body=body, answer=answer, statuses=(409,), tag=tag)
+    def decorate_view(view: ViewT) -> ViewT:
+        def build_operation(verb: str, word: str, body: Any = None) -> Any:
+            return openapi_operation(
+                f"{name}_{verb}", f"{word} {noun}", body=body, answer=answer, statuses=(409,), tag=tag
+            )
 
         methods = {
-            "get": described(f"{name}_get", f"Get {noun}", answer=answer, tag=tag),
-            "patch": method("change", "Change", view.change_shape),  # type: ignore[attr-defined]  # a Changeable
-            "delete": described(f"{name}_delete", f"Delete {noun}", status=204, statuses=(409,), tag=tag),
+            "get": openapi_operation(f"{name}_get", f"Get {noun}", answer=answer, tag=tag),
+            "patch": build_operation("change", "Change", view.change_serializer),  # type: ignore[attr-defined]  # a Changeable
+            "delete": openapi_operation(f"{name}_delete", f"Delete {noun}", status=204, statuses=(409,), tag=tag),
         }
-        if issubclass(view, Replaceable):
-            methods["put"] = method("replace", "Replace", view.shape)
-        decorated: View = extend_schema_view(**methods)(view)
-        return decorated
+        if issubclass(view, ReplaceableResourceView):
+            methods["put"] = build_operation("replace", "Replace", view.replace_serializer)
+        decorated_view: ViewT = extend_schema_view(**methods)(view)
+        return decorated_view
 
-    return describe
+    return decorate_view
 
 
-def identifier_of(sent: dict[str, Any], prefix: str) -> str | None:
+def pop_identifier(payload: dict[str, Any], prefix: str) -> str | None:
     """Take `urn` and `id` out of what was sent and return the id they name; raises Invalid when they disagree."""
-    urn, identifier = sent.pop("urn", None), sent.pop("id", None)
+    urn, identifier = payload.pop("urn", None), payload.pop("id", None)
     if urn is None:
         return identifier if identifier is None else str(identifier)
-    named = str(urn).removeprefix(prefix)
-    if identifier is not None and identifier != named:
-        raise Invalid.one(code="id.disagrees", pointer="/id", detail=f"The URN names the id {named!r}.")
-    return named
+    urn_id = str(urn).removeprefix(prefix)
+    if identifier is not None and identifier != urn_id:
+        raise Invalid.from_problem(code="id.disagrees", pointer="/id", detail=f"The URN names the id {urn_id!r}.")
+    return urn_id

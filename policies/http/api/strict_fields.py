@@ -10,21 +10,26 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.settings import api_settings
 
 from policies.engine.errors import MAX_PROBLEMS, MORE_PROBLEMS, quote
-from policies.models.fields import URN_LENGTH
+from policies.models.fields import MAX_URN_LENGTH
 from policies.models.people import USER_PREFIX
 
 #: Largest number a version column can hold.
-BIGGEST = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 
-_URN = re.compile(r"urn:li:[A-Za-z][A-Za-z0-9_]{0,63}:\S")
+_URN_PATTERN = re.compile(r"urn:li:[A-Za-z][A-Za-z0-9_]{0,63}:\S")
 
 
 def is_urn(value: Any) -> bool:
     """Whether this is a URN of any kind that is not too long."""
-    return isinstance(value, str) and len(value) <= URN_LENGTH and _URN.match(value) is not None and value.isprintable()
+    return (
+        isinstance(value, str)
+        and len(value) <= MAX_URN_LENGTH
+        and _URN_PATTERN.match(value) is not None
+        and value.isprintable()
+    )
 
 
-class Text(serializers.CharField):
+class StrictString(serializers.CharField):
     """A text as it was sent: blanks are kept, numbers are refused."""
 
     default_error_messages = {"invalid": "This must be a text."}
@@ -40,7 +45,7 @@ class Text(serializers.CharField):
         return super().to_internal_value(data)
 
 
-class Flag(serializers.BooleanField):
+class StrictBoolean(serializers.BooleanField):
     """true or false, not words for them."""
 
     default_error_messages = {"invalid": "This must be true or false."}
@@ -52,13 +57,13 @@ class Flag(serializers.BooleanField):
         return bool(data)
 
 
-class Whole(serializers.IntegerField):
+class StrictInteger(serializers.IntegerField):
     """A whole number that a column can hold, not a text with digits."""
 
     default_error_messages = {"invalid": "This must be a whole number."}
 
     def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("max_value", BIGGEST)
+        kwargs.setdefault("max_value", MAX_INTEGER)
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> int:
@@ -68,7 +73,7 @@ class Whole(serializers.IntegerField):
         return int(data)
 
 
-class Urn(Text):
+class StrictUrn(StrictString):
     """A URN, of one of these kinds when prefixes are given; whether it is known is asked further in."""
 
     default_error_messages = {
@@ -78,40 +83,40 @@ class Urn(Text):
 
     def __init__(self, *, prefixes: tuple[str, ...] = (), **kwargs: Any) -> None:
         self.prefixes = prefixes
-        kwargs.setdefault("max_length", URN_LENGTH)
+        kwargs.setdefault("max_length", MAX_URN_LENGTH)
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> str:
         """Return the URN; another shape or kind is invalid."""
         urn = super().to_internal_value(data)
-        if not _URN.match(urn) or not urn.isprintable():
+        if not _URN_PATTERN.match(urn) or not urn.isprintable():
             self.fail("urn.invalid")
         if self.prefixes and not urn.startswith(self.prefixes):
             self.fail("urn.type", prefixes=" or ".join(self.prefixes))
         return urn
 
 
-class ActorUrn(Urn):
+class StrictActorUrn(StrictUrn):
     """The URN of a user, who is asked about or acts. A group or role cannot act."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(prefixes=(USER_PREFIX,), **kwargs)
 
 
-class ObjectId(Text):
+class StrictObjectId(StrictString):
     """24 hexadecimal digits, kept in lower case."""
 
     default_error_messages = {"object_id.invalid": "An object id is 24 hexadecimal digits."}
 
     def to_internal_value(self, data: Any) -> str:
         """Return the id in lower case; another shape is invalid."""
-        found = super().to_internal_value(data)
-        if re.fullmatch("[0-9a-fA-F]{24}", found) is None:
+        object_id = super().to_internal_value(data)
+        if re.fullmatch("[0-9a-fA-F]{24}", object_id) is None:
             self.fail("object_id.invalid")
-        return found.lower()
+        return object_id.lower()
 
 
-class List(serializers.ListField):
+class StrictList(serializers.ListField):
     """A list of at most `max_length` members, which is looked at before any of them is.
 
     What is wrong with members is collected up to MAX_PROBLEMS problems.
@@ -126,42 +131,42 @@ class List(serializers.ListField):
             self.fail("not_a_list", input_type=type(data).__name__)
         if self.max_length is not None and len(data) > self.max_length:
             raise ValidationError(f"This list has up to {self.max_length} members, not {len(data)}.", "max_length")
-        found: list[Any] = super().to_internal_value(data)
-        return found
+        members: list[Any] = super().to_internal_value(data)
+        return members
 
     def run_child_validation(self, data: list[Any]) -> list[Any]:
         """Return the members, each checked; raises ValidationError with what is wrong with them."""
-        return check_each(self.child, data)
+        return validate_each(self.child, data)
 
 
-def check_each(child: serializers.Field[Any, Any, Any, Any], data: list[Any]) -> list[Any]:
+def validate_each(child: serializers.Field[Any, Any, Any, Any], data: list[Any]) -> list[Any]:
     """Return the members of a list as `child` takes them; raises ValidationError, at most MAX_PROBLEMS deep in."""
-    found: list[Any] = []
+    members: list[Any] = []
     errors: dict[Any, Any] = {}
     count = 0
     for index, item in enumerate(data):
         try:
-            found.append(child.run_validation(item))
+            members.append(child.run_validation(item))
         except ValidationError as error:
             errors[index] = error.detail
-            count += _count(error.detail)
+            count += _count_errors(error.detail)
         if count >= MAX_PROBLEMS:
             detail = f"The members after /{index} were not looked at."
             errors[api_settings.NON_FIELD_ERRORS_KEY] = [ErrorDetail(detail, MORE_PROBLEMS)]
             break
     if errors:
         raise ValidationError(errors)
-    return found
+    return members
 
 
-def _count(detail: Any) -> int:
+def _count_errors(detail: Any) -> int:
     """Return how many problems the errors of a field hold."""
     if isinstance(detail, Mapping):
-        return sum(map(_count, detail.values()))
-    return sum(map(_count, detail)) if isinstance(detail, list) else 1
+        return sum(map(_count_errors, detail.values()))
+    return sum(map(_count_errors, detail)) if isinstance(detail, list) else 1
 
 
-class Json(serializers.JSONField):
+class AnyJson(serializers.JSONField):
     """Any JSON value, as it was sent: it was read from JSON, so it need not be tried whether it can be written."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -169,40 +174,40 @@ class Json(serializers.JSONField):
         return data
 
 
-class Strict(serializers.Serializer[Any]):
+class StrictSerializer(serializers.Serializer[Any]):
     """An object whose every key is known: an unknown one is an error beside all the others, never ignored."""
 
     default_error_messages = {"invalid": "This must be an object."}
 
     def to_internal_value(self, data: Any) -> Any:
         """Return the checked fields; raises ValidationError with every problem, unknown keys included."""
-        found: dict[str, Any] = {}
+        errors_by_field: dict[str, Any] = {}
         if isinstance(data, Mapping):
-            found = self._unknown(data)
-            given = {key: value for key, value in data.items() if value is not None}
-            for name, errors in self.contradictions(given).items():
-                found[name] = [*found.get(name, ()), *errors]
+            errors_by_field = self._find_unknown_fields(data)
+            values = {key: value for key, value in data.items() if value is not None}
+            for name, errors in self.find_contradictions(values).items():
+                errors_by_field[name] = [*errors_by_field.get(name, ()), *errors]
         try:
             value = super().to_internal_value(data)
         except ValidationError as error:
-            raise ValidationError({**found, **error.detail}) from None  # type: ignore[dict-item]
-        if found:
-            raise ValidationError(found)
+            raise ValidationError({**errors_by_field, **error.detail}) from None  # type: ignore[dict-item]
+        if errors_by_field:
+            raise ValidationError(errors_by_field)
         return value
 
-    def _unknown(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        known = {field.field_name for field in self._writable_fields}
-        unknown = [key for key in data if key not in known]
-        found: dict[str, Any] = {
+    def _find_unknown_fields(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        field_names = {field.field_name for field in self._writable_fields}
+        unknown_keys = [key for key in data if key not in field_names]
+        errors: dict[str, Any] = {
             key: [ErrorDetail(f"There is no field {quote(key)} here.", "field.unknown")]
-            for key in unknown[:MAX_PROBLEMS]
+            for key in unknown_keys[:MAX_PROBLEMS]
         }
-        if len(unknown) > MAX_PROBLEMS:
-            detail = f"There are {len(unknown)} unknown fields here; the first {MAX_PROBLEMS} are named."
-            found[api_settings.NON_FIELD_ERRORS_KEY] = [ErrorDetail(detail, "field.unknown")]
-        return found
+        if len(unknown_keys) > MAX_PROBLEMS:
+            detail = f"There are {len(unknown_keys)} unknown fields here; the first {MAX_PROBLEMS} are named."
+            errors[api_settings.NON_FIELD_ERRORS_KEY] = [ErrorDetail(detail, "field.unknown")]
+        return errors
 
-    def contradictions(self, given: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - for those that override it
+    def find_contradictions(self, values: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - for those that override it
         """Return what is wrong with the fields taken together (those given and not null, unchecked), by field.
 
         A problem of the whole object stands under NON_FIELD_ERRORS_KEY.
@@ -210,13 +215,15 @@ class Strict(serializers.Serializer[Any]):
         return {}
 
 
-def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, is_partial: bool = False) -> dict[str, Any]:
+def validate(serializer: type[serializers.Serializer[Any]], data: Any, *, is_partial: bool = False) -> dict[str, Any]:
     """Return what was sent, checked; raises ValidationError with every problem and its place."""
-    return dict(checker(serializer, is_partial=is_partial).run_validation(data))
+    return dict(get_shared_serializer(serializer, is_partial=is_partial).run_validation(data))
 
 
 @cache
-def checker(serializer: type[serializers.Serializer[Any]], *, is_partial: bool) -> serializers.Serializer[Any]:
+def get_shared_serializer(
+    serializer: type[serializers.Serializer[Any]], *, is_partial: bool
+) -> serializers.Serializer[Any]:
     """Return the one serializer of its class that checks bodies: making one copies every field of it.
 
     Checking changes nothing of a serializer, so all threads may use it.

@@ -16,17 +16,17 @@ from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.http.api import strict_fields
-from policies.http.guard import actor_of
+from policies.http.guard import get_actor
 
 PAGE_SIZE = 50
-LARGEST_PAGE = 200
+MAX_PAGE_SIZE = 200
 
 #: What the record of changes calls this door.
-DOOR = "api"
+CHANNEL = "api"
 
 Row = TypeVar("Row")
 
-_ENTITY_TAG = re.compile(r'\s*(?:W/)?"?([0-9]{1,18})"?\s*')
+_ENTITY_TAG_PATTERN = re.compile(r'\s*(?:W/)?"?([0-9]{1,18})"?\s*')
 
 
 class PageNumber(serializers.IntegerField):
@@ -40,17 +40,17 @@ class PageNumber(serializers.IntegerField):
         if not isinstance(text, str) or not text.isascii() or not text.isdigit():
             self.fail("invalid")
         digits = text.lstrip("0")
-        return int(digits or 0) if len(digits) <= 18 else strict_fields.BIGGEST
+        return int(digits or 0) if len(digits) <= 18 else strict_fields.MAX_INTEGER
 
 
-class Paged(strict_fields.Strict):
+class PageParameters(strict_fields.StrictSerializer):
     """Which page of a list, and how long a page is."""
 
     page = PageNumber(default=1, min_value=1, help_text="A page past the end is empty.")
-    page_size = PageNumber(default=PAGE_SIZE, min_value=1, max_value=LARGEST_PAGE)
+    page_size = PageNumber(default=PAGE_SIZE, min_value=1, max_value=MAX_PAGE_SIZE)
 
 
-class Door(APIView):
+class ApiView(APIView):
     """One path of the API.
 
     Paths are spelled one way, but POST works with and without the slash at the end: the view of the other spelling has
@@ -68,66 +68,70 @@ class Door(APIView):
     @property
     def actor(self) -> Actor:
         """Who is calling."""
-        return actor_of(self.request)
+        return get_actor(self.request)
 
-    def asked(self, filters: type[serializers.Serializer[Any]] = Paged) -> dict[str, Any]:
+    def parse_query(self, filters: type[serializers.Serializer[Any]] = PageParameters) -> dict[str, Any]:
         """Return the checked query string; an unknown or repeated parameter is an error, as everywhere."""
-        sent = self.request.query_params
-        if doubled := [name for name in sent if len(sent.getlist(name)) > 1]:
-            raise Invalid([Problem("parameter.twice", f"/{name}", "Give this once.") for name in doubled])
-        return strict_fields.checked(filters, dict(sent.items()))
+        query_params = self.request.query_params
+        if repeated_names := [name for name in query_params if len(query_params.getlist(name)) > 1]:
+            raise Invalid([Problem("parameter.twice", f"/{name}", "Give this once.") for name in repeated_names])
+        return strict_fields.validate(filters, dict(query_params.items()))
 
-    def page(
+    def paginate(
         self,
         rows: QuerySet[Any, Row] | Sequence[Row],
-        show: Callable[[Sequence[Row]], Iterable[Any]],
-        asked: Mapping[str, Any],
+        serialize: Callable[[Sequence[Row]], Iterable[Any]],
+        query: Mapping[str, Any],
         *,
-        most: int | None = None,
+        max_count: int | None = None,
     ) -> Response:
-        """Answer one page of the rows; `show` turns the rows of the page into what is sent.
+        """Answer one page of the rows; `serialize` turns the rows of the page into what is sent.
 
-        With `most` they are counted up to that number only, and one more stands for all numbers above.
+        With `max_count` they are counted up to that number only, and one more stands for all numbers above.
         """
-        number, size = asked["page"], asked["page_size"]
-        count = _count(rows, most)
-        start = (number - 1) * size
-        is_more = most is not None and count > most
-        found = list(rows[start : start + size + 1]) if start < count or is_more else []
-        shown = found[:size]
-        address = self.request.build_absolute_uri()
-        before = replace_query_param(address, "page", number - 1)
+        page_number, page_size = query["page"], query["page_size"]
+        count = _count_rows(rows, max_count)
+        start = (page_number - 1) * page_size
+        has_uncounted = max_count is not None and count > max_count
+        fetched_rows = list(rows[start : start + page_size + 1]) if start < count or has_uncounted else []
+        page_rows = fetched_rows[:page_size]
+        url = self.request.build_absolute_uri()
+        previous_url = replace_query_param(url, "page", page_number - 1)
         return Response(
             {
                 "count": count,
-                "next": replace_query_param(address, "page", number + 1) if len(found) > size else None,
-                "previous": None if number == 1 else remove_query_param(address, "page") if number == 2 else before,
-                "results": list(show(shown)),
+                "next": replace_query_param(url, "page", page_number + 1) if len(fetched_rows) > page_size else None,
+                "previous": None
+                if page_number == 1
+                else remove_query_param(url, "page")
+                if page_number == 2
+                else previous_url,
+                "results": list(serialize(page_rows)),
             }
         )
 
-    def if_version(self) -> int | None:
+    def parse_if_match(self) -> int | None:
         """Return the version that `If-Match` demands, or None; raises Invalid for a header that names none."""
         header = self.request.headers.get("If-Match")
         if header is None or header.strip() == "*":
             return None
-        found = _ENTITY_TAG.fullmatch(header)
-        if found is None:
-            raise Invalid.one(code="header.invalid", pointer="/If-Match", detail='Give a version as in "3".')
-        return int(found.group(1))
+        match = _ENTITY_TAG_PATTERN.fullmatch(header)
+        if match is None:
+            raise Invalid.from_problem(code="header.invalid", pointer="/If-Match", detail='Give a version as in "3".')
+        return int(match.group(1))
 
 
-def _count(rows: QuerySet[Any, Row] | Sequence[Row], most: int | None) -> int:
+def _count_rows(rows: QuerySet[Any, Row] | Sequence[Row], max_count: int | None) -> int:
     if not isinstance(rows, QuerySet):
         return len(rows)
-    return rows.count() if most is None else rows.order_by()[: most + 1].count()
+    return rows.count() if max_count is None else rows.order_by()[: max_count + 1].count()
 
 
-def page_of(
-    item: type[serializers.Serializer[Any]], name: str, **more: serializers.Field[Any, Any, Any, Any]
+def build_page_serializer(
+    item: type[serializers.Serializer[Any]], name: str, **extra_fields: serializers.Field[Any, Any, Any, Any]
 ) -> serializers.Serializer[Any]:
     """Return the shape of a page of these items, and further fields, for the document that describes the API."""
-    shape: serializers.Serializer[Any] = type(
+    serializer: serializers.Serializer[Any] = type(
         f"{name}Page",
         (serializers.Serializer,),
         {
@@ -135,16 +139,16 @@ def page_of(
             "next": serializers.URLField(allow_null=True),
             "previous": serializers.URLField(allow_null=True),
             "results": item(many=True),
-            **more,
+            **extra_fields,
         },
     )()
-    return shape
+    return serializer
 
 
-def unchanged(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> list[Problem]:
+def find_read_only_changes(payload: Mapping[str, Any], current_values: Mapping[str, Any]) -> list[Problem]:
     """Return a problem for each field that cannot be changed here and does not say what is stored."""
     return [
         Problem("read_only", f"/{name}", "This cannot be changed here.")
-        for name, value in stored.items()
-        if name in sent and sent[name] != value
+        for name, value in current_values.items()
+        if name in payload and payload[name] != value
     ]

@@ -11,17 +11,17 @@ from django.urls import URLPattern
 
 def require_policies(patterns: Iterable[URLPattern]) -> list[URLPattern]:
     """Return the addresses with each of their views answering 404 while policies are switched off."""
-    found = list(patterns)
-    for pattern in found:
-        pattern.callback = _require(pattern.callback)
-    return found
+    url_patterns = list(patterns)
+    for pattern in url_patterns:
+        pattern.callback = _require_policies(pattern.callback)
+    return url_patterns
 
 
-def _require(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+def _require_policies(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     @wraps(view)
-    def answer(request: HttpRequest, *args: Any, **parts: Any) -> HttpResponseBase:
+    def call_view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not settings.AUTH_POLICIES_ENABLED:
             raise Http404("Policies are switched off.")
-        return view(request, *args, **parts)
+        return view(request, *args, **kwargs)
 
-    return answer
+    return call_view

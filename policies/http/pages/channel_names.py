@@ -13,7 +13,7 @@ QUESTION_CHANNELS: Mapping[str, str] = {
     "scim": "SCIM",
     "admin": "Admin site",
 }
-_OTHERS = {
+_CHANGE_CHANNELS = {
     "bootstrap": "Bootstrap",
     "command": "Command line",
     "load_catalog": "Catalog import",
@@ -24,4 +24,4 @@ _OTHERS = {
 
 def name_channel(code: str) -> str:
     """Return the name of a channel; one that has no name keeps its code."""
-    return QUESTION_CHANNELS.get(code) or _OTHERS.get(code, code)
+    return QUESTION_CHANNELS.get(code) or _CHANGE_CHANNELS.get(code, code)

@@ -11,7 +11,7 @@ from django.urls import is_valid_path, reverse
 from django.utils.encoding import escape_uri_path, iri_to_uri
 
 from policies.engine.families import vocabulary
-from policies.engine.model import Missing
+from policies.engine.model import MissingPrivilege
 from policies.errors import Forbidden, PolicyAppError
 
 _TITLES = {
@@ -43,7 +43,7 @@ class RefusalPages:
             # What is around every other page asks the very facts that are missing.
             return HttpResponse(render_to_string("503.html"), status=status)
         if isinstance(exception, Forbidden):
-            return render(request, "403.html", refused(exception), status=status)
+            return render(request, "403.html", refusal_context(exception), status=status)
         if status == HTTPStatus.NOT_FOUND:
             return render(request, "404.html", {"reason": exception.detail}, status=status)
         context = {"code": status.value, "title": _TITLES.get(status, "This was refused"), "reason": exception.detail}
@@ -68,19 +68,28 @@ def redirect_without_slash(request: HttpRequest) -> HttpResponse | None:
     )
 
 
-def refused(refusal: Forbidden) -> dict[str, object]:
+def refusal_context(refusal: Forbidden) -> dict[str, object]:
     """Return what the page of a refusal shows: each list of missing privileges in words, and the way to Why."""
     if not refusal.missing_any:
         return {"reason": refusal.detail}
-    first = refusal.missing_any[0][0]
-    query = {"privilege": first.privilege, **({"resource": first.entity} if first.entity else {})}
+    first_missing = refusal.missing_any[0][0]
+    query = {
+        "privilege": first_missing.privilege,
+        **({"resource": first_missing.entity} if first_missing.entity else {}),
+    }
     return {
-        "missing": [_describe(need) for need in refusal.missing],
-        "missing_any": [[_describe(need) for need in lacking] for lacking in refusal.missing_any],
+        "missing": [_describe(missing_privilege) for missing_privilege in refusal.missing],
+        "missing_any": [
+            [_describe(missing_privilege) for missing_privilege in alternative] for alternative in refusal.missing_any
+        ],
         "why_url": f"{reverse('why')}?{urlencode(query)}",
     }
 
 
-def _describe(need: Missing) -> dict[str, str | None]:
-    info = vocabulary.datahub().get(need.privilege)
-    return {"privilege": need.privilege, "entity": need.entity, "display": info.display if info else ""}
+def _describe(missing_privilege: MissingPrivilege) -> dict[str, str | None]:
+    info = vocabulary.load_datahub().get(missing_privilege.privilege)
+    return {
+        "privilege": missing_privilege.privilege,
+        "entity": missing_privilege.entity,
+        "display": info.display if info else "",
+    }

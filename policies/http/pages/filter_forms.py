@@ -10,7 +10,7 @@ from policies.models import Policy, User
 from policies.models.people import USER_PREFIX
 
 #: How many tags one question may touch.
-_TOUCHED = 100
+_MAX_SUBRESOURCES = 100
 
 
 class SignInForm(AuthenticationForm):
@@ -27,7 +27,7 @@ class SignInForm(AuthenticationForm):
         return forms.ValidationError("The user name or the password is wrong.", code="invalid_login")
 
 
-class PolicyFilters(forms.Form):
+class PolicyFilterForm(forms.Form):
     """What narrows the list of policies. A value that is no choice narrows nothing and is shown as an error."""
 
     q = forms.CharField(
@@ -114,15 +114,15 @@ class WhyForm(forms.Form):
     def clean_sub_resources(self) -> tuple[str, ...]:
         """Return the URNs; every line that holds none is named."""
         lines = [line.strip() for line in self.cleaned_data["sub_resources"].splitlines() if line.strip()]
-        if len(lines) > _TOUCHED:
-            raise forms.ValidationError(f"At most {_TOUCHED} URNs, not {len(lines)}.")
-        if wrong := [line for line in lines if not line.startswith("urn:")]:
-            shown = ", ".join(line[:80] for line in wrong[:5])
-            raise forms.ValidationError(f"These lines are no URNs: {shown}.")
+        if len(lines) > _MAX_SUBRESOURCES:
+            raise forms.ValidationError(f"At most {_MAX_SUBRESOURCES} URNs, not {len(lines)}.")
+        if invalid_lines := [line for line in lines if not line.startswith("urn:")]:
+            sample = ", ".join(line[:80] for line in invalid_lines[:5])
+            raise forms.ValidationError(f"These lines are no URNs: {sample}.")
         return tuple(dict.fromkeys(lines))
 
     @classmethod
-    def asked(cls, data: Any) -> "WhyForm":
+    def from_query(cls, data: Any) -> "WhyForm":
         """Return the form of a request: a question once a privilege came with it, even an empty one; else prefilled."""
         names = ("actor", "resource", "sub_resources")
         return cls(data) if "privilege" in data else cls(initial={name: data.get(name, "") for name in names})

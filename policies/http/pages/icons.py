@@ -9,9 +9,9 @@ from django.utils.safestring import SafeString, mark_safe
 register = template.Library()
 
 
-@register.simple_tag
+@register.simple_tag(name="drawing")
 @cache
-def drawing(name: str) -> SafeString:
+def render_icon(name: str) -> SafeString:
     """Return the lines of a file of components/icons/, read once: a list shows the same few drawings on every row.
 
     Raises TemplateDoesNotExist where there is no such drawing.

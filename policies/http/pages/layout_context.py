@@ -11,65 +11,65 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from policies.engine.model import Actor
-from policies.engine.requirements import one
-from policies.http.guard import actor_of
+from policies.engine.requirements import privilege_requirement
+from policies.http.guard import get_actor
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Ask
+from policies.pdp.authorizer import AccessRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class MenuLink:
     """One entry of a menu: where it leads, and the privileges of which one is needed for it to be shown.
 
-    `is_active_below` is the path under which the entry is the one a page belongs to, its own when empty. What
-    `goes_with_policies` disappears while policies are switched off (rules/datahub.md e). `switch` names a setting that
-    must be on.
+    `active_path` is the path under which the entry is the one a page belongs to, its own when empty. What
+    `requires_policies` disappears while policies are switched off (rules/datahub.md e). `setting_name` names a setting
+    that must be on.
     """
 
     label: str
     route: str
     icon: str
-    needs: tuple[str, ...] = ()
-    is_active_below: str = ""
-    goes_with_policies: bool = False
-    switch: str = ""
+    privileges: tuple[str, ...] = ()
+    active_path: str = ""
+    requires_policies: bool = False
+    setting_name: str = ""
 
 
-_POLICIES = Link("Policies", "policies", "policy", needs=("MANAGE_POLICIES",), goes_with_policies=True)
+_POLICIES_LINK = MenuLink("Policies", "policies", "policy", privileges=("MANAGE_POLICIES",), requires_policies=True)
 
-_USERS = ("MANAGE_USERS_AND_GROUPS", "UPDATE_USERS", "UPDATE_USERS_AND_GROUPS", "MANAGE_USER_CREDENTIALS")
-_GROUPS = ("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS", "UPDATE_USERS_AND_GROUPS")
-_TOKENS = ("GENERATE_PERSONAL_ACCESS_TOKENS", "MANAGE_ACCESS_TOKENS")
+_USER_PRIVILEGES = ("MANAGE_USERS_AND_GROUPS", "UPDATE_USERS", "UPDATE_USERS_AND_GROUPS", "MANAGE_USER_CREDENTIALS")
+_GROUP_PRIVILEGES = ("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS", "UPDATE_USERS_AND_GROUPS")
+_TOKEN_PRIVILEGES = ("GENERATE_PERSONAL_ACCESS_TOKENS", "MANAGE_ACCESS_TOKENS")
 
-SETTINGS = (
-    ("Permissions", (_POLICIES, replace(_POLICIES, label="Roles", route="roles", icon="role"))),
+SETTINGS_MENU = (
+    ("Permissions", (_POLICIES_LINK, replace(_POLICIES_LINK, label="Roles", route="roles", icon="role"))),
     (
         "Users & Groups",
         (
-            Link("Users", "users", "user", needs=_USERS),
-            Link("Groups", "groups", "group", needs=_GROUPS),
-            Link("Service accounts", "service-accounts", "service", needs=("MANAGE_SERVICE_ACCOUNTS",)),
+            MenuLink("Users", "users", "user", privileges=_USER_PRIVILEGES),
+            MenuLink("Groups", "groups", "group", privileges=_GROUP_PRIVILEGES),
+            MenuLink("Service accounts", "service-accounts", "service", privileges=("MANAGE_SERVICE_ACCOUNTS",)),
         ),
     ),
-    ("Access tokens", (Link("Access tokens", "tokens", "token", needs=_TOKENS),)),
+    ("Access tokens", (MenuLink("Access tokens", "tokens", "token", privileges=_TOKEN_PRIVILEGES),)),
     (
         "Installation",
         (
-            Link("Audit", "audit", "history", needs=("MANAGE_POLICIES",)),
-            Link("Status", "status", "status", needs=("MANAGE_POLICIES",)),
+            MenuLink("Audit", "audit", "history", privileges=("MANAGE_POLICIES",)),
+            MenuLink("Status", "status", "status", privileges=("MANAGE_POLICIES",)),
         ),
     ),
 )
 
-NAVIGATION = (
-    Link("Catalog", "catalog", "catalog"),
-    Link("External roles", "external-roles", "external-role", switch="SHOW_ACCESS_MANAGEMENT"),
-    Link("Reports", "reports", "report", needs=("MANAGE_POLICIES",)),
-    Link("Why", "why", "why"),
+MAIN_MENU = (
+    MenuLink("Catalog", "catalog", "catalog"),
+    MenuLink("External roles", "external-roles", "external-role", setting_name="SHOW_ACCESS_MANAGEMENT"),
+    MenuLink("Reports", "reports", "report", privileges=("MANAGE_POLICIES",)),
+    MenuLink("Why", "why", "why"),
 )
 
 #: Switches that weaken the installation when they are off, and what every page says then.
-_WEAKENED = (
+_WEAKENED_SETTINGS = (
     ("AUTH_POLICIES_ENABLED", "Policies are switched off: everybody may do everything."),
     ("REST_API_AUTHORIZATION", "DataHub's REST APIs do not check entity reads and writes."),
     ("METADATA_SERVICE_AUTH_ENABLED", "Calls without a token act as the root user."),
@@ -78,26 +78,31 @@ _WEAKENED = (
 )
 
 
-def around(request: HttpRequest) -> dict[str, Any]:
+def build_context(request: HttpRequest) -> dict[str, Any]:
     """Return the context that `base.html` and `settings.html` draw; nothing for somebody who is not signed in."""
     if not getattr(request, "user", None) or not request.user.is_authenticated:
         return {}
-    shown = _shown(actor_of(request))
-    menu = [(label, [_entry(link, request) for link in links if link in shown]) for label, links in SETTINGS]
+    allowed_links = _find_allowed_links(get_actor(request))
+    menu = [
+        (label, [_menu_entry(link, request) for link in links if link in allowed_links])
+        for label, links in SETTINGS_MENU
+    ]
     # Settings lead to the first of their pages that somebody may use.
-    first = _find_first_setting(shown)
-    main = [link for link in NAVIGATION if link in shown]
-    if first is not None:
-        main.append(replace(first, label="Settings", icon="settings", is_active_below="/settings/"))
+    first_link = _find_first_setting(allowed_links)
+    main_links = [link for link in MAIN_MENU if link in allowed_links]
+    if first_link is not None:
+        main_links.append(replace(first_link, label="Settings", icon="settings", active_path="/settings/"))
     return {
-        "navigation": [_entry(link, request) for link in main],
+        "navigation": [_menu_entry(link, request) for link in main_links],
         "settings_menu": [{"label": label, "items": entries} for label, entries in menu if entries],
         "account": {
             "name": request.user.get_full_name(),
             "profile_url": reverse("profile"),
             "sign_out_url": reverse("sign-out"),
         },
-        "banners": [{"kind": "danger", "text": text} for name, text in _WEAKENED if not getattr(settings, name)],
+        "banners": [
+            {"kind": "danger", "text": text} for name, text in _WEAKENED_SETTINGS if not getattr(settings, name)
+        ],
         "has_policy_pages": settings.AUTH_POLICIES_ENABLED,
         "shows_external_roles": settings.SHOW_ACCESS_MANAGEMENT,
     }
@@ -106,33 +111,40 @@ def around(request: HttpRequest) -> dict[str, Any]:
 def find_settings_url(request: HttpRequest, *, section: str = "") -> str | None:
     """Return the address of the first page of the settings that the caller may use, or None where there is none.
 
-    `section` is a label of `SETTINGS`; a section without a page that the caller may use gives the first page of all.
+    `section` is a label of `SETTINGS_MENU`; a section without a page that the caller may use gives the first page of
+    all.
     """
-    shown = _shown(actor_of(request))
-    first = (section and _find_first_setting(shown, section)) or _find_first_setting(shown)
-    return reverse(first.route) if first else None
+    allowed_links = _find_allowed_links(get_actor(request))
+    first_link = (section and _find_first_setting(allowed_links, section)) or _find_first_setting(allowed_links)
+    return reverse(first_link.route) if first_link else None
 
 
-def _find_first_setting(shown: frozenset[Link], section: str = "") -> Link | None:
+def _find_first_setting(allowed_links: frozenset[MenuLink], section: str = "") -> MenuLink | None:
     return next(
-        (link for label, links in SETTINGS for link in links if link in shown and section in ("", label)),
+        (link for label, links in SETTINGS_MENU for link in links if link in allowed_links and section in ("", label)),
         None,
     )
 
 
-def _shown(actor: Actor) -> frozenset[Link]:
+def _find_allowed_links(actor: Actor) -> frozenset[MenuLink]:
     """Return the entries that somebody may use, asking for every privilege that they need in one go."""
-    links = [*NAVIGATION, *(link for _, group in SETTINGS for link in group)]
-    links = [link for link in links if not link.switch or getattr(settings, link.switch)]
+    links = [*MAIN_MENU, *(link for _, group in SETTINGS_MENU for link in group)]
+    links = [link for link in links if not link.setting_name or getattr(settings, link.setting_name)]
     if not settings.AUTH_POLICIES_ENABLED:
-        links = [link for link in links if not link.goes_with_policies]
-    needed = sorted({privilege for link in links for privilege in link.needs})
-    decisions = authorizer.answer_many(asks=[(actor, Ask(one(privilege))) for privilege in needed])
-    held = {privilege for privilege, decision in zip(needed, decisions, strict=True) if decision.is_allowed}
-    return frozenset(link for link in links if not link.needs or not held.isdisjoint(link.needs))
+        links = [link for link in links if not link.requires_policies]
+    privileges = sorted({privilege for link in links for privilege in link.privileges})
+    decisions = authorizer.answer_many(
+        requests=[(actor, AccessRequest(privilege_requirement(privilege))) for privilege in privileges]
+    )
+    allowed_privileges = {
+        privilege for privilege, decision in zip(privileges, decisions, strict=True) if decision.is_allowed
+    }
+    return frozenset(
+        link for link in links if not link.privileges or not allowed_privileges.isdisjoint(link.privileges)
+    )
 
 
-def _entry(link: Link, request: HttpRequest) -> dict[str, Any]:
+def _menu_entry(link: MenuLink, request: HttpRequest) -> dict[str, Any]:
     url = reverse(link.route)
-    is_active = request.path == url or request.path.startswith(link.is_active_below or f"{url}/")
+    is_active = request.path == url or request.path.startswith(link.active_path or f"{url}/")
     return {"label": link.label, "url": url, "icon": link.icon, "is_active": is_active}

@@ -15,9 +15,9 @@ from policies.models.roles import ROLE_PREFIX
 from policies.pdp import display_names
 
 #: How many things can be chosen at once.
-MOST = 1_000
+MAX_CHOICES = 1_000
 #: How many wrong lines of a long paste are named.
-_NAMED = 5
+_MAX_NAMED_LINES = 5
 
 #: Kind of a picker → what the URNs that it takes begin with.
 PREFIXES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -32,7 +32,7 @@ PREFIXES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 @dataclass(slots=True)
-class Picker:
+class PeoplePicker:
     """One picker of a form: what is chosen, what was pasted, and what is wrong with it.
 
     `kind` is user (people and services), person, group, role or holder (users and groups). `group` names the group
@@ -44,17 +44,17 @@ class Picker:
     kind: str
     help: str = ""
     group: str = ""
-    chosen: tuple[str, ...] = ()
-    pasted: str = ""
+    chosen_urns: tuple[str, ...] = ()
+    pasted_text: str = ""
     errors: list[str] = field(default_factory=list)
 
-    def read(self, data: QueryDict) -> "Picker":
+    def read(self, data: QueryDict) -> "PeoplePicker":
         """Take what a form posted: ticked boxes, and lines that are URNs or, of users, names."""
-        self.chosen = tuple(dict.fromkeys(data.getlist(self.name)))
-        self.pasted = data.get(f"{self.name}_pasted", "")
-        if len(self.urns) > MOST:
-            self.errors.append(f"At most {MOST:,} at once, not {len(self.urns):,}.")
-        self._name_wrong([urn for urn in self.urns if not urn.startswith(PREFIXES[self.kind])])
+        self.chosen_urns = tuple(dict.fromkeys(data.getlist(self.name)))
+        self.pasted_text = data.get(f"{self.name}_pasted", "")
+        if len(self.urns) > MAX_CHOICES:
+            self.errors.append(f"At most {MAX_CHOICES:,} at once, not {len(self.urns):,}.")
+        self._report_wrong_urns([urn for urn in self.urns if not urn.startswith(PREFIXES[self.kind])])
         return self
 
     def require_choice(self) -> None:
@@ -65,49 +65,53 @@ class Picker:
     @property
     def urns(self) -> tuple[str, ...]:
         """Everything that is chosen, each once: the ticked ones, then the pasted ones."""
-        lines = (line.strip() for line in self.pasted.splitlines())
-        return tuple(dict.fromkeys((*self.chosen, *(self._meant(line) for line in lines if line))))
+        lines = (line.strip() for line in self.pasted_text.splitlines())
+        return tuple(dict.fromkeys((*self.chosen_urns, *(self._parse_line(line) for line in lines if line))))
 
     @property
     def is_sound(self) -> bool:
         """Whether what was posted can be sent on."""
         return not self.errors
 
-    def note(self, problems: Iterable[Problem]) -> None:
+    def add_problems(self, problems: Iterable[Problem]) -> None:
         """Take the problems that a service found with what is chosen; the first few are named."""
         details = list(dict.fromkeys(problem.detail for problem in problems))
-        self.errors += details[:_NAMED]
-        if len(details) > _NAMED:
+        self.errors += details[:_MAX_NAMED_LINES]
+        if len(details) > _MAX_NAMED_LINES:
             # Whoever looks for problems stops after so many.
-            least = "at least " if len(details) >= MAX_PROBLEMS else ""
-            self.errors.append(f"And {least}{len(details) - _NAMED:,} more like these.")
+            prefix = "at least " if len(details) >= MAX_PROBLEMS else ""
+            self.errors.append(f"And {prefix}{len(details) - _MAX_NAMED_LINES:,} more like these.")
 
-    def drawn(self) -> dict[str, Any]:
+    def build_context(self) -> dict[str, Any]:
         """Return what components/picker.html draws."""
-        names = display_names.names(urns=self.chosen)
+        names = display_names.load_names(urns=self.chosen_urns)
         query = {"kind": self.kind, "name": self.name, **({"group": self.group} if self.group else {})}
         return {
             "name": self.name,
             "label": self.label,
             "help": self.help,
-            "chosen": [option(urn, names.get(urn, urn)) for urn in self.chosen],
+            "chosen": [build_option(urn, names.get(urn, urn)) for urn in self.chosen_urns],
             "search_url": f"{reverse('people-options')}?{urlencode(query)}",
-            "pasted": self.pasted,
+            "pasted": self.pasted_text,
             "errors": self.errors,
         }
 
-    def _meant(self, line: str) -> str:
+    def _parse_line(self, line: str) -> str:
         is_name = not line.startswith("urn:") and self.kind in ("user", "person")
         return f"{USER_PREFIX}{line}" if is_name else line
 
-    def _name_wrong(self, wrong: Sequence[str]) -> None:
-        if wrong:
-            shown = ", ".join(text[:80] for text in wrong[:_NAMED])
-            more = f" and {len(wrong) - _NAMED:,} more" if len(wrong) > _NAMED else ""
-            self.errors.append(f"Each must begin with {' or '.join(PREFIXES[self.kind])}, unlike {shown}{more}.")
+    def _report_wrong_urns(self, wrong_urns: Sequence[str]) -> None:
+        if wrong_urns:
+            examples = ", ".join(text[:80] for text in wrong_urns[:_MAX_NAMED_LINES])
+            rest_note = (
+                f" and {len(wrong_urns) - _MAX_NAMED_LINES:,} more" if len(wrong_urns) > _MAX_NAMED_LINES else ""
+            )
+            self.errors.append(
+                f"Each must begin with {' or '.join(PREFIXES[self.kind])}, unlike {examples}{rest_note}."
+            )
 
 
-def option(urn: str, label: str, hint: str = "") -> dict[str, str]:
+def build_option(urn: str, label: str, hint: str = "") -> dict[str, str]:
     """Return one thing to choose as `components/picker_options.html` draws it."""
     types = {USER_PREFIX: "corpuser", GROUP_PREFIX: "corpGroup", ROLE_PREFIX: "dataHubRole"}
     type_ = next((name for prefix, name in types.items() if urn.startswith(prefix)), "")

@@ -13,11 +13,14 @@ from policies.pdp import policy_change_events, process_registry
 @require_POST
 @never_cache
 @needs("MANAGE_POLICIES")
-def refresh(request: HttpRequest) -> HttpResponse:
+def refresh_policies(request: HttpRequest) -> HttpResponse:
     """Load all active policies anew, have the workers compare theirs, and say which processes answer from them."""
-    version = policy_change_events.reload()
-    serving = process_registry.web()
-    following = sum(one.version >= version for one in serving)
-    text = f"Policy version {version} was loaded anew. {following} of {len(serving)} web processes answer from it"
-    messages.success(request, f"{text}." if following == len(serving) else f"{text}; the others look within a second.")
+    version = policy_change_events.reload_all()
+    web_processes = process_registry.list_web_processes()
+    current_count = sum(process.version >= version for process in web_processes)
+    process_count = len(web_processes)
+    text = f"Policy version {version} was loaded anew. {current_count} of {process_count} web processes answer from it"
+    messages.success(
+        request, f"{text}." if current_count == process_count else f"{text}; the others look within a second."
+    )
     return redirect("status")

@@ -10,8 +10,8 @@ from rest_framework.response import Response
 
 from policies.engine.model import Actor
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
 from policies.http.guard import signed_in
 from policies.identity.queries import credentials
 from policies.identity.services import access_tokens
@@ -21,16 +21,16 @@ from policies.pdp import authorizer
 TAG = "tokens"
 
 #: How long one may live.
-CHOICES = [(name, name) for name in access_tokens.DURATIONS]
+DURATION_CHOICES = [(name, name) for name in access_tokens.DURATIONS]
 
 
-class TokenIn(strict_fields.Strict):
+class TokenIn(strict_fields.StrictSerializer):
     """A token to be made, for the caller unless `actor` says otherwise."""
 
-    name = strict_fields.Text(max_length=1000)
-    duration = serializers.ChoiceField(CHOICES, required=False, default="ONE_MONTH")
-    actor = strict_fields.ActorUrn(required=False, allow_null=True)
-    description = strict_fields.Text(required=False, allow_blank=True)
+    name = strict_fields.StrictString(max_length=1000)
+    duration = serializers.ChoiceField(DURATION_CHOICES, required=False, default="ONE_MONTH")
+    actor = strict_fields.StrictActorUrn(required=False, allow_null=True)
+    description = strict_fields.StrictString(required=False, allow_blank=True)
 
 
 class TokenOut(serializers.Serializer[Any]):
@@ -57,59 +57,61 @@ class NewTokenOut(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField(allow_null=True)
 
 
-class TokenFilters(Paged):
+class TokenListFilters(PageParameters):
     """Whose tokens to list."""
 
-    actor = strict_fields.ActorUrn(required=False, help_text="Left out: the caller's own.")
+    actor = strict_fields.StrictActorUrn(required=False, help_text="Left out: the caller's own.")
 
 
 @signed_in
-class Tokens(Door):
+class TokenListView(ApiView):
     """The list of tokens."""
 
-    @described("tokens_list", "List tokens", query=TokenFilters, answer=page_of(TokenOut, "Token"), tag=TAG)
+    @openapi_operation(
+        "tokens_list", "List tokens", query=TokenListFilters, answer=build_page_serializer(TokenOut, "Token"), tag=TAG
+    )
     def get(self, _request: Request) -> Response:
         """Return a page of tokens that have not ended, newest first."""
-        asked = self.asked(TokenFilters)
-        owner = asked.get("actor") or self.actor.urn
+        query = self.parse_query(TokenListFilters)
+        owner = query.get("actor") or self.actor.urn
         if owner != self.actor.urn:
             authorizer.require(by=self.actor, any_of=[["MANAGE_ACCESS_TOKENS"]])
-        return self.page(credentials.tokens(owner=owner), shown, asked)
+        return self.paginate(credentials.list_tokens(owner=owner), serialize_tokens, query)
 
-    @described("tokens_create", "Create a token", body=TokenIn, answer=NewTokenOut, status=201, tag=TAG)
+    @openapi_operation("tokens_create", "Create a token", body=TokenIn, answer=NewTokenOut, status=201, tag=TAG)
     def post(self, request: Request) -> Response:
         """Make a token and show its text this once."""
-        sent = strict_fields.checked(TokenIn, request.data)
-        return issue(sent.pop("actor", None) or self.actor.urn, sent, self.actor)
+        payload = strict_fields.validate(TokenIn, request.data)
+        return issue(payload.pop("actor", None) or self.actor.urn, payload, self.actor)
 
 
 @signed_in
-class OneToken(Door):
+class TokenDetailView(ApiView):
     """One token."""
 
-    @described("tokens_revoke", "Revoke a token", status=204, tag=TAG)
+    @openapi_operation("tokens_revoke", "Revoke a token", status=204, tag=TAG)
     def delete(self, _request: Request, token_id: uuid.UUID) -> Response:
         """End a token at once."""
-        access_tokens.revoke(token_id=token_id, by=self.actor, door=DOOR)
+        access_tokens.revoke(token_id=token_id, by=self.actor, channel=CHANNEL)
         return Response(status=204)
 
 
-def issue(owner: str, sent: dict[str, Any], by: Actor) -> Response:
+def issue(owner: str, payload: dict[str, Any], by: Actor) -> Response:
     """Make a token for a user and answer with its text."""
-    made = access_tokens.create(owner=owner, **sent, by=by, door=DOOR)
+    issued_token = access_tokens.create(owner=owner, **payload, by=by, channel=CHANNEL)
     body = {
-        "id": made.token.pk,
-        "token": made.text,
-        "name": made.token.name,
+        "id": issued_token.token.pk,
+        "token": issued_token.text,
+        "name": issued_token.token.name,
         "actor": owner,
-        "expires_at": made.token.expires_at,
+        "expires_at": issued_token.token.expires_at,
     }
     return Response(NewTokenOut(body).data, status=201, headers={"Cache-Control": "no-store"})
 
 
-def shown(rows: Sequence[AccessToken]) -> list[Any]:
+def serialize_tokens(rows: Sequence[AccessToken]) -> list[Any]:
     """Return tokens as they are sent, without their texts."""
-    found = [
+    bodies = [
         {
             "id": token.pk,
             "name": token.name,
@@ -123,4 +125,4 @@ def shown(rows: Sequence[AccessToken]) -> list[Any]:
         }
         for token in rows
     ]
-    return list(TokenOut(found, many=True).data)
+    return list(TokenOut(bodies, many=True).data)

@@ -10,7 +10,7 @@ from policies.pdp import actor_resolution
 _REALM = 'Bearer realm="authzsite"'
 
 
-class Unauthenticated(PolicyAppError):
+class UnauthenticatedError(PolicyAppError):
     """Nobody knows who is calling; `is_sent` says whether a token came that opens nothing."""
 
     code = "unauthenticated"
@@ -25,13 +25,13 @@ class Unauthenticated(PolicyAppError):
         )
 
 
-def caller(request: HttpRequest) -> Actor:
+def authenticate_caller(request: HttpRequest) -> Actor:
     """Return who is calling, with groups and roles. Raises Unauthenticated."""
     header = request.headers.get("Authorization", "")
     scheme, _, credentials = header.partition(" ")
     user = access_tokens.authenticate(text=credentials.strip()) if scheme.lower() == "bearer" else None
     if user is None:
-        raise Unauthenticated(is_sent=bool(header))
+        raise UnauthenticatedError(is_sent=bool(header))
     # What is asked in this request is asked by, and answered to, this user.
     request.user = user
-    return actor_resolution.actor(urn=user.urn)
+    return actor_resolution.load_actor(urn=user.urn)

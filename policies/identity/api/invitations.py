@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.urls import reverse
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
 from policies.http.guard import needs, signed_in
 from policies.identity.queries import credentials
 from policies.identity.services import invitations
@@ -20,17 +21,17 @@ from policies.models.roles import ROLE_PREFIX
 
 TAG = "people"
 
-MANAGES = needs("MANAGE_USER_CREDENTIALS")
+MANAGE_GUARD = needs("MANAGE_USER_CREDENTIALS")
 
 #: How long one may live.
-CHOICES = [(name, name) for name in invitations.LIFETIMES]
+LIFETIME_CHOICES = [(name, name) for name in invitations.LIFETIMES]
 
 
-class InviteIn(strict_fields.Strict):
+class InviteIn(strict_fields.StrictSerializer):
     """A link to be made; `role` left out or null: one that carries no role."""
 
-    role = strict_fields.Urn(required=False, allow_null=True, prefixes=(ROLE_PREFIX,))
-    duration = serializers.ChoiceField(CHOICES, required=False, default="ONE_WEEK")
+    role = strict_fields.StrictUrn(required=False, allow_null=True, prefixes=(ROLE_PREFIX,))
+    duration = serializers.ChoiceField(LIFETIME_CHOICES, required=False, default="ONE_WEEK")
 
 
 class InviteOut(serializers.Serializer[Any]):
@@ -53,67 +54,81 @@ class NewInviteOut(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField()
 
 
-class AcceptIn(strict_fields.Strict):
+@extend_schema_serializer(component_name="AcceptIn")
+class InviteAcceptanceIn(strict_fields.StrictSerializer):
     """The text of a link."""
 
-    token = strict_fields.Text(max_length=1000)
+    token = strict_fields.StrictString(max_length=1000)
 
 
-class AcceptedOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="AcceptedOut")
+class InviteAcceptanceOut(serializers.Serializer[Any]):
     """The role that the caller now holds alone, null for none."""
 
     role = serializers.CharField(allow_null=True)
 
 
-@MANAGES
-class Invites(Door):
+@MANAGE_GUARD
+class InviteListView(ApiView):
     """The list of links."""
 
-    @described("invite_tokens_list", "List invitations", query=Paged, answer=page_of(InviteOut, "Invite"), tag=TAG)
+    @openapi_operation(
+        "invite_tokens_list",
+        "List invitations",
+        query=PageParameters,
+        answer=build_page_serializer(InviteOut, "Invite"),
+        tag=TAG,
+    )
     def get(self, _request: Request) -> Response:
         """Return a page of links that have not ended, newest first."""
-        return self.page(credentials.invites(), _shown, self.asked())
+        return self.paginate(credentials.list_invitations(), _serialize_invites, self.parse_query())
 
-    @described("invite_tokens_create", "Create an invitation", body=InviteIn, answer=NewInviteOut, status=201, tag=TAG)
+    @openapi_operation(
+        "invite_tokens_create", "Create an invitation", body=InviteIn, answer=NewInviteOut, status=201, tag=TAG
+    )
     def post(self, request: Request) -> Response:
         """Create the link for a role, end the one before, and show its text this once."""
-        sent = strict_fields.checked(InviteIn, request.data)
-        made = invitations.create(role=sent.get("role"), duration=sent["duration"], by=self.actor, door=DOOR)
+        payload = strict_fields.validate(InviteIn, request.data)
+        invitation = invitations.create(
+            role=payload.get("role"), duration=payload["duration"], by=self.actor, channel=CHANNEL
+        )
         body = {
-            "id": made.invite.pk,
-            "token": made.text,
-            "url": request.build_absolute_uri(f"{reverse('sign-up')}?invite_token={made.text}"),
-            "role": sent.get("role"),
-            "expires_at": made.invite.expires_at,
+            "id": invitation.invite.pk,
+            "token": invitation.text,
+            "url": request.build_absolute_uri(f"{reverse('sign-up')}?invite_token={invitation.text}"),
+            "role": payload.get("role"),
+            "expires_at": invitation.invite.expires_at,
         }
         return Response(NewInviteOut(body).data, status=201, headers={"Cache-Control": "no-store"})
 
 
-@MANAGES
-class OneInvite(Door):
+@MANAGE_GUARD
+class InviteDetailView(ApiView):
     """One link."""
 
-    @described("invite_tokens_revoke", "Revoke an invitation", status=204, tag=TAG)
+    @openapi_operation("invite_tokens_revoke", "Revoke an invitation", status=204, tag=TAG)
     def delete(self, _request: Request, invite_id: uuid.UUID) -> Response:
         """End a link at once; who signed up with it keeps what they have."""
-        invitations.revoke(invite_id=invite_id, by=self.actor, door=DOOR)
+        invitations.revoke(invite_id=invite_id, by=self.actor, channel=CHANNEL)
         return Response(status=204)
 
 
 @signed_in
-class Accept(Door):
+class InviteAcceptView(ApiView):
     """What an invitation does for somebody who has an account."""
 
-    @described("invite_tokens_accept", "Accept an invitation", body=AcceptIn, answer=AcceptedOut, tag=TAG)
+    @openapi_operation(
+        "invite_tokens_accept", "Accept an invitation", body=InviteAcceptanceIn, answer=InviteAcceptanceOut, tag=TAG
+    )
     def post(self, request: Request) -> Response:
         """Make the role of the link the only one that the caller holds; a link without a role takes all away."""
-        sent = strict_fields.checked(AcceptIn, request.data)
-        role = invitations.accept(text=sent["token"], by=self.actor, door=DOOR)
+        payload = strict_fields.validate(InviteAcceptanceIn, request.data)
+        role = invitations.accept(text=payload["token"], by=self.actor, channel=CHANNEL)
         return Response({"role": None if role is None else role.urn})
 
 
-def _shown(rows: Sequence[InviteToken]) -> list[Any]:
-    shown = [
+def _serialize_invites(rows: Sequence[InviteToken]) -> list[Any]:
+    bodies = [
         {
             "id": invite.pk,
             "role": None if invite.role is None else invite.role.urn,
@@ -123,4 +138,4 @@ def _shown(rows: Sequence[InviteToken]) -> list[Any]:
         }
         for invite in rows
     ]
-    return list(InviteOut(shown, many=True).data)
+    return list(InviteOut(bodies, many=True).data)

@@ -3,15 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from policies.errors import Invalid, NotFound
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.resource_view import Replaceable, described_one, identifier_of
-from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.resource_view import ReplaceableResourceView, openapi_resource_operations, pop_identifier
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
 from policies.http.guard import signed_in
 from policies.identity.api.users import TAG
 from policies.identity.queries import users_groups_roles
@@ -22,7 +23,7 @@ from policies.models.roles import ROLE_PREFIX
 from policies.pdp import display_names
 from policies.writes import required_privileges
 
-_HOLDERS = (USER_PREFIX, GROUP_PREFIX)
+_HOLDER_PREFIXES = (USER_PREFIX, GROUP_PREFIX)
 
 
 class RoleOut(serializers.Serializer[Any]):
@@ -37,28 +38,30 @@ class RoleOut(serializers.Serializer[Any]):
     policies = serializers.ListField(child=serializers.CharField())
 
 
-class RoleIn(strict_fields.Strict):
+class RoleIn(strict_fields.StrictSerializer):
     """A role to be made or replaced."""
 
-    urn = strict_fields.Urn(required=False, prefixes=(ROLE_PREFIX,))
-    id = strict_fields.Text(required=False, max_length=1000)
-    name = strict_fields.Text(max_length=1000)
-    description = strict_fields.Text(required=False, allow_blank=True)
-    editable = strict_fields.Flag(required=False)
-    object_id = strict_fields.ObjectId(required=False)
-    policies = strict_fields.List(child=strict_fields.Urn(), required=False, max_length=10_000)
+    urn = strict_fields.StrictUrn(required=False, prefixes=(ROLE_PREFIX,))
+    id = strict_fields.StrictString(required=False, max_length=1000)
+    name = strict_fields.StrictString(max_length=1000)
+    description = strict_fields.StrictString(required=False, allow_blank=True)
+    editable = strict_fields.StrictBoolean(required=False)
+    object_id = strict_fields.StrictObjectId(required=False)
+    policies = strict_fields.StrictList(child=strict_fields.StrictUrn(), required=False, max_length=10_000)
 
 
 class RoleChange(RoleIn):
     """The fields of a role that are to change."""
 
-    name = strict_fields.Text(required=False, max_length=1000)
+    name = strict_fields.StrictString(required=False, max_length=1000)
 
 
-class RoleFilters(Paged):
+class RoleListFilters(PageParameters):
     """Which roles to list."""
 
-    q = strict_fields.Text(required=False, allow_blank=True, max_length=255, help_text="Part of the name or id.")
+    q = strict_fields.StrictString(
+        required=False, allow_blank=True, max_length=255, help_text="Part of the name or id."
+    )
 
 
 class HolderOut(serializers.Serializer[Any]):
@@ -68,20 +71,24 @@ class HolderOut(serializers.Serializer[Any]):
     type = serializers.ChoiceField(["corpuser", "corpGroup"])
 
 
-class HoldersIn(strict_fields.Strict):
+class HoldersIn(strict_fields.StrictSerializer):
     """Users and groups."""
 
-    actors = strict_fields.List(child=strict_fields.Urn(prefixes=_HOLDERS), max_length=roles.MAX_ACTORS)
+    actors = strict_fields.StrictList(
+        child=strict_fields.StrictUrn(prefixes=_HOLDER_PREFIXES), max_length=roles.MAX_ACTORS
+    )
 
 
-class AssignIn(HoldersIn):
+@extend_schema_serializer(component_name="AssignIn")
+class ReplacingAssignmentIn(HoldersIn):
     """The one role these actors shall hold; null clears their roles. An unknown actor is skipped."""
 
-    role = strict_fields.Urn(prefixes=(ROLE_PREFIX,), allow_null=True)
-    actors = strict_fields.List(child=strict_fields.Urn(), max_length=roles.MAX_ACTORS)
+    role = strict_fields.StrictUrn(prefixes=(ROLE_PREFIX,), allow_null=True)
+    actors = strict_fields.StrictList(child=strict_fields.StrictUrn(), max_length=roles.MAX_ACTORS)
 
 
-class AssignedOut(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="AssignedOut")
+class ReplacingAssignmentOut(serializers.Serializer[Any]):
     """Who holds the role now, and which actors nobody knows."""
 
     role = serializers.CharField(allow_null=True)
@@ -90,98 +97,120 @@ class AssignedOut(serializers.Serializer[Any]):
 
 
 @signed_in
-class Roles(Door):
+class RoleListView(ApiView):
     """The list of roles."""
 
-    @described("roles_list", "List roles", query=RoleFilters, answer=page_of(RoleOut, "Role"), tag=TAG)
+    @openapi_operation(
+        "roles_list", "List roles", query=RoleListFilters, answer=build_page_serializer(RoleOut, "Role"), tag=TAG
+    )
     def get(self, _request: Request) -> Response:
         """Return a page of roles, by URN."""
-        asked = self.asked(RoleFilters)
-        return self.page(users_groups_roles.roles(q=asked.get("q", "")), shown, asked)
+        query = self.parse_query(RoleListFilters)
+        return self.paginate(users_groups_roles.list_roles(q=query.get("q", "")), serialize_roles, query)
 
-    @described("roles_create", "Create a role", body=RoleIn, answer=RoleOut, status=201, statuses=(409,), tag=TAG)
+    @openapi_operation(
+        "roles_create", "Create a role", body=RoleIn, answer=RoleOut, status=201, statuses=(409,), tag=TAG
+    )
     def post(self, request: Request) -> Response:
         """Make a role; policies give it power by naming it."""
-        sent = strict_fields.checked(RoleIn, request.data)
-        identifier = identifier_of(sent, ROLE_PREFIX)
-        is_editable = sent.pop("editable", True)
-        if sent.pop("policies", None):
-            raise Invalid.one(code="read_only", pointer="/policies", detail="Policies name roles, not the other way.")
-        role = roles.create(identifier=identifier, is_editable=is_editable, **sent, by=self.actor, door=DOOR)
-        return Response(shown([role])[0], status=201)
+        payload = strict_fields.validate(RoleIn, request.data)
+        identifier = pop_identifier(payload, ROLE_PREFIX)
+        is_editable = payload.pop("editable", True)
+        if payload.pop("policies", None):
+            raise Invalid.from_problem(
+                code="read_only", pointer="/policies", detail="Policies name roles, not the other way."
+            )
+        role = roles.create(identifier=identifier, is_editable=is_editable, **payload, by=self.actor, channel=CHANNEL)
+        return Response(serialize_roles([role])[0], status=201)
 
 
 @signed_in
-@described_one("roles", "a role", answer=RoleOut, tag=TAG)
-class OneRole(Replaceable):
+@openapi_resource_operations("roles", "a role", answer=RoleOut, tag=TAG)
+class RoleDetailView(ReplaceableResourceView):
     """One role. It is not deleted while a policy names it."""
 
-    shape, change_shape = RoleIn, RoleChange
-    emptied = ("description",)
-    changed = ("name", "description")
-    fixed, lists = ("urn", "id", "editable", "object_id"), ("policies",)
+    replace_serializer, change_serializer = RoleIn, RoleChange
+    clearable_fields = ("description",)
+    editable_fields = ("name", "description")
+    read_only_fields, read_only_lists = ("urn", "id", "editable", "object_id"), ("policies",)
 
-    def shown(self, urn: str) -> Mapping[str, Any]:
+    def serialize(self, urn: str) -> Mapping[str, Any]:
         """Return the role as it is sent."""
-        return shown([users_groups_roles.role(urn=urn)])[0]
+        return serialize_roles([users_groups_roles.get_role(urn=urn)])[0]
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:
         """Store name and description."""
-        roles.update(urn=urn, by=self.actor, door=DOOR, **changes)
+        roles.update(urn=urn, by=self.actor, channel=CHANNEL, **changes)
 
     def remove(self, urn: str) -> None:
         """Delete the role."""
-        roles.delete(urn=urn, by=self.actor, door=DOOR)
+        roles.delete(urn=urn, by=self.actor, channel=CHANNEL)
 
 
 @signed_in
-class Holders(Door):
+class RoleHolderListView(ApiView):
     """Who holds a role."""
 
-    @described("roles_actors", "List who holds a role", query=Paged, answer=page_of(HolderOut, "Holder"), tag=TAG)
+    @openapi_operation(
+        "roles_actors",
+        "List who holds a role",
+        query=PageParameters,
+        answer=build_page_serializer(HolderOut, "Holder"),
+        tag=TAG,
+    )
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of users and groups, users first, by URN, to who manages policies."""
         required_privileges.require(by=self.actor, requirement=required_privileges.MANAGE_POLICIES)
-        return self.page(users_groups_roles.holders(role=users_groups_roles.role(urn=urn)), _holders, self.asked())
+        return self.paginate(
+            users_groups_roles.list_holders(role=users_groups_roles.get_role(urn=urn)),
+            _serialize_holders,
+            self.parse_query(),
+        )
 
-    @described("roles_give", "Assign a role", body=HoldersIn, answer=HoldersIn, status=201, tag=TAG)
+    @openapi_operation("roles_give", "Assign a role", body=HoldersIn, answer=HoldersIn, status=201, tag=TAG)
     def post(self, request: Request, urn: str) -> Response:
         """Give the role to users and groups beside what they hold."""
-        sent = strict_fields.checked(HoldersIn, request.data)
-        roles.give(urn=urn, actors=sent["actors"], by=self.actor, door=DOOR)
-        return Response(sent, status=201)
+        payload = strict_fields.validate(HoldersIn, request.data)
+        roles.grant(urn=urn, actors=payload["actors"], by=self.actor, channel=CHANNEL)
+        return Response(payload, status=201)
 
 
 @signed_in
-class OneHolder(Door):
+class RoleHolderDetailView(ApiView):
     """One user or group as holder of a role."""
 
-    @described("roles_take", "Unassign a role", status=204, tag=TAG)
+    @openapi_operation("roles_take", "Unassign a role", status=204, tag=TAG)
     def delete(self, _request: Request, urn: str, actor: str) -> Response:
         """Remove the role; an actor that does not hold it is no problem."""
-        roles.take(urn=urn, actors=[actor], by=self.actor, door=DOOR)
-        if actor not in display_names.names(urns=[actor]):
+        roles.revoke(urn=urn, actors=[actor], by=self.actor, channel=CHANNEL)
+        if actor not in display_names.load_names(urns=[actor]):
             raise NotFound(f"There is no user or group {actor!r}.")
         return Response(status=204)
 
 
 @signed_in
-class Assign(Door):
+class RoleAssignView(ApiView):
     """DataHub's assignment: one role replaces all."""
 
-    @described(
-        "roles_assign", "Assign one role to actors, replacing theirs", body=AssignIn, answer=AssignedOut, tag=TAG
+    @openapi_operation(
+        "roles_assign",
+        "Assign one role to actors, replacing theirs",
+        body=ReplacingAssignmentIn,
+        answer=ReplacingAssignmentOut,
+        tag=TAG,
     )
     def post(self, request: Request) -> Response:
         """Replace all roles of the actors by this one; null clears them."""
-        sent = strict_fields.checked(AssignIn, request.data)
-        done = roles.assign(role=sent["role"], actors=sent["actors"], by=self.actor, door=DOOR)
-        return Response({"role": done.role, "assigned": list(done.assigned), "skipped": list(done.skipped)})
+        payload = strict_fields.validate(ReplacingAssignmentIn, request.data)
+        result = roles.assign(role=payload["role"], actors=payload["actors"], by=self.actor, channel=CHANNEL)
+        return Response(
+            {"role": result.role, "assigned": list(result.assigned_urns), "skipped": list(result.skipped_urns)}
+        )
 
 
-def shown(rows: Sequence[Role]) -> list[dict[str, Any]]:
+def serialize_roles(rows: Sequence[Role]) -> list[dict[str, Any]]:
     """Return roles as they are sent, with the policies that name them; one query for all of them."""
-    naming = users_groups_roles.policies_naming(actors=[role.urn for role in rows])
+    policies_by_role = users_groups_roles.load_policy_urns_by_actor(actors=[role.urn for role in rows])
     return [
         {
             "urn": role.urn,
@@ -190,13 +219,13 @@ def shown(rows: Sequence[Role]) -> list[dict[str, Any]]:
             "description": role.description,
             "editable": role.is_editable,
             "object_id": role.object_id,
-            "policies": naming[role.urn],
+            "policies": policies_by_role[role.urn],
         }
         for role in rows
     ]
 
 
-def _holders(rows: Sequence[RoleAssignment]) -> list[dict[str, str]]:
+def _serialize_holders(rows: Sequence[RoleAssignment]) -> list[dict[str, str]]:
     users = [{"urn": row.user.urn, "type": "corpuser"} for row in rows if row.user is not None]
     groups = [{"urn": row.group.profile.urn, "type": "corpGroup"} for row in rows if row.group is not None]
     return [*users, *groups]

@@ -9,20 +9,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.resource_view import Changeable, described_one
-from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.resource_view import EditableResourceView, openapi_resource_operations
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
 from policies.http.guard import needs
 from policies.identity.api import access_tokens
 from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import service_accounts, users
 from policies.models import User
 from policies.pdp import authorizer
-from policies.writes import required_privileges as wanted
+from policies.writes import required_privileges
 
 TAG = "people"
 
-MANAGES = needs("MANAGE_SERVICE_ACCOUNTS")
+MANAGE_GUARD = needs("MANAGE_SERVICE_ACCOUNTS")
 
 
 class ServiceOut(serializers.Serializer[Any]):
@@ -40,110 +40,112 @@ class ServiceOut(serializers.Serializer[Any]):
     roles = serializers.ListField(child=serializers.CharField(), source="role_urns")
 
 
-class ServiceIn(strict_fields.Strict):
+class ServiceIn(strict_fields.StrictSerializer):
     """A service account to be made; its user name is made here."""
 
-    display_name = strict_fields.Text(max_length=1000)
-    description = strict_fields.Text(required=False, allow_blank=True)
+    display_name = strict_fields.StrictString(max_length=1000)
+    description = strict_fields.StrictString(required=False, allow_blank=True)
 
 
-class ServiceChange(strict_fields.Strict):
+class ServiceChange(strict_fields.StrictSerializer):
     """The fields of a service account that are to change; the others may be sent as they are."""
 
-    urn = strict_fields.Urn(required=False)
-    username = strict_fields.Text(required=False, max_length=1000)
-    display_name = strict_fields.Text(required=False, max_length=1000)
-    description = strict_fields.Text(required=False, allow_blank=True)
+    urn = strict_fields.StrictUrn(required=False)
+    username = strict_fields.StrictString(required=False, max_length=1000)
+    display_name = strict_fields.StrictString(required=False, max_length=1000)
+    description = strict_fields.StrictString(required=False, allow_blank=True)
     state = serializers.ChoiceField(User.State.choices, required=False)
 
 
-class ServiceFilters(Paged):
+class ServiceAccountListFilters(PageParameters):
     """Which service accounts to list."""
 
-    q = strict_fields.Text(
+    q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of the name."
     )
     state = serializers.ChoiceField(User.State.choices, required=False)
 
 
-class ServiceTokenIn(strict_fields.Strict):
+class ServiceTokenIn(strict_fields.StrictSerializer):
     """A token of a service account, to be made."""
 
-    name = strict_fields.Text(max_length=1000)
+    name = strict_fields.StrictString(max_length=1000)
     duration = access_tokens.TokenIn().fields["duration"]
-    description = strict_fields.Text(required=False, allow_blank=True)
+    description = strict_fields.StrictString(required=False, allow_blank=True)
 
 
-@MANAGES
-class ServiceAccounts(Door):
+@MANAGE_GUARD
+class ServiceAccountListView(ApiView):
     """The list of service accounts."""
 
-    @described(
+    @openapi_operation(
         "service_accounts_list",
         "List service accounts",
-        query=ServiceFilters,
-        answer=page_of(ServiceOut, "ServiceAccount"),
+        query=ServiceAccountListFilters,
+        answer=build_page_serializer(ServiceOut, "ServiceAccount"),
         tag=TAG,
     )
     def get(self, _request: Request) -> Response:
         """Return a page of service accounts, by URN."""
-        asked = self.asked(ServiceFilters)
-        rows = users_groups_roles.users(
-            kind=User.Kind.SERVICE, q=asked.get("q", ""), state=asked.get("state"), seen=Q()
+        query = self.parse_query(ServiceAccountListFilters)
+        rows = users_groups_roles.list_users(
+            kind=User.Kind.SERVICE, q=query.get("q", ""), state=query.get("state"), address_condition=Q()
         )
-        return self.page(rows, lambda shown: ServiceOut(shown, many=True).data, asked)
+        return self.paginate(rows, lambda users: ServiceOut(users, many=True).data, query)
 
-    @described(
+    @openapi_operation(
         "service_accounts_create", "Create a service account", body=ServiceIn, answer=ServiceOut, status=201, tag=TAG
     )
     def post(self, request: Request) -> Response:
         """Make a service account; tokens are made for it next."""
-        made = service_accounts.create(**strict_fields.checked(ServiceIn, request.data), by=self.actor, door=DOOR)
-        return Response(_shown(made.urn), status=201)
+        user = service_accounts.create(
+            **strict_fields.validate(ServiceIn, request.data), by=self.actor, channel=CHANNEL
+        )
+        return Response(_serialize_account(user.urn), status=201)
 
 
-@MANAGES
-@described_one("service_accounts", "a service account", answer=ServiceOut, tag=TAG)
-class OneServiceAccount(Changeable):
+@MANAGE_GUARD
+@openapi_resource_operations("service_accounts", "a service account", answer=ServiceOut, tag=TAG)
+class ServiceAccountDetailView(EditableResourceView):
     """One service account. Suspended, its tokens answer nothing."""
 
-    change_shape = ServiceChange
-    changed = ("display_name", "description", "state")
-    fixed = ("urn", "username")
+    change_serializer = ServiceChange
+    editable_fields = ("display_name", "description", "state")
+    read_only_fields = ("urn", "username")
 
-    def shown(self, urn: str) -> Mapping[str, Any]:
+    def serialize(self, urn: str) -> Mapping[str, Any]:
         """Return the service account as it is sent."""
-        return _shown(urn)
+        return _serialize_account(urn)
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:
         """Store name, description and state."""
         if changes:
-            service_accounts.update(urn=urn, by=self.actor, door=DOOR, **changes)
+            service_accounts.update(urn=urn, by=self.actor, channel=CHANNEL, **changes)
 
     def remove(self, urn: str) -> None:
         """Delete the service account."""
         service_accounts.get(urn=urn)
-        users.remove(urn=urn, by=self.actor, door=DOOR)
+        users.remove(urn=urn, by=self.actor, channel=CHANNEL)
 
 
-@MANAGES
-class ServiceTokens(Door):
+@MANAGE_GUARD
+class ServiceAccountTokenListView(ApiView):
     """The tokens of one service account; one is revoked at its place among all tokens."""
 
-    @described(
+    @openapi_operation(
         "service_accounts_tokens",
         "List the tokens of a service account",
-        query=Paged,
-        answer=page_of(access_tokens.TokenOut, "ServiceToken"),
+        query=PageParameters,
+        answer=build_page_serializer(access_tokens.TokenOut, "ServiceToken"),
         tag=TAG,
     )
     def get(self, _request: Request, urn: str) -> Response:
         """Return a page of its tokens that have not ended, newest first."""
         service_accounts.get(urn=urn)
-        authorizer.require(by=self.actor, requirement=wanted.TOKENS_OF_SERVICES)
-        return self.page(credentials.tokens(owner=urn), access_tokens.shown, self.asked())
+        authorizer.require(by=self.actor, requirement=required_privileges.MANAGE_SERVICE_TOKENS)
+        return self.paginate(credentials.list_tokens(owner=urn), access_tokens.serialize_tokens, self.parse_query())
 
-    @described(
+    @openapi_operation(
         "service_accounts_tokens_create",
         "Create a token for a service account",
         body=ServiceTokenIn,
@@ -154,8 +156,8 @@ class ServiceTokens(Door):
     def post(self, request: Request, urn: str) -> Response:
         """Make a token and show its text this once."""
         service_accounts.get(urn=urn)
-        return access_tokens.issue(urn, strict_fields.checked(ServiceTokenIn, request.data), self.actor)
+        return access_tokens.issue(urn, strict_fields.validate(ServiceTokenIn, request.data), self.actor)
 
 
-def _shown(urn: str) -> dict[str, Any]:
+def _serialize_account(urn: str) -> dict[str, Any]:
     return dict(ServiceOut(service_accounts.get(urn=urn)).data)

@@ -10,9 +10,9 @@ from rest_framework.response import Response
 
 from policies.errors import Invalid
 from policies.http.api import strict_fields
-from policies.http.api.openapi_docs import described
-from policies.http.api.resource_view import Replaceable, described_one
-from policies.http.api.views import DOOR, Door, Paged, page_of
+from policies.http.api.openapi_docs import openapi_operation
+from policies.http.api.resource_view import ReplaceableResourceView, openapi_resource_operations
+from policies.http.api.views import CHANNEL, ApiView, PageParameters, build_page_serializer
 from policies.http.guard import signed_in
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import users
@@ -24,7 +24,7 @@ from policies.writes import required_privileges
 
 TAG = "people"
 
-_NAMED = ("display_name", "email", "title")
+_PROFILE_FIELDS = ("display_name", "email", "title")
 
 
 class UserOut(serializers.Serializer[Any]):
@@ -41,92 +41,105 @@ class UserOut(serializers.Serializer[Any]):
     roles = serializers.ListField(child=serializers.CharField(), source="role_urns")
 
 
-class UserIn(strict_fields.Strict):
+class UserIn(strict_fields.StrictSerializer):
     """A user to be made or changed. Groups and roles are given here only when it is made."""
 
-    urn = strict_fields.Urn(required=False, prefixes=(USER_PREFIX,))
-    username = strict_fields.Text(max_length=1000)
-    display_name = strict_fields.Text(required=False, allow_blank=True)
-    email = strict_fields.Text(required=False, allow_blank=True)
-    title = strict_fields.Text(required=False, allow_blank=True)
+    urn = strict_fields.StrictUrn(required=False, prefixes=(USER_PREFIX,))
+    username = strict_fields.StrictString(max_length=1000)
+    display_name = strict_fields.StrictString(required=False, allow_blank=True)
+    email = strict_fields.StrictString(required=False, allow_blank=True)
+    title = strict_fields.StrictString(required=False, allow_blank=True)
     state = serializers.ChoiceField(User.State.choices, required=False)
-    password = strict_fields.Text(required=False, write_only=True, max_length=1024)
-    object_id = strict_fields.ObjectId(required=False)
-    groups = strict_fields.List(child=strict_fields.Urn(prefixes=(GROUP_PREFIX,)), required=False, max_length=1000)
-    roles = strict_fields.List(child=strict_fields.Urn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000)
+    password = strict_fields.StrictString(required=False, write_only=True, max_length=1024)
+    object_id = strict_fields.StrictObjectId(required=False)
+    groups = strict_fields.StrictList(
+        child=strict_fields.StrictUrn(prefixes=(GROUP_PREFIX,)), required=False, max_length=1000
+    )
+    roles = strict_fields.StrictList(
+        child=strict_fields.StrictUrn(prefixes=(ROLE_PREFIX,)), required=False, max_length=1000
+    )
 
 
 class UserChange(UserIn):
     """The fields of a user that are to change."""
 
-    username = strict_fields.Text(required=False, max_length=1000)
+    username = strict_fields.StrictString(required=False, max_length=1000)
 
 
-class UserFilters(Paged):
+class UserListFilters(PageParameters):
     """Which users to list."""
 
-    q = strict_fields.Text(
+    q = strict_fields.StrictString(
         required=False, allow_blank=True, max_length=255, help_text="Beginnings of words of names or the address."
     )
     state = serializers.ChoiceField(User.State.choices, required=False)
-    group = strict_fields.Urn(required=False)
-    role = strict_fields.Urn(required=False, help_text="Held by the user itself.")
+    group = strict_fields.StrictUrn(required=False)
+    role = strict_fields.StrictUrn(required=False, help_text="Held by the user itself.")
 
 
 @signed_in
-class Users(Door):
+class UserListView(ApiView):
     """The list of users."""
 
-    @described("users_list", "List users", query=UserFilters, answer=page_of(UserOut, "User"), tag=TAG)
+    @openapi_operation(
+        "users_list", "List users", query=UserListFilters, answer=build_page_serializer(UserOut, "User"), tag=TAG
+    )
     def get(self, _request: Request) -> Response:
         """Return a page of users, by URN, to who may look at people."""
-        authorizer.require(by=self.actor, any_of=required_privileges.SEEING_USERS)
-        asked = self.asked(UserFilters)
-        filters = {name: value for name, value in asked.items() if name not in ("page", "page_size")}
-        return self.page(
-            users_groups_roles.users(**filters, seen=Q()), lambda rows: UserOut(rows, many=True).data, asked
+        authorizer.require(by=self.actor, any_of=required_privileges.VIEW_USERS)
+        query = self.parse_query(UserListFilters)
+        filters = {name: value for name, value in query.items() if name not in ("page", "page_size")}
+        return self.paginate(
+            users_groups_roles.list_users(**filters, address_condition=Q()),
+            lambda rows: UserOut(rows, many=True).data,
+            query,
         )
 
-    @described("users_create", "Create a user", body=UserIn, answer=UserOut, status=201, statuses=(409,), tag=TAG)
+    @openapi_operation(
+        "users_create", "Create a user", body=UserIn, answer=UserOut, status=201, statuses=(409,), tag=TAG
+    )
     def post(self, request: Request) -> Response:
         """Make a user."""
-        sent = strict_fields.checked(UserIn, request.data)
-        urn = sent.pop("urn", None)
-        if urn is not None and urn != USER_PREFIX + sent["username"]:
+        payload = strict_fields.validate(UserIn, request.data)
+        urn = payload.pop("urn", None)
+        if urn is not None and urn != USER_PREFIX + payload["username"]:
             detail = "The URN of a user is made of its username."
-            raise Invalid.one(code="urn.disagrees", pointer="/urn", detail=detail)
-        user = users.create(**sent, by=self.actor, door=DOOR)
-        return Response(UserOut(users_groups_roles.user(urn=user.urn)).data, status=201)
+            raise Invalid.from_problem(code="urn.disagrees", pointer="/urn", detail=detail)
+        user = users.create(**payload, by=self.actor, channel=CHANNEL)
+        return Response(UserOut(users_groups_roles.get_user(urn=user.urn)).data, status=201)
 
 
 @signed_in
-@described_one("users", "a user", answer=UserOut, tag=TAG)
-class OneUser(Replaceable):
+@openapi_resource_operations("users", "a user", answer=UserOut, tag=TAG)
+class UserDetailView(ReplaceableResourceView):
     """One user. A replacement leaves its state as it is."""
 
-    shape, change_shape = UserIn, UserChange
-    emptied = _NAMED
-    changed = (*_NAMED, "state", "password")
-    fixed, lists = ("urn", "username", "object_id"), ("groups", "roles")
+    replace_serializer, change_serializer = UserIn, UserChange
+    clearable_fields = _PROFILE_FIELDS
+    editable_fields = (*_PROFILE_FIELDS, "state", "password")
+    read_only_fields, read_only_lists = ("urn", "username", "object_id"), ("groups", "roles")
 
-    def shown(self, urn: str) -> Mapping[str, Any]:
+    def serialize(self, urn: str) -> Mapping[str, Any]:
         """Return the user as it is sent, to itself and to who may look at people; raises Forbidden for others."""
-        user = users_groups_roles.stored_user(urn=urn)
+        user = users_groups_roles.find_user(urn=urn)
         is_service = user is not None and user.kind == User.Kind.SERVICE
         required_privileges.require(
-            by=self.actor, requirement=required_privileges.user_record(is_service=is_service), urn=urn, type=users.TYPE
+            by=self.actor,
+            requirement=required_privileges.user_record(is_service=is_service),
+            urn=urn,
+            type=users.ENTITY_TYPE,
         )
-        return UserOut(users_groups_roles.user(urn=urn)).data
+        return UserOut(users_groups_roles.get_user(urn=urn)).data
 
     def save(self, urn: str, changes: dict[str, Any]) -> None:
         """Store names and state, and a password if one is given; all or none."""
         password = changes.pop("password", None)
         with open_write(Gate.PEOPLE):
             if changes:
-                users.update(urn=urn, by=self.actor, door=DOOR, **changes)
+                users.update(urn=urn, by=self.actor, channel=CHANNEL, **changes)
             if password is not None:
-                users.set_password(urn=urn, password=password, by=self.actor, door=DOOR)
+                users.set_password(urn=urn, password=password, by=self.actor, channel=CHANNEL)
 
     def remove(self, urn: str) -> None:
         """Delete the user."""
-        users.remove(urn=urn, by=self.actor, door=DOOR)
+        users.remove(urn=urn, by=self.actor, channel=CHANNEL)

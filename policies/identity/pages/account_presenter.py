@@ -8,15 +8,15 @@ from policies.errors import NotFound
 from policies.identity.queries import credentials, users_groups_roles
 from policies.models import User
 
-STATES = {"ACTIVE": ("Active", "success"), "SUSPENDED": ("Suspended", "warning")}
+STATE_BADGES = {"ACTIVE": ("Active", "success"), "SUSPENDED": ("Suspended", "warning")}
 
 #: How many groups or roles a row names.
-_SHOWN = 3
+_MAX_NAMES = 3
 
 
-def person(urn: str) -> User:
+def get_person(urn: str) -> User:
     """Return one person; raises NotFound, also for a service."""
-    user = users_groups_roles.user(urn=urn)
+    user = users_groups_roles.get_user(urn=urn)
     if user.kind != User.Kind.PERSON or user.is_removed:
         raise NotFound(f"There is no user {urn!r}.")
     return user
@@ -27,24 +27,24 @@ def account_url(user: User) -> str:
     return reverse("service-account" if user.kind == User.Kind.SERVICE else "user", args=[user.urn])
 
 
-def row_of(user: User) -> dict[str, Any]:
+def account_row(user: User) -> dict[str, Any]:
     """Return a row of a list of users."""
-    label, kind = STATES[user.state]
-    groups, held = user.group_names, user.role_names
+    label, kind = STATE_BADGES[user.state]
+    groups, roles = user.group_names, user.role_names
     return {
         "user": user,
         "url": account_url(user),
         "state": {"label": label, "kind": kind},
-        "groups": groups[:_SHOWN],
-        "more_groups": max(0, len(groups) - _SHOWN),
-        "roles": held[:_SHOWN],
-        "more_roles": max(0, len(held) - _SHOWN),
+        "groups": groups[:_MAX_NAMES],
+        "more_groups": max(0, len(groups) - _MAX_NAMES),
+        "roles": roles[:_MAX_NAMES],
+        "more_roles": max(0, len(roles) - _MAX_NAMES),
     }
 
 
-def facts_of(user: User, names: dict[str, str]) -> list[dict[str, Any]]:
+def account_facts(user: User, names: dict[str, str]) -> list[dict[str, Any]]:
     """Return the head of the page of an account."""
-    label, kind = STATES[user.state]
+    label, kind = STATE_BADGES[user.state]
     return [
         {"label": "State", "badges": [{"label": label, "kind": kind}]},
         {"label": "User name", "value": user.username},
@@ -61,19 +61,19 @@ def facts_of(user: User, names: dict[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def losses_of(user: User) -> list[str]:
+def list_account_losses(user: User) -> list[str]:
     """Return what goes with an account, in sentences."""
-    counted = (
+    counts = (
         (user.memberships.count(), "group membership ends.", "group memberships end."),
         (user.role_assignments.count(), "role is no longer assigned.", "roles are no longer assigned."),
         (
-            credentials.tokens(owner=user.urn).count(),
+            credentials.list_tokens(owner=user.urn).count(),
             "access token stops working at once.",
             "access tokens stop working at once.",
         ),
     )
-    found = [f"{count} {one if count == 1 else many}" for count, one, many in counted if count]
-    naming = len(users_groups_roles.policies_naming(actors=[user.urn])[user.urn])
-    if naming:
-        found.append(f"Policies that name this user ({naming}) stay, and apply to nobody of that name.")
-    return ["Every session ends at once.", *found, "Grants on single entities are deleted."]
+    losses = [f"{count} {singular if count == 1 else plural}" for count, singular, plural in counts if count]
+    policy_count = len(users_groups_roles.load_policy_urns_by_actor(actors=[user.urn])[user.urn])
+    if policy_count:
+        losses.append(f"Policies that name this user ({policy_count}) stay, and apply to nobody of that name.")
+    return ["Every session ends at once.", *losses, "Grants on single entities are deleted."]

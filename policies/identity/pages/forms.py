@@ -7,10 +7,10 @@ from django import forms
 from policies.identity.services.access_tokens import DURATIONS
 from policies.identity.services.invitations import LIFETIMES
 from policies.models import GroupProfile, User
-from policies.models.people import IDENTIFIER_LENGTH, NAME_LENGTH
-from policies.writes.validation import EMAIL_LENGTH, TEXT_LENGTH
+from policies.models.people import MAX_IDENTIFIER_LENGTH, MAX_NAME_LENGTH
+from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH
 
-_LENGTHS = {
+_DURATION_LABELS = {
     "ONE_HOUR": "1 hour",
     "ONE_DAY": "1 day",
     "ONE_WEEK": "1 week",
@@ -20,12 +20,12 @@ _LENGTHS = {
     "ONE_YEAR": "1 year",
     "NO_EXPIRY": "No end",
 }
-_IDENTIFIER = "Printable characters without comma and round brackets. It cannot be changed later."
+_IDENTIFIER_HELP = "Printable characters without comma and round brackets. It cannot be changed later."
 #: Longest password that is looked at, in characters; checking takes longer the longer it is.
-_PASSWORD_LENGTH = 1024
+_MAX_PASSWORD_LENGTH = 1024
 
 
-def _search(placeholder: str) -> forms.CharField:
+def _search_field(placeholder: str) -> forms.CharField:
     return forms.CharField(
         label="Search",
         required=False,
@@ -34,7 +34,7 @@ def _search(placeholder: str) -> forms.CharField:
     )
 
 
-def _text(label: str, length: int, *, is_required: bool = False, help_text: str = "") -> forms.CharField:
+def _text_field(label: str, length: int, *, is_required: bool = False, help_text: str = "") -> forms.CharField:
     return forms.CharField(
         label=label,
         required=is_required,
@@ -45,50 +45,50 @@ def _text(label: str, length: int, *, is_required: bool = False, help_text: str 
     )
 
 
-def _long(label: str) -> forms.CharField:
+def _textarea_field(label: str) -> forms.CharField:
     return forms.CharField(
-        label=label, required=False, max_length=TEXT_LENGTH, widget=forms.Textarea(attrs={"rows": 3})
+        label=label, required=False, max_length=MAX_TEXT_LENGTH, widget=forms.Textarea(attrs={"rows": 3})
     )
 
 
-def _secret(label: str, autocomplete: str, *, is_required: bool = True, help_text: str = "") -> forms.CharField:
+def _password_field(label: str, autocomplete: str, *, is_required: bool = True, help_text: str = "") -> forms.CharField:
     return forms.CharField(
         label=label,
         required=is_required,
         strip=False,
-        max_length=_PASSWORD_LENGTH,
+        max_length=_MAX_PASSWORD_LENGTH,
         help_text=help_text,
         widget=forms.PasswordInput(attrs={"autocomplete": autocomplete}),
         error_messages={"required": "This field is required."},
     )
 
 
-def _choice(label: str, choices: list[tuple[str, str]], **more: Any) -> forms.ChoiceField:
+def _choice_field(label: str, choices: list[tuple[str, str]], **options: Any) -> forms.ChoiceField:
     messages = {"invalid_choice": "There is no such choice.", "required": "Choose one."}
-    return forms.ChoiceField(label=label, choices=choices, error_messages=messages, **more)
+    return forms.ChoiceField(label=label, choices=choices, error_messages=messages, **options)
 
 
-class SearchFilters(forms.Form):
+class SearchFilterForm(forms.Form):
     """What narrows a list that has nothing but names."""
 
-    q = _search("Name")
+    q = _search_field("Name")
 
 
-class UserFilters(forms.Form):
+class UserFilterForm(forms.Form):
     """What narrows the list of users."""
 
-    q = _search("Name, user name or address")
-    state = _choice("State", [("", "All"), *User.State.choices], required=False)
+    q = _search_field("Name, user name or address")
+    state = _choice_field("State", [("", "All"), *User.State.choices], required=False)
 
 
-class GroupFilters(forms.Form):
+class GroupFilterForm(forms.Form):
     """What narrows the list of groups."""
 
-    q = _search("Name or id")
-    origin = _choice("Origin", [("", "All"), *GroupProfile.Origin.choices], required=False)
+    q = _search_field("Name or id")
+    origin = _choice_field("Origin", [("", "All"), *GroupProfile.Origin.choices], required=False)
 
 
-class TokenFilters(forms.Form):
+class TokenFilterForm(forms.Form):
     """Whose tokens are listed."""
 
     owner = forms.CharField(
@@ -97,10 +97,10 @@ class TokenFilters(forms.Form):
         max_length=512,
         widget=forms.SearchInput(attrs={"placeholder": "User name or URN", "autocomplete": "off"}),
     )
-    whose = _choice("Show", [("", "My own"), ("ALL", "Everybody's")], required=False)
+    whose = _choice_field("Show", [("", "My own"), ("ALL", "Everybody's")], required=False)
 
 
-class SeenForm(forms.Form):
+class FingerprintForm(forms.Form):
     """A form that says what it was made of, so that the second of two people editing is told."""
 
     seen = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
@@ -109,96 +109,96 @@ class SeenForm(forms.Form):
 class NewUserForm(forms.Form):
     """A person to be made."""
 
-    username = _text("User name", IDENTIFIER_LENGTH, is_required=True, help_text=_IDENTIFIER)
-    display_name = _text("Display name", NAME_LENGTH)
-    email = _text("Email", EMAIL_LENGTH)
-    title = _text("Title", NAME_LENGTH)
-    password = _secret(
+    username = _text_field("User name", MAX_IDENTIFIER_LENGTH, is_required=True, help_text=_IDENTIFIER_HELP)
+    display_name = _text_field("Display name", MAX_NAME_LENGTH)
+    email = _text_field("Email", MAX_EMAIL_LENGTH)
+    title = _text_field("Title", MAX_NAME_LENGTH)
+    password = _password_field(
         "Password", "new-password", is_required=False, help_text="If empty, the person signs in with a reset link."
     )
 
 
-class ProfileForm(SeenForm):
+class ProfileForm(FingerprintForm):
     """What a person is called, as that person may edit it."""
 
-    display_name = _text("Display name", NAME_LENGTH)
-    title = _text("Title", NAME_LENGTH)
-    description = _long("About")
+    display_name = _text_field("Display name", MAX_NAME_LENGTH)
+    title = _text_field("Title", MAX_NAME_LENGTH)
+    description = _textarea_field("About")
 
 
 class UserForm(ProfileForm):
     """What a person is called, as somebody who manages users may edit it: also the address."""
 
-    email = _text("Email", EMAIL_LENGTH)
+    email = _text_field("Email", MAX_EMAIL_LENGTH)
 
 
-class GroupForm(SeenForm):
+class GroupForm(FingerprintForm):
     """What a group is called."""
 
-    name = _text("Name", NAME_LENGTH, is_required=True)
-    description = _long("Description")
-    email = _text("Email", EMAIL_LENGTH)
+    name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
+    description = _textarea_field("Description")
+    email = _text_field("Email", MAX_EMAIL_LENGTH)
 
 
 class NewGroupForm(forms.Form):
     """A group to be made."""
 
-    name = _text("Name", NAME_LENGTH, is_required=True)
-    description = _long("Description")
-    identifier = _text("Id", IDENTIFIER_LENGTH, help_text=f"If empty, one is generated. {_IDENTIFIER}")
+    name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
+    description = _textarea_field("Description")
+    identifier = _text_field("Id", MAX_IDENTIFIER_LENGTH, help_text=f"If empty, one is generated. {_IDENTIFIER_HELP}")
 
 
-class RoleForm(SeenForm):
+class RoleForm(FingerprintForm):
     """What a role is called."""
 
-    name = _text("Name", NAME_LENGTH, is_required=True)
-    description = _long("Description")
+    name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
+    description = _textarea_field("Description")
 
 
 class NewRoleForm(forms.Form):
     """A role to be made."""
 
-    name = _text("Name", NAME_LENGTH, is_required=True)
-    description = _long("Description")
-    identifier = _text("Id", IDENTIFIER_LENGTH, help_text=f"If empty, one is generated. {_IDENTIFIER}")
+    name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
+    description = _textarea_field("Description")
+    identifier = _text_field("Id", MAX_IDENTIFIER_LENGTH, help_text=f"If empty, one is generated. {_IDENTIFIER_HELP}")
 
 
 class NewServiceForm(forms.Form):
     """A service account to be made."""
 
-    display_name = _text("Name", NAME_LENGTH, is_required=True)
-    description = _long("Description")
+    display_name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
+    description = _textarea_field("Description")
 
 
-class ServiceForm(SeenForm):
+class ServiceForm(FingerprintForm):
     """What a service account is called."""
 
-    display_name = _text("Name", NAME_LENGTH, is_required=True)
-    description = _long("Description")
+    display_name = _text_field("Name", MAX_NAME_LENGTH, is_required=True)
+    description = _textarea_field("Description")
 
 
-class ChoiceForm(forms.Form):
+class PickerForm(forms.Form):
     """A form whose only choice is made in its pickers."""
 
 
 class TokenForm(forms.Form):
     """A token to be made."""
 
-    name = _text("Name", NAME_LENGTH, is_required=True, help_text="The purpose of the token.")
-    description = _long("Description")
-    duration = _choice("Valid for", [(name, _LENGTHS[name]) for name in DURATIONS], initial="ONE_MONTH")
+    name = _text_field("Name", MAX_NAME_LENGTH, is_required=True, help_text="The purpose of the token.")
+    description = _textarea_field("Description")
+    duration = _choice_field("Valid for", [(name, _DURATION_LABELS[name]) for name in DURATIONS], initial="ONE_MONTH")
 
 
 class InviteForm(forms.Form):
     """A link to be made."""
 
-    role = _choice(
+    role = _choice_field(
         "Role",
         [],
         required=False,
         help_text="Whoever signs up with the link gets this role. It replaces the roles of an existing account.",
     )
-    duration = _choice("Valid for", [(name, _LENGTHS[name]) for name in LIFETIMES], initial="ONE_WEEK")
+    duration = _choice_field("Valid for", [(name, _DURATION_LABELS[name]) for name in LIFETIMES], initial="ONE_WEEK")
 
     def __init__(self, *args: Any, roles: list[tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -208,27 +208,29 @@ class InviteForm(forms.Form):
 class SignUpForm(forms.Form):
     """Who somebody invited is, and the password of the new account."""
 
-    username = _text("User name", IDENTIFIER_LENGTH, is_required=True, help_text=_IDENTIFIER)
-    display_name = _text("Full name", NAME_LENGTH)
-    email = _text("Email", EMAIL_LENGTH)
-    title = _text("Title", NAME_LENGTH)
-    password = _secret("Password", "new-password", help_text="At least 8 characters, and not a common word.")
-    again = _secret("Password again", "new-password")
+    username = _text_field("User name", MAX_IDENTIFIER_LENGTH, is_required=True, help_text=_IDENTIFIER_HELP)
+    display_name = _text_field("Full name", MAX_NAME_LENGTH)
+    email = _text_field("Email", MAX_EMAIL_LENGTH)
+    title = _text_field("Title", MAX_NAME_LENGTH)
+    password = _password_field("Password", "new-password", help_text="At least 8 characters, and not a common word.")
+    again = _password_field("Password again", "new-password")
 
     def clean_again(self) -> str:
         """Return the repetition; raises ValidationError for another text."""
-        return same_password(self)
+        return validate_repetition(self)
 
 
 class NewPasswordForm(forms.Form):
     """A new password, twice."""
 
-    password = _secret("New password", "new-password", help_text="At least 8 characters, and not a common word.")
-    again = _secret("New password again", "new-password")
+    password = _password_field(
+        "New password", "new-password", help_text="At least 8 characters, and not a common word."
+    )
+    again = _password_field("New password again", "new-password")
 
     def clean_again(self) -> str:
         """Return the repetition; raises ValidationError for another text."""
-        return same_password(self)
+        return validate_repetition(self)
 
 
 class OwnPasswordForm(NewPasswordForm):
@@ -236,12 +238,12 @@ class OwnPasswordForm(NewPasswordForm):
 
     field_order = ("old", "password", "again")
 
-    old = _secret("Current password", "current-password")
+    old = _password_field("Current password", "current-password")
 
 
-def same_password(form: forms.Form) -> str:
+def validate_repetition(form: forms.Form) -> str:
     """Return the repetition of a new password; raises ValidationError when it is another."""
-    again: str = form.cleaned_data["again"]
-    if again != form.cleaned_data.get("password", again):
+    repetition: str = form.cleaned_data["again"]
+    if repetition != form.cleaned_data.get("password", repetition):
         raise forms.ValidationError("The two are not the same.")
-    return again
+    return repetition

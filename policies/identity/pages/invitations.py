@@ -11,68 +11,75 @@ from django.views.decorators.http import require_http_methods
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
-from policies.http.guard import actor_of, needs
+from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.list_and_form_pages import DOOR
+from policies.http.pages.list_and_form_pages import CHANNEL
 from policies.identity.pages.forms import InviteForm
 from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import invitations
 from policies.pdp import authorizer
 
-INVITES = needs("MANAGE_USER_CREDENTIALS")
+INVITE_GUARD = needs("MANAGE_USER_CREDENTIALS")
 
 #: How many roles the form offers; a link for another is made over the API.
-_OFFERED = 500
+_MAX_ROLES = 500
 
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-@INVITES
-def invite(request: HttpRequest) -> HttpResponse:
+@INVITE_GUARD
+def invite_users(request: HttpRequest) -> HttpResponse:
     """The form that makes a link, and the links that are live; htmx gets the form alone, for a dialog."""
-    offered = [(role.urn, role.name) for role in users_groups_roles.roles()[:_OFFERED]]
-    form = InviteForm(list_and_form_pages.posted(request), roles=offered, initial={"role": request.GET.get("role", "")})
+    role_choices = [(role.urn, role.name) for role in users_groups_roles.list_roles()[:_MAX_ROLES]]
+    form = InviteForm(
+        list_and_form_pages.get_post_data(request), roles=role_choices, initial={"role": request.GET.get("role", "")}
+    )
     status = 200
     if request.method == "POST":
         if form.is_valid():
-            typed = form.cleaned_data
-            made = invitations.create(
-                role=typed["role"] or None, duration=typed["duration"], by=actor_of(request), door=DOOR
+            cleaned_data = form.cleaned_data
+            new_invitation = invitations.create(
+                role=cleaned_data["role"] or None,
+                duration=cleaned_data["duration"],
+                by=get_actor(request),
+                channel=CHANNEL,
             )
-            return _shown(request, made)
-        status = list_and_form_pages.UNPROCESSABLE
-    live = list(credentials.invites()[: _OFFERED + 1])
-    makers = {one.created_by for one in live}
-    names = {urn: urn for urn in makers} | authorizer.names(urns=makers) | {SYSTEM_ACTOR: "the system"}
+            return _render_link(request, new_invitation)
+        status = list_and_form_pages.UNPROCESSABLE_STATUS
+    open_invitations = list(credentials.list_invitations()[: _MAX_ROLES + 1])
+    creator_urns = {invitation.created_by for invitation in open_invitations}
+    names = {urn: urn for urn in creator_urns} | authorizer.load_names(urns=creator_urns) | {SYSTEM_ACTOR: "the system"}
     context = {
         "form": form,
-        "live": [{"invite": one, "by": names[one.created_by]} for one in live],
+        "live": [{"invite": invitation, "by": names[invitation.created_by]} for invitation in open_invitations],
         "columns": [
             {"label": "Role"},
             {"label": "Created"},
             {"label": "Ends"},
             {"label": "Actions", "is_hidden_label": True},
         ],
-        "breadcrumbs": list_and_form_pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Invite users", "")),
+        "breadcrumbs": list_and_form_pages.settings_breadcrumbs(
+            "Users & Groups", ("Users", reverse("users")), ("Invite users", "")
+        ),
     }
-    template = "people/_invite.html" if list_and_form_pages.wants_fragment(request) else "people/invite.html"
+    template = "people/_invite.html" if list_and_form_pages.is_fragment_request(request) else "people/invite.html"
     return render(request, template, context, status=status)
 
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-@INVITES
-def invite_revoke(request: HttpRequest, invite_id: uuid.UUID) -> HttpResponse:
+@INVITE_GUARD
+def revoke_invitation(request: HttpRequest, invite_id: uuid.UUID) -> HttpResponse:
     """Ask, then end a link."""
     if request.method == "POST":
-        invitations.revoke(invite_id=invite_id, by=actor_of(request), door=DOOR)
+        invitations.revoke(invite_id=invite_id, by=get_actor(request), channel=CHANNEL)
         messages.success(request, "The invitation was revoked.")
         return redirect("invite")
-    found = credentials.invites().filter(pk=invite_id).first()
-    if found is None:
+    invitation = credentials.list_invitations().filter(pk=invite_id).first()
+    if invitation is None:
         raise NotFound("There is no such invitation: it was replaced, revoked or has expired.")
-    role = "without a role" if found.role is None else f"as {found.role.name}"
-    return list_and_form_pages.ask(
+    role = "without a role" if invitation.role is None else f"as {invitation.role.name}"
+    return list_and_form_pages.render_confirmation(
         request,
         title=f"Revoke the invitation {role}?",
         text="Nobody can sign up with the link any more. People who did so keep what they have.",
@@ -81,16 +88,20 @@ def invite_revoke(request: HttpRequest, invite_id: uuid.UUID) -> HttpResponse:
     )
 
 
-def _shown(request: HttpRequest, made: invitations.Invited) -> HttpResponse:
-    role = made.invite.role
-    gains = "No role comes with it." if role is None else f"It gives the role {role.name}."
+def _render_link(request: HttpRequest, new_invitation: invitations.IssuedInvitation) -> HttpResponse:
+    role = new_invitation.invite.role
+    role_text = "No role comes with it." if role is None else f"It gives the role {role.name}."
     context = {
         "title": "Invitation" if role is None else f"Invitation as {role.name}",
-        "text": f"Anyone who opens the link can sign up. {gains} The previous link for the same role no longer works.",
-        "secret": list_and_form_pages.link_to(request, "sign-up", invite_token=made.text),
+        "text": (
+            f"Anyone who opens the link can sign up. {role_text} The previous link for the same role no longer works."
+        ),
+        "secret": list_and_form_pages.build_absolute_link(request, "sign-up", invite_token=new_invitation.text),
         "secret_label": "Invitation link",
-        "expires_at": made.invite.expires_at,
+        "expires_at": new_invitation.invite.expires_at,
         "back_url": reverse("invite"),
-        "breadcrumbs": list_and_form_pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Invite users", "")),
+        "breadcrumbs": list_and_form_pages.settings_breadcrumbs(
+            "Users & Groups", ("Users", reverse("users")), ("Invite users", "")
+        ),
     }
     return render(request, "people/secret.html", context)

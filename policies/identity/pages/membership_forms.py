@@ -9,78 +9,88 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from policies.http.guard import actor_of, needs
+from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.impact_rows import meaning
-from policies.http.pages.list_and_form_pages import DOOR, Crumb, FormPage
-from policies.http.pages.people_picker import Picker
+from policies.http.pages.impact_rows import impact_context
+from policies.http.pages.list_and_form_pages import CHANNEL, Breadcrumb, FormPage
+from policies.http.pages.people_picker import PeoplePicker
 from policies.identity.pages.account_presenter import account_url
-from policies.identity.pages.forms import ChoiceForm
+from policies.identity.pages.forms import PickerForm
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, role_impact, roles
 
-ASSIGNS = needs("MANAGE_POLICIES")
+ASSIGN_GUARD = needs("MANAGE_POLICIES")
 
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-@ASSIGNS
-def user_roles(request: HttpRequest, urn: str) -> HttpResponse:
+@ASSIGN_GUARD
+def edit_user_roles(request: HttpRequest, urn: str) -> HttpResponse:
     """Choose the roles that a user, person or service, holds itself."""
-    user = users_groups_roles.user(urn=urn)
-    crumbs = list_and_form_pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Roles", ""))
-    return choose_roles(request, urn=urn, name=user.name, held=user.role_urns, breadcrumbs=crumbs)
+    user = users_groups_roles.get_user(urn=urn)
+    crumbs = list_and_form_pages.settings_breadcrumbs("Users & Groups", ("Users", reverse("users")), ("Roles", ""))
+    return choose_roles(request, urn=urn, name=user.name, current_urns=user.role_urns, breadcrumbs=crumbs)
 
 
 @require_http_methods(["GET", "POST"])
 @never_cache
 @needs("MANAGE_USERS_AND_GROUPS", "UPDATE_GROUPS", "UPDATE_USERS_AND_GROUPS")
-def user_groups(request: HttpRequest, urn: str) -> HttpResponse:
+def add_user_to_groups(request: HttpRequest, urn: str) -> HttpResponse:
     """Put a user into further groups."""
-    user = users_groups_roles.user(urn=urn)
-    picker = Picker(
+    user = users_groups_roles.get_user(urn=urn)
+    picker = PeoplePicker(
         "groups", "Groups", "group", help="Groups whose members come from an identity source cannot be chosen."
     )
     page = FormPage(
         title=f"Add {user.name} to groups",
         label="Add",
         cancel_url=account_url(user),
-        breadcrumbs=list_and_form_pages.crumbs("Users & Groups", ("Users", reverse("users")), ("Groups", "")),
-        form=ChoiceForm(list_and_form_pages.posted(request)),
+        breadcrumbs=list_and_form_pages.settings_breadcrumbs(
+            "Users & Groups", ("Users", reverse("users")), ("Groups", "")
+        ),
+        form=PickerForm(list_and_form_pages.get_post_data(request)),
         pickers=[picker],
     )
     if request.method == "POST":
         picker.read(request.POST).require_choice()
-        added = page.try_to(lambda _: groups.put_into(user=urn, groups=picker.urns, by=actor_of(request), door=DOOR))
-        if added is not None:
-            messages.success(request, f"Added to {len(added)} group{'' if len(added) == 1 else 's'}.")
+        added_urns = page.save_or_report(
+            lambda _: groups.add_to_groups(user=urn, groups=picker.urns, by=get_actor(request), channel=CHANNEL)
+        )
+        if added_urns is not None:
+            messages.success(request, f"Added to {len(added_urns)} group{'' if len(added_urns) == 1 else 's'}.")
             return redirect(account_url(user))
-    return page.draw(request)
+    return page.render(request)
 
 
 def choose_roles(
-    request: HttpRequest, *, urn: str, name: str, held: Sequence[str], breadcrumbs: list[Crumb]
+    request: HttpRequest, *, urn: str, name: str, current_urns: Sequence[str], breadcrumbs: list[Breadcrumb]
 ) -> HttpResponse:
     """Answer the page on which the roles of a user or group are chosen, and make the choice."""
-    back = reverse("group" if urn.startswith("urn:li:corpGroup:") else "user", args=[urn])
-    help_text = "Several roles add up. Clear a box to remove the role." if held else "Several roles add up."
-    picker = Picker("roles", "Roles", "role", help=help_text)
+    back_url = reverse("group" if urn.startswith("urn:li:corpGroup:") else "user", args=[urn])
+    help_text = "Several roles add up. Clear a box to remove the role." if current_urns else "Several roles add up."
+    picker = PeoplePicker("roles", "Roles", "role", help=help_text)
     page = FormPage(
         title=f"Roles of {name}",
         label="Save roles",
-        cancel_url=back,
+        cancel_url=back_url,
         breadcrumbs=breadcrumbs,
-        form=ChoiceForm(list_and_form_pages.posted(request)),
+        form=PickerForm(list_and_form_pages.get_post_data(request)),
         pickers=[picker],
-        means=lambda: meaning(role_impact.held(actor=urn, before=held, after=picker.urns) if picker.is_sound else None),
+        impact=lambda: impact_context(
+            role_impact.measure_role_change(actor=urn, before=current_urns, after=picker.urns)
+            if picker.is_sound
+            else None
+        ),
     )
     if request.method == "POST":
         picker.read(request.POST)
     else:
-        picker.chosen = tuple(held)
-    if request.method == "POST" and not page.is_look(request):
-        saved = page.try_to(lambda _: roles.set_roles(actor=urn, roles=picker.urns, by=actor_of(request), door=DOOR))
-        if saved is not None:
+        picker.chosen_urns = tuple(current_urns)
+    if request.method == "POST" and not page.is_preview(request):
+        previous_urns = page.save_or_report(
+            lambda _: roles.set_roles(actor=urn, roles=picker.urns, by=get_actor(request), channel=CHANNEL)
+        )
+        if previous_urns is not None:
             messages.success(request, f"Saved the roles of {name}.")
-            return redirect(back)
-    return page.draw(request)
+            return redirect(back_url)
+    return page.render(request)

@@ -27,48 +27,50 @@ from requests import RequestException
 from policies.errors import PolicyAppError
 from policies.http.guard import public
 from policies.identity.pages import oidc_adapter
-from policies.identity.pages.oidc_adapter import ClaimedLogin, Endpoints, Provider
-from policies.identity.pages.sign_in import WAY_OUT
+from policies.identity.pages.oidc_adapter import ClaimedLogin, ConfiguredOidcProvider, OidcAdapter
+from policies.identity.pages.sign_in import SIGN_OUT_URL_KEY
 from policies.identity.services import external_sign_in, oidc_claims
 
 log = structlog.get_logger(__name__)
 
 
-class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth publishes no types
+class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth publishes no types
     """What django-allauth asks its site: which provider there is, what a sign-in becomes, what a failure looks like."""
 
     def list_apps(self, request: HttpRequest | None, *_: Any, **__: Any) -> list[SocialApp]:
         """Return the provider of the settings; the table of providers is not for anybody to add to."""
-        return [oidc_adapter.provider(request).app] if settings.OIDC.is_there else []
+        return [oidc_adapter.build_provider(request).app] if settings.OIDC.is_configured else []
 
-    def get_provider(self, request: HttpRequest, *_: Any, **__: Any) -> Provider:
+    def get_provider(self, request: HttpRequest, *_: Any, **__: Any) -> ConfiguredOidcProvider:
         """Return the provider of the settings."""
-        return oidc_adapter.provider(request)
+        return oidc_adapter.build_provider(request)
 
     def pre_social_login(self, request: HttpRequest, sociallogin: ClaimedLogin) -> NoReturn:
         """Let somebody in whom the provider vouches for, or say why not; allauth's own accounts are never reached."""
-        raise ImmediateHttpResponse(_arrived(request, sociallogin))
+        raise ImmediateHttpResponse(_sign_in(request, sociallogin))
 
     def on_authentication_error(
         self,
         request: HttpRequest,
-        provider: Provider,  # noqa: ARG002  # allauth passes it by its place
+        provider: ConfiguredOidcProvider,  # noqa: ARG002  # allauth passes it by its place
         error: str | None = None,
         exception: Exception | None = None,
         extra_context: dict[str, Any] | None = None,
     ) -> NoReturn:
         """Say what went wrong between here and the provider."""
         if error == AuthError.CANCELLED:
-            page = _refused(request, "Signing in was cancelled, or the provider does not let you use this site.", 403)
+            page = _render_refusal(
+                request, "Signing in was cancelled, or the provider does not let you use this site.", 403
+            )
         elif exception is not None:
-            page = _failed(request, exception)
+            page = _render_failure(request, exception)
         elif "state" not in (extra_context or {}):
             detail = "This sign-in has ended, was used already or was begun in another browser. Begin again."
-            page = _refused(request, detail, 400)
+            page = _render_refusal(request, detail, 400)
         else:
-            said = {name: request.GET.get(name, "")[:500] for name in ("error", "error_description")}
-            log.warning("oidc_refused_by_provider", **said)
-            page = _refused(request, "The provider could not sign you in. Try again later.", 503)
+            error_params = {name: request.GET.get(name, "")[:500] for name in ("error", "error_description")}
+            log.warning("oidc_refused_by_provider", **error_params)
+            page = _render_refusal(request, "The provider could not sign you in. Try again later.", 503)
         raise ImmediateHttpResponse(page)
 
 
@@ -77,67 +79,69 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth pub
 @public
 def begin(request: HttpRequest) -> HttpResponse:
     """Send somebody to the provider, and whoever is signed in where they wanted to go."""
-    if not settings.OIDC.is_there:
+    if not settings.OIDC.is_configured:
         raise Http404
-    next_url = _safe(request, request.GET.get("next", ""))
+    next_url = _safe_url(request, request.GET.get("next", ""))
     if request.user.is_authenticated:
         return redirect(next_url or "home")
     try:
-        return oidc_adapter.provider(request).begin(request, next_url=next_url)
+        return oidc_adapter.build_provider(request).begin(request, next_url=next_url)
     except (OAuth2Error, RequestException) as error:
-        return _failed(request, error)
+        return _render_failure(request, error)
 
 
 @require_GET
 @never_cache
 @public
-def back(request: HttpRequest) -> HttpResponse:
+def finish(request: HttpRequest) -> HttpResponse:
     """Take somebody up who comes back from the provider."""
-    if not settings.OIDC.is_there:
+    if not settings.OIDC.is_configured:
         raise Http404
     try:
-        response: HttpResponse = OAuth2CallbackView.adapter_view(Endpoints(request, external_sign_in.PROVIDER))(request)
+        response: HttpResponse = OAuth2CallbackView.adapter_view(OidcAdapter(request, external_sign_in.PROVIDER))(
+            request
+        )
     except (OAuth2Error, RequestException) as error:
         # allauth catches these once it knows where the code is exchanged, but not while it asks for that.
-        return _failed(request, error)
+        return _render_failure(request, error)
     return response
 
 
-def _arrived(request: HttpRequest, coming: ClaimedLogin) -> HttpResponse:
+def _sign_in(request: HttpRequest, sociallogin: ClaimedLogin) -> HttpResponse:
     try:
-        user = external_sign_in.arrive(
-            arrival=oidc_claims.read(coming.claims),
+        user = external_sign_in.sign_in(
+            identity=oidc_claims.parse_identity(sociallogin.claims),
             may_sign_up=settings.OIDC.is_sign_up_open,
             may_link=settings.OIDC.links_accounts,
         )
     except PolicyAppError as refusal:
-        log.warning("oidc_refused", subject=ascii(coming.claims.get("sub"))[:300], reason=refusal.detail)
-        return _refused(request, refusal.detail, refusal.status)
+        log.warning("oidc_refused", subject=ascii(sociallogin.claims.get("sub"))[:300], reason=refusal.detail)
+        return _render_refusal(request, refusal.detail, refusal.status)
     login(request, user, backend=settings.PASSWORD_BACKEND)
-    request.session[WAY_OUT] = _way_out_of(request)
-    return redirect(coming.state.get("next") or reverse("home"))
+    request.session[SIGN_OUT_URL_KEY] = _find_sign_out_url(request)
+    return redirect(sociallogin.state.get("next") or reverse("home"))
 
 
-def _way_out_of(request: HttpRequest) -> str:
-    endpoints = Endpoints(request, external_sign_in.PROVIDER)
+def _find_sign_out_url(request: HttpRequest) -> str:
+    endpoints = OidcAdapter(request, external_sign_in.PROVIDER)
     try:
-        url = endpoints.address_of("end_session_endpoint")
+        url = endpoints.get_endpoint_url("end_session_endpoint")
     except (OAuth2Error, RequestException):
         return ""
     return f"{url}{'&' if '?' in url else '?'}{urlencode({'client_id': settings.OIDC.client_id})}"
 
 
-def _safe(request: HttpRequest, url: str) -> str:
+def _safe_url(request: HttpRequest, url: str) -> str:
     is_ours = url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure())
     return url if is_ours else ""
 
 
-def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
+def _render_failure(request: HttpRequest, error: Exception) -> HttpResponse:
     log.error("oidc_failed", reason=str(error)[:500])
     label = settings.OIDC.label
     detail = f"Signing in with {label} does not work at the moment: the provider did not answer as it should."
-    return _refused(request, f"{detail} Try again later, or sign in with a password.", 503)
+    return _render_refusal(request, f"{detail} Try again later, or sign in with a password.", 503)
 
 
-def _refused(request: HttpRequest, reason: str, status: int) -> HttpResponse:
+def _render_refusal(request: HttpRequest, reason: str, status: int) -> HttpResponse:
     return render(request, "registration/refused.html", {"reason": reason}, status=status)

@@ -10,22 +10,22 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from policies.engine.model import Actor
-from policies.engine.requirements import alternatives
+from policies.engine.requirements import any_of_requirement
 from policies.errors import NotFound
-from policies.http.guard import actor_of, signed_in
-from policies.http.pages.people_picker import PREFIXES, option
+from policies.http.guard import get_actor, signed_in
+from policies.http.pages.people_picker import PREFIXES, build_option
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import people_records
 from policies.models import User
 from policies.pdp import authorizer
-from policies.pdp.authorizer import Asked
+from policies.pdp.authorizer import ResourceRef
 from policies.writes import required_privileges
 
 #: How many answers a search shows.
-SHOWN = 20
+MAX_OPTIONS = 20
 
 #: Who may search for people at all: whoever may change something about them, or asks about them.
-_SEARCHERS = alternatives(
+_SEARCH_REQUIREMENT = any_of_requirement(
     [
         [name]
         for name in (
@@ -46,44 +46,54 @@ _SEARCHERS = alternatives(
 @require_GET
 @never_cache
 @signed_in
-def options(request: HttpRequest) -> HttpResponse:
+def list_options(request: HttpRequest) -> HttpResponse:
     """Answer a picker's search with the first few that match."""
     group = request.GET.get("group", "")
-    actor = actor_of(request)
+    actor = get_actor(request)
     if group:
         authorizer.require(
-            by=actor, requirement=required_privileges.group_members(), resource=Asked(group, "corpGroup")
+            by=actor, requirement=required_privileges.group_members(), resource=ResourceRef(group, "corpGroup")
         )
     else:
-        authorizer.require(by=actor, requirement=_SEARCHERS)
+        authorizer.require(by=actor, requirement=_SEARCH_REQUIREMENT)
     kind = request.GET.get("kind", "")
     if kind not in PREFIXES:
         raise NotFound("There is no such search.")
-    found = _search(kind, request.GET.get("q", "")[:200], actor)
-    context = {"name": request.GET.get("name", kind)[:40], "options": found[:SHOWN], "is_more": len(found) > SHOWN}
+    matches = _search(kind, request.GET.get("q", "")[:200], actor)
+    context = {
+        "name": request.GET.get("name", kind)[:40],
+        "options": matches[:MAX_OPTIONS],
+        "is_more": len(matches) > MAX_OPTIONS,
+    }
     return render(request, "components/picker_options.html", context)
 
 
 def _search(kind: str, text: str, by: Actor) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = []
-    most = SHOWN + 1
+    matches: list[dict[str, str]] = []
+    max_matches = MAX_OPTIONS + 1
     if kind in ("user", "person", "holder"):
-        found += _people(text, User.Kind.PERSON if kind == "person" else None, by)[:most]
-    if kind in ("group", "holder") and len(found) < most:
-        groups = users_groups_roles.groups(q=text).prefetch_related(None)
-        found += [option(group.urn, group.name, hint=group.identifier) for group in groups[: most - len(found)]]
+        matches += _search_users(text, User.Kind.PERSON if kind == "person" else None, by)[:max_matches]
+    if kind in ("group", "holder") and len(matches) < max_matches:
+        groups = users_groups_roles.list_groups(q=text).prefetch_related(None)
+        matches += [
+            build_option(group.urn, group.name, hint=group.identifier) for group in groups[: max_matches - len(matches)]
+        ]
     if kind == "role":
-        found += [option(role.urn, role.name, hint=role.identifier) for role in users_groups_roles.roles(q=text)[:most]]
-    return found
+        matches += [
+            build_option(role.urn, role.name, hint=role.identifier)
+            for role in users_groups_roles.list_roles(q=text)[:max_matches]
+        ]
+    return matches
 
 
-def _people(text: str, kind: str | None, by: Actor) -> list[dict[str, str]]:
+def _search_users(text: str, kind: str | None, by: Actor) -> list[dict[str, str]]:
     """Return the first users that a text finds; addresses are searched and shown where the caller sees the records."""
-    rows = users_groups_roles.users(q=text, kind=kind, seen=people_records.build_condition(by=by)).prefetch_related(
-        None
-    )
-    users = list(rows[: SHOWN + 1])
-    visible = people_records.list_visible(urns=[user.urn for user in users], by=by)
+    rows = users_groups_roles.list_users(
+        q=text, kind=kind, address_condition=people_records.build_condition(by=by)
+    ).prefetch_related(None)
+    users = list(rows[: MAX_OPTIONS + 1])
+    visible_urns = people_records.list_visible(urns=[user.urn for user in users], by=by)
     return [
-        option(user.urn, user.name, hint=(user.email if user.urn in visible else "") or user.username) for user in users
+        build_option(user.urn, user.name, hint=(user.email if user.urn in visible_urns else "") or user.username)
+        for user in users
     ]

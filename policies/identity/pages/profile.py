@@ -9,40 +9,40 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 
-from policies.http.guard import actor_of, signed_in
+from policies.http.guard import get_actor, signed_in
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.list_and_form_pages import DOOR, FormPage
+from policies.http.pages.list_and_form_pages import CHANNEL, FormPage
 from policies.identity.pages import rename_forms
-from policies.identity.pages.account_presenter import facts_of
+from policies.identity.pages.account_presenter import account_facts
 from policies.identity.pages.forms import OwnPasswordForm, ProfileForm
 from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import users
 from policies.pdp import display_names
-from policies.writes import required_privileges as wanted
+from policies.writes import required_privileges
 
-_CRUMBS = [{"label": "Profile"}]
+_BREADCRUMBS = [{"label": "Profile"}]
 #: How many tokens the page shows; the page of tokens has the rest.
-_SHOWN = 20
+_MAX_TOKENS = 20
 
 
 @require_GET
 @never_cache
 @signed_in
-def profile(request: HttpRequest) -> HttpResponse:
+def show_profile(request: HttpRequest) -> HttpResponse:
     """What one is called, and what one is given."""
-    urn = actor_of(request).urn
-    user = users_groups_roles.user(urn=urn)
+    urn = get_actor(request).urn
+    user = users_groups_roles.get_user(urn=urn)
     context = {
         "user_shown": user,
-        "facts": facts_of(
-            user, {user.created_by: display_names.names(urns=[user.created_by]).get(user.created_by, "the system")}
+        "facts": account_facts(
+            user, {user.created_by: display_names.load_names(urns=[user.created_by]).get(user.created_by, "the system")}
         ),
-        "memberships": sorted(user.memberships.all(), key=lambda one: one.group.profile.name.casefold()),
+        "memberships": sorted(user.memberships.all(), key=lambda membership: membership.group.profile.name.casefold()),
         "roles": user.role_names,
-        "through_groups": credentials.roles_through_groups(urn=urn),
-        "tokens": credentials.tokens(owner=urn)[:_SHOWN],
-        "may": list_and_form_pages.may(request, create=(wanted.OWN_TOKEN, None)),
-        "breadcrumbs": _CRUMBS,
+        "through_groups": credentials.list_roles_through_groups(urn=urn),
+        "tokens": credentials.list_tokens(owner=urn)[:_MAX_TOKENS],
+        "may": list_and_form_pages.check_permissions(request, create=(required_privileges.MANAGE_OWN_TOKENS, None)),
+        "breadcrumbs": _BREADCRUMBS,
     }
     return render(request, "people/profile.html", context)
 
@@ -50,27 +50,31 @@ def profile(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 @signed_in
-def profile_edit(request: HttpRequest) -> HttpResponse:
+def edit_profile(request: HttpRequest) -> HttpResponse:
     """Change what one is called; the address belongs to who manages users."""
-    urn = actor_of(request).urn
-    now = users.facts(users_groups_roles.user(urn=urn))
+    urn = get_actor(request).urn
+    current_facts = users.facts(users_groups_roles.get_user(urn=urn))
     page = FormPage(
         title="Edit your profile",
         subtitle="Your address is changed by somebody who manages users.",
         label="Save",
         cancel_url=reverse("profile"),
         breadcrumbs=[{"label": "Profile", "url": reverse("profile")}, {"label": "Edit"}],
-        form=ProfileForm(list_and_form_pages.posted(request), initial=list_and_form_pages.initial(now)),
+        form=ProfileForm(
+            list_and_form_pages.get_post_data(request), initial=list_and_form_pages.build_initial_data(current_facts)
+        ),
     )
-    done = "Your profile is saved."
-    return rename_forms.answer(request, page=page, urn=urn, now=now, save=users.update, done=done)
+    success_message = "Your profile is saved."
+    return rename_forms.handle_form(
+        request, page=page, urn=urn, current_facts=current_facts, save=users.update, success_message=success_message
+    )
 
 
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 @never_cache
 @signed_in
-def own_password(request: HttpRequest) -> HttpResponse:
+def change_password(request: HttpRequest) -> HttpResponse:
     """Change one's own password, for which the present one is asked; sessions elsewhere end, this one stays."""
     page = FormPage(
         title="Change your password",
@@ -78,16 +82,19 @@ def own_password(request: HttpRequest) -> HttpResponse:
         label="Change password",
         cancel_url=reverse("profile"),
         breadcrumbs=[{"label": "Profile", "url": reverse("profile")}, {"label": "Password"}],
-        form=OwnPasswordForm(list_and_form_pages.posted(request)),
+        form=OwnPasswordForm(list_and_form_pages.get_post_data(request)),
     )
     if request.method == "POST":
-        user = page.try_to(
-            lambda typed: users.change_password(
-                old=typed["old"], password=typed["password"], by=actor_of(request), door=DOOR
+        user = page.save_or_report(
+            lambda cleaned_data: users.change_password(
+                old_password=cleaned_data["old"],
+                password=cleaned_data["password"],
+                by=get_actor(request),
+                channel=CHANNEL,
             )
         )
         if user is not None:
             update_session_auth_hash(request, user)
             messages.success(request, "Your password is changed.")
             return redirect("profile")
-    return page.draw(request)
+    return page.render(request)

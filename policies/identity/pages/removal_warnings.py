@@ -4,22 +4,26 @@ from policies.engine import families
 from policies.pdp import authorizer
 
 #: How many of the entities that somebody administers are looked at, and how many are named.
-_LOOKED_AT = 1000
-_NAMED = 3
+_MAX_ENTITIES = 1000
+_MAX_EXAMPLES = 3
 
 
-def losses(*, urn: str) -> list[str]:
+def list_losses(*, urn: str) -> list[str]:
     """Return what falls to others when a user, group or role goes, as sentences for the question (CD-19)."""
-    alone = authorizer.kept_alone(holder=urn, limit=_LOOKED_AT)
-    if not alone:
+    sole_urns = authorizer.list_sole_administered(holder=urn, limit=_MAX_ENTITIES)
+    if not sole_urns:
         return []
-    heirs = [one for one in authorizer.grantors(urns=alone[:1])[alone[0]] if one != urn]
-    concealed = authorizer.directory().hidden(urns=alone[:_NAMED])
-    shown = [one for one in alone[:_NAMED] if one not in concealed]
-    names = authorizer.names(urns={*shown, *heirs})
-    count = f"{len(alone):,} entit{'y' if len(alone) == 1 else 'ies'}"
-    listed = ", ".join(names.get(one, one) for one in shown)
-    more = " and others" if shown and len(alone) > len(shown) else ""
-    where = f": {listed}{more}" if shown else ""
-    fall = f"It falls to {', '.join(names.get(one, one) for one in heirs)}." if heirs else "Nobody is left to take it."
-    return [f"{families.granting()} on {count} that nobody else administers{where}. {fall}"]
+    heirs = [other_urn for other_urn in authorizer.load_grantors(urns=sole_urns[:1])[sole_urns[0]] if other_urn != urn]
+    hidden_urns = authorizer.directory().find_hidden_urns(urns=sole_urns[:_MAX_EXAMPLES])
+    visible_urns = [other_urn for other_urn in sole_urns[:_MAX_EXAMPLES] if other_urn not in hidden_urns]
+    names = authorizer.load_names(urns={*visible_urns, *heirs})
+    count_text = f"{len(sole_urns):,} entit{'y' if len(sole_urns) == 1 else 'ies'}"
+    names_text = ", ".join(names.get(other_urn, other_urn) for other_urn in visible_urns)
+    suffix = " and others" if visible_urns and len(sole_urns) > len(visible_urns) else ""
+    examples_text = f": {names_text}{suffix}" if visible_urns else ""
+    heirs_text = (
+        f"It falls to {', '.join(names.get(other_urn, other_urn) for other_urn in heirs)}."
+        if heirs
+        else "Nobody is left to take it."
+    )
+    return [f"{families.admin_privilege()} on {count_text} that nobody else administers{examples_text}. {heirs_text}"]

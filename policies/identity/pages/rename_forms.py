@@ -14,22 +14,22 @@ from django.shortcuts import redirect
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import Stale
-from policies.http.guard import actor_of
+from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.list_and_form_pages import DOOR, FormPage
+from policies.http.pages.list_and_form_pages import CHANNEL, FormPage
 from policies.models import ChangeEvent
 from policies.pdp import display_names
 from policies.writes import change_log_queries
 from policies.writes.unit_of_work import fingerprint
 
 #: How many of the last changes are looked through for what an edit began with.
-_RECENT = 50
+_MAX_RECENT_EVENTS = 50
 
 #: Facts that no form shows, and what a page calls them.
-_BESIDE = {"state": "State", "origin": "Origin"}
+_EXTRA_LABELS = {"state": "State", "origin": "Origin"}
 
 
-class Named(Protocol):
+class NamedRecord(Protocol):
     """Something that was stored and has a name."""
 
     @property
@@ -37,58 +37,81 @@ class Named(Protocol):
         """What people call it."""
 
 
-def answer(
+def handle_form(
     request: HttpRequest,
     *,
     page: FormPage,
     urn: str,
-    now: Mapping[str, Any] | None,
-    save: Callable[..., Named],
-    done: str = "",
+    current_facts: Mapping[str, Any] | None,
+    save: Callable[..., NamedRecord],
+    success_message: str = "",
 ) -> HttpResponse:
     """Answer the page that edits these facts (None: what they were about is gone), and save what was typed."""
     if request.method == "POST":
-        saved = page.try_to(lambda typed: save(urn=urn, **typed, by=actor_of(request), door=DOOR))
-        if saved is not None:
-            messages.success(request, done or f"Saved {saved.name}.")
+        result = page.save_or_report(lambda cleaned_data: _save(save, urn, cleaned_data, request))
+        if result is not None:
+            messages.success(request, success_message or f"Saved {result.name}.")
             return redirect(page.cancel_url)
-        if page.status == Stale.status and now is not None:
-            page.overtaken = _overtaken(page.form, urn, now)
-        list_and_form_pages.renew(page.form, now)
-    return page.draw(request)
+        if page.status == Stale.status and current_facts is not None:
+            page.edit_conflict = _build_edit_conflict(page.form, urn, current_facts)
+        list_and_form_pages.update_fingerprint(page.form, current_facts)
+    return page.render(request)
 
 
-def _overtaken(form: forms.Form, urn: str, now: Mapping[str, Any]) -> dict[str, Any]:
+def _save(
+    save: Callable[..., NamedRecord], urn: str, cleaned_data: Mapping[str, Any], request: HttpRequest
+) -> NamedRecord:
+    fields = {name: value for name, value in cleaned_data.items() if name != "seen"}
+    fingerprint = cleaned_data["seen"]
+    return save(urn=urn, **fields, expected_fingerprint=fingerprint, by=get_actor(request), channel=CHANNEL)
+
+
+def _build_edit_conflict(form: forms.Form, urn: str, current_facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return who else changed it, when, and every field of which one of the three versions differs from another."""
-    recent = list(change_log_queries.change_events(urn=urn)[:_RECENT])
-    before = _begun(recent, form.cleaned_data["seen"], now)
-    latest = next((event for event in recent if _facts(event.after, now) == now), None)
-    names = {} if latest is None else display_names.names(urns=[latest.by]) | {SYSTEM_ACTOR: "The system"}
-    by = "Somebody" if latest is None else names.get(latest.by, latest.by)
-    labels = {name: str(field.label) for name, field in form.fields.items() if name in now}
-    rows = [_row(label, before, name, now, form.cleaned_data[name]) for name, label in labels.items()]
-    rows += [_row(label, before, name, now, None) for name, label in _BESIDE.items() if name in now]
+    events = list(change_log_queries.list_change_events(urn=urn)[:_MAX_RECENT_EVENTS])
+    before = _find_original_facts(events, form.cleaned_data["seen"], current_facts)
+    latest_event = next((event for event in events if _select_facts(event.after, current_facts) == current_facts), None)
+    names = (
+        {} if latest_event is None else display_names.load_names(urns=[latest_event.by]) | {SYSTEM_ACTOR: "The system"}
+    )
+    by = "Somebody" if latest_event is None else names.get(latest_event.by, latest_event.by)
+    labels = {name: str(field.label) for name, field in form.fields.items() if name in current_facts}
+    rows = [
+        _conflict_row(label, before, name, current_facts, form.cleaned_data[name]) for name, label in labels.items()
+    ]
+    rows += [
+        _conflict_row(label, before, name, current_facts, None)
+        for name, label in _EXTRA_LABELS.items()
+        if name in current_facts
+    ]
     return {
         "by": by,
-        "at": None if latest is None else latest.at,
+        "at": None if latest_event is None else latest_event.at,
         "knows_before": before is not None,
         "rows": [row for row in rows if len({row["before"], row["theirs"], row["yours"]} - {None}) > 1],
     }
 
 
-def _begun(recent: Iterable[ChangeEvent], seen: str, now: Mapping[str, Any]) -> dict[str, Any] | None:
+def _find_original_facts(
+    events: Iterable[ChangeEvent], expected_fingerprint: str, current_facts: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """Return the facts that an edit began with, as the record of changes keeps them."""
-    sides = (_facts(side, now) for event in recent for side in (event.before, event.after))
-    return next((facts for facts in sides if facts is not None and fingerprint(facts) == seen), None)
+    sides = (_select_facts(side, current_facts) for event in events for side in (event.before, event.after))
+    return next((facts for facts in sides if facts is not None and fingerprint(facts) == expected_fingerprint), None)
 
 
-def _facts(side: Any, now: Mapping[str, Any]) -> dict[str, Any] | None:
+def _select_facts(side: Any, current_facts: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a side of a change without what was recorded beside the facts; None for a change of something else."""
-    is_whole = isinstance(side, dict) and now.keys() <= side.keys()
-    return {name: side[name] for name in now} if is_whole else None
+    is_whole = isinstance(side, dict) and current_facts.keys() <= side.keys()
+    return {name: side[name] for name in current_facts} if is_whole else None
 
 
-def _row(
-    label: str, before: Mapping[str, Any] | None, name: str, now: Mapping[str, Any], typed: str | None
+def _conflict_row(
+    label: str, before: Mapping[str, Any] | None, name: str, current_facts: Mapping[str, Any], new_value: str | None
 ) -> dict[str, Any]:
-    return {"label": label, "before": None if before is None else before[name], "theirs": now[name], "yours": typed}
+    return {
+        "label": label,
+        "before": None if before is None else before[name],
+        "theirs": current_facts[name],
+        "yours": new_value,
+    }

@@ -10,19 +10,19 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from policies.engine.model import SYSTEM_ACTOR
 from policies.errors import NotFound
-from policies.http.guard import actor_of, needs
+from policies.http.guard import get_actor, needs
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.list_and_form_pages import DOOR, Crumb, FormPage
+from policies.http.pages.list_and_form_pages import CHANNEL, Breadcrumb, FormPage
 from policies.identity.pages import removal_warnings, rename_forms
-from policies.identity.pages.account_presenter import facts_of, losses_of, row_of
-from policies.identity.pages.forms import NewServiceForm, SearchFilters, ServiceForm
+from policies.identity.pages.account_presenter import account_facts, account_row, list_account_losses
+from policies.identity.pages.forms import NewServiceForm, SearchFilterForm, ServiceForm
 from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import service_accounts, users
 from policies.models import User
 from policies.pdp import authorizer
-from policies.writes import required_privileges as wanted
+from policies.writes import required_privileges
 
-MANAGES = needs("MANAGE_SERVICE_ACCOUNTS")
+MANAGE_GUARD = needs("MANAGE_SERVICE_ACCOUNTS")
 
 _COLUMNS = [
     {"label": "Name"},
@@ -36,125 +36,137 @@ _COLUMNS = [
 
 @require_GET
 @never_cache
-@MANAGES
-def service_list(request: HttpRequest) -> HttpResponse:
+@MANAGE_GUARD
+def list_service_accounts(request: HttpRequest) -> HttpResponse:
     """The service accounts, searched and paged; an htmx request gets the list alone."""
-    form = SearchFilters(request.GET)
+    form = SearchFilterForm(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
-    page = list_and_form_pages.page_of(request, users_groups_roles.users(kind=User.Kind.SERVICE, q=text, seen=Q()))
-    counts = credentials.token_counts(users=list(page))
+    page = list_and_form_pages.get_page(
+        request, users_groups_roles.list_users(kind=User.Kind.SERVICE, q=text, address_condition=Q())
+    )
+    counts = credentials.count_tokens(users=list(page))
     context = {
         "form": form,
         "page": page,
-        "rows": [{**row_of(user), "tokens": counts[user.urn]} for user in page],
+        "rows": [{**account_row(user), "tokens": counts[user.urn]} for user in page],
         "columns": _COLUMNS,
         "is_filtered": bool(text),
-        "breadcrumbs": list_and_form_pages.crumbs("Users & Groups", ("Service accounts", "")),
+        "breadcrumbs": list_and_form_pages.settings_breadcrumbs("Users & Groups", ("Service accounts", "")),
     }
-    return list_and_form_pages.listed(
-        request, whole="people/services.html", part="people/_services.html", context=context
+    return list_and_form_pages.render_list(
+        request, page_template="people/services.html", fragment_template="people/_services.html", context=context
     )
 
 
 @require_GET
 @never_cache
-@MANAGES
-def service_detail(request: HttpRequest, urn: str) -> HttpResponse:
+@MANAGE_GUARD
+def show_service_account(request: HttpRequest, urn: str) -> HttpResponse:
     """One service account with its tokens, groups and roles."""
-    user = _service(urn)
-    names = authorizer.names(urns=[user.created_by]) | {SYSTEM_ACTOR: "the system"}
+    user = _get_service_account(urn)
+    names = authorizer.load_names(urns=[user.created_by]) | {SYSTEM_ACTOR: "the system"}
     context = {
         "user_shown": user,
-        "facts": [fact for fact in facts_of(user, names) if fact["label"] not in ("Email", "Title")],
-        "tokens": credentials.tokens(owner=urn)[:100],
+        "facts": [fact for fact in account_facts(user, names) if fact["label"] not in ("Email", "Title")],
+        "tokens": credentials.list_tokens(owner=urn)[:100],
         "group_names": user.group_names,
         "role_names": user.role_names,
-        "policies": credentials.named_policies(actor=urn),
-        "may": list_and_form_pages.may(
-            request, assign=(wanted.MANAGE_POLICIES, None), groups=(wanted.group_of("group.update"), None)
+        "policies": credentials.list_policies_naming(actor=urn),
+        "may": list_and_form_pages.check_permissions(
+            request,
+            assign=(required_privileges.MANAGE_POLICIES, None),
+            groups=(required_privileges.privilege_group("group.update"), None),
         ),
-        "breadcrumbs": _crumbs(user.name),
+        "breadcrumbs": _breadcrumbs(user.name),
     }
     return render(request, "people/service.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-@MANAGES
-def service_new(request: HttpRequest) -> HttpResponse:
+@MANAGE_GUARD
+def create_service_account(request: HttpRequest) -> HttpResponse:
     """Make a service account; what it may do comes with its roles and the policies that name it."""
     page = FormPage(
         title="New service account",
         subtitle="It has no password and acts by its tokens.",
         label="Create service account",
         cancel_url=reverse("service-accounts"),
-        breadcrumbs=_crumbs("New service account"),
-        form=NewServiceForm(list_and_form_pages.posted(request)),
+        breadcrumbs=_breadcrumbs("New service account"),
+        form=NewServiceForm(list_and_form_pages.get_post_data(request)),
     )
     if request.method == "POST":
-        made = page.try_to(lambda typed: service_accounts.create(**typed, by=actor_of(request), door=DOOR))
-        if made is not None:
-            messages.success(request, f"{made.name} was created. Create a token for it next.")
-            return redirect("service-account", urn=made.urn)
-    return page.draw(request)
+        user = page.save_or_report(
+            lambda cleaned_data: service_accounts.create(**cleaned_data, by=get_actor(request), channel=CHANNEL)
+        )
+        if user is not None:
+            messages.success(request, f"{user.name} was created. Create a token for it next.")
+            return redirect("service-account", urn=user.urn)
+    return page.render(request)
 
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-@MANAGES
-def service_edit(request: HttpRequest, urn: str) -> HttpResponse:
+@MANAGE_GUARD
+def edit_service_account(request: HttpRequest, urn: str) -> HttpResponse:
     """Change what a service account is called."""
-    user = _service(urn) if request.method == "GET" else users_groups_roles.stored_user(urn=urn)
-    now = None if user is None else users.facts(user)
+    user = _get_service_account(urn) if request.method == "GET" else users_groups_roles.find_user(urn=urn)
+    current_facts = None if user is None else users.facts(user)
     name = urn if user is None else user.name
     page = FormPage(
         title=f"Edit {name}",
         label="Save",
         cancel_url=reverse("service-account", args=[urn]),
-        breadcrumbs=_crumbs(name),
-        form=ServiceForm(list_and_form_pages.posted(request), initial=list_and_form_pages.initial(now)),
+        breadcrumbs=_breadcrumbs(name),
+        form=ServiceForm(
+            list_and_form_pages.get_post_data(request), initial=list_and_form_pages.build_initial_data(current_facts)
+        ),
     )
-    return rename_forms.answer(request, page=page, urn=urn, now=now, save=service_accounts.update)
+    return rename_forms.handle_form(
+        request, page=page, urn=urn, current_facts=current_facts, save=service_accounts.update
+    )
 
 
 @require_POST
-@MANAGES
-def service_state(request: HttpRequest, urn: str) -> HttpResponse:
+@MANAGE_GUARD
+def toggle_service_account(request: HttpRequest, urn: str) -> HttpResponse:
     """Suspend a service account, or let it act again; its tokens wait meanwhile."""
-    user = _service(urn)
-    change = users.activate if user.state == User.State.SUSPENDED else users.suspend
-    changed = change(urn=urn, by=actor_of(request), door=DOOR)
-    messages.success(request, f"{changed.name} is {changed.get_state_display().lower()}.")
+    user = _get_service_account(urn)
+    set_state = users.activate if user.state == User.State.SUSPENDED else users.suspend
+    updated_user = set_state(urn=urn, by=get_actor(request), channel=CHANNEL)
+    messages.success(request, f"{updated_user.name} is {updated_user.get_state_display().lower()}.")
     return redirect("service-account", urn=urn)
 
 
 @require_http_methods(["GET", "POST"])
 @never_cache
-@MANAGES
-def service_remove(request: HttpRequest, urn: str) -> HttpResponse:
+@MANAGE_GUARD
+def delete_service_account(request: HttpRequest, urn: str) -> HttpResponse:
     """Ask, saying what will be lost, then delete a service account."""
-    user = _service(urn)
+    user = _get_service_account(urn)
     if request.method == "POST":
-        users.remove(urn=urn, by=actor_of(request), door=DOOR)
+        users.remove(urn=urn, by=get_actor(request), channel=CHANNEL)
         messages.success(request, f"{user.name} is deleted.")
         return redirect("service-accounts")
-    return list_and_form_pages.ask(
+    return list_and_form_pages.render_confirmation(
         request,
         title=f"Delete {user.name}?",
         text="Programs that act as it are refused from now on. This cannot be undone.",
-        losses=[*losses_of(user), *removal_warnings.losses(urn=urn)],
+        losses=[*list_account_losses(user), *removal_warnings.list_losses(urn=urn)],
         label="Delete service account",
         cancel_url=reverse("service-account", args=[urn]),
     )
 
 
-def _service(urn: str) -> User:
-    user = users_groups_roles.user(urn=urn)
+def _get_service_account(urn: str) -> User:
+    user = users_groups_roles.get_user(urn=urn)
     if user.kind != User.Kind.SERVICE or user.is_removed:
         raise NotFound(f"There is no service account {urn!r}.")
     return user
 
 
-def _crumbs(label: str) -> list[Crumb]:
-    return list_and_form_pages.crumbs("Users & Groups", ("Service accounts", reverse("service-accounts")), (label, ""))
+def _breadcrumbs(label: str) -> list[Breadcrumb]:
+    return list_and_form_pages.settings_breadcrumbs(
+        "Users & Groups", ("Service accounts", reverse("service-accounts")), (label, "")
+    )

@@ -18,10 +18,10 @@ from policies.identity.queries import users_groups_roles
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 
 #: Where a session keeps the address at which its person signs out of the provider.
-WAY_OUT = "oidc_way_out"
+SIGN_OUT_URL_KEY = "oidc_way_out"
 
 
-class SignIn(views.LoginView):
+class SignInView(views.LoginView):
     """The sign-in page. Somebody who is signed in goes on to where they wanted to go."""
 
     template_name = "registration/login.html"
@@ -35,7 +35,7 @@ class SignIn(views.LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add whether the root account still has its first password, and what the other way in is called."""
-        provider = settings.OIDC.label if settings.OIDC.is_there else ""
+        provider = settings.OIDC.label if settings.OIDC.is_configured else ""
         return {
             **super().get_context_data(**kwargs),
             "is_default_password": _is_default_password(),
@@ -43,16 +43,16 @@ class SignIn(views.LoginView):
         }
 
 
-class SignOut(views.LogoutView):
+class SignOutView(views.LogoutView):
     """Signs out here. Who came from a provider of identities is shown the way out there."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """End the session."""
-        way_out = request.session.get(WAY_OUT, "")
+        sign_out_url = request.session.get(SIGN_OUT_URL_KEY, "")
         response = super().post(request, *args, **kwargs)
-        if not (way_out and settings.OIDC.is_there):
+        if not (sign_out_url and settings.OIDC.is_configured):
             return response
-        context = {"label": settings.OIDC.label, "way_out": way_out}
+        context = {"label": settings.OIDC.label, "way_out": sign_out_url}
         return TemplateResponse(request, "registration/signed_out.html", context)
 
 
@@ -61,18 +61,18 @@ def _is_default_password() -> bool:
     if not settings.PLAIN_HTTP:
         return False
     try:
-        root = users_groups_roles.user(urn=f"{USER_PREFIX}{ROOT_USERNAME}")
+        root = users_groups_roles.get_user(urn=f"{USER_PREFIX}{ROOT_USERNAME}")
     except NotFound:
         return False
     return root.check_password(settings.DEFAULT_ROOT_PASSWORD)
 
 
-sign_in = public(SignIn.as_view())
-sign_out = public(SignOut.as_view())
+sign_in = public(SignInView.as_view())
+sign_out = public(SignOutView.as_view())
 
 
 @require_GET
 @signed_in
-def home(_request: HttpRequest) -> HttpResponse:
+def redirect_to_catalog(_request: HttpRequest) -> HttpResponse:
     """Lead to the catalog, which everybody who is signed in may open."""
     return redirect("catalog")

@@ -16,8 +16,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from policies.errors import NotFound, PolicyAppError
-from policies.http.guard import actor_of, public
-from policies.http.pages.list_and_form_pages import DOOR, FormPage
+from policies.http.guard import get_actor, public
+from policies.http.pages.list_and_form_pages import CHANNEL, FormPage
 from policies.identity.pages.forms import NewPasswordForm, SignUpForm
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import invitations, password_resets
@@ -34,12 +34,12 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     try:
         invite = invitations.find(text=text)
     except NotFound as refusal:
-        return _dead(request, refusal)
+        return _render_dead_link(request, refusal)
     if request.user.is_authenticated:
         return _accept(request, invite, text)
-    page = _form_page(SignUpForm(request.POST if request.method == "POST" else None), conflict="username")
+    page = _build_form_page(SignUpForm(request.POST if request.method == "POST" else None), conflict="username")
     if request.method == "POST":
-        user = page.try_to(lambda typed: _make(typed, text))
+        user = page.save_or_report(lambda cleaned_data: _create_account(cleaned_data, text))
         if user is not None:
             login(request, user, backend=settings.PASSWORD_BACKEND)
             messages.success(request, f"Welcome, {user.name}.")
@@ -56,31 +56,33 @@ def sign_up(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 @public
-def reset(request: HttpRequest) -> HttpResponse:
+def reset_password(request: HttpRequest) -> HttpResponse:
     """Set a new password with a link; it then works no more."""
     text = request.GET.get("reset_token", "")
     try:
-        found = password_resets.find(text=text)
-        page = _form_page(NewPasswordForm(request.POST if request.method == "POST" else None))
+        reset_token = password_resets.find(text=text)
+        page = _build_form_page(NewPasswordForm(request.POST if request.method == "POST" else None))
         if request.method == "POST":
-            user = page.try_to(lambda typed: password_resets.use(text=text, password=typed["password"], door=DOOR))
+            user = page.save_or_report(
+                lambda cleaned_data: password_resets.use(text=text, password=cleaned_data["password"], channel=CHANNEL)
+            )
             if user is not None:
                 messages.success(request, "The new password is set. Sign in with it.")
                 return redirect("sign-in")
     except NotFound as refusal:
-        return _dead(request, refusal)
-    return render(request, "people/reset.html", {"form": page.form, "person": found.user}, status=page.status)
+        return _render_dead_link(request, refusal)
+    return render(request, "people/reset.html", {"form": page.form, "person": reset_token.user}, status=page.status)
 
 
 def _accept(request: HttpRequest, invite: InviteToken, text: str) -> HttpResponse:
     if request.method == "POST":
-        role = invitations.accept(text=text, by=actor_of(request), door=DOOR)
+        role = invitations.accept(text=text, by=get_actor(request), channel=CHANNEL)
         messages.success(request, f"You are {role.name} now." if role else "You now hold no role of your own.")
         return redirect("home")
-    held = users_groups_roles.user(urn=actor_of(request).urn).role_names
+    current_roles = users_groups_roles.get_user(urn=get_actor(request).urn).role_names
     context = {
         "title": f"Take the role {invite.role.name}?" if invite.role else "Accept this invitation?",
-        "text": _consequence(invite.role.name if invite.role else "", held),
+        "text": _acceptance_text(invite.role.name if invite.role else "", current_roles),
         "action": request.get_full_path(),
         "label": "Accept",
         "kind": "primary",
@@ -89,21 +91,25 @@ def _accept(request: HttpRequest, invite: InviteToken, text: str) -> HttpRespons
     return render(request, "confirmation.html", context)
 
 
-def _consequence(role: str, held: list[str]) -> str:
-    if not held:
+def _acceptance_text(role: str, current_roles: list[str]) -> str:
+    if not current_roles:
         return "You hold no role of your own yet." if role else "It has no role, so nothing changes for you."
-    named = ", ".join(held)
-    return f"It replaces the roles you hold now: {named}." if role else f"It has no role and removes these: {named}."
+    role_names = ", ".join(current_roles)
+    return (
+        f"It replaces the roles you hold now: {role_names}."
+        if role
+        else f"It has no role and removes these: {role_names}."
+    )
 
 
-def _make(typed: dict[str, Any], text: str) -> Any:
-    typed.pop("again")
-    return invitations.sign_up(text=text, **typed, door=DOOR)
+def _create_account(cleaned_data: dict[str, Any], text: str) -> Any:
+    cleaned_data.pop("again")
+    return invitations.sign_up(text=text, **cleaned_data, channel=CHANNEL)
 
 
-def _form_page(form: Any, conflict: str = "") -> FormPage:
-    return FormPage(title="", label="", cancel_url="", breadcrumbs=[], form=form, conflict=conflict)
+def _build_form_page(form: Any, conflict: str = "") -> FormPage:
+    return FormPage(title="", label="", cancel_url="", breadcrumbs=[], form=form, conflict_field=conflict)
 
 
-def _dead(request: HttpRequest, refusal: PolicyAppError) -> HttpResponse:
+def _render_dead_link(request: HttpRequest, refusal: PolicyAppError) -> HttpResponse:
     return render(request, "people/dead_link.html", {"reason": refusal.detail}, status=refusal.status)

@@ -17,57 +17,67 @@ from policies.identity.pages import (
     users,
 )
 
-_ROLES = "settings/permissions/roles"
-_USERS = "settings/identities/users"
-_GROUPS = "settings/identities/groups"
-_SERVICES = "settings/identities/service-accounts"
+_ROLES_PATH = "settings/permissions/roles"
+_USERS_PATH = "settings/identities/users"
+_GROUPS_PATH = "settings/identities/groups"
+_SERVICE_ACCOUNTS_PATH = "settings/identities/service-accounts"
 
 #: Roles have no power but by policies; they go with them.
-_OF_ROLES = [
-    path(_ROLES, roles.role_list, name="roles"),
-    path(f"{_ROLES}/new", roles.role_new, name="role-new"),
-    path(f"{_ROLES}/edit/<path:urn>", roles.role_edit, name="role-edit"),
-    path(f"{_ROLES}/delete/<path:urn>", roles.role_remove, name="role-remove"),
-    path(f"{_ROLES}/assign/<path:urn>", roles.role_assign, name="role-assign"),
-    path(f"{_ROLES}/take/<path:urn>", roles.role_take, name="role-take"),
-    path(f"{_ROLES}/<path:urn>", roles.role_detail, name="role"),
+_ROLE_URLPATTERNS = [
+    path(_ROLES_PATH, roles.list_roles, name="roles"),
+    path(f"{_ROLES_PATH}/new", roles.create_role, name="role-new"),
+    path(f"{_ROLES_PATH}/edit/<path:urn>", roles.edit_role, name="role-edit"),
+    path(f"{_ROLES_PATH}/delete/<path:urn>", roles.delete_role, name="role-remove"),
+    path(f"{_ROLES_PATH}/assign/<path:urn>", roles.assign_role, name="role-assign"),
+    path(f"{_ROLES_PATH}/take/<path:urn>", roles.revoke_role, name="role-take"),
+    path(f"{_ROLES_PATH}/<path:urn>", roles.show_role, name="role"),
 ]
 
 urlpatterns = [
     path("signup", sign_up.sign_up, name="sign-up"),
-    path("reset", sign_up.reset, name="reset"),
-    path("profile", profile.profile, name="profile"),
-    path("profile/edit", profile.profile_edit, name="profile-edit"),
-    path("profile/password", profile.own_password, name="own-password"),
-    *require_policies(_OF_ROLES),
-    path("settings/identities/options", people_search.options, name="people-options"),
-    path(_USERS, users.user_list, name="users"),
-    path(f"{_USERS}/new", users.user_new, name="user-new"),
-    path(f"{_USERS}/invite", invitations.invite, name="invite"),
-    path(f"{_USERS}/invite/end/<uuid:invite_id>", invitations.invite_revoke, name="invite-revoke"),
-    path(f"{_USERS}/edit/<path:urn>", users.user_edit, name="user-edit"),
-    path(f"{_USERS}/suspend/<path:urn>", account_actions.user_suspend, name="user-suspend"),
-    path(f"{_USERS}/activate/<path:urn>", account_actions.user_activate, name="user-activate"),
-    path(f"{_USERS}/remove/<path:urn>", account_actions.user_remove, name="user-remove"),
-    path(f"{_USERS}/reset/<path:urn>", account_actions.user_reset, name="user-reset"),
-    path(f"{_USERS}/roles/<path:urn>", membership_forms.user_roles, name="user-roles"),
-    path(f"{_USERS}/groups/<path:urn>", membership_forms.user_groups, name="user-groups"),
-    path(f"{_USERS}/<path:urn>", users.user_detail, name="user"),
-    path(_GROUPS, groups.group_list, name="groups"),
-    path(f"{_GROUPS}/new", groups.group_new, name="group-new"),
-    path(f"{_GROUPS}/edit/<path:urn>", groups.group_edit, name="group-edit"),
-    path(f"{_GROUPS}/delete/<path:urn>", groups.group_remove, name="group-remove"),
-    path(f"{_GROUPS}/add/<path:urn>", groups.group_add, name="group-add"),
-    path(f"{_GROUPS}/take/<path:urn>", groups.group_take, name="group-take"),
-    path(f"{_GROUPS}/roles/<path:urn>", groups.group_roles, name="group-roles"),
-    path(f"{_GROUPS}/<path:urn>", groups.group_detail, name="group"),
-    path(_SERVICES, service_accounts.service_list, name="service-accounts"),
-    path(f"{_SERVICES}/new", service_accounts.service_new, name="service-account-new"),
-    path(f"{_SERVICES}/edit/<path:urn>", service_accounts.service_edit, name="service-account-edit"),
-    path(f"{_SERVICES}/state/<path:urn>", service_accounts.service_state, name="service-account-state"),
-    path(f"{_SERVICES}/delete/<path:urn>", service_accounts.service_remove, name="service-account-remove"),
-    path(f"{_SERVICES}/<path:urn>", service_accounts.service_detail, name="service-account"),
-    path("settings/tokens", access_tokens.token_list, name="tokens"),
-    path("settings/tokens/new", access_tokens.token_new, name="token-new"),
-    path("settings/tokens/revoke/<uuid:token_id>", access_tokens.token_revoke, name="token-revoke"),
+    path("reset", sign_up.reset_password, name="reset"),
+    path("profile", profile.show_profile, name="profile"),
+    path("profile/edit", profile.edit_profile, name="profile-edit"),
+    path("profile/password", profile.change_password, name="own-password"),
+    *require_policies(_ROLE_URLPATTERNS),
+    path("settings/identities/options", people_search.list_options, name="people-options"),
+    path(_USERS_PATH, users.list_users, name="users"),
+    path(f"{_USERS_PATH}/new", users.create_user, name="user-new"),
+    path(f"{_USERS_PATH}/invite", invitations.invite_users, name="invite"),
+    path(f"{_USERS_PATH}/invite/end/<uuid:invite_id>", invitations.revoke_invitation, name="invite-revoke"),
+    path(f"{_USERS_PATH}/edit/<path:urn>", users.edit_user, name="user-edit"),
+    path(f"{_USERS_PATH}/suspend/<path:urn>", account_actions.suspend_user, name="user-suspend"),
+    path(f"{_USERS_PATH}/activate/<path:urn>", account_actions.activate_user, name="user-activate"),
+    path(f"{_USERS_PATH}/remove/<path:urn>", account_actions.delete_user, name="user-remove"),
+    path(f"{_USERS_PATH}/reset/<path:urn>", account_actions.create_reset_link, name="user-reset"),
+    path(f"{_USERS_PATH}/roles/<path:urn>", membership_forms.edit_user_roles, name="user-roles"),
+    path(f"{_USERS_PATH}/groups/<path:urn>", membership_forms.add_user_to_groups, name="user-groups"),
+    path(f"{_USERS_PATH}/<path:urn>", users.show_user, name="user"),
+    path(_GROUPS_PATH, groups.list_groups, name="groups"),
+    path(f"{_GROUPS_PATH}/new", groups.create_group, name="group-new"),
+    path(f"{_GROUPS_PATH}/edit/<path:urn>", groups.edit_group, name="group-edit"),
+    path(f"{_GROUPS_PATH}/delete/<path:urn>", groups.delete_group, name="group-remove"),
+    path(f"{_GROUPS_PATH}/add/<path:urn>", groups.add_members, name="group-add"),
+    path(f"{_GROUPS_PATH}/take/<path:urn>", groups.remove_member, name="group-take"),
+    path(f"{_GROUPS_PATH}/roles/<path:urn>", groups.edit_group_roles, name="group-roles"),
+    path(f"{_GROUPS_PATH}/<path:urn>", groups.show_group, name="group"),
+    path(_SERVICE_ACCOUNTS_PATH, service_accounts.list_service_accounts, name="service-accounts"),
+    path(f"{_SERVICE_ACCOUNTS_PATH}/new", service_accounts.create_service_account, name="service-account-new"),
+    path(
+        f"{_SERVICE_ACCOUNTS_PATH}/edit/<path:urn>", service_accounts.edit_service_account, name="service-account-edit"
+    ),
+    path(
+        f"{_SERVICE_ACCOUNTS_PATH}/state/<path:urn>",
+        service_accounts.toggle_service_account,
+        name="service-account-state",
+    ),
+    path(
+        f"{_SERVICE_ACCOUNTS_PATH}/delete/<path:urn>",
+        service_accounts.delete_service_account,
+        name="service-account-remove",
+    ),
+    path(f"{_SERVICE_ACCOUNTS_PATH}/<path:urn>", service_accounts.show_service_account, name="service-account"),
+    path("settings/tokens", access_tokens.list_tokens, name="tokens"),
+    path("settings/tokens/new", access_tokens.create_token, name="token-new"),
+    path("settings/tokens/revoke/<uuid:token_id>", access_tokens.revoke_token, name="token-revoke"),
 ]

@@ -11,59 +11,59 @@ from policies.models.policy import POLICY_PREFIX
 from policies.models.roles import ROLE_PREFIX
 
 #: A relationship: its name, rows, and the path from a row to the URN of the other side.
-Ties = tuple[str, QuerySet[Any, Any], str]
+Relationship = tuple[str, QuerySet[Any, Any], str]
 #: The same of many: its name, rows, and the paths to the URNs of the side asked about and of the other one.
-Bonds = tuple[str, QuerySet[Any, Any], str, str]
+RelationshipPairs = tuple[str, QuerySet[Any, Any], str, str]
 
-_EXTERNAL, _NATIVE, _ROLE = "IsMemberOfGroup", "IsMemberOfNativeGroup", "IsMemberOfRole"
-_NAMED = {
+_EXTERNAL_MEMBER, _NATIVE_MEMBER, _ROLE_MEMBER = "IsMemberOfGroup", "IsMemberOfNativeGroup", "IsMemberOfRole"
+_ASSOCIATION_NAMES = {
     USER_PREFIX: "IsAssociatedWithUser",
     GROUP_PREFIX: "IsAssociatedWithGroup",
     ROLE_PREFIX: "IsAssociatedWithRole",
 }
 
 
-def outgoing(*, urn: str) -> Iterator[Ties]:
+def list_outgoing(*, urn: str) -> Iterator[Relationship]:
     """Yield what a user, group or policy says of others; nothing for anything else."""
-    return ((name, rows, far) for name, rows, _, far in outgoing_of(urns=[urn]))
+    return ((name, rows, other_path) for name, rows, _, other_path in list_outgoing_of_many(urns=[urn]))
 
 
-def incoming(*, urn: str) -> Iterator[Ties]:
+def list_incoming(*, urn: str) -> Iterator[Relationship]:
     """Yield what users, groups and policies say of this user, group or role."""
-    return ((name, rows, far) for name, rows, _, far in incoming_of(urns=[urn]))
+    return ((name, rows, other_path) for name, rows, _, other_path in list_incoming_of_many(urns=[urn]))
 
 
-def outgoing_of(*, urns: Collection[str]) -> Iterator[Bonds]:
+def list_outgoing_of_many(*, urns: Collection[str]) -> Iterator[RelationshipPairs]:
     """Yield what users, groups and policies say of others."""
-    if users := _of(urns, USER_PREFIX):
-        member = Membership.objects.filter(user__urn__among=users)
-        yield _EXTERNAL, member.filter(is_external=True), "user__urn", "group__profile__urn"
-        yield _NATIVE, member.filter(is_native=True), "user__urn", "group__profile__urn"
-        yield _ROLE, RoleAssignment.objects.filter(user__urn__among=users), "user__urn", "role__urn"
-    if groups := _of(urns, GROUP_PREFIX):
-        held = RoleAssignment.objects.filter(group__profile__urn__among=groups)
-        yield _ROLE, held, "group__profile__urn", "role__urn"
-    if policies := _of(urns, POLICY_PREFIX):
-        named = PolicyFacet.objects.filter(policy__urn__among=policies, field=PolicyFacet.Field.ACTOR)
-        for prefix, name in _NAMED.items():
-            yield name, named.filter(value__startswith=prefix), "policy__urn", "value"
+    if users := _filter_by_prefix(urns, USER_PREFIX):
+        memberships = Membership.objects.filter(user__urn__among=users)
+        yield _EXTERNAL_MEMBER, memberships.filter(is_external=True), "user__urn", "group__profile__urn"
+        yield _NATIVE_MEMBER, memberships.filter(is_native=True), "user__urn", "group__profile__urn"
+        yield _ROLE_MEMBER, RoleAssignment.objects.filter(user__urn__among=users), "user__urn", "role__urn"
+    if groups := _filter_by_prefix(urns, GROUP_PREFIX):
+        assignments = RoleAssignment.objects.filter(group__profile__urn__among=groups)
+        yield _ROLE_MEMBER, assignments, "group__profile__urn", "role__urn"
+    if policies := _filter_by_prefix(urns, POLICY_PREFIX):
+        facets = PolicyFacet.objects.filter(policy__urn__among=policies, field=PolicyFacet.Field.ACTOR)
+        for prefix, name in _ASSOCIATION_NAMES.items():
+            yield name, facets.filter(value__startswith=prefix), "policy__urn", "value"
 
 
-def incoming_of(*, urns: Collection[str]) -> Iterator[Bonds]:
+def list_incoming_of_many(*, urns: Collection[str]) -> Iterator[RelationshipPairs]:
     """Yield what users, groups and policies say of these users, groups and roles."""
-    if groups := _of(urns, GROUP_PREFIX):
-        members = Membership.objects.filter(group__profile__urn__among=groups)
-        yield _EXTERNAL, members.filter(is_external=True), "group__profile__urn", "user__urn"
-        yield _NATIVE, members.filter(is_native=True), "group__profile__urn", "user__urn"
-    if roles := _of(urns, ROLE_PREFIX):
-        holders = RoleAssignment.objects.filter(role__urn__among=roles)
-        yield _ROLE, holders.filter(user__isnull=False), "role__urn", "user__urn"
-        yield _ROLE, holders.filter(group__isnull=False), "role__urn", "group__profile__urn"
-    for prefix, name in _NAMED.items():
-        if mine := _of(urns, prefix):
-            named = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=mine)
-            yield name, named, "value", "policy__urn"
+    if groups := _filter_by_prefix(urns, GROUP_PREFIX):
+        memberships = Membership.objects.filter(group__profile__urn__among=groups)
+        yield _EXTERNAL_MEMBER, memberships.filter(is_external=True), "group__profile__urn", "user__urn"
+        yield _NATIVE_MEMBER, memberships.filter(is_native=True), "group__profile__urn", "user__urn"
+    if roles := _filter_by_prefix(urns, ROLE_PREFIX):
+        assignments = RoleAssignment.objects.filter(role__urn__among=roles)
+        yield _ROLE_MEMBER, assignments.filter(user__isnull=False), "role__urn", "user__urn"
+        yield _ROLE_MEMBER, assignments.filter(group__isnull=False), "role__urn", "group__profile__urn"
+    for prefix, name in _ASSOCIATION_NAMES.items():
+        if prefixed_urns := _filter_by_prefix(urns, prefix):
+            facets = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=prefixed_urns)
+            yield name, facets, "value", "policy__urn"
 
 
-def _of(urns: Collection[str], prefix: str) -> list[str]:
+def _filter_by_prefix(urns: Collection[str], prefix: str) -> list[str]:
     return [urn for urn in urns if urn.startswith(prefix)]

@@ -12,29 +12,29 @@ from django.db.models import F, Prefetch, Q, QuerySet
 from policies.errors import NotFound
 from policies.models import GroupProfile, Membership, NameWord, PolicyFacet, Role, RoleAssignment, User
 from policies.models.fields import is_storable
-from policies.models.words import LAST_CHARACTER, words
+from policies.models.words import LAST_CHARACTER, split_words
 
 
-def users(
+def list_users(
     *,
     q: str = "",
     state: str | None = None,
     kind: str | None = None,
     group: str | None = None,
     role: str | None = None,
-    with_removed: bool = False,
-    seen: Q | None = None,
+    include_removed: bool = False,
+    address_condition: Q | None = None,
 ) -> QuerySet[User]:
     """Return users by URN, with their groups and roles; removed ones are left out unless asked for.
 
     `q` are words with which words of user name, display name and address begin; `group` and `role` are URNs, a role
-    meaning held directly. `seen` is the condition on the users whose addresses are searched, too: those whose records
-    the reader may see (None: nobody's, an empty one: everybody's).
+    meaning held directly. `address_condition` is the condition on the users whose addresses are searched, too: those
+    whose records the reader may see (None: nobody's, an empty one: everybody's).
     """
-    rows = User.objects.all() if with_removed else User.objects.filter(is_removed=False)
+    rows = User.objects.all() if include_removed else User.objects.filter(is_removed=False)
     if not _can_match(q, state, kind, group, role):
         return rows.none()
-    rows = rows.filter(_has_words("user", q, seen))
+    rows = rows.filter(_build_search_condition("user", q, address_condition))
     if state:
         rows = rows.filter(state=state)
     if kind:
@@ -43,40 +43,40 @@ def users(
         rows = rows.filter(memberships__group__profile__urn=group)
     if role:
         rows = rows.filter(role_assignments__role__urn=role)
-    return rows.order_by("urn").prefetch_related(*_user_relations())
+    return rows.order_by("urn").prefetch_related(*_user_prefetches())
 
 
-def user(*, urn: str) -> User:
+def get_user(*, urn: str) -> User:
     """Return one user with its groups and roles; raises NotFound."""
     if not is_storable(urn):
-        raise NotFound(_nothing("user", urn))
+        raise NotFound(_not_found_message("user", urn))
     try:
-        return User.objects.prefetch_related(*_user_relations()).get(urn=urn)
+        return User.objects.prefetch_related(*_user_prefetches()).get(urn=urn)
     except User.DoesNotExist:
-        raise NotFound(_nothing("user", urn)) from None
+        raise NotFound(_not_found_message("user", urn)) from None
 
 
-def stored_user(*, urn: str) -> User | None:
+def find_user(*, urn: str) -> User | None:
     """Return one user, or None when there is none."""
     return User.objects.filter(urn=urn).first() if is_storable(urn) else None
 
 
-def groups(
+def list_groups(
     *,
     q: str = "",
     origin: str | None = None,
     role: str | None = None,
     member: str | None = None,
-    with_removed: bool = False,
+    include_removed: bool = False,
 ) -> QuerySet[GroupProfile]:
     """Return groups by URN, with their roles; words of name or id begin like those of `q`.
 
     Removed groups are left out unless asked for.
     """
-    rows = GroupProfile.objects.all() if with_removed else GroupProfile.objects.filter(is_removed=False)
+    rows = GroupProfile.objects.all() if include_removed else GroupProfile.objects.filter(is_removed=False)
     if not _can_match(q, origin, role, member):
         return rows.none()
-    rows = rows.filter(_has_words("group", q))
+    rows = rows.filter(_build_search_condition("group", q))
     if origin:
         rows = rows.filter(origin=origin)
     if role:
@@ -86,43 +86,43 @@ def groups(
     return rows.order_by("urn").select_related("group").prefetch_related("group__role_assignments__role")
 
 
-def group(*, urn: str) -> GroupProfile:
+def get_group(*, urn: str) -> GroupProfile:
     """Return one group with its roles; raises NotFound."""
     if not is_storable(urn):
-        raise NotFound(_nothing("group", urn))
+        raise NotFound(_not_found_message("group", urn))
     rows = GroupProfile.objects.select_related("group").prefetch_related("group__role_assignments__role")
     try:
         return rows.get(urn=urn)
     except GroupProfile.DoesNotExist:
-        raise NotFound(_nothing("group", urn)) from None
+        raise NotFound(_not_found_message("group", urn)) from None
 
 
-def stored_group(*, urn: str) -> GroupProfile | None:
+def find_group(*, urn: str) -> GroupProfile | None:
     """Return one group, or None when there is none."""
     return GroupProfile.objects.filter(urn=urn).first() if is_storable(urn) else None
 
 
-def native_members(*, group: GroupProfile, users: Collection[User]) -> list[str]:
+def list_native_member_urns(*, group: GroupProfile, users: Collection[User]) -> list[str]:
     """Return the URNs of those among these users that are in the group by hand; one query."""
     rows = Membership.objects.filter(group=group.group_id, user__in=users, is_native=True)
     return list(rows.values_list("user__urn", flat=True))
 
 
-def members(*, group: GroupProfile) -> QuerySet[User]:
+def list_members(*, group: GroupProfile) -> QuerySet[User]:
     """Return the users in a group, native and external, by URN, with their groups and roles."""
-    return users(group=group.urn)
+    return list_users(group=group.urn)
 
 
-def member_urns(*, groups: Collection[str]) -> dict[str, list[str]]:
+def load_member_urns(*, groups: Collection[str]) -> dict[str, list[str]]:
     """Return group URN → URNs of its members in order, for each of these groups; one query."""
-    found: dict[str, list[str]] = {urn: [] for urn in groups}
+    urns_by_group: dict[str, list[str]] = {urn: [] for urn in groups}
     rows = Membership.objects.filter(group__profile__urn__in=groups, user__is_removed=False)
     for group_urn, user_urn in rows.order_by("user__urn").values_list("group__profile__urn", "user__urn"):
-        found[group_urn].append(user_urn)
-    return found
+        urns_by_group[group_urn].append(user_urn)
+    return urns_by_group
 
 
-def roles(*, q: str = "") -> QuerySet[Role]:
+def list_roles(*, q: str = "") -> QuerySet[Role]:
     """Return roles by URN; `q` is searched in name and id."""
     rows = Role.objects.order_by("urn")
     if not is_storable(q):
@@ -130,72 +130,78 @@ def roles(*, q: str = "") -> QuerySet[Role]:
     return rows.filter(Q(name__icontains=q) | Q(identifier__icontains=q)) if q else rows
 
 
-def role(*, urn: str) -> Role:
+def get_role(*, urn: str) -> Role:
     """Return one role; raises NotFound."""
     if not is_storable(urn):
-        raise NotFound(_nothing("role", urn))
+        raise NotFound(_not_found_message("role", urn))
     try:
         return Role.objects.get(urn=urn)
     except Role.DoesNotExist:
-        raise NotFound(_nothing("role", urn)) from None
+        raise NotFound(_not_found_message("role", urn)) from None
 
 
-def stored_role(*, urn: str) -> Role | None:
+def find_role(*, urn: str) -> Role | None:
     """Return one role, or None when there is none."""
     return Role.objects.filter(urn=urn).first() if is_storable(urn) else None
 
 
-def policies_naming(*, actors: Collection[str]) -> dict[str, list[str]]:
+def load_policy_urns_by_actor(*, actors: Collection[str]) -> dict[str, list[str]]:
     """Return actor (user, group or role) URN → URNs of the policies that name it, in order; one query."""
-    found: dict[str, list[str]] = {urn: [] for urn in actors}
+    policies_by_actor: dict[str, list[str]] = {urn: [] for urn in actors}
     rows = PolicyFacet.objects.filter(field=PolicyFacet.Field.ACTOR, value__in=actors)
     for actor, policy in rows.order_by("policy__urn").values_list("value", "policy__urn"):
-        found[actor].append(policy)
-    return found
+        policies_by_actor[actor].append(policy)
+    return policies_by_actor
 
 
-def holders(*, role: Role) -> QuerySet[RoleAssignment]:
-    """Return who holds a role, users before groups, each by URN; `user` or `group.profile` is loaded."""
+def list_holders(*, role: Role) -> QuerySet[RoleAssignment]:
+    """Return who holds a role, users before groups, each by URN; `get_user` or `group.profile` is loaded."""
     rows = RoleAssignment.objects.filter(role=role).select_related("user", "group__profile")
     return rows.order_by(F("user__urn").asc(nulls_last=True), "group__profile__urn")
 
 
-def holder_counts(*, roles: Collection[Role]) -> dict[str, tuple[int, int]]:
+def count_holders(*, roles: Collection[Role]) -> dict[str, tuple[int, int]]:
     """Return role URN → how many users and how many groups hold it, for each of these roles; one query."""
-    counted: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    counts_by_role: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     rows = RoleAssignment.objects.filter(role__in=roles).values_list("role__urn", "group_id")
     for urn, group_id in rows:
-        counted[urn][group_id is not None] += 1
-    return {role.urn: (counted[role.urn][0], counted[role.urn][1]) for role in roles}
+        counts_by_role[urn][group_id is not None] += 1
+    return {role.urn: (counts_by_role[role.urn][0], counts_by_role[role.urn][1]) for role in roles}
 
 
-def _user_relations() -> tuple[Prefetch, Prefetch]:  # type: ignore[type-arg]  # two models
-    in_force = Membership.objects.filter(group__profile__is_removed=False).select_related("group__profile")
+def _user_prefetches() -> tuple[Prefetch, Prefetch]:  # type: ignore[type-arg]  # two models
+    memberships = Membership.objects.filter(group__profile__is_removed=False).select_related("group__profile")
     return (
-        Prefetch("memberships", in_force),
+        Prefetch("memberships", memberships),
         Prefetch("role_assignments", RoleAssignment.objects.select_related("role")),
     )
 
 
-def _has_words(owner: str, text: str, seen: Q | None = None) -> Q:
+def _build_search_condition(owner: str, text: str, address_condition: Q | None = None) -> Q:
     """Return the condition that every word of a search begins one of the owner's: ranges of an index.
 
-    Words of addresses count for the owners that `seen` is true of.
+    Words of addresses count for the owners that `address_condition` is true of.
     """
-    found = Q()
-    for word in words(text):
-        begun = NameWord.objects.filter(word__gte=word, word__lt=word + LAST_CHARACTER)
-        begun = begun.filter(**{f"{owner}__isnull": False})
-        named = Q(pk__in=begun.filter(is_address=False).values(owner))
-        whole = Q(pk__in=begun.values(owner))
-        found &= named if seen is None else named | (whole & seen) if seen else whole
+    condition = Q()
+    for word in split_words(text):
+        name_words = NameWord.objects.filter(word__gte=word, word__lt=word + LAST_CHARACTER)
+        name_words = name_words.filter(**{f"{owner}__isnull": False})
+        matches_name = Q(pk__in=name_words.filter(is_address=False).values(owner))
+        matches_any_word = Q(pk__in=name_words.values(owner))
+        condition &= (
+            matches_name
+            if address_condition is None
+            else matches_name | (matches_any_word & address_condition)
+            if address_condition
+            else matches_any_word
+        )
     # A search of signs alone names nobody.
-    return found if found or not text.strip() else Q(pk__in=[])
+    return condition if condition or not text.strip() else Q(pk__in=[])
 
 
 def _can_match(*texts: str | None) -> bool:
     return all(is_storable(text) for text in texts if text)
 
 
-def _nothing(kind: str, urn: str) -> str:
+def _not_found_message(kind: str, urn: str) -> str:
     return f"There is no {kind} {urn!r}."

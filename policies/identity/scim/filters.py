@@ -26,16 +26,16 @@ from scim2_models.path import (
 )
 
 from policies.models import Membership, User
-from policies.models.fields import folded, is_storable
+from policies.models.fields import fold_ascii, is_storable
 
 #: Longest filter, in characters; what is nested more deeply than the interpreter goes is refused, too.
-LONGEST = 4000
+MAX_FILTER_LENGTH = 4000
 
-Condition = Callable[[CompareOperator | None, Any], Q]
+AttributeCondition = Callable[[CompareOperator | None, Any], Q]
 
 #: What no row meets.
-NOBODY = Q(pk__in=[])
-_EVERYBODY = ~NOBODY
+NO_ROWS = Q(pk__in=[])
+_ALL_ROWS = ~NO_ROWS
 _LOOKUPS = {
     CompareOperator.co: "contains",
     CompareOperator.sw: "startswith",
@@ -45,31 +45,31 @@ _LOOKUPS = {
     CompareOperator.lt: "lt",
     CompareOperator.le: "lte",
 }
-_ORDERING = (CompareOperator.gt, CompareOperator.ge, CompareOperator.lt, CompareOperator.le)
-_TEXTUAL = (CompareOperator.co, CompareOperator.sw, CompareOperator.ew)
+_ORDERING_OPERATORS = (CompareOperator.gt, CompareOperator.ge, CompareOperator.lt, CompareOperator.le)
+_TEXT_OPERATORS = (CompareOperator.co, CompareOperator.sw, CompareOperator.ew)
 
 
-def condition(node: Any, resource: str) -> Q:
+def build_condition(node: Any, resource: str) -> Q:
     """Return the condition of a parsed filter on rows of "User" or "Group". Raises InvalidFilterException."""
-    if len(str(node)) > LONGEST:
-        raise InvalidFilterException(detail=f"A filter has up to {LONGEST} characters.")
-    return _Visitor(_ATTRIBUTES[resource]).visit(node)
+    if len(str(node)) > MAX_FILTER_LENGTH:
+        raise InvalidFilterException(detail=f"A filter has up to {MAX_FILTER_LENGTH} characters.")
+    return _ConditionVisitor(_ATTRIBUTES[resource]).visit(node)
 
 
-class _Visitor(FilterVisitor[Q]):
-    """Walks a filter. `inside` is the attribute whose values are chosen from, in `emails[type eq "work"]`."""
+class _ConditionVisitor(FilterVisitor[Q]):
+    """Walks a filter. `path_prefix` is the attribute whose values are chosen from, in `emails[type eq "work"]`."""
 
-    def __init__(self, attributes: Mapping[str, Condition], inside: str = "") -> None:
+    def __init__(self, attributes: Mapping[str, AttributeCondition], path_prefix: str = "") -> None:
         self.attributes = attributes
-        self.inside = inside
+        self.path_prefix = path_prefix
 
     def visit_comparison(self, node: Comparison) -> Q:
         """Return the condition of a comparison."""
-        return self._about(node.attr_path)(node.op, node.value)
+        return self._find_condition(node.attr_path)(node.op, node.value)
 
     def visit_present(self, node: Present) -> Q:
         """Return the condition that there is a value."""
-        return self._about(node.attr_path)(None, None)
+        return self._find_condition(node.attr_path)(None, None)
 
     def visit_not(self, node: Not) -> Q:
         """Return the opposite."""
@@ -84,95 +84,97 @@ class _Visitor(FilterVisitor[Q]):
         """Return the condition that a value of the list is so."""
         name = node.attr_path.attr.lower()
         if name == "emails" and isinstance(node.val_filter, Comparison | Present | LogicalExpr):
-            return _Visitor(_EMAIL, f"{name}.").visit(node.val_filter)
+            return _ConditionVisitor(_EMAIL_ATTRIBUTES, f"{name}.").visit(node.val_filter)
         if name in ("members", "groups") and isinstance(node.val_filter, Comparison):
-            return _Visitor(self.attributes, f"{name}.").visit(node.val_filter)
+            return _ConditionVisitor(self.attributes, f"{name}.").visit(node.val_filter)
         raise InvalidFilterException(detail=f"{node} cannot be searched for.")
 
-    def _about(self, path: AttrPath) -> Condition:
-        name = f"{self.inside}{path.attr}{f'.{path.sub_attr}' if path.sub_attr else ''}"
-        found = self.attributes.get(name.lower())
-        if found is None:
+    def _find_condition(self, path: AttrPath) -> AttributeCondition:
+        name = f"{self.path_prefix}{path.attr}{f'.{path.sub_attr}' if path.sub_attr else ''}"
+        condition = self.attributes.get(name.lower())
+        if condition is None:
             raise InvalidFilterException(
                 detail=f"{name} cannot be searched for; these can: {', '.join(sorted(self.attributes))}."
             )
-        return found
+        return condition
 
 
-def _text(column: str, *, is_exact: bool) -> Condition:
+def _build_text_condition(column: str, *, is_exact: bool) -> AttributeCondition:
     """Compare a text that is never null, in letters of any size unless it `is_exact`; nothing is an empty text."""
-    either = "" if is_exact else "i"
+    case_prefix = "" if is_exact else "i"
 
-    def compared(op: CompareOperator | None, value: Any) -> Q:
+    def compare(op: CompareOperator | None, value: Any) -> Q:
         if op is None:
             return ~Q(**{column: ""})
         lookup = _LOOKUPS.get(op, "exact")
         text = "" if value is None else value
         if isinstance(text, str) and is_storable(text):
-            found = Q(**{f"{column}__{lookup if op in _ORDERING else either + lookup}": text})
+            condition = Q(**{f"{column}__{lookup if op in _ORDERING_OPERATORS else case_prefix + lookup}": text})
         else:
-            found = NOBODY
-        return ~found if op == CompareOperator.ne else found
+            condition = NO_ROWS
+        return ~condition if op == CompareOperator.ne else condition
 
-    return compared
-
-
-def _user_name(op: CompareOperator | None, value: Any) -> Q:
-    return _text("username__lower", is_exact=True)(op, folded(value) if isinstance(value, str) else value)
+    return compare
 
 
-def _of_id(column: str) -> Condition:
-    def compared(op: CompareOperator | None, value: Any) -> Q:
+def _compare_username(op: CompareOperator | None, value: Any) -> Q:
+    return _build_text_condition("username__lower", is_exact=True)(
+        op, fold_ascii(value) if isinstance(value, str) else value
+    )
+
+
+def _build_id_condition(column: str) -> AttributeCondition:
+    def compare(op: CompareOperator | None, value: Any) -> Q:
         if op is None:
-            return _EVERYBODY
+            return _ALL_ROWS
         if op not in (CompareOperator.eq, CompareOperator.ne):
             raise InvalidFilterException(detail="An id is compared with eq or ne.")
-        found = NOBODY if (key := identified(value)) is None else Q(**{column: key})
-        return ~found if op == CompareOperator.ne else found
+        condition = NO_ROWS if (key := parse_id(value)) is None else Q(**{column: key})
+        return ~condition if op == CompareOperator.ne else condition
 
-    return compared
+    return compare
 
 
-def _active(op: CompareOperator | None, value: Any) -> Q:
+def _compare_active(op: CompareOperator | None, value: Any) -> Q:
     if op is None:
-        return _EVERYBODY
-    wanted = {"true": True, "false": False}.get(str(value).lower())
-    if op not in (CompareOperator.eq, CompareOperator.ne) or wanted is None:
+        return _ALL_ROWS
+    is_active = {"true": True, "false": False}.get(str(value).lower())
+    if op not in (CompareOperator.eq, CompareOperator.ne) or is_active is None:
         raise InvalidFilterException(detail="active is true or false.")
-    return Q(state=User.State.ACTIVE if wanted == (op == CompareOperator.eq) else User.State.SUSPENDED)
+    return Q(state=User.State.ACTIVE if is_active == (op == CompareOperator.eq) else User.State.SUSPENDED)
 
 
-def _created(op: CompareOperator | None, value: Any) -> Q:
+def _compare_created(op: CompareOperator | None, value: Any) -> Q:
     if op is None:
-        return _EVERYBODY
+        return _ALL_ROWS
     try:
         moment = value if isinstance(value, datetime) else parse_datetime(str(value))
     except ValueError:
         moment = None
-    if moment is None or moment.tzinfo is None or op in _TEXTUAL:
+    if moment is None or moment.tzinfo is None or op in _TEXT_OPERATORS:
         raise InvalidFilterException(detail="A time is compared with eq, ne, gt, ge, lt or le, and has its zone.")
-    found = Q(**{f"created_at__{_LOOKUPS.get(op, 'exact')}": moment})
-    return ~found if op == CompareOperator.ne else found
+    condition = Q(**{f"created_at__{_LOOKUPS.get(op, 'exact')}": moment})
+    return ~condition if op == CompareOperator.ne else condition
 
 
-def _in_group(op: CompareOperator | None, value: Any) -> Q:
-    rows = Membership.objects.filter(_of_id("group__profile__scim_id")(op, value))
+def _compare_group(op: CompareOperator | None, value: Any) -> Q:
+    rows = Membership.objects.filter(_build_id_condition("group__profile__scim_id")(op, value))
     return Q(pk__in=rows.values("user"))
 
 
-def _with_member(op: CompareOperator | None, value: Any) -> Q:
-    rows = Membership.objects.filter(_of_id("user__scim_id")(op, value), is_external=True)
+def _compare_member(op: CompareOperator | None, value: Any) -> Q:
+    rows = Membership.objects.filter(_build_id_condition("user__scim_id")(op, value), is_external=True)
     return Q(group__in=rows.values("group"))
 
 
-def _at_work(op: CompareOperator | None, value: Any) -> Q:
+def _compare_email_type(op: CompareOperator | None, value: Any) -> Q:
     """Compare the kind of the address that is searched: it is that at work."""
     if op == CompareOperator.eq and str(value).lower() == "work":
         return ~Q(email="")
     raise InvalidFilterException(detail='Of addresses only that of type "work" can be searched for.')
 
 
-def identified(value: Any) -> uuid.UUID | None:
+def parse_id(value: Any) -> uuid.UUID | None:
     """Return an id, or None for what is none."""
     try:
         return uuid.UUID(value)
@@ -180,25 +182,32 @@ def identified(value: Any) -> uuid.UUID | None:
         return None
 
 
-_COMMON = {"id": _of_id("scim_id"), "externalid": _text("external_id", is_exact=True), "meta.created": _created}
-_ADDRESS = _text("email", is_exact=False)
-_EMAIL: Mapping[str, Condition] = {"emails.value": _ADDRESS, "emails.type": _at_work}
-_ATTRIBUTES: Mapping[str, Mapping[str, Condition]] = MappingProxyType(
+_COMMON_ATTRIBUTES = {
+    "id": _build_id_condition("scim_id"),
+    "externalid": _build_text_condition("external_id", is_exact=True),
+    "meta.created": _compare_created,
+}
+_EMAIL_CONDITION = _build_text_condition("email", is_exact=False)
+_EMAIL_ATTRIBUTES: Mapping[str, AttributeCondition] = {
+    "emails.value": _EMAIL_CONDITION,
+    "emails.type": _compare_email_type,
+}
+_ATTRIBUTES: Mapping[str, Mapping[str, AttributeCondition]] = MappingProxyType(
     {
         "User": {
-            **_COMMON,
-            "username": _user_name,
-            "active": _active,
-            "emails": _ADDRESS,
-            "emails.value": _ADDRESS,
-            "groups": _in_group,
-            "groups.value": _in_group,
+            **_COMMON_ATTRIBUTES,
+            "username": _compare_username,
+            "active": _compare_active,
+            "emails": _EMAIL_CONDITION,
+            "emails.value": _EMAIL_CONDITION,
+            "groups": _compare_group,
+            "groups.value": _compare_group,
         },
         "Group": {
-            **_COMMON,
-            "displayname": _text("name", is_exact=False),
-            "members": _with_member,
-            "members.value": _with_member,
+            **_COMMON_ATTRIBUTES,
+            "displayname": _build_text_condition("name", is_exact=False),
+            "members": _compare_member,
+            "members.value": _compare_member,
         },
     }
 )

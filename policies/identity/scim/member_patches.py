@@ -13,41 +13,41 @@ from scim2_models import InvalidValueException, PatchOp, PatchOperation
 from scim2_models.path import CompareOperator, Comparison, FilterNode
 
 from policies.engine.errors import quote
-from policies.identity.scim.filters import identified
+from policies.identity.scim.filters import parse_id
 
 #: Most members of a group that one request changes.
-MOST = 2_500
+MAX_CHANGED_MEMBERS = 2_500
 
-Op = PatchOperation.Op
+PatchOperationType = PatchOperation.Op
 
 
 @dataclass(slots=True)
-class Delta:
-    """The ids of members that come and go; with `is_whole`, whoever does not come goes."""
+class MemberDelta:
+    """The ids of members that come and go; with `is_replacement`, whoever does not come goes."""
 
-    added: dict[uuid.UUID, None] = field(default_factory=dict)
-    removed: set[uuid.UUID] = field(default_factory=set)
-    is_whole: bool = False
+    added_ids: dict[uuid.UUID, None] = field(default_factory=dict)
+    removed_ids: set[uuid.UUID] = field(default_factory=set)
+    is_replacement: bool = False
 
-    def put(self, ids: Iterable[uuid.UUID]) -> None:
+    def add(self, ids: Iterable[uuid.UUID]) -> None:
         """Put these in."""
         for key in ids:
-            self.added[key] = None
-            self.removed.discard(key)
+            self.added_ids[key] = None
+            self.removed_ids.discard(key)
 
-    def take(self, ids: Iterable[uuid.UUID]) -> None:
+    def remove(self, ids: Iterable[uuid.UUID]) -> None:
         """Take these out."""
         for key in ids:
-            self.added.pop(key, None)
-            self.removed.add(key)
+            self.added_ids.pop(key, None)
+            self.removed_ids.add(key)
 
-    def empty(self) -> None:
+    def clear(self) -> None:
         """Take everybody out."""
-        self.added, self.removed, self.is_whole = {}, set(), True
+        self.added_ids, self.removed_ids, self.is_replacement = {}, set(), True
 
 
 #: What a member may say (RFC 7643, 4.2). Another field might limit the membership, so it is not passed over (ADR 19).
-_FIELDS = frozenset({"value", "type", "display", "$ref"})
+_MEMBER_FIELDS = frozenset({"value", "type", "display", "$ref"})
 
 
 def check_body(body: bytes) -> None:
@@ -67,71 +67,75 @@ def check_body(body: bytes) -> None:
 def _check_fields(entries: Iterable[dict[str, Any]]) -> None:
     for entry in entries:
         for name in entry:
-            if name.lower() not in _FIELDS:
+            if name.lower() not in _MEMBER_FIELDS:
                 raise InvalidValueException(detail=f"A member has no field {quote(name)}.")
 
 
-def whole(members: Iterable[Any] | None) -> Delta:
+def parse_members(members: Iterable[Any] | None) -> MemberDelta:
     """Return what it takes that these are all members. Raises InvalidValueException for what is no user."""
-    delta = Delta(is_whole=True)
-    delta.put(_id_of(member.value, member.type) for member in members or ())
+    delta = MemberDelta(is_replacement=True)
+    delta.add(_parse_member_id(member.value, member.type) for member in members or ())
     return delta
 
 
-def split(patch: "PatchOp[Any]") -> "tuple[Delta, PatchOp[Any]] | None":
+def split_patch(patch: "PatchOp[Any]") -> "tuple[MemberDelta, PatchOp[Any]] | None":
     """Return what a patch says of members, and the rest of it; None when one has to know who is in.
 
     Raises InvalidValueException for what is no user.
     """
-    delta = Delta()
-    rest = []
+    delta = MemberDelta()
+    other_operations = []
     for operation in patch.operations or ():
         path, value = operation.path, operation.value
         if path is None and isinstance(value, dict):
             # Providers leave the path out and name the attribute in the value.
-            named = {key: item for key, item in value.items() if key.lower() == "members"}
-            for item in named.values():
+            member_values = {key: item for key, item in value.items() if key.lower() == "members"}
+            for item in member_values.values():
                 _apply(delta, operation.op, item)
-            others = {key: item for key, item in value.items() if key not in named}
-            if others or not named:
-                rest.append(operation.model_copy(update={"value": others}))
+            other_values = {key: item for key, item in value.items() if key not in member_values}
+            if other_values or not member_values:
+                other_operations.append(operation.model_copy(update={"value": other_values}))
         elif path is not None and path.model is None and path.parts[0].lower() == "members":
-            if len(path.parts) > 1 or not _is_read(delta, operation.op, path.value_filter, value):
+            if len(path.parts) > 1 or not _try_apply(delta, operation.op, path.value_filter, value):
                 return None
         else:
-            rest.append(operation)
+            other_operations.append(operation)
     # A patch without operations is none to the library's checks, which a copy passes by.
-    return delta, patch.model_copy(update={"operations": rest})
+    return delta, patch.model_copy(update={"operations": other_operations})
 
 
-def _is_read(delta: Delta, op: Op, chosen: FilterNode | None, value: Any) -> bool:
+def _try_apply(delta: MemberDelta, op: PatchOperationType, value_filter: FilterNode | None, value: Any) -> bool:
     """Whether an operation on members was understood, and applied."""
-    if chosen is None:
+    if value_filter is None:
         _apply(delta, op, value)
         return True
-    is_one = isinstance(chosen, Comparison) and chosen.op == CompareOperator.eq and str(chosen.attr_path) == "value"
-    if op != Op.remove or value is not None or not is_one:
+    is_single_id = (
+        isinstance(value_filter, Comparison)
+        and value_filter.op == CompareOperator.eq
+        and str(value_filter.attr_path) == "value"
+    )
+    if op != PatchOperationType.remove or value is not None or not is_single_id:
         return False
-    key = identified(chosen.value)  # type: ignore[attr-defined]  # a Comparison
-    delta.take([] if key is None else [key])
+    key = parse_id(value_filter.value)  # type: ignore[attr-defined]  # a Comparison
+    delta.remove([] if key is None else [key])
     return True
 
 
-def _apply(delta: Delta, op: Op, value: Any) -> None:
+def _apply(delta: MemberDelta, op: PatchOperationType, value: Any) -> None:
     entries = [] if value is None else value
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidValueException(detail="members is a list of objects, each with the id of a user as value.")
-    if op == Op.remove and value is not None:
-        delta.take(key for entry in entries if (key := identified(entry.get("value"))) is not None)
+    if op == PatchOperationType.remove and value is not None:
+        delta.remove(key for entry in entries if (key := parse_id(entry.get("value"))) is not None)
         return
     _check_fields(entries)
-    if op != Op.add:
-        delta.empty()
-    delta.put(_id_of(entry.get("value"), entry.get("type")) for entry in entries)
+    if op != PatchOperationType.add:
+        delta.clear()
+    delta.add(_parse_member_id(entry.get("value"), entry.get("type")) for entry in entries)
 
 
-def _id_of(value: Any, type_: Any) -> uuid.UUID:
-    found = identified(value)
-    if found is None or str(type_ or "User").lower() != "user":
+def _parse_member_id(value: Any, type_: Any) -> uuid.UUID:
+    user_id = parse_id(value)
+    if user_id is None or str(type_ or "User").lower() != "user":
         raise InvalidValueException(detail=f"A member is the id of a user, and {quote(value)} is none.")
-    return found
+    return user_id

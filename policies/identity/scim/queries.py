@@ -12,84 +12,94 @@ from policies.identity.scim import resource_mapping
 from policies.models import ChangeEvent, GroupProfile, Membership, User
 from policies.models.people import ROOT_USERNAME
 
-Parameters = ResponseParameters[Any] | None
+OptionalParameters = ResponseParameters[Any] | None
 
 
-def people() -> QuerySet[User]:
+def list_people() -> QuerySet[User]:
     """Return everybody whom a source may know: not the root user, and no programs."""
     return User.objects.filter(is_removed=False, kind=User.Kind.PERSON).exclude(username=ROOT_USERNAME)
 
 
-def groups() -> QuerySet[GroupProfile]:
+def list_groups() -> QuerySet[GroupProfile]:
     """Return all groups, native ones, too: providers look for those that they are linked with."""
     return GroupProfile.objects.filter(is_removed=False).select_related("group")
 
 
-def shown_users(
-    users: Sequence[User], resource_type: ResourceType, parameters: Parameters, recorded: Iterable[ChangeEvent] = ()
+def load_user_resources(
+    users: Sequence[User],
+    resource_type: ResourceType,
+    parameters: OptionalParameters,
+    pending_events: Iterable[ChangeEvent] = (),
 ) -> list[Resource[Any]]:
-    """Return these users; `recorded` is what the open change will say of them."""
+    """Return these users; `pending_events` is what the open change will say of them."""
     groups: dict[int, list[GroupProfile]] = {user.pk: [] for user in users}
-    if _wants(parameters, "groups"):
-        held = Membership.objects.filter(user__in=users, group__profile__is_removed=False)
-        for membership in held.select_related("group__profile").order_by("group__profile__urn"):
+    if _includes_attribute(parameters, "groups"):
+        memberships = Membership.objects.filter(user__in=users, group__profile__is_removed=False)
+        for membership in memberships.select_related("group__profile").order_by("group__profile__urn"):
             groups[membership.user_id].append(membership.group.profile)
-    modified = _modified([user.urn for user in users], recorded)
+    modified_times = _load_modified_times([user.urn for user in users], pending_events)
     return [
-        resource_mapping.user_resource(
-            user, resource_type=resource_type, groups=groups[user.pk], modified=modified.get(user.urn)
+        resource_mapping.build_user_resource(
+            user, resource_type=resource_type, groups=groups[user.pk], modified_at=modified_times.get(user.urn)
         )
         for user in users
     ]
 
 
-def shown_groups(
+def load_group_resources(
     groups: Sequence[GroupProfile],
     resource_type: ResourceType,
-    parameters: Parameters,
-    recorded: Iterable[ChangeEvent] = (),
+    parameters: OptionalParameters,
+    pending_events: Iterable[ChangeEvent] = (),
 ) -> list[Resource[Any]]:
-    """Return these groups; `recorded` is what the open change will say of them."""
+    """Return these groups; `pending_events` is what the open change will say of them."""
     members: dict[int, list[User]] = {group.group_id: [] for group in groups}
-    if _wants(parameters, "members"):
-        for membership in _memberships([group.group_id for group in groups]).select_related("user"):
+    if _includes_attribute(parameters, "members"):
+        for membership in _list_external_memberships([group.group_id for group in groups]).select_related("user"):
             members[membership.group_id].append(membership.user)
-    modified = _modified([group.urn for group in groups], recorded)
+    modified_times = _load_modified_times([group.urn for group in groups], pending_events)
     return [
-        resource_mapping.group_resource(
-            group, resource_type=resource_type, members=members[group.group_id], modified=modified.get(group.urn)
+        resource_mapping.build_group_resource(
+            group,
+            resource_type=resource_type,
+            members=members[group.group_id],
+            modified_at=modified_times.get(group.urn),
         )
         for group in groups
     ]
 
 
-def _memberships(groups: Collection[int]) -> QuerySet[Membership]:
-    found = Membership.objects.filter(group__in=groups, is_external=True, user__in=people())
-    return found.order_by("user__urn")
+def _list_external_memberships(group_ids: Collection[int]) -> QuerySet[Membership]:
+    memberships = Membership.objects.filter(group__in=group_ids, is_external=True, user__in=list_people())
+    return memberships.order_by("user__urn")
 
 
-def external_members(group: GroupProfile, among: Collection[uuid.UUID] | None) -> dict[uuid.UUID, User]:
+def load_external_members(group: GroupProfile, scim_ids: Collection[uuid.UUID] | None) -> dict[uuid.UUID, User]:
     """Return by their ids whom its source put into a group, of these or of all."""
-    held = _memberships([group.group_id]).select_related("user")
-    if among is not None:
-        held = held.filter(user__scim_id__in=among)
-    return {one.user.scim_id: one.user for one in held}
+    memberships = _list_external_memberships([group.group_id]).select_related("user")
+    if scim_ids is not None:
+        memberships = memberships.filter(user__scim_id__in=scim_ids)
+    return {membership.user.scim_id: membership.user for membership in memberships}
 
 
-def _modified(urns: Collection[str], recorded: Iterable[ChangeEvent]) -> dict[str, datetime]:
+def _load_modified_times(urns: Collection[str], pending_events: Iterable[ChangeEvent]) -> dict[str, datetime]:
     """Return URN → when it was changed last, as the record of changes has it; one query."""
-    last = ChangeEvent.objects.filter(object_urn__in=urns).order_by().values("object_urn").annotate(last=Max("at"))
-    return dict(last.values_list("object_urn", "last")) | {event.object_urn: event.at for event in recorded}
+    last_changes = (
+        ChangeEvent.objects.filter(object_urn__in=urns).order_by().values("object_urn").annotate(last=Max("at"))
+    )
+    return dict(last_changes.values_list("object_urn", "last")) | {
+        event.object_urn: event.at for event in pending_events
+    }
 
 
-def _wants(parameters: Parameters, name: str) -> bool:
+def _includes_attribute(parameters: OptionalParameters, name: str) -> bool:
     """Whether an answer with these parameters shows an attribute."""
     if parameters is None:
         return True
     if parameters.attributes:
-        return name in _named(parameters.attributes)
-    return name not in _named(parameters.excluded_attributes or ())
+        return name in _attribute_names(parameters.attributes)
+    return name not in _attribute_names(parameters.excluded_attributes or ())
 
 
-def _named(paths: Collection[Any]) -> set[str]:
+def _attribute_names(paths: Collection[Any]) -> set[str]:
     return {str(path).rpartition(":")[2].partition(".")[0].lower() for path in paths}

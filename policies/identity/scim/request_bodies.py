@@ -23,31 +23,31 @@ MAX_NAMES = 100
 MAX_OPERATIONS = 100
 MAX_OTHER_OPERATIONS = 40
 #: Most members that one patch takes out: the library makes one condition of all of them.
-MAX_REMOVED = 1_000
+MAX_REMOVED_MEMBERS = 1_000
 
 
 def check_size(body: bytes) -> None:
     """Raise a SCIMException for a body that is too large or no JSON; what it means is for the library to say."""
-    found = _read_json(body) if body else None
-    for name, count, most in _list_lengths(found):
-        if count > most:
-            raise InvalidValueException(detail=f"{name[:100]} has up to {most} values, not {count}.")
-    for name, value in found.items() if isinstance(found, dict) else ():
+    document = _read_json(body) if body else None
+    for name, count, limit in _measure_lists(document):
+        if count > limit:
+            raise InvalidValueException(detail=f"{name[:100]} has up to {limit} values, not {count}.")
+    for name, value in document.items() if isinstance(document, dict) else ():
         if name.lower() == "operations" and isinstance(value, list):
             _check_patch(value)
 
 
 def _read_json(body: bytes) -> Any:
     try:
-        strict_json.check_signs(body, most=MAX_SIGNS)
-        found = json.loads(body)
+        strict_json.check_signs(body, max_signs=MAX_SIGNS)
+        document = json.loads(body)
     except Invalid as error:
         raise InvalidValueException(detail=error.problems[0].detail) from None
     except (ValueError, RecursionError):
         raise InvalidSyntaxException(detail="The body is not JSON.") from None
-    if strict_json.is_deeper(found, MAX_DEPTH):
+    if strict_json.is_deeper(document, MAX_DEPTH):
         raise InvalidSyntaxException(detail=f"The body is nested more than {MAX_DEPTH} levels deep.")
-    return found
+    return document
 
 
 def check_growth(name: str, *, before: int, after: int) -> None:
@@ -61,55 +61,55 @@ def check_growth(name: str, *, before: int, after: int) -> None:
 
 def _check_patch(operations: list[Any]) -> None:
     """Raise InvalidValueException where the operations of a patch bring more together than one request may."""
-    others = [one for one in operations if not _is_about_members(one)]
-    about_members = [one for one in operations if _is_about_members(one)]
-    named = [count for name, count, _ in _list_lengths(others) if name.lower() == "members"]
-    for what, count, most in (
-        ("operations that are not about members", len(others), MAX_OTHER_OPERATIONS),
-        ("values that are not members", _count_values(others) - sum(named), MAX_VALUES),
-        ("members", _count_values(about_members) + sum(named), member_patches.MOST),
-        ("members to be removed", _count_values(filter(_is_removal, about_members)), MAX_REMOVED),
+    other_operations = [operation for operation in operations if not _is_about_members(operation)]
+    member_operations = [operation for operation in operations if _is_about_members(operation)]
+    member_counts = [count for name, count, _ in _measure_lists(other_operations) if name.lower() == "members"]
+    for label, count, limit in (
+        ("operations that are not about members", len(other_operations), MAX_OTHER_OPERATIONS),
+        ("values that are not members", _count_values(other_operations) - sum(member_counts), MAX_VALUES),
+        ("members", _count_values(member_operations) + sum(member_counts), member_patches.MAX_CHANGED_MEMBERS),
+        ("members to be removed", _count_values(filter(_is_removal, member_operations)), MAX_REMOVED_MEMBERS),
     ):
-        if count > most:
-            raise InvalidValueException(detail=f"A patch has up to {most} {what}, not {count}.")
+        if count > limit:
+            raise InvalidValueException(detail=f"A patch has up to {limit} {label}, not {count}.")
 
 
 def _count_values(operations: Iterable[Any]) -> int:
-    return sum(count for one in operations for _, count, _ in _list_lengths(one))
+    return sum(count for operation in operations for _, count, _ in _measure_lists(operation))
 
 
 def _is_about_members(operation: Any) -> bool:
-    return _text_of(operation, "path").startswith("members")
+    return _get_lowercase_text(operation, "path").startswith("members")
 
 
 def _is_removal(operation: Any) -> bool:
-    return _text_of(operation, "op") == "remove"
+    return _get_lowercase_text(operation, "op") == "remove"
 
 
-def _text_of(operation: Any, name: str) -> str:
+def _get_lowercase_text(operation: Any, name: str) -> str:
     """Return a text of an operation in small letters, however its name is written."""
-    found = operation.items() if isinstance(operation, dict) else ()
-    return next((str(value).lower() for key, value in found if key.lower() == name), "")
+    items = operation.items() if isinstance(operation, dict) else ()
+    return next((str(value).lower() for key, value in items if key.lower() == name), "")
 
 
-def _list_lengths(value: Any, name: str = "The body", most: int = MAX_VALUES) -> Iterator[tuple[str, int, int]]:
+def _measure_lists(value: Any, name: str = "The body", limit: int = MAX_VALUES) -> Iterator[tuple[str, int, int]]:
     """Yield (name, length, most that is allowed) of each list, a list before what is in it."""
     if isinstance(value, list):
-        yield name, len(value), most
-        for one in value:
-            yield from _list_lengths(one, name)
+        yield name, len(value), limit
+        for item in value:
+            yield from _measure_lists(item, name)
     elif isinstance(value, dict):
         is_about_members = _is_about_members(value)
-        for key, inner in value.items():
-            yield from _list_lengths(inner, key, _limit_of(key, is_about_members=is_about_members))
+        for key, inner_value in value.items():
+            yield from _measure_lists(inner_value, key, _length_limit(key, is_about_members=is_about_members))
 
 
-def _limit_of(name: str, *, is_about_members: bool) -> int:
+def _length_limit(name: str, *, is_about_members: bool) -> int:
     match name.lower():
         case "members":
-            return member_patches.MOST
+            return member_patches.MAX_CHANGED_MEMBERS
         case "value" if is_about_members:
-            return member_patches.MOST
+            return member_patches.MAX_CHANGED_MEMBERS
         case "operations":
             return MAX_OPERATIONS
         case "attributes" | "excludedattributes":

@@ -36,9 +36,9 @@ from scim2_models import (
 )
 
 #: Longest page of a list.
-PAGE = 200
+MAX_PAGE_SIZE = 200
 
-ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
+ENTERPRISE_SCHEMA = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
 
 
 class Email(ComplexAttribute):
@@ -89,7 +89,7 @@ class Manager(ComplexAttribute):
 class Enterprise(Extension):
     """What companies say of a user."""
 
-    __schema__ = URN(ENTERPRISE)
+    __schema__ = URN(ENTERPRISE_SCHEMA)
 
     employee_number: str | None = None
     cost_center: str | None = None
@@ -102,16 +102,16 @@ class Enterprise(Extension):
 
 
 if TYPE_CHECKING:
-    _ToUser = Reference[Any]
+    _UserReference = Reference[Any]
 else:
-    _ToUser = Reference["User"]
+    _UserReference = Reference["User"]
 
 
 class Member(ComplexAttribute):
     """A user in a group; groups do not nest."""
 
     value: Annotated[str | None, Mutability.immutable, CaseExact.true] = None
-    ref: Annotated[_ToUser | None, Mutability.immutable] = Field(
+    ref: Annotated[_UserReference | None, Mutability.immutable] = Field(
         None, serialization_alias="$ref", validation_alias="$ref"
     )
     type: Annotated[str | None, Mutability.immutable] = Field(None, examples=["User"])
@@ -131,7 +131,7 @@ class Group(Resource[Any]):
 _CONFIG = ServiceProviderConfig(
     patch=Patch(supported=True),
     bulk=Bulk(supported=False, max_operations=0, max_payload_size=0),
-    filter=Filter(supported=True, max_results=PAGE),
+    filter=Filter(supported=True, max_results=MAX_PAGE_SIZE),
     change_password=ChangePassword(supported=False),
     sort=Sort(supported=False),
     etag=ETag(supported=False),

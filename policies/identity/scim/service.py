@@ -10,10 +10,10 @@ from scim2_server.storage import SearchPage
 from policies.identity.scim.schemas import PROVIDER
 
 #: What of a member has no say.
-_SHOWN = frozenset({"display", "$ref"})
+_IGNORED_MEMBER_FIELDS = frozenset({"display", "$ref"})
 
 
-def _settled(name: str, value: Any) -> Any:
+def _normalize_value(name: str, value: Any) -> Any:
     """Return what providers mean by a value.
 
     Entra gives a manager as the bare id. Okta and Entra say of members what they are called, which nobody keeps; where
@@ -24,7 +24,7 @@ def _settled(name: str, value: Any) -> Any:
     if name == "members" and isinstance(value, list | dict):
         entries = value if isinstance(value, list) else [value]
         return [
-            {key: item for key, item in entry.items() if key.lower() not in _SHOWN}
+            {key: item for key, item in entry.items() if key.lower() not in _IGNORED_MEMBER_FIELDS}
             if isinstance(entry, dict)
             else entry
             for entry in entries
@@ -32,7 +32,7 @@ def _settled(name: str, value: Any) -> Any:
     return value
 
 
-class _Service(ScimService):
+class _LenientScimService(ScimService):
     """The library's service, with the answers that providers expect."""
 
     def read_patch(self, resource_type: ResourceType, body: bytes, content_type: str | None) -> "PatchOp[Any]":
@@ -47,9 +47,9 @@ class _Service(ScimService):
             if path is not None and path.model is None and binding is None:
                 raise InvalidPathException(path=str(path), detail=f"{path} is no attribute that is kept here.")
             if binding is not None:
-                operation.value = _settled(binding.field_name, operation.value)
+                operation.value = _normalize_value(binding.field_name, operation.value)
             elif isinstance(operation.value, dict):
-                operation.value = {key: _settled(key.lower(), value) for key, value in operation.value.items()}
+                operation.value = {key: _normalize_value(key.lower(), value) for key, value in operation.value.items()}
         return patch
 
     def search_response(
@@ -70,4 +70,4 @@ class _Service(ScimService):
         return super().patch_response(base_url, resource, response_parameters)
 
 
-SERVICE = _Service(PROVIDER)
+SERVICE = _LenientScimService(PROVIDER)

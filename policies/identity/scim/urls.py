@@ -4,8 +4,8 @@ from django.urls import re_path
 from django.views.decorators.csrf import csrf_exempt
 
 from policies.http.guard import signed_in
-from policies.http.lazy_view import late
+from policies.http.lazy_view import lazy_view
 
-door = csrf_exempt(late("policies.identity.scim.views.door", signed_in.with_channel("scim")))
+scim_view = csrf_exempt(lazy_view("policies.identity.scim.views.handle_scim", signed_in.with_channel("scim")))
 
-urlpatterns = [re_path(r"^scim/v2(?:/(?P<path>(?s:.*)))?$", door, name="scim")]
+urlpatterns = [re_path(r"^scim/v2(?:/(?P<path>(?s:.*)))?$", scim_view, name="scim")]

@@ -21,11 +21,11 @@ from scim2_server.requests import ScimRequest
 from scim2_server.responses import ScimResponse
 
 from policies.errors import Conflict, Invalid, PolicyAppError
-from policies.identity.api.bearer_authentication import Unauthenticated, caller
+from policies.identity.api.bearer_authentication import UnauthenticatedError, authenticate_caller
 from policies.identity.scim import member_patches, request_bodies
-from policies.identity.scim.handler import Handler
+from policies.identity.scim.handler import ScimRequestHandler
 from policies.identity.scim.service import SERVICE
-from policies.identity.scim.storage import PeopleStore
+from policies.identity.scim.storage import PeopleStorage
 from policies.outages import find_outage
 from policies.pdp import authorizer
 
@@ -33,28 +33,30 @@ from policies.pdp import authorizer
 ROOT = "/scim/v2"
 
 #: What the library reads; it refuses every other type of body.
-_JSON = ("application/scim+json", "application/json")
+_JSON_MEDIA_TYPES = ("application/scim+json", "application/json")
 
-_NEEDED = (("MANAGE_USERS_AND_GROUPS",),)
+_REQUIRED_PRIVILEGES = (("MANAGE_USERS_AND_GROUPS",),)
 
 log = structlog.get_logger(__name__)
 
 
 @never_cache
-def door(request: HttpRequest, path: str = "") -> HttpResponse:
+def handle_scim(request: HttpRequest, path: str = "") -> HttpResponse:
     """Answer whatever is sent below `/scim/v2`."""
     try:
-        by = caller(request)
-        authorizer.require(by=by, any_of=_NEEDED)
-        if request.content_type in _JSON:
+        by = authenticate_caller(request)
+        authorizer.require(by=by, any_of=_REQUIRED_PRIVILEGES)
+        if request.content_type in _JSON_MEDIA_TYPES:
             request_bodies.check_size(request.body)
-        asked = _asked(request, path)
-        if asked.method in ("POST", "PUT") and path.strip("/").lower().startswith("groups"):
+        scim_request = _parse_request(request, path)
+        if scim_request.method in ("POST", "PUT") and path.strip("/").lower().startswith("groups"):
             member_patches.check_body(request.body)
-        return _sent(Handler(PeopleStore(by=by, is_writing=_is_writing(asked))).handle(asked))
+        return _render_response(
+            ScimRequestHandler(PeopleStorage(by=by, is_writing=_is_writing(scim_request))).handle(scim_request)
+        )
     except (SCIMException, PolicyAppError, SuspiciousOperation, RecursionError) as error:
-        response = _sent(SERVICE.error_response(_refusal(error, request.method or "")))
-        if isinstance(error, Unauthenticated):
+        response = _render_response(SERVICE.error_response(_translate_error(error, request.method or "")))
+        if isinstance(error, UnauthenticatedError):
             response.headers["WWW-Authenticate"] = error.challenge
         return response
     except DatabaseError as error:
@@ -62,14 +64,14 @@ def door(request: HttpRequest, path: str = "") -> HttpResponse:
         if outage is None:
             raise
         log.error(outage.event, exc_info=error)
-        return _sent(SERVICE.error_response(_refused(outage.status, outage.detail)))
+        return _render_response(SERVICE.error_response(_build_error(outage.status, outage.detail)))
 
 
-def _refused(status: int, detail: str) -> SCIMException:
+def _build_error(status: int, detail: str) -> SCIMException:
     return SCIMException.from_error(Error(status=status, detail=detail))
 
 
-def _asked(request: HttpRequest, path: str) -> ScimRequest:
+def _parse_request(request: HttpRequest, path: str) -> ScimRequest:
     base = settings.PUBLIC_URL or f"{request.scheme}://{request.get_host()}"
     return ScimRequest(
         method=request.method or "",
@@ -81,11 +83,11 @@ def _asked(request: HttpRequest, path: str) -> ScimRequest:
     )
 
 
-def _is_writing(asked: ScimRequest) -> bool:
-    return asked.method not in ("GET", "HEAD") and not asked.path.rstrip("/").endswith(".search")
+def _is_writing(scim_request: ScimRequest) -> bool:
+    return scim_request.method not in ("GET", "HEAD") and not scim_request.path.rstrip("/").endswith(".search")
 
 
-def _refusal(error: Exception, method: str) -> SCIMException:
+def _translate_error(error: Exception, method: str) -> SCIMException:
     """Return a refusal of a service as SCIM has it."""
     match error:
         case SCIMException():
@@ -95,14 +97,14 @@ def _refusal(error: Exception, method: str) -> SCIMException:
         case Conflict() if method == "POST":
             return UniquenessException(detail=error.detail)
         case PolicyAppError():
-            return _refused(error.status, error.detail)
+            return _build_error(error.status, error.detail)
         case RecursionError() if method == "GET":
             return InvalidFilterException(detail="The filter is nested too deeply.")
         case _:
             return InvalidSyntaxException(detail="The request cannot be read.")
 
 
-def _sent(response: ScimResponse) -> HttpResponse:
+def _render_response(response: ScimResponse) -> HttpResponse:
     # Escaped, since a refusal may repeat what was sent, half a surrogate pair included.
     body: Any = b"" if response.body is None else json.dumps(response.body)
     return HttpResponse(body, status=int(response.status), headers=response.headers)

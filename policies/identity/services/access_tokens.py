@@ -16,12 +16,12 @@ from policies.engine.requirements import Requirement
 from policies.errors import Invalid, NotFound
 from policies.models import AccessToken, User, Verb
 from policies.models.fields import is_storable
-from policies.models.people import NAME_LENGTH
+from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import fact_cache
-from policies.propagation.invalidating_cache import Shelf, memory
+from policies.propagation.invalidating_cache import CacheRegion, process_cache
 from policies.writes import delegation, required_privileges, token_secrets
-from policies.writes.unit_of_work import change
-from policies.writes.validation import TEXT_LENGTH, Checks
+from policies.writes.unit_of_work import open_unit_of_work
+from policies.writes.validation import MAX_TEXT_LENGTH, Checks
 
 #: How long a token lives, by DataHub's names (clients.md 2.3); None for ever.
 DURATIONS: Mapping[str, timedelta | None] = MappingProxyType(
@@ -37,15 +37,15 @@ DURATIONS: Mapping[str, timedelta | None] = MappingProxyType(
     }
 )
 #: Longest life that can be asked for in days, about a century.
-LONGEST = timedelta(days=36_500)
+MAX_LIFETIME = timedelta(days=36_500)
 
 _PREFIX = "azs_"
-_SHOWN = 8
-_NOTE_USE_EVERY = timedelta(minutes=1)
+_PREFIX_LENGTH = 8
+_LAST_USED_INTERVAL = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedToken:
     """A new token: its row, and the text that is shown this once and kept nowhere."""
 
     token: AccessToken
@@ -57,60 +57,60 @@ def create(
     owner: str,
     name: str,
     by: Actor,
-    door: str,
+    channel: str,
     duration: str | timedelta | None = "ONE_MONTH",
     description: str = "",
     is_for_service: bool = False,
-) -> Issued:
+) -> IssuedToken:
     """Make a token for a user (its URN); `duration` is one of DURATIONS, a length of time, or None for ever.
 
     With `is_for_service` the user has to be a service account. Raises Forbidden (also for somebody who holds platform
     privileges that the caller does not hold), Invalid with every problem: an unknown
     or suspended user or no service account, no name, a duration nobody knows.
     """
-    user = _owner(owner)
-    required_privileges.require(by=by, requirement=requirement_for(owner=owner, user=user, by=by))
+    user = _find_owner(owner)
+    required_privileges.require(by=by, requirement=creation_requirement(owner=owner, user=user, by=by))
     if user is not None and owner != by.urn:
         delegation.require_account(by=by, urns=[owner])
     checks = Checks()
-    checks.text(name, "/name", limit=NAME_LENGTH, is_required=True)
-    checks.text(description, "/description", limit=TEXT_LENGTH)
+    checks.validate_text(name, "/name", limit=MAX_NAME_LENGTH, is_required=True)
+    checks.validate_text(description, "/description", limit=MAX_TEXT_LENGTH)
     if owner == SYSTEM_ACTOR:
         checks.add("actor.system", "/actor", "Nobody can act as the system actor.")
     elif user is not None and not user.is_active:
         checks.add("actor.inactive", "/actor", f"{user.name} is suspended or removed.")
     elif is_for_service and user is not None and user.kind != User.Kind.SERVICE:
         checks.add("actor.kind", "/actor", f"{user.name} is no service account.")
-    lifetime = _lifetime(checks, duration)
+    lifetime = _parse_lifetime(checks, duration)
     if user is None:
         if owner != SYSTEM_ACTOR:
             checks.add("unknown", "/actor", f"There is no user {owner!r}.")
         raise Invalid(checks.problems)
     checks.finish()
-    text = token_secrets.fresh(_PREFIX)
-    with change(by=by, door=door) as doing:
+    text = token_secrets.generate(_PREFIX)
+    with open_unit_of_work(by=by, channel=channel) as uow:
         now = timezone.now()
         token = AccessToken.objects.create(
             user=user,
             name=name,
             description=description,
-            prefix=text[:_SHOWN],
+            prefix=text[:_PREFIX_LENGTH],
             digest=token_secrets.digest(text),
             created_at=now,
             created_by=by.urn,
             expires_at=None if lifetime is None else now + lifetime,
         )
-        doing.record(urn=owner, name=name, verb=Verb.TOKEN_CREATED, after=_facts(token))
-    return Issued(token, text)
+        uow.audit(urn=owner, name=name, verb=Verb.TOKEN_CREATED, after=_token_facts(token))
+    return IssuedToken(token, text)
 
 
-def requirement_for(*, owner: str, user: User | None, by: Actor) -> Requirement:
+def creation_requirement(*, owner: str, user: User | None, by: Actor) -> Requirement:
     """Return what making a token for somebody needs; `user` is the row of the URN `owner`, None when there is none."""
     if owner == by.urn:
-        return required_privileges.OWN_TOKEN
+        return required_privileges.MANAGE_OWN_TOKENS
     if user is not None and user.kind == User.Kind.SERVICE:
-        return required_privileges.TOKENS_OF_SERVICES
-    return required_privileges.TOKENS_OF_OTHERS
+        return required_privileges.MANAGE_SERVICE_TOKENS
+    return required_privileges.MANAGE_OTHERS_TOKENS
 
 
 def authenticate(*, text: str) -> User | None:
@@ -118,78 +118,82 @@ def authenticate(*, text: str) -> User | None:
 
     A token that is kept in memory costs no query, another one an indexed one; once a minute one more notes the use.
     """
-    if not token_secrets.is_shaped(text, _PREFIX):
+    if not token_secrets.is_well_formed(text, _PREFIX):
         return None
     digest = token_secrets.digest(text)
-    token = fact_cache.through(_bearers, [digest], _by_digest).get(digest)
+    token = fact_cache.get_or_load(_tokens_by_digest, [digest], _load_by_digest).get(digest)
     now = timezone.now()
     if token is None or not token.user.is_active or (token.expires_at is not None and token.expires_at <= now):
         return None
-    if token.last_used is None or now - token.last_used >= _NOTE_USE_EVERY:
+    if token.last_used is None or now - token.last_used >= _LAST_USED_INTERVAL:
         # Asked again in the statement: of many requests and processes at once only one writes.
-        is_due = Q(last_used__isnull=True) | Q(last_used__lte=now - _NOTE_USE_EVERY)
+        is_due = Q(last_used__isnull=True) | Q(last_used__lte=now - _LAST_USED_INTERVAL)
         AccessToken.objects.filter(is_due, pk=token.pk).update(last_used=now)
         token.last_used = now
-    return _own(token.user)
+    return _copy_user(token.user)
 
 
-def _own(user: User) -> User:
+def _copy_user(user: User) -> User:
     """Return a user that a request may change: what is kept is everybody's. Quicker than copy.copy."""
-    twin, state = User.__new__(User), ModelState()
+    user_copy, state = User.__new__(User), ModelState()
     state.adding, state.db = False, user._state.db
-    twin.__dict__ = {**user.__dict__, "_state": state}
-    return twin
+    user_copy.__dict__ = {**user.__dict__, "_state": state}
+    return user_copy
 
 
-def _by_digest(digests: Collection[str]) -> dict[str, AccessToken]:
+def _load_by_digest(digests: Collection[str]) -> dict[str, AccessToken]:
     rows = AccessToken.objects.select_related("user").filter(digest__in=digests, revoked_at__isnull=True)
     return {token.digest: token for token in rows}
 
 
-def _of_token(token: AccessToken) -> Iterable[Collection[str]]:
+def _owner_urn_sets(token: AccessToken) -> Iterable[Collection[str]]:
     return ((token.user.urn,),)
 
 
 #: Tokens that were used here lately, by their digest.
-_bearers: Shelf[AccessToken] = memory.shelf(settings.TOKENS_KEPT, _of_token)
+_tokens_by_digest: CacheRegion[AccessToken] = process_cache.add_region(settings.TOKENS_KEPT, _owner_urn_sets)
 
 
-def revoke(*, token_id: str | uuid.UUID, by: Actor, door: str) -> None:
+def revoke(*, token_id: str | uuid.UUID, by: Actor, channel: str) -> None:
     """End a token at once; one's own needs nothing.
 
     Raises Forbidden, and NotFound for one that was revoked before or never was.
     """
-    token = _stored(token_id)
+    token = _find_unrevoked(token_id)
     if token is None or token.user.urn != by.urn or not by.is_active:
         is_service = token is not None and token.user.kind == User.Kind.SERVICE
         required_privileges.require(
             by=by,
-            requirement=required_privileges.TOKENS_OF_SERVICES if is_service else required_privileges.TOKENS_OF_OTHERS,
+            requirement=required_privileges.MANAGE_SERVICE_TOKENS
+            if is_service
+            else required_privileges.MANAGE_OTHERS_TOKENS,
         )
-    with change(by=by, door=door) as doing:
-        token = _stored(token_id)
+    with open_unit_of_work(by=by, channel=channel) as uow:
+        token = _find_unrevoked(token_id)
         if token is None:
             raise NotFound(f"There is no token {token_id!s}.")
         token.revoked_at = timezone.now()
         token.save(update_fields=["revoked_at"])
-        doing.record(urn=token.user.urn, name=token.name, verb=Verb.TOKEN_REVOKED, before=_facts(token))
+        uow.audit(urn=token.user.urn, name=token.name, verb=Verb.TOKEN_REVOKED, before=_token_facts(token))
 
 
-def _owner(urn: str) -> User | None:
+def _find_owner(urn: str) -> User | None:
     return User.objects.filter(urn=urn).first() if is_storable(urn) else None
 
 
-def _lifetime(checks: Checks, duration: str | timedelta | None) -> timedelta | None:
+def _parse_lifetime(checks: Checks, duration: str | timedelta | None) -> timedelta | None:
     if isinstance(duration, str):
-        checks.choice(duration, "/duration", tuple(DURATIONS))
+        checks.validate_choice(duration, "/duration", tuple(DURATIONS))
         return DURATIONS.get(duration)
-    if duration is not None and not timedelta(0) < duration <= LONGEST:
-        checks.add("duration.range", "/duration", f"A token lives from a second to {LONGEST.days} days, or for ever.")
+    if duration is not None and not timedelta(0) < duration <= MAX_LIFETIME:
+        checks.add(
+            "duration.range", "/duration", f"A token lives from a second to {MAX_LIFETIME.days} days, or for ever."
+        )
         return None
     return duration
 
 
-def _stored(token_id: str | uuid.UUID) -> AccessToken | None:
+def _find_unrevoked(token_id: str | uuid.UUID) -> AccessToken | None:
     try:
         key = uuid.UUID(str(token_id))
     except ValueError:
@@ -197,7 +201,7 @@ def _stored(token_id: str | uuid.UUID) -> AccessToken | None:
     return AccessToken.objects.select_related("user").filter(pk=key, revoked_at__isnull=True).first()
 
 
-def _facts(token: AccessToken) -> dict[str, str | None]:
+def _token_facts(token: AccessToken) -> dict[str, str | None]:
     return {
         "id": str(token.pk),
         "name": token.name,

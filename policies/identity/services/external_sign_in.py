@@ -18,22 +18,22 @@ from policies.engine.model import Actor
 from policies.errors import Forbidden, NotFound
 from policies.identity.services import groups, name_index, oidc_claims, users
 from policies.identity.services import roles as role_service
-from policies.identity.services.oidc_claims import Arrival
+from policies.identity.services.oidc_claims import ExternalIdentity
 from policies.models import GroupProfile, Membership, Role, User, Verb, documents
 from policies.models.fields import is_storable
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import actor_resolution
 from policies.writes import delegation, required_privileges
-from policies.writes.unit_of_work import Change, change
+from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 
 log = structlog.get_logger(__name__)
 
 #: Under which name links to this kind of provider are kept.
 PROVIDER = "oidc"
-DOOR = "oidc"
+CHANNEL = "oidc"
 
 
-def arrive(*, arrival: Arrival, may_sign_up: bool, may_link: bool) -> User:
+def sign_in(*, identity: ExternalIdentity, may_sign_up: bool, may_link: bool) -> User:
     """Return the account of who arrives, made and brought up to date as need be.
 
     The provider gives the platform privileges of the roles and groups that the settings name for it, and no others
@@ -41,71 +41,71 @@ def arrive(*, arrival: Arrival, may_sign_up: bool, may_link: bool) -> User:
     nobody's or may not be used, or naming what an account of this name would hold, Conflict for the last who can manage
     policies and would not any more by these groups or roles.
     """
-    by = Actor(_known(arrival) or USER_PREFIX + arrival.username)
-    with change(by=by, door=DOOR, author=_author(arrival)) as doing:
+    by = Actor(_find_linked_urn(identity) or USER_PREFIX + identity.username)
+    with open_unit_of_work(by=by, channel=CHANNEL, author=_build_author(identity)) as uow:
         # Looked up again behind the lock: of two first arrivals at once, one finds the account of the other.
-        link = SocialAccount.objects.select_related("user").filter(provider=PROVIDER, uid=arrival.digest).first()
-        user = link.user if link else User.objects.filter(urn=USER_PREFIX + arrival.username).first()
+        link = SocialAccount.objects.select_related("user").filter(provider=PROVIDER, uid=identity.digest).first()
+        user = link.user if link else User.objects.filter(urn=USER_PREFIX + identity.username).first()
         if user is None:
-            user = _made(arrival, doing, may_sign_up=may_sign_up)
+            user = _create_account(identity, uow, may_sign_up=may_sign_up)
         else:
-            _refuse(user)
-        doing.announce(user.urn)
+            _require_may_sign_in(user)
+        uow.announce(user.urn)
         if link is None:
-            _link(user, arrival, doing, may_link=may_link)
-        _describe(user, arrival, doing)
-        if arrival.groups is not None:
-            _put_into(user, arrival.groups, doing)
-        _give(user, arrival.roles, doing)
+            _link(user, identity, uow, may_link=may_link)
+        _sync_profile(user, identity, uow)
+        if identity.groups is not None:
+            _sync_groups(user, identity.groups, uow)
+        _sync_roles(user, identity.roles, uow)
     return user
 
 
-def _author(arrival: Arrival) -> Actor:
+def _build_author(identity: ExternalIdentity) -> Actor:
     """Return what the settings let the provider give: an actor with the roles and groups that they name."""
-    groups = [GROUP_PREFIX + one for one in arrival.groups or () if one in settings.OIDC.platform_groups]
-    return Actor("", frozenset(groups), frozenset(arrival.roles).union(*_roles_of(groups).values()))
+    groups = [GROUP_PREFIX + group for group in identity.groups or () if group in settings.OIDC.platform_groups]
+    return Actor("", frozenset(groups), frozenset(identity.roles).union(*_load_group_roles(groups).values()))
 
 
-def _roles_of(urns: Collection[str]) -> dict[str, list[str]]:
+def _load_group_roles(urns: Collection[str]) -> dict[str, list[str]]:
     """Return group URN → URNs of its roles, for those groups that are there and give their members anything."""
     rows = GroupProfile.objects.filter(urn__in=urns, is_removed=False) if urns else ()
-    held = role_service.held_by(holders=rows) if rows else {}
-    return {urn: [row.role.urn for row in assignments] for urn, assignments in held.items()}
+    assignments_by_group = role_service.load_assignments(holders=rows) if rows else {}
+    return {urn: [row.role.urn for row in assignments] for urn, assignments in assignments_by_group.items()}
 
 
-def forget(*, urn: str, by: Actor, door: str) -> int:
+def unlink(*, urn: str, by: Actor, channel: str) -> int:
     """End every link of an account, so that it can be linked anew, and return how many there were.
 
     Whoever the provider calls so is let in afterwards, so the caller must hold what the account holds. Raises
     Forbidden, NotFound.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
-    with change(by=by, door=door) as doing:
+    with open_unit_of_work(by=by, channel=channel) as uow:
         user = User.objects.filter(urn=urn).first() if is_storable(urn) else None
         if user is None:
             raise NotFound(f"There is no user {urn!r}.")
         delegation.require_account(by=by, urns=[urn])
-        doing.announce(urn)
+        uow.announce(urn)
         links = list(SocialAccount.objects.filter(user=user, provider=PROVIDER).order_by("pk"))
         for link in links:
-            doing.record(urn=urn, name=user.name, verb=Verb.UPDATED, before={"identity": link.extra_data})
+            uow.audit(urn=urn, name=user.name, verb=Verb.UPDATED, before={"identity": link.extra_data})
             link.delete()
     return len(links)
 
 
-def _known(arrival: Arrival) -> str:
-    links = SocialAccount.objects.filter(provider=PROVIDER, uid=arrival.digest)
+def _find_linked_urn(identity: ExternalIdentity) -> str:
+    links = SocialAccount.objects.filter(provider=PROVIDER, uid=identity.digest)
     return links.values_list("user__urn", flat=True).first() or ""
 
 
-def _made(arrival: Arrival, doing: Change, *, may_sign_up: bool) -> User:
+def _create_account(identity: ExternalIdentity, uow: UnitOfWork, *, may_sign_up: bool) -> User:
     if not may_sign_up:
-        raise Forbidden((), f"There is no account {arrival.username} here, and accounts are not made by signing in.")
-    profile = {"display_name": "", "email": ""} | dict(arrival.profile)
-    return users.add(username=arrival.username, profile=profile, doing=doing)
+        raise Forbidden((), f"There is no account {identity.username} here, and accounts are not made by signing in.")
+    profile = {"display_name": "", "email": ""} | dict(identity.profile)
+    return users.insert_user(username=identity.username, profile=profile, uow=uow)
 
 
-def _refuse(user: User) -> None:
+def _require_may_sign_in(user: User) -> None:
     if user.is_root:
         raise Forbidden((), f"Nobody can sign in as {user.username} this way.")
     if user.kind != User.Kind.PERSON:
@@ -114,62 +114,70 @@ def _refuse(user: User) -> None:
         raise Forbidden((), "This account is suspended. Ask somebody who manages users and groups.")
 
 
-def _link(user: User, arrival: Arrival, doing: Change, *, may_link: bool) -> None:
-    if any(one.extra_data.get("iss") == arrival.issuer for one in SocialAccount.objects.filter(user=user)):
+def _link(user: User, identity: ExternalIdentity, uow: UnitOfWork, *, may_link: bool) -> None:
+    if any(account.extra_data.get("iss") == identity.issuer for account in SocialAccount.objects.filter(user=user)):
         raise Forbidden((), f"The account {user.username} belongs to somebody else of the same provider.")
     if user.has_usable_password() and not may_link:
         detail = f"There is an account {user.username} with a password here, and it is not known to be yours."
         raise Forbidden((), f"{detail} Sign in with the password, or ask whoever runs this site to have it linked.")
-    identity = {"iss": arrival.issuer, "sub": arrival.subject}
-    SocialAccount.objects.create(user=user, provider=PROVIDER, uid=arrival.digest, extra_data=identity)
-    doing.record(urn=user.urn, name=user.name, verb=Verb.UPDATED, after={"identity": identity})
+    link_data = {"iss": identity.issuer, "sub": identity.subject}
+    SocialAccount.objects.create(user=user, provider=PROVIDER, uid=identity.digest, extra_data=link_data)
+    uow.audit(urn=user.urn, name=user.name, verb=Verb.UPDATED, after={"identity": link_data})
 
 
-def _describe(user: User, arrival: Arrival, doing: Change) -> None:
+def _sync_profile(user: User, identity: ExternalIdentity, uow: UnitOfWork) -> None:
     before = users.facts(user)
-    documents.edit(user, arrival.profile)
+    documents.set_columns(user, identity.profile)
     after = users.facts(user)
     if after != before:
         user.save()
-        name_index.index(users=[user])
-        doing.record(urn=user.urn, name=user.name, verb=Verb.UPDATED, before=before, after=after)
+        name_index.rebuild(users=[user])
+        uow.audit(urn=user.urn, name=user.name, verb=Verb.UPDATED, before=before, after=after)
 
 
-def _put_into(user: User, identifiers: tuple[str, ...], doing: Change) -> None:
+def _sync_groups(user: User, identifiers: tuple[str, ...], uow: UnitOfWork) -> None:
     """Make these the groups that a source put the user into; those that nobody knows yet are made."""
     urns = [GROUP_PREFIX + identifier for identifier in identifiers]
-    stored = {row.urn: row for row in GroupProfile.objects.filter(urn__in=urns).select_related("group")}
-    new = {
-        urn: groups.blank(identifier=urn.removeprefix(GROUP_PREFIX), by=doing.by) for urn in urns if urn not in stored
+    existing_groups = {row.urn: row for row in GroupProfile.objects.filter(urn__in=urns).select_related("group")}
+    new_groups = {
+        urn: groups.build_group(identifier=urn.removeprefix(GROUP_PREFIX), by=uow.by)
+        for urn in urns
+        if urn not in existing_groups
     }
-    doing.announce(*new)
-    for group in new.values():
-        documents.reduce(group, {documents.ORIGIN: {"type": GroupProfile.Origin.EXTERNAL}})
-    groups.store_new(list(new.values()))
-    for group in new.values():
-        doing.record(urn=group.urn, name=group.name, verb=Verb.CREATED, after=groups.facts(group))
+    uow.announce(*new_groups)
+    for group in new_groups.values():
+        documents.set_aspects(group, {documents.ORIGIN: {"type": GroupProfile.Origin.EXTERNAL}})
+    groups.insert_groups(list(new_groups.values()))
+    for group in new_groups.values():
+        uow.audit(urn=group.urn, name=group.name, verb=Verb.CREATED, after=groups.facts(group))
     rows = {row.group_id: row for row in Membership.objects.filter(user=user).select_related("group__profile")}
-    known = {row.group.profile.urn for row in rows.values()}
-    refused = _refused(user, [urn for urn in urns if urn not in known], doing)
+    current_urns = {row.group.profile.urn for row in rows.values()}
+    refused_urns = _list_refused_groups(user, [urn for urn in urns if urn not in current_urns], uow)
     # Who is in a group that was made here by hand is not for a source to say.
-    wanted = {row.group_id: row for urn, row in (stored | new).items() if urn not in refused and not _is_by_hand(row)}
-    joined = [row for key, row in wanted.items() if key not in rows or not rows[key].is_external]
-    left = [row for key, row in rows.items() if row.is_external and key not in wanted]
-    if not joined and not left:
+    target_groups = {
+        row.group_id: row
+        for urn, row in (existing_groups | new_groups).items()
+        if urn not in refused_urns and not _is_by_hand(row)
+    }
+    joined_groups = [row for key, row in target_groups.items() if key not in rows or not rows[key].is_external]
+    left_memberships = [row for key, row in rows.items() if row.is_external and key not in target_groups]
+    if not joined_groups and not left_memberships:
         return
-    if left:
-        doing.takes(f"the groups of {user.name} as they are")
+    if left_memberships:
+        uow.announce_revocation(f"the groups of {user.name} as they are")
     before = sorted(row.group.profile.urn for row in rows.values() if row.is_external)
-    had = [rows[group.group_id].pk for group in joined if group.group_id in rows]
-    Membership.objects.filter(pk__in=had).update(is_external=True)
+    existing_ids = [rows[group.group_id].pk for group in joined_groups if group.group_id in rows]
+    Membership.objects.filter(pk__in=existing_ids).update(is_external=True)
     Membership.objects.bulk_create(
-        Membership(user=user, group=group.group, is_external=True) for group in joined if group.group_id not in rows
+        Membership(user=user, group=group.group, is_external=True)
+        for group in joined_groups
+        if group.group_id not in rows
     )
-    Membership.objects.filter(pk__in=[row.pk for row in left if not row.is_native]).delete()
-    Membership.objects.filter(pk__in=[row.pk for row in left if row.is_native]).update(is_external=False)
-    after = sorted(group.urn for group in wanted.values())
-    doing.touched.update(before, after)
-    doing.record(
+    Membership.objects.filter(pk__in=[row.pk for row in left_memberships if not row.is_native]).delete()
+    Membership.objects.filter(pk__in=[row.pk for row in left_memberships if row.is_native]).update(is_external=False)
+    after = sorted(group.urn for group in target_groups.values())
+    uow.touched_urns.update(before, after)
+    uow.audit(
         urn=user.urn,
         name=user.name,
         verb=Verb.MEMBERS_CHANGED,
@@ -178,25 +186,29 @@ def _put_into(user: User, identifiers: tuple[str, ...], doing: Change) -> None:
     )
 
 
-def _refused(user: User, urns: Collection[str], doing: Change) -> Collection[str]:
+def _list_refused_groups(user: User, urns: Collection[str], uow: UnitOfWork) -> Collection[str]:
     """Return those of these groups that would give the user more than the provider may give; the log names them."""
-    author = doing.delegation.author
-    gained = delegation.list_gained(by=author, actor=actor_resolution.actor(urn=user.urn), groups=_roles_of(urns))
-    for urn, privileges in gained.items():
+    author = uow.delegation.author
+    gains_by_group = delegation.list_gained_privileges(
+        by=author, actor=actor_resolution.load_actor(urn=user.urn), groups=_load_group_roles(urns)
+    )
+    for urn, privileges in gains_by_group.items():
         log.warning("oidc_group_gives_too_much", user=user.urn, group=urn, privileges=sorted(privileges))
-    return gained.keys()
+    return gains_by_group.keys()
 
 
 def _is_by_hand(group: GroupProfile) -> bool:
     return group.origin == GroupProfile.Origin.NATIVE and documents.ORIGIN in group.extra
 
 
-def _give(user: User, roles: tuple[str, ...], doing: Change) -> None:
+def _sync_roles(user: User, roles: tuple[str, ...], uow: UnitOfWork) -> None:
     """Give the roles of the claims, and take the others that claims give; those given here by hand stay."""
-    managed = oidc_claims.managed_roles()
-    if not managed:
+    managed_urns = oidc_claims.managed_roles()
+    if not managed_urns:
         return
-    held = role_service.held_by(holders=[user])
-    kept = [row.role for row in held[user.urn] if row.role.urn not in managed]
-    given = list(Role.objects.filter(urn__in=roles))
-    role_service.replace(targets=[(user, [*kept, *given])], held=held, doing=doing)
+    assignments = role_service.load_assignments(holders=[user])
+    unmanaged_roles = [row.role for row in assignments[user.urn] if row.role.urn not in managed_urns]
+    claimed_roles = list(Role.objects.filter(urn__in=roles))
+    role_service.replace_assignments(
+        targets=[(user, [*unmanaged_roles, *claimed_roles])], assignments=assignments, uow=uow
+    )

@@ -21,28 +21,28 @@ from policies.identity.services import users
 from policies.identity.services.access_tokens import DURATIONS
 from policies.models import InviteToken, Role, User, Verb
 from policies.models.fields import is_storable
-from policies.models.people import NAME_LENGTH, USER_PREFIX
+from policies.models.people import MAX_NAME_LENGTH, USER_PREFIX
 from policies.pdp import actor_resolution
 from policies.writes import delegation, required_privileges, token_secrets
-from policies.writes.unit_of_work import Change, change
+from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 from policies.writes.validation import Checks
 
 #: How long a link may live, by DataHub's names of durations; none lives for ever.
 LIFETIMES = {name: length for name, length in DURATIONS.items() if length is not None}
 
 _PREFIX = "azi_"
-_DEAD = "This invitation is no longer valid. Ask the sender for a new one."
+_INVALID_LINK_TEXT = "This invitation is no longer valid. Ask the sender for a new one."
 
 
 @dataclass(frozen=True, slots=True)
-class Invited:
+class IssuedInvitation:
     """A link: its row, and its text, which is kept nowhere."""
 
     invite: InviteToken
     text: str
 
 
-def create(*, role: str | None, by: Actor, door: str, duration: str = "ONE_WEEK") -> Invited:
+def create(*, role: str | None, by: Actor, channel: str, duration: str = "ONE_WEEK") -> IssuedInvitation:
     """Create the link for a role (its URN) or for none, and end the one before.
 
     Raises Forbidden (also for a role that gives platform privileges which the caller does not hold), Invalid with every
@@ -50,70 +50,72 @@ def create(*, role: str | None, by: Actor, door: str, duration: str = "ONE_WEEK"
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     checks = Checks()
-    checks.choice(duration, "/duration", tuple(LIFETIMES))
-    with change(by=by, door=door) as doing:
-        found = _role(role, checks)
+    checks.validate_choice(duration, "/duration", tuple(LIFETIMES))
+    with open_unit_of_work(by=by, channel=channel) as uow:
+        role_row = _find_role(role, checks)
         checks.finish()
-        _require(found, by)
-        return _make(found, duration, doing)
+        _require_may_grant(role_row, by)
+        return _replace(role_row, duration, uow)
 
 
-def current(*, role: str | None, by: Actor, door: str) -> Invited:
+def get_or_create(*, role: str | None, by: Actor, channel: str) -> IssuedInvitation:
     """Return the link that is live for a role (its URN) or for none, made if there is none. Raises as `create`.
 
     One that was made under another SECRET_KEY has no text any more and is replaced.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
     checks = Checks()
-    wanted = _role(role, checks)
+    role_row = _find_role(role, checks)
     checks.finish()
-    _require(wanted, by)
-    if (live := _live(wanted)) is not None:
-        return live
-    with change(by=by, door=door) as doing:
+    _require_may_grant(role_row, by)
+    if (invitation := _find_live(role_row)) is not None:
+        return invitation
+    with open_unit_of_work(by=by, channel=channel) as uow:
         # Looked up again behind the lock: of two who ask at once, the second gets what the first made.
-        wanted = _role(role, checks)
+        role_row = _find_role(role, checks)
         checks.finish()
-        return _live(wanted) or _make(wanted, "ONE_WEEK", doing)
+        return _find_live(role_row) or _replace(role_row, "ONE_WEEK", uow)
 
 
-def revoke(*, invite_id: uuid.UUID, by: Actor, door: str) -> None:
+def revoke(*, invite_id: uuid.UUID, by: Actor, channel: str) -> None:
     """End a link at once. Raises Forbidden and NotFound."""
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
-    with change(by=by, door=door) as doing:
+    with open_unit_of_work(by=by, channel=channel) as uow:
         invite = InviteToken.objects.select_related("role").filter(pk=invite_id).first()
         if invite is None:
             raise NotFound(f"There is no invitation {invite_id}.")
-        doing.record(urn=invite.urn, name=_name(invite), verb=Verb.INVITE_REVOKED, before=_facts(invite))
+        uow.audit(urn=invite.urn, name=_invite_name(invite), verb=Verb.INVITE_REVOKED, before=_invite_facts(invite))
         invite.delete()
 
 
 def find(*, text: str) -> InviteToken:
     """Return the live link with this text, with its role; raises NotFound for every other text alike."""
     invite = None
-    if token_secrets.is_shaped(text, _PREFIX):
+    if token_secrets.is_well_formed(text, _PREFIX):
         rows = InviteToken.objects.select_related("role").filter(expires_at__gt=timezone.now())
         invite = rows.filter(digest=token_secrets.digest(text)).first()
     if invite is None:
-        raise NotFound(_DEAD)
+        raise NotFound(_INVALID_LINK_TEXT)
     return invite
 
 
-def accept(*, text: str, by: Actor, door: str) -> Role | None:
+def accept(*, text: str, by: Actor, channel: str) -> Role | None:
     """Make the role of the link the only one that the caller holds, none when it has none; return it.
 
     Who made the link answers for what its role gives. Raises NotFound for a link that has ended, Forbidden for a caller
     who is no active person and where the role gives platform privileges that who made the link does not hold, Conflict
     for the last who can manage policies and would not by the role of the link.
     """
-    author = actor_resolution.actor(urn=find(text=text).created_by)
-    with change(by=by, door=door, author=author) as doing:
+    author = actor_resolution.load_actor(urn=find(text=text).created_by)
+    with open_unit_of_work(by=by, channel=channel, author=author) as uow:
         user = User.objects.filter(urn=by.urn).first()
         if user is None or not user.is_active or user.kind != User.Kind.PERSON:
             raise Forbidden((), "Invitations are for people who may sign in.")
         role = find(text=text).role
-        held = role_service.held_by(holders=[user])
-        role_service.replace(targets=[(user, [] if role is None else [role])], held=held, doing=doing)
+        assignments = role_service.load_assignments(holders=[user])
+        role_service.replace_assignments(
+            targets=[(user, [] if role is None else [role])], assignments=assignments, uow=uow
+        )
     return role
 
 
@@ -122,7 +124,7 @@ def sign_up(
     text: str,
     username: str,
     password: str,
-    door: str,
+    channel: str,
     display_name: str = "",
     email: str = "",
     title: str = "",
@@ -133,62 +135,64 @@ def sign_up(
     a link that has ended, Conflict for a user name that is taken, Invalid with every problem, Forbidden as `accept`.
     """
     if not isinstance(username, str) or not is_storable(username):
-        raise Invalid.one(code="text.unstorable", pointer="/username", detail="Printable characters only.")
-    newcomer = Actor(USER_PREFIX + username)
-    author = actor_resolution.actor(urn=find(text=text).created_by)
-    with change(by=newcomer, door=door, author=author) as doing:
+        raise Invalid.from_problem(code="text.unstorable", pointer="/username", detail="Printable characters only.")
+    new_actor = Actor(USER_PREFIX + username)
+    author = actor_resolution.load_actor(urn=find(text=text).created_by)
+    with open_unit_of_work(by=new_actor, channel=channel, author=author) as uow:
         role = find(text=text).role
-        user = users.add(
+        user = users.insert_user(
             username=username,
             profile={"display_name": display_name, "email": email, "title": title, "description": ""},
             password=password,
-            doing=doing,
+            uow=uow,
         )
         if role is not None:
-            role_service.replace(targets=[(user, [role])], held={user.urn: []}, doing=doing)
+            role_service.replace_assignments(targets=[(user, [role])], assignments={user.urn: []}, uow=uow)
     return user
 
 
-def _role(urn: str | None, checks: Checks) -> Role | None:
-    found = Role.objects.filter(urn=urn).first() if urn is not None and is_storable(urn) else None
-    if urn is not None and found is None:
+def _find_role(urn: str | None, checks: Checks) -> Role | None:
+    role = Role.objects.filter(urn=urn).first() if urn is not None and is_storable(urn) else None
+    if urn is not None and role is None:
         checks.add("unknown", "/role", f"There is no role {urn!r}.")
-    return found
+    return role
 
 
-def _require(role: Role | None, by: Actor) -> None:
+def _require_may_grant(role: Role | None, by: Actor) -> None:
     if role is not None:
         delegation.require_role(by=by, role=role.urn)
 
 
-def _live(role: Role | None) -> Invited | None:
+def _find_live(role: Role | None) -> IssuedInvitation | None:
     invite = InviteToken.objects.filter(role=role, expires_at__gt=timezone.now()).first()
-    text = "" if invite is None else token_secrets.derived(_PREFIX, of=str(invite.pk))
-    return Invited(invite, text) if invite is not None and invite.digest == token_secrets.digest(text) else None
+    text = "" if invite is None else token_secrets.derive(_PREFIX, name=str(invite.pk))
+    return (
+        IssuedInvitation(invite, text) if invite is not None and invite.digest == token_secrets.digest(text) else None
+    )
 
 
-def _make(role: Role | None, duration: str, doing: Change) -> Invited:
+def _replace(role: Role | None, duration: str, uow: UnitOfWork) -> IssuedInvitation:
     InviteToken.objects.filter(role=role).delete()
     invite_id = uuid.uuid4()
-    text = token_secrets.derived(_PREFIX, of=str(invite_id))
+    text = token_secrets.derive(_PREFIX, name=str(invite_id))
     now = timezone.now()
     invite = InviteToken.objects.create(
         id=invite_id,
         role=role,
         digest=token_secrets.digest(text),
         created_at=now,
-        created_by=doing.by.urn,
+        created_by=uow.by.urn,
         expires_at=now + LIFETIMES[duration],
     )
-    doing.record(urn=invite.urn, name=_name(invite), verb=Verb.INVITE_CREATED, after=_facts(invite))
-    return Invited(invite, text)
+    uow.audit(urn=invite.urn, name=_invite_name(invite), verb=Verb.INVITE_CREATED, after=_invite_facts(invite))
+    return IssuedInvitation(invite, text)
 
 
-def _name(invite: InviteToken) -> str:
-    return "Invitation without a role" if invite.role is None else f"Invitation as {invite.role.name}"[:NAME_LENGTH]
+def _invite_name(invite: InviteToken) -> str:
+    return "Invitation without a role" if invite.role is None else f"Invitation as {invite.role.name}"[:MAX_NAME_LENGTH]
 
 
-def _facts(invite: InviteToken) -> dict[str, str | None]:
+def _invite_facts(invite: InviteToken) -> dict[str, str | None]:
     return {
         "role": None if invite.role is None else invite.role.urn,
         "expires_at": invite.expires_at.isoformat(),

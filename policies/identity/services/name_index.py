@@ -3,35 +3,37 @@
 from collections.abc import Iterable, Sequence
 
 from policies.models import GroupProfile, NameWord, User
-from policies.models.words import words
+from policies.models.words import split_words
 
 #: How many words of one user or group are indexed, the first ones of name, id and address.
-_KEPT = 24
+_MAX_WORDS = 24
 
 
-def index(*, users: Sequence[User] = (), groups: Sequence[GroupProfile] = ()) -> None:
+def rebuild(*, users: Sequence[User] = (), groups: Sequence[GroupProfile] = ()) -> None:
     """Write the words of these stored rows anew; two queries for each kind, and part of the caller's transaction."""
     if users:
         NameWord.objects.filter(user__in=users).delete()
         NameWord.objects.bulk_create(
             NameWord(user=user, word=word, is_address=is_address)
             for user in users
-            for word, is_address in _of_user(user).items()
+            for word, is_address in _user_words(user).items()
         )
     if groups:
         NameWord.objects.filter(group__in=groups).delete()
-        NameWord.objects.bulk_create(NameWord(group=group, word=word) for group in groups for word in _of_group(group))
+        NameWord.objects.bulk_create(
+            NameWord(group=group, word=word) for group in groups for word in _group_words(group)
+        )
 
 
-def _of_user(user: User) -> dict[str, bool]:
+def _user_words(user: User) -> dict[str, bool]:
     """Return the words of a user, each with whether only the address has it."""
-    names = set(words(f"{user.display_name} {user.username}"))
-    return {word: word not in names for word in _first([user.display_name, user.username, user.email])}
+    names = set(split_words(f"{user.display_name} {user.username}"))
+    return {word: word not in names for word in _first_words([user.display_name, user.username, user.email])}
 
 
-def _of_group(group: GroupProfile) -> list[str]:
-    return _first([group.name, group.identifier])
+def _group_words(group: GroupProfile) -> list[str]:
+    return _first_words([group.name, group.identifier])
 
 
-def _first(texts: Iterable[str]) -> list[str]:
-    return words(" ".join(texts))[:_KEPT]
+def _first_words(texts: Iterable[str]) -> list[str]:
+    return split_words(" ".join(texts))[:_MAX_WORDS]

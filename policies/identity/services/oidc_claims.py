@@ -14,20 +14,20 @@ from django.conf import settings
 from policies.errors import Forbidden
 from policies.identity.services import users
 from policies.models.fields import is_storable
-from policies.models.people import NAME_LENGTH
+from policies.models.people import MAX_NAME_LENGTH
 from policies.models.roles import ROLE_PREFIX
-from policies.writes.validation import EMAIL_LENGTH, Checks
+from policies.writes.validation import MAX_EMAIL_LENGTH, Checks
 
 log = structlog.get_logger(__name__)
 
 #: Longest subject, in characters (OpenID Connect Core 1.0, section 2).
-_SUBJECT_LENGTH = 255
+_MAX_SUBJECT_LENGTH = 255
 #: Under which claims a provider says that it left out lists that were too long (OpenID Connect Core 1.0, 5.6.2).
-_ELSEWHERE = "_claim_names"
+_DISTRIBUTED_CLAIMS_KEY = "_claim_names"
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ExternalIdentity:
     """Somebody whom the provider vouches for.
 
     `profile` holds the columns it said something about. `groups` are ids, None where no claim is asked for them;
@@ -47,24 +47,28 @@ class Arrival:
         return hashlib.sha256(f"{self.issuer}\n{self.subject}".encode()).hexdigest()
 
 
-def read(claims: Mapping[str, Any]) -> Arrival:
+def parse_identity(claims: Mapping[str, Any]) -> ExternalIdentity:
     """Return who arrives, by these claims (`iss` and `sub` are texts); raises Forbidden saying what is wrong."""
     subject = claims["sub"]
-    if not subject or len(subject) > _SUBJECT_LENGTH or not is_storable(subject):
-        raise _refused("names nobody that can be recognised again (claim sub)")
+    if not subject or len(subject) > _MAX_SUBJECT_LENGTH or not is_storable(subject):
+        raise _build_refusal("names nobody that can be recognised again (claim sub)")
     _refuse_other_domains(claims)
     provider = settings.OIDC
-    groups = _listed(claims, provider.groups_claim) if provider.groups_claim else None
+    groups = _parse_list(claims, provider.groups_claim) if provider.groups_claim else None
     if provider.allowed_groups and provider.allowed_groups.isdisjoint(groups or ()):
         raise Forbidden((), "None of your groups may sign in here.")
-    wanted = _listed(claims, provider.roles_claim) if provider.roles_claim else []
-    return Arrival(
+    role_names = _parse_list(claims, provider.roles_claim) if provider.roles_claim else []
+    return ExternalIdentity(
         issuer=claims["iss"],
         subject=subject,
-        username=_username(claims),
-        profile=_profile(claims),
-        groups=None if groups is None else tuple(_named(groups)),
-        roles=tuple(dict.fromkeys(ROLE_PREFIX + provider.roles[one] for one in wanted if one in provider.roles)),
+        username=_parse_username(claims),
+        profile=_parse_profile(claims),
+        groups=None if groups is None else tuple(_filter_valid_groups(groups)),
+        roles=tuple(
+            dict.fromkeys(
+                ROLE_PREFIX + provider.roles[role_name] for role_name in role_names if role_name in provider.roles
+            )
+        ),
     )
 
 
@@ -73,84 +77,84 @@ def managed_roles() -> frozenset[str]:
     return frozenset(ROLE_PREFIX + role for role in settings.OIDC.roles.values())
 
 
-def _username(claims: Mapping[str, Any]) -> str:
+def _parse_username(claims: Mapping[str, Any]) -> str:
     claim = settings.OIDC.username_claim
-    username = _found(claims, claim)
+    username = _find_claim(claims, claim)
     if not isinstance(username, str) or not username.strip():
-        raise _refused(f"does not say under which name you are known (claim {claim})")
+        raise _build_refusal(f"does not say under which name you are known (claim {claim})")
     if claim == "email" and claims.get("email_verified") is not True:
-        raise _refused("does not confirm your address, by which you would be known here (claim email_verified)")
+        raise _build_refusal("does not confirm your address, by which you would be known here (claim email_verified)")
     checks = Checks()
-    checks.identifier(username, f"/{claim}")
+    checks.validate_identifier(username, f"/{claim}")
     if checks.problems:
-        raise _refused(f"says a name that nobody can have here (claim {claim}): {checks.problems[0].detail}")
+        raise _build_refusal(f"says a name that nobody can have here (claim {claim}): {checks.problems[0].detail}")
     if users.is_reserved(username):
         raise Forbidden((), f"Nobody can sign in as {username} this way.")
     return username
 
 
 def _refuse_other_domains(claims: Mapping[str, Any]) -> None:
-    allowed = settings.OIDC.allowed_domains
-    if not allowed:
+    allowed_domains = settings.OIDC.allowed_domains
+    if not allowed_domains:
         return
     email = claims.get("email")
     if not isinstance(email, str) or claims.get("email_verified") is not True:
-        raise _refused("does not confirm your address, which decides who may sign in here (claim email_verified)")
-    if email.rpartition("@")[2].casefold() not in allowed:
+        raise _build_refusal("does not confirm your address, which decides who may sign in here (claim email_verified)")
+    if email.rpartition("@")[2].casefold() not in allowed_domains:
         raise Forbidden((), "Addresses of your domain may not sign in here.")
 
 
-def _profile(claims: Mapping[str, Any]) -> dict[str, str]:
-    said = {"display_name": claims.get("name")}
+def _parse_profile(claims: Mapping[str, Any]) -> dict[str, str]:
+    texts = {"display_name": claims.get("name")}
     if claims.get("email_verified") is not False:
-        said["email"] = claims.get("email")
-    limits = {"display_name": NAME_LENGTH, "email": EMAIL_LENGTH}
+        texts["email"] = claims.get("email")
+    limits = {"display_name": MAX_NAME_LENGTH, "email": MAX_EMAIL_LENGTH}
     return {
         column: text.strip()
-        for column, text in said.items()
+        for column, text in texts.items()
         if isinstance(text, str) and text.strip() and is_storable(text) and len(text) <= limits[column]
     }
 
 
-def _listed(claims: Mapping[str, Any], claim: str) -> list[str]:
+def _parse_list(claims: Mapping[str, Any], claim: str) -> list[str]:
     """Return the texts of a claim that holds a list or one text; none where it is absent."""
-    found = _found(claims, claim)
-    elsewhere = claims.get(_ELSEWHERE)
-    if found is None and isinstance(elsewhere, dict) and claim in elsewhere:
-        raise _refused(
+    value = _find_claim(claims, claim)
+    distributed_claims = claims.get(_DISTRIBUTED_CLAIMS_KEY)
+    if value is None and isinstance(distributed_claims, dict) and claim in distributed_claims:
+        raise _build_refusal(
             f"left out the claim {claim} because it has too many values; have it send those of this site only"
         )
-    if isinstance(found, str):
-        return [found]
-    if found is None:
+    if isinstance(value, str):
+        return [value]
+    if value is None:
         return []
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise _refused(f"says something else than a list of names (claim {claim})")
-    return found
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise _build_refusal(f"says something else than a list of names (claim {claim})")
+    return value
 
 
-def _named(groups: Sequence[str]) -> list[str]:
+def _filter_valid_groups(groups: Sequence[str]) -> list[str]:
     """Return the groups that can have a URN, each once; the log tells of the others."""
-    kept = []
+    valid_groups = []
     for group in dict.fromkeys(groups):
         checks = Checks()
-        checks.identifier(group, "/groups")
+        checks.validate_identifier(group, "/groups")
         if checks.problems:
             log.warning("oidc_group_left_out", group=ascii(group)[:200], reason=checks.problems[0].detail)
         else:
-            kept.append(group)
-    return kept
+            valid_groups.append(group)
+    return valid_groups
 
 
-def _found(claims: Mapping[str, Any], claim: str) -> Any:
+def _find_claim(claims: Mapping[str, Any], claim: str) -> Any:
     """Return a claim by its name or, where none has it, by a path such as `realm_access.roles`."""
     if claim in claims:
         return claims[claim]
-    found: Any = claims
+    value: Any = claims
     for part in claim.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
-def _refused(what: str) -> Forbidden:
-    return Forbidden((), f"{settings.OIDC.label[:1].upper()}{settings.OIDC.label[1:]} {what}.")
+def _build_refusal(problem: str) -> Forbidden:
+    return Forbidden((), f"{settings.OIDC.label[:1].upper()}{settings.OIDC.label[1:]} {problem}.")

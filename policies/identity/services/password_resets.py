@@ -12,31 +12,31 @@ from policies.models import ResetToken, User, Verb
 from policies.models.fields import is_storable
 from policies.pdp import actor_resolution
 from policies.writes import delegation, required_privileges, token_secrets
-from policies.writes.unit_of_work import change
+from policies.writes.unit_of_work import open_unit_of_work
 
 LIFETIME = timedelta(hours=24)
 
 _PREFIX = "azr_"
-_DEAD = "This link is no longer valid: it works once, for one day. Ask for a new one."
+_INVALID_LINK_TEXT = "This link is no longer valid: it works once, for one day. Ask for a new one."
 
 
 @dataclass(frozen=True, slots=True)
-class Reset:
+class IssuedResetLink:
     """A new link: its row, and the text that is shown this once and kept nowhere."""
 
     reset: ResetToken
     text: str
 
 
-def create(*, urn: str, by: Actor, door: str) -> Reset:
+def create(*, urn: str, by: Actor, channel: str) -> IssuedResetLink:
     """Create a link for a user and end the one before. The password stays what it is until the link is used.
 
     Raises Forbidden (also for somebody who holds platform privileges that the caller does not hold), NotFound, Conflict
     for a service (which has no password) and for somebody suspended or removed.
     """
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
-    text = token_secrets.fresh(_PREFIX)
-    with change(by=by, door=door) as doing:
+    text = token_secrets.generate(_PREFIX)
+    with open_unit_of_work(by=by, channel=channel) as uow:
         user = User.objects.filter(urn=urn).first() if is_storable(urn) else None
         if user is None:
             raise NotFound(f"There is no user {urn!r}.")
@@ -54,35 +54,33 @@ def create(*, urn: str, by: Actor, door: str) -> Reset:
             created_by=by.urn,
             expires_at=now + LIFETIME,
         )
-        doing.record(
-            urn=urn, name=user.name, verb=Verb.RESET_CREATED, after={"expires_at": reset.expires_at.isoformat()}
-        )
-    return Reset(reset, text)
+        uow.audit(urn=urn, name=user.name, verb=Verb.RESET_CREATED, after={"expires_at": reset.expires_at.isoformat()})
+    return IssuedResetLink(reset, text)
 
 
 def find(*, text: str) -> ResetToken:
     """Return the live link with this text, with its user; raises NotFound for every other text alike."""
     reset = None
-    if token_secrets.is_shaped(text, _PREFIX):
+    if token_secrets.is_well_formed(text, _PREFIX):
         rows = ResetToken.objects.select_related("user").filter(expires_at__gt=timezone.now())
         reset = rows.filter(digest=token_secrets.digest(text)).first()
     if reset is None or not reset.user.is_active:
-        raise NotFound(_DEAD)
+        raise NotFound(_INVALID_LINK_TEXT)
     return reset
 
 
-def use(*, text: str, password: str, door: str) -> User:
+def use(*, text: str, password: str, channel: str) -> User:
     """Set the password of the link's user, which ends the link and the user's sessions.
 
     Raises NotFound for a link that has ended, Invalid for a weak password (the link then still works), Forbidden when
     the user holds more meanwhile than who made the link.
     """
     by = Actor(find(text=text).user.urn)
-    with change(by=by, door=door) as doing:
+    with open_unit_of_work(by=by, channel=channel) as uow:
         # Looked up again behind the lock: of two uses at once, one finds it gone.
         reset = find(text=text)
         user = reset.user
         if reset.created_by != user.urn:
-            delegation.require_account(by=actor_resolution.actor(urn=reset.created_by), urns=[user.urn])
-        users.write_password(user=user, password=password, doing=doing)
+            delegation.require_account(by=actor_resolution.load_actor(urn=reset.created_by), urns=[user.urn])
+        users.write_password(user=user, password=password, uow=uow)
     return user

@@ -11,11 +11,11 @@ from django.db.models import Q
 
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
-from policies.identity.services.users import TYPE
+from policies.identity.services.users import ENTITY_TYPE
 from policies.models import User
-from policies.models.fields import storable
+from policies.models.fields import filter_storable
 from policies.pdp import authorizer, per_snapshot
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 from policies.writes import required_privileges
 
 
@@ -27,14 +27,14 @@ def list_visible(*, urns: Collection[str], by: Actor) -> frozenset[str]:
     if _is_allowed(required_privileges.user_records(), by):
         return frozenset(urns)
     person = required_privileges.user_record(is_service=False)
-    asked = list(dict.fromkeys(urns))
-    asks = [(by, Ask(person, Asked(urn, TYPE))) for urn in asked]
-    decisions = authorizer.answer_many(asks=asks) if asks else []
-    found = {urn for urn, decision in zip(asked, decisions, strict=True) if decision.is_allowed}
-    if len(found) < len(asked) and _is_allowed(required_privileges.TOKENS_OF_SERVICES, by):
-        services = User.objects.filter(urn__among=storable(asked), kind=User.Kind.SERVICE).order_by()
-        found.update(services.values_list("urn", flat=True))
-    return frozenset(found)
+    unique_urns = list(dict.fromkeys(urns))
+    asks = [(by, AccessRequest(person, ResourceRef(urn, ENTITY_TYPE))) for urn in unique_urns]
+    decisions = authorizer.answer_many(requests=asks) if asks else []
+    visible_urns = {urn for urn, decision in zip(unique_urns, decisions, strict=True) if decision.is_allowed}
+    if len(visible_urns) < len(unique_urns) and _is_allowed(required_privileges.MANAGE_SERVICE_TOKENS, by):
+        services = User.objects.filter(urn__among=filter_storable(unique_urns), kind=User.Kind.SERVICE).order_by()
+        visible_urns.update(services.values_list("urn", flat=True))
+    return frozenset(visible_urns)
 
 
 def build_condition(*, by: Actor) -> Q:
@@ -42,15 +42,19 @@ def build_condition(*, by: Actor) -> Q:
 
     Empty where every record may be seen. EDIT_ENTITY on a single user is left to `catalog.access.people_records`.
     """
-    return per_snapshot.kept((__name__, by, settings.AUTH_POLICIES_ENABLED), lambda: _build(by))
+    return per_snapshot.memoize((__name__, by, settings.AUTH_POLICIES_ENABLED), lambda: _build(by))
 
 
 def _build(by: Actor) -> Q:
     if _is_allowed(required_privileges.user_records(), by):
         return Q()
-    own = Q(urn=by.urn)
-    return own | Q(kind=User.Kind.SERVICE) if _is_allowed(required_privileges.TOKENS_OF_SERVICES, by) else own
+    own_record = Q(urn=by.urn)
+    return (
+        own_record | Q(kind=User.Kind.SERVICE)
+        if _is_allowed(required_privileges.MANAGE_SERVICE_TOKENS, by)
+        else own_record
+    )
 
 
 def _is_allowed(requirement: Requirement, by: Actor) -> bool:
-    return authorizer.answer(actor=by, ask=Ask(requirement)).is_allowed
+    return authorizer.answer(actor=by, request=AccessRequest(requirement)).is_allowed

@@ -12,41 +12,49 @@ from django.db.models import Exists, OuterRef
 from policies.engine.model import Actor, Cover, Coverage, Effect, Statement
 from policies.models import Policy, PolicyFacet
 from policies.pdp import active_policies, reach_comparison, snapshot_store, users_by_actor_clause
-from policies.pdp.reach_comparison import Impact, Side
+from policies.pdp.reach_comparison import Impact, PolicySide
 
 
-def given(*, role: str, actors: Collection[str]) -> Impact:
+def measure_assignment(*, role: str, actors: Collection[str]) -> Impact:
     """Return what giving a role to these users and groups means, beside those who hold it already."""
-    return reach_comparison.compared(_side([role], [role]), _side([role], [role, *actors]))
+    return reach_comparison.compare_reach(_load_side([role], [role]), _load_side([role], [role, *actors]))
 
 
-def held(*, actor: str, before: Collection[str], after: Collection[str]) -> Impact:
+def measure_role_change(*, actor: str, before: Collection[str], after: Collection[str]) -> Impact:
     """Return what a user or group reaches by the roles it holds, before and after they become others."""
-    return reach_comparison.compared(_side(before, [actor] if before else []), _side(after, [actor] if after else []))
+    return reach_comparison.compare_reach(
+        _load_side(before, [actor] if before else []), _load_side(after, [actor] if after else [])
+    )
 
 
-def _side(roles: Collection[str], tokens: Collection[str]) -> Side:
+def _load_side(roles: Collection[str], tokens: Collection[str]) -> PolicySide:
     people = frozenset(tokens)
-    if not roles or not users_by_actor_clause.reached(tokens=people).exists():
-        return Side(people)
-    naming = tuple(one for one in snapshot_store.current().statements if not one.actors.tokens.isdisjoint(roles))
-    statements = _without_platform(naming, roles)
-    allows = [one for one in statements if one.effect is Effect.ALLOW]
+    if not roles or not users_by_actor_clause.list_users_by_actor_tokens(tokens=people).exists():
+        return PolicySide(people)
+    role_statements = tuple(
+        statement
+        for statement in snapshot_store.get_current().statements
+        if not statement.actors.tokens.isdisjoint(roles)
+    )
+    statements = _exclude_platform_statements(role_statements, roles)
+    allows = [statement for statement in statements if statement.effect is Effect.ALLOW]
     if not allows:
-        return Side(people, None, naming)
-    privileges = frozenset[str]().union(*(one.privileges for one in allows))
+        return PolicySide(people, None, role_statements)
+    privileges = frozenset[str]().union(*(statement.privileges for statement in allows))
     # A deny takes away what an allow gives only if it is about all of that.
-    denies = [one for one in statements if one.effect is Effect.DENY and privileges <= one.privileges]
-    return Side(people, Coverage(Actor(""), _covers(allows), _covers(denies)), naming)
+    denies = [
+        statement for statement in statements if statement.effect is Effect.DENY and privileges <= statement.privileges
+    ]
+    return PolicySide(people, Coverage(Actor(""), _unique_covers(allows), _unique_covers(denies)), role_statements)
 
 
-def _without_platform(statements: Iterable[Statement], roles: Collection[str]) -> list[Statement]:
+def _exclude_platform_statements(statements: Iterable[Statement], roles: Collection[str]) -> list[Statement]:
     """Return these statements that name one of the roles, but for those of platform policies."""
-    naming = PolicyFacet.objects.filter(policy=OuterRef("pk"), field=PolicyFacet.Field.ACTOR, value__in=roles)
-    platform = active_policies.active_policies().filter(Exists(naming), type=Policy.Type.PLATFORM)
-    left_out = frozenset(platform.values_list("urn", flat=True))
-    return [one for one in statements if one.origin.policy not in left_out]
+    role_facets = PolicyFacet.objects.filter(policy=OuterRef("pk"), field=PolicyFacet.Field.ACTOR, value__in=roles)
+    platform_policies = active_policies.list_active_policies().filter(Exists(role_facets), type=Policy.Type.PLATFORM)
+    excluded_urns = frozenset(platform_policies.values_list("urn", flat=True))
+    return [statement for statement in statements if statement.origin.policy not in excluded_urns]
 
 
-def _covers(statements: Collection[Statement]) -> tuple[Cover, ...]:
-    return tuple(dict.fromkeys(reach_comparison.cover_of(one) for one in statements))
+def _unique_covers(statements: Collection[Statement]) -> tuple[Cover, ...]:
+    return tuple(dict.fromkeys(reach_comparison.selector_cover(statement) for statement in statements))

@@ -13,7 +13,7 @@ from policies.writes import required_privileges
 USERNAME_PREFIX = "service_"
 
 
-def create(*, display_name: str, by: Actor, door: str, description: str = "") -> User:
+def create(*, display_name: str, by: Actor, channel: str, description: str = "") -> User:
     """Store a new service account, `service_<uuid>`; raises Forbidden, and Invalid with every problem."""
     _check_name(display_name)
     return users.create(
@@ -22,13 +22,13 @@ def create(*, display_name: str, by: Actor, door: str, description: str = "") ->
         description=description,
         kind=User.Kind.SERVICE,
         by=by,
-        door=door,
+        channel=channel,
     )
 
 
 def get(*, urn: str) -> User:
     """Return a service account with its groups and roles; raises NotFound, for a person also."""
-    user = users_groups_roles.user(urn=urn)
+    user = users_groups_roles.get_user(urn=urn)
     if user.kind != User.Kind.SERVICE or user.is_removed:
         raise NotFound(f"There is no service account {urn!r}.")
     return user
@@ -38,24 +38,30 @@ def update(
     *,
     urn: str,
     by: Actor,
-    door: str,
+    channel: str,
     display_name: str | None = None,
     description: str | None = None,
     state: str | None = None,
-    seen: str = "",
+    expected_fingerprint: str = "",
 ) -> User:
     """Change what is given of a service account; raises as `people.update`, and NotFound for a person."""
     if display_name is not None:
         _check_name(display_name)
-    user = users_groups_roles.stored_user(urn=urn)
+    user = users_groups_roles.find_user(urn=urn)
     if user is None or user.kind != User.Kind.SERVICE:
-        required_privileges.require(by=by, requirement=required_privileges.SERVICES)
+        required_privileges.require(by=by, requirement=required_privileges.MANAGE_SERVICE_ACCOUNTS)
         raise NotFound(f"There is no service account {urn!r}.")
     return users.update(
-        urn=urn, display_name=display_name, description=description, state=state, seen=seen, by=by, door=door
+        urn=urn,
+        display_name=display_name,
+        description=description,
+        state=state,
+        expected_fingerprint=expected_fingerprint,
+        by=by,
+        channel=channel,
     )
 
 
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or not name.strip():
-        raise Invalid.one(code="required", pointer="/display_name", detail="This field is required.")
+        raise Invalid.from_problem(code="required", pointer="/display_name", detail="This field is required.")

@@ -20,24 +20,29 @@ from policies.identity.services import roles as role_service
 from policies.models import ResetToken, User, Verb, documents
 from policies.models.fields import is_storable
 from policies.models.lookalikes import fold_name
-from policies.models.people import NAME_LENGTH, ROOT_USERNAME, SYSTEM_USERNAME, USER_PREFIX
+from policies.models.people import MAX_NAME_LENGTH, ROOT_USERNAME, SYSTEM_USERNAME, USER_PREFIX
 from policies.writes import delegation, required_privileges
-from policies.writes.unit_of_work import Change, change, refuse_stale
-from policies.writes.validation import EMAIL_LENGTH, TEXT_LENGTH, Checks
+from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work, refuse_stale
+from policies.writes.validation import MAX_EMAIL_LENGTH, MAX_TEXT_LENGTH, Checks
 
-TYPE = "corpuser"
+ENTITY_TYPE = "corpuser"
 
 #: The columns people edit, and how many characters each holds.
-PROFILE = {"display_name": NAME_LENGTH, "title": NAME_LENGTH, "email": EMAIL_LENGTH, "description": TEXT_LENGTH}
+PROFILE_LENGTHS = {
+    "display_name": MAX_NAME_LENGTH,
+    "title": MAX_NAME_LENGTH,
+    "email": MAX_EMAIL_LENGTH,
+    "description": MAX_TEXT_LENGTH,
+}
 #: Those that whoever may edit the entity may edit; the address belongs to who manages users.
-_OWN = frozenset({"display_name", "title", "description"})
+_SELF_EDITABLE_COLUMNS = frozenset({"display_name", "title", "description"})
 
 
 def create(
     *,
     username: str,
     by: Actor,
-    door: str,
+    channel: str,
     display_name: str = "",
     email: str = "",
     title: str = "",
@@ -55,31 +60,31 @@ def create(
     """
     required_privileges.require(
         by=by,
-        requirement=required_privileges.SERVICES
+        requirement=required_privileges.MANAGE_SERVICE_ACCOUNTS
         if kind == User.Kind.SERVICE
-        else required_privileges.group_of("user.create"),
+        else required_privileges.privilege_group("user.create"),
     )
     profile = {"display_name": display_name, "email": email, "title": title, "description": description}
-    with change(by=by, door=door) as doing:
-        user = add(
+    with open_unit_of_work(by=by, channel=channel) as uow:
+        user = insert_user(
             username=username,
             profile=profile,
-            doing=doing,
+            uow=uow,
             state=state,
             kind=kind,
             password=password,
             object_id=object_id,
         )
-        group_service.join(user=user, groups=groups, doing=doing)
-        role_service.hold(holder=user, roles=roles, doing=doing)
+        group_service.join_new_user(user=user, groups=groups, uow=uow)
+        role_service.assign_initial_roles(holder=user, roles=roles, uow=uow)
     return user
 
 
-def add(
+def insert_user(
     *,
     username: str,
     profile: dict[str, str],
-    doing: Change,
+    uow: UnitOfWork,
     state: str = User.State.ACTIVE,
     kind: str = User.Kind.PERSON,
     password: str | None = None,
@@ -91,38 +96,38 @@ def add(
     `row` is what a source said of it already, unsaved. Raises Invalid as `create`, and Conflict when the name is taken
     or looks like one that is.
     """
-    by = doing.by
+    by = uow.by
     checks = Checks()
     check_username(checks, username, "/username", by=by)
     _check_profile(checks, profile)
-    checks.choice(state, "/state", User.State.values)
-    checks.choice(kind, "/kind", User.Kind.values)
+    checks.validate_choice(state, "/state", User.State.values)
+    checks.validate_choice(kind, "/kind", User.Kind.values)
     user = User() if row is None else row
     user.username, user.created_by, user.kind = username, by.urn, kind
     if object_id is not None:
         user.object_id = object_id.lower()
-        checks.object_id(user.object_id, "/object_id")
+        checks.validate_object_id(user.object_id, "/object_id")
     if password is not None:
-        checks.password(password, "/password", user)
+        checks.validate_password(password, "/password", user)
     checks.finish()
     user.urn = USER_PREFIX + username
-    doing.announce(user.urn)
+    uow.announce(user.urn)
     user.set_password(password)
     if row is None:
-        documents.reduce(user, {documents.USER_INFO: {"active": True}})
-    documents.edit(user, profile)
+        documents.set_aspects(user, {documents.USER_INFO: {"active": True}})
+    documents.set_columns(user, profile)
     if state == User.State.SUSPENDED:
-        documents.suspend(user, stamp(by))
+        documents.suspend(user, audit_stamp(by))
     refuse_root_loss(user)
     if User.objects.filter(urn=user.urn).exists():
         raise Conflict(f"The user {user.urn} already exists.")
-    if alike := User.objects.filter(folded_username=fold_name(username)).order_by("urn").first():
-        raise Conflict(f"The name {username} looks like that of the user {alike.urn}. Choose another one.")
+    if lookalike := User.objects.filter(folded_username=fold_name(username)).order_by("urn").first():
+        raise Conflict(f"The name {username} looks like that of the user {lookalike.urn}. Choose another one.")
     if User.objects.filter(object_id=user.object_id).exists():
         raise Conflict(f"The object id {user.object_id} is taken.")
     user.save(force_insert=True)
-    name_index.index(users=[user])
-    doing.record(urn=user.urn, name=user.name, verb=Verb.CREATED, after=facts(user))
+    name_index.rebuild(users=[user])
+    uow.audit(urn=user.urn, name=user.name, verb=Verb.CREATED, after=facts(user))
     return user
 
 
@@ -130,57 +135,57 @@ def update(
     *,
     urn: str,
     by: Actor,
-    door: str,
+    channel: str,
     display_name: str | None = None,
     email: str | None = None,
     title: str | None = None,
     description: str | None = None,
     state: str | None = None,
-    seen: str = "",
+    expected_fingerprint: str = "",
 ) -> User:
-    """Change what is given of a user; None leaves a field as it is. `seen` is the fingerprint of the facts seen.
+    """Change what is given of a user; None leaves a field as it is. `expected_fingerprint` is that of the facts seen.
 
     Raises Forbidden (also for suspending the root user), NotFound, Stale, Invalid with every problem, Conflict for
     suspending the last who can manage policies.
     """
-    given = {"display_name": display_name, "email": email, "title": title, "description": description}
-    profile = {column: value for column, value in given.items() if value is not None}
+    values = {"display_name": display_name, "email": email, "title": title, "description": description}
+    profile = {column: value for column, value in values.items() if value is not None}
     if _is_service(urn):
-        required_privileges.require(by=by, requirement=required_privileges.service_update())
-    elif state is None and profile.keys() <= _OWN:
-        required_privileges.require(by=by, requirement=required_privileges.user_profile(), urn=urn, type=TYPE)
+        required_privileges.require(by=by, requirement=required_privileges.service_profile())
+    elif state is None and profile.keys() <= _SELF_EDITABLE_COLUMNS:
+        required_privileges.require(by=by, requirement=required_privileges.user_profile(), urn=urn, type=ENTITY_TYPE)
     else:
-        required_privileges.require(by=by, requirement=required_privileges.group_of("user.update"))
+        required_privileges.require(by=by, requirement=required_privileges.privilege_group("user.update"))
     checks = Checks()
     _check_profile(checks, profile)
     if state is not None:
-        checks.choice(state, "/state", User.State.values)
+        checks.validate_choice(state, "/state", User.State.values)
     checks.finish()
-    with change(by=by, door=door) as doing:
-        user = _stored(urn)
-        doing.announce(urn)
+    with open_unit_of_work(by=by, channel=channel) as uow:
+        user = _get_user(urn)
+        uow.announce(urn)
         before, state_before = facts(user), user.state
-        refuse_stale(seen=seen, facts=before)
-        documents.edit(user, profile)
+        refuse_stale(expected_fingerprint=expected_fingerprint, facts=before)
+        documents.set_columns(user, profile)
         if state is not None and state != state_before:
-            _move(user, state, doing)
+            _set_state(user, state, uow)
         user.save()
-        name_index.index(users=[user])
-        doing.record(urn=urn, name=user.name, verb=_verb(state_before, user.state), before=before, after=facts(user))
+        name_index.rebuild(users=[user])
+        uow.audit(urn=urn, name=user.name, verb=_state_verb(state_before, user.state), before=before, after=facts(user))
     return user
 
 
-def suspend(*, urn: str, by: Actor, door: str) -> User:
+def suspend(*, urn: str, by: Actor, channel: str) -> User:
     """Let a user do nothing any more, and end its sessions. Raises as `update`."""
-    return update(urn=urn, state=User.State.SUSPENDED, by=by, door=door)
+    return update(urn=urn, state=User.State.SUSPENDED, by=by, channel=channel)
 
 
-def activate(*, urn: str, by: Actor, door: str) -> User:
+def activate(*, urn: str, by: Actor, channel: str) -> User:
     """Let a suspended user act again, whoever suspended it. Raises as `update`."""
-    return update(urn=urn, state=User.State.ACTIVE, by=by, door=door)
+    return update(urn=urn, state=User.State.ACTIVE, by=by, channel=channel)
 
 
-def set_password(*, urn: str, password: str, by: Actor, door: str) -> User:
+def set_password(*, urn: str, password: str, by: Actor, channel: str) -> User:
     """Give a user a password, which ends its sessions. One's own needs nothing; the door has asked for the old one.
 
     Raises Forbidden (also for somebody who holds platform privileges that the caller does not hold), NotFound, Invalid
@@ -188,31 +193,31 @@ def set_password(*, urn: str, password: str, by: Actor, door: str) -> User:
     """
     if by.urn != urn or not by.is_active:
         required_privileges.require(by=by, requirement=required_privileges.MANAGE_CREDENTIALS)
-    with change(by=by, door=door) as doing:
-        user = _stored(urn)
+    with open_unit_of_work(by=by, channel=channel) as uow:
+        user = _get_user(urn)
         if by.urn != urn:
             delegation.require_account(by=by, urns=[urn])
-        write_password(user=user, password=password, doing=doing)
+        write_password(user=user, password=password, uow=uow)
     return user
 
 
-def change_password(*, old: str, password: str, by: Actor, door: str) -> User:
+def change_password(*, old_password: str, password: str, by: Actor, channel: str) -> User:
     """Give oneself a new password, which ends one's sessions.
 
     Raises Forbidden for somebody suspended, NotFound, Invalid with every problem: a wrong old one, a weak new one.
     """
     if not by.is_active:
         raise Forbidden((), "A suspended account changes nothing.")
-    with change(by=by, door=door) as doing:
-        user = _stored(by.urn)
+    with open_unit_of_work(by=by, channel=channel) as uow:
+        user = _get_user(by.urn)
         checks = Checks()
-        if not user.check_password(old):
+        if not user.check_password(old_password):
             checks.add("password.wrong", "/old", "This is not your password.")
-        write_password(user=user, password=password, doing=doing, checks=checks)
+        write_password(user=user, password=password, uow=uow, checks=checks)
     return user
 
 
-def write_password(*, user: User, password: str, doing: Change, checks: Checks | None = None) -> None:
+def write_password(*, user: User, password: str, uow: UnitOfWork, checks: Checks | None = None) -> None:
     """Store a password as part of a change whose service has asked whether it may; a link to set one ends with it.
 
     Raises Invalid with what is wrong with the password, beside what the caller found.
@@ -220,30 +225,32 @@ def write_password(*, user: User, password: str, doing: Change, checks: Checks |
     checks = checks or Checks()
     if user.kind == User.Kind.SERVICE:
         checks.add("password.service", "/password", "A service has tokens and no password.")
-    checks.password(password, "/password", user)
+    checks.validate_password(password, "/password", user)
     checks.finish()
     user.set_password(password)
     user.save()
     ResetToken.objects.filter(user=user).delete()
-    doing.record(urn=user.urn, name=user.name, verb=Verb.PASSWORD_SET)
+    uow.audit(urn=user.urn, name=user.name, verb=Verb.PASSWORD_SET)
 
 
-def remove(*, urn: str, by: Actor, door: str) -> None:
+def remove(*, urn: str, by: Actor, channel: str) -> None:
     """Delete a user with its memberships, assignments, tokens and sessions.
 
     Raises Forbidden (also for the root user), NotFound, Conflict for the last who can manage policies.
     """
     required_privileges.require(
         by=by,
-        requirement=required_privileges.SERVICES if _is_service(urn) else required_privileges.group_of("user.delete"),
+        requirement=required_privileges.MANAGE_SERVICE_ACCOUNTS
+        if _is_service(urn)
+        else required_privileges.privilege_group("user.delete"),
     )
-    with change(by=by, door=door) as doing:
-        user = _stored(urn)
+    with open_unit_of_work(by=by, channel=channel) as uow:
+        user = _get_user(urn)
         if user.is_root:
             raise Forbidden((), "The root user cannot be removed.")
-        doing.takes(f"the account of {user.name}")
-        doing.ends(urn)
-        doing.record(urn=urn, name=user.name, verb=Verb.DELETED, before=facts(user))
+        uow.announce_revocation(f"the account of {user.name}")
+        uow.announce_deactivation(urn)
+        uow.audit(urn=urn, name=user.name, verb=Verb.DELETED, before=facts(user))
         user.delete()
 
 
@@ -253,7 +260,7 @@ def facts(user: User) -> dict[str, Any]:
     return {"username": user.username} | {column: getattr(user, column) for column in columns}
 
 
-def stamp(by: Actor) -> dict[str, Any]:
+def audit_stamp(by: Actor) -> dict[str, Any]:
     """Return DataHub's audit stamp of who and when, in milliseconds."""
     return {"time": int(timezone.now().timestamp() * 1000), "actor": by.urn}
 
@@ -261,7 +268,7 @@ def stamp(by: Actor) -> dict[str, Any]:
 def check_username(checks: Checks, username: Any, pointer: str, *, by: Actor) -> None:
     """Check the name of a user that is to be made: it looks like none that is reserved."""
     before = len(checks.problems)
-    checks.identifier(username, pointer)
+    checks.validate_identifier(username, pointer)
     if len(checks.problems) == before and is_reserved(username) and (username, by.urn) != (ROOT_USERNAME, SYSTEM_ACTOR):
         checks.add("username.reserved", pointer, f"The name {username} is reserved, or looks like one that is.")
 
@@ -271,18 +278,20 @@ def is_reserved(username: str) -> bool:
     return fold_name(username) in {fold_name(ROOT_USERNAME), fold_name(SYSTEM_USERNAME)}
 
 
-def find_alike(*, usernames: Collection[str]) -> dict[str, str]:
+def find_lookalikes(*, usernames: Collection[str]) -> dict[str, str]:
     """Return user name → URN of an account that can sign in and whose name looks the same; one query.
 
     An account can sign in that has a password or is linked to an identity.
     """
-    folded = {name: fold_name(name) for name in usernames}
-    if not folded:
+    folded_names = {name: fold_name(name) for name in usernames}
+    if not folded_names:
         return {}
-    may_sign_in = ~Q(password="") & ~Q(password__startswith=UNUSABLE_PASSWORD_PREFIX) | Q(socialaccount__isnull=False)
-    found = User.objects.filter(may_sign_in, folded_username__in=set(folded.values()))
-    alike = dict(found.order_by("-urn").values_list("folded_username", "urn"))
-    return {name: alike[key] for name, key in folded.items() if key in alike}
+    sign_in_condition = ~Q(password="") & ~Q(password__startswith=UNUSABLE_PASSWORD_PREFIX) | Q(
+        socialaccount__isnull=False
+    )
+    accounts = User.objects.filter(sign_in_condition, folded_username__in=set(folded_names.values()))
+    urns_by_folded_name = dict(accounts.order_by("-urn").values_list("folded_username", "urn"))
+    return {name: urns_by_folded_name[key] for name, key in folded_names.items() if key in urns_by_folded_name}
 
 
 def refuse_root_loss(user: User) -> None:
@@ -293,32 +302,32 @@ def refuse_root_loss(user: User) -> None:
 
 def _check_profile(checks: Checks, profile: dict[str, str]) -> None:
     for column, value in profile.items():
-        checks.text(value, f"/{column}", limit=PROFILE[column])
+        checks.validate_text(value, f"/{column}", limit=PROFILE_LENGTHS[column])
 
 
 def _is_service(urn: str) -> bool:
     return is_storable(urn) and User.objects.filter(urn=urn, kind=User.Kind.SERVICE).exists()
 
 
-def _stored(urn: str) -> User:
+def _get_user(urn: str) -> User:
     user = User.objects.filter(urn=urn).first() if is_storable(urn) else None
     if user is None:
         raise NotFound(f"There is no user {urn!r}.")
     return user
 
 
-def _move(user: User, state: str, doing: Change) -> None:
+def _set_state(user: User, state: str, uow: UnitOfWork) -> None:
     if state == User.State.SUSPENDED:
-        doing.takes(f"the account of {user.name}")
-        doing.ends(user.urn)
-        documents.suspend(user, stamp(doing.by))
+        uow.announce_revocation(f"the account of {user.name}")
+        uow.announce_deactivation(user.urn)
+        documents.suspend(user, audit_stamp(uow.by))
         user.session_epoch += 1
     else:
-        documents.activate(user, stamp(doing.by))
+        documents.activate(user, audit_stamp(uow.by))
     refuse_root_loss(user)
 
 
-def _verb(before: str, after: str) -> Verb:
+def _state_verb(before: str, after: str) -> Verb:
     if before == after:
         return Verb.UPDATED
     return Verb.SUSPENDED if after == User.State.SUSPENDED else Verb.ACTIVATED

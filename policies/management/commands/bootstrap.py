@@ -39,8 +39,8 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, restricted: bool | None, **__: Any) -> None:
         """Run the bootstrap."""
-        done = bootstrap.run(is_restricted=settings.BOOTSTRAP_RESTRICTED if restricted is None else restricted)
-        self.stdout.write(f"{len(done.created)} created, {len(done.rewritten)} updated.")
+        result = bootstrap.run(is_restricted=settings.BOOTSTRAP_RESTRICTED if restricted is None else restricted)
+        self.stdout.write(f"{len(result.created_urns)} created, {len(result.rewritten_urns)} updated.")
         if active_policies.is_open_to_everybody():
             self.stdout.write(
                 "Everybody who can sign in holds every platform privilege, Manage Policies included: the default for a "

@@ -14,7 +14,7 @@ from policies.pdp import authorizer
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def lifetime(text: str) -> timedelta | None:
+def parse_lifetime(text: str) -> timedelta | None:
     """Return the length of time that `30d`, `12h`, `45m` or `2w` means, None for `never`; raises ArgumentTypeError."""
     if text == "never":
         return None
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", required=True, help="the name of the token in lists")
         parser.add_argument(
             "--expires",
-            type=lifetime,
+            type=parse_lifetime,
             default=timedelta(days=30),
             metavar="TIME",
             help="how long the token is valid, for example 45m, 12h, 2w or never (default: 30d)",
@@ -46,9 +46,9 @@ class Command(BaseCommand):
         if not actor_urn.startswith("urn:"):
             raise CommandError(f"{actor_urn!r} is not a URN; give one such as urn:li:corpuser:datahub.")
         try:
-            issued = access_tokens.create(
-                owner=actor_urn, name=name, duration=expires, by=authorizer.SYSTEM, door="command"
+            new_token = access_tokens.create(
+                owner=actor_urn, name=name, duration=expires, by=authorizer.SYSTEM, channel="command"
             )
         except Invalid as error:
             raise CommandError(" ".join(problem.detail for problem in error.problems)) from None
-        self.stdout.write(issued.text)
+        self.stdout.write(new_token.text)

@@ -14,4 +14,4 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **__: Any) -> None:
         """Load, announce and print."""
-        self.stdout.write(str(policy_change_events.reload()))
+        self.stdout.write(str(policy_change_events.reload_all()))

@@ -26,7 +26,7 @@ class Command(BaseCommand):
         if not urn.startswith("urn:"):
             raise CommandError(f"{urn!r} is not a URN; give one such as urn:li:corpuser:jane.")
         try:
-            count = external_sign_in.forget(urn=urn, by=authorizer.SYSTEM, door="command")
+            count = external_sign_in.unlink(urn=urn, by=authorizer.SYSTEM, channel="command")
         except NotFound as error:
             raise CommandError(error.detail) from None
         self.stdout.write(f"{count} link{'' if count == 1 else 's'} of {urn} removed.")

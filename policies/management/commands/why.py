@@ -6,17 +6,17 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from policies.engine.explain import Near
-from policies.engine.requirements import one
+from policies.engine.explain import NearMatch
+from policies.engine.requirements import privilege_requirement
 from policies.errors import PolicyAppError
 from policies.models.fields import is_storable
 from policies.models.people import USER_PREFIX
 from policies.pdp import actor_resolution, authorizer, explanations
-from policies.pdp.authorizer import Ask, Asked
-from policies.pdp.explanations import Explained
+from policies.pdp.authorizer import AccessRequest, ResourceRef
+from policies.pdp.explanations import Explanation
 
 #: What the process ends with when the question itself is wrong; 0 means allow and 1 deny.
-BAD_INPUT = 2
+BAD_INPUT_EXIT_CODE = 2
 
 
 class Command(BaseCommand):
@@ -36,52 +36,54 @@ class Command(BaseCommand):
     def handle(self, *_: Any, actor: str, privilege: str, resource: str, touching: list[str], **__: Any) -> None:
         """Answer, and end the process with 1 when the answer is deny."""
         urn = actor if actor.startswith("urn:") else f"{USER_PREFIX}{actor}"
-        if problems := list(_problems(actor, urn, privilege, resource, touching)):
-            raise CommandError(" ".join(problems), returncode=BAD_INPUT)
-        ask = Ask(one(privilege), Asked(resource) if resource else None, tuple(touching))
+        if problems := list(_find_problems(actor, urn, privilege, resource, touching)):
+            raise CommandError(" ".join(problems), returncode=BAD_INPUT_EXIT_CODE)
+        request = AccessRequest(
+            privilege_requirement(privilege), ResourceRef(resource) if resource else None, tuple(touching)
+        )
         try:
-            found = explanations.explained(actor=actor_resolution.actor(urn=urn), ask=ask)
+            explanation = explanations.explain_answer(actor=actor_resolution.load_actor(urn=urn), request=request)
         except PolicyAppError as error:
-            raise CommandError(error.detail, returncode=BAD_INPUT) from None
-        self.stdout.write("\n".join(_lines(found, urn, privilege, resource)))
-        if not found.decision.is_allowed:
+            raise CommandError(error.detail, returncode=BAD_INPUT_EXIT_CODE) from None
+        self.stdout.write("\n".join(_render_explanation(explanation, urn, privilege, resource)))
+        if not explanation.decision.is_allowed:
             sys.exit(1)
 
 
-def _problems(actor: str, urn: str, privilege: str, resource: str, touching: list[str]) -> Iterable[str]:
+def _find_problems(actor: str, urn: str, privilege: str, resource: str, tags: list[str]) -> Iterable[str]:
     if not actor or not urn.startswith(USER_PREFIX):
         yield "The actor must be a user name or the URN of a user, such as urn:li:corpuser:jane."
     if not privilege:
         yield "Name a privilege, such as EDIT_ENTITY_TAGS."
     if resource and not resource.startswith("urn:"):
         yield f"{resource!r} is not a URN; the resource must be one, such as urn:li:tag:pii."
-    for tag in touching:
+    for tag in tags:
         if not tag.startswith("urn:"):
             yield f"{tag!r} is not a URN; --touching takes URNs of tags, such as urn:li:tag:pii."
-    if not all(is_storable(text) for text in (actor, privilege, resource, *touching)):
+    if not all(is_storable(text) for text in (actor, privilege, resource, *tags)):
         yield "An argument holds a character that cannot be stored, such as NUL; leave it out."
 
 
-def _lines(found: Explained, urn: str, privilege: str, resource: str) -> Iterable[str]:
-    names = authorizer.names(urns={urn, resource} - {""})
+def _render_explanation(explanation: Explanation, urn: str, privilege: str, resource: str) -> Iterable[str]:
+    names = authorizer.load_names(urns={urn, resource} - {""})
     target = f" on {names.get(resource, resource)}" if resource else ""
-    yield f"{'ALLOW' if found.decision.is_allowed else 'DENY'}: {names.get(urn, urn)}, {privilege}{target}"
-    yield explanations.SENTENCES[found.decision.code]
-    for hint in found.hints:
-        close = f" Did you mean {' or '.join(hint.suggestions)}?" if hint.suggestions else ""
-        yield f"There is no {hint.what} {hint.name}.{close}"
+    yield f"{'ALLOW' if explanation.decision.is_allowed else 'DENY'}: {names.get(urn, urn)}, {privilege}{target}"
+    yield explanations.SENTENCES[explanation.decision.code]
+    for hint in explanation.hints:
+        suggestions = f" Did you mean {' or '.join(hint.suggestions)}?" if hint.suggestions else ""
+        yield f"There is no {hint.field_name} {hint.name}.{suggestions}"
     if resource and not explanations.is_known(urn=resource):
         yield explanations.NOT_STORED
-    for reason in found.reasons:
-        yield f"- {reason.name} ({reason.policy}), {reason.effect}: {reason.because}"
-    if found.nearest:
+    for reason in explanation.reasons:
+        yield f"- {reason.name} ({reason.policy}), {reason.effect}: {reason.explanation}"
+    if explanation.near_misses:
         yield "Came closest:"
-    for near in found.nearest:
-        yield from _near(near)
-    yield f"Answered from policies at version {found.decision.version}."
+    for near_miss in explanation.near_misses:
+        yield from _render_near_miss(near_miss)
+    yield f"Answered from policies at version {explanation.decision.version}."
 
 
-def _near(near: Near) -> Iterable[str]:
-    yield " ".join(filter(None, (f"- {near.name} ({near.policy}).", near.because)))
-    for lack in near.lacks:
-        yield f"    lacking: {lack.sentence} {explanations.remedy(lack)}"
+def _render_near_miss(near_miss: NearMatch) -> Iterable[str]:
+    yield " ".join(filter(None, (f"- {near_miss.name} ({near_miss.policy}).", near_miss.explanation)))
+    for condition in near_miss.failed_conditions:
+        yield f"    lacking: {condition.sentence} {explanations.format_remedy(condition)}"

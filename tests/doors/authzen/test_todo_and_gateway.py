@@ -45,8 +45,8 @@ def citadel(point: Callable[..., Point]) -> Point:
         if name in ("admin", "editor"):
             # Such roles come with the installation under other letters.
             urn = role(f"citadel-{name}")
-        roles.create(identifier=urn.rpartition(":")[2], name=name, description="", by=authorizer.SYSTEM, door=DOOR)
-        roles.give(urn=urn, actors=holders, by=authorizer.SYSTEM, door=DOOR)
+        roles.create(identifier=urn.rpartition(":")[2], name=name, description="", by=authorizer.SYSTEM, channel=DOOR)
+        roles.grant(urn=urn, actors=holders, by=authorizer.SYSTEM, channel=DOOR)
     admin, editor, genius = role("citadel-admin"), role("citadel-editor"), role("evil_genius")
     todo, users = ("TYPE", "EQUALS", "todo"), ("TYPE", "EQUALS", "user")
     allow(["CAN_READ_USER"], where(users))

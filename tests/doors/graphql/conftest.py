@@ -50,7 +50,7 @@ def asking(urn: str) -> Asking:
 def close_the_reading_policies() -> None:
     """Switch off the two policies that let everybody view everything."""
     names = [f"urn:li:dataHubPolicy:{name}" for name in ("view-entity-page-all", "view-dataset-sensitive")]
-    policies.set_states(urns=names, state="INACTIVE", by=authorizer.SYSTEM, door=DOOR)
+    policies.set_states(urns=names, state="INACTIVE", by=authorizer.SYSTEM, channel=DOOR)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def person(installed):
     """Make a user with privileges, on everything unless told otherwise: `person("jo", "MANAGE_POLICIES")`."""
 
     def make(username: str, *privileges: str, **document: Any) -> Asking:
-        user = users.create(username=username, by=authorizer.SYSTEM, door=DOOR)
+        user = users.create(username=username, by=authorizer.SYSTEM, channel=DOOR)
         if privileges:
             give(user.urn, *privileges, **document)
         return asking(user.urn)

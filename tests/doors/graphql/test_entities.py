@@ -25,8 +25,8 @@ def write(*proposals):
 @pytest.fixture
 def described(installed):
     """A dataset with two roles, one of them not described, and who holds the other."""
-    users.create(username="ada", by=authorizer.SYSTEM, door=DOOR)
-    groups.create(identifier="crew", name="Crew", members=["urn:li:corpuser:ada"], by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="ada", by=authorizer.SYSTEM, channel=DOOR)
+    groups.create(identifier="crew", name="Crew", members=["urn:li:corpuser:ada"], by=authorizer.SYSTEM, channel=DOOR)
     write(
         proposal(DATASET, "datasetProperties", {"name": "Orders", "description": "All of them"}),
         proposal(DATASET, "access", {"roles": [{"urn": READER}, {"urn": WRITER}]}),
@@ -91,7 +91,7 @@ def test_a_role_that_is_mine_through_a_group(root, described, person):
     query = "query($urn: String!) {role(urn: $urn) {urn isAssignedToMe exists}}"
     jo = person("jo")
     assert jo.ask(query, urn=READER)["role"] == {"urn": READER, "isAssignedToMe": False, "exists": True}
-    groups.add_members(urn="urn:li:corpGroup:crew", members=[jo.urn], by=authorizer.SYSTEM, door=DOOR)
+    groups.add_members(urn="urn:li:corpGroup:crew", members=[jo.urn], by=authorizer.SYSTEM, channel=DOOR)
     assert jo.ask(query, urn=READER)["role"]["isAssignedToMe"] is True
     assert jo.refused(query, urn=WRITER)[:2] == (404, "NOT_FOUND")
     assert jo.refused(query, urn=DATASET)[:2] == (400, "BAD_REQUEST")
@@ -369,7 +369,7 @@ def related(caller, urn, direction, *types, **more):
 
 def test_relationships(root, described):
     crew, ada, admin = "urn:li:corpGroup:crew", "urn:li:corpuser:ada", "urn:li:dataHubRole:Admin"
-    roles.assign(role=admin, actors=[crew], by=authorizer.SYSTEM, door=DOOR)
+    roles.assign(role=admin, actors=[crew], by=authorizer.SYSTEM, channel=DOOR)
     write(
         proposal(
             DATASET,
@@ -417,10 +417,10 @@ ROLES = """query($count: Int!) {listRoles(input: {count: $count}) {roles {name
 
 def test_a_long_list_takes_the_queries_of_a_short_one(root, described, django_assert_max_num_queries):
     for number in range(4):
-        role = roles.create(identifier=f"0-{number}", name=f"Own {number}", by=authorizer.SYSTEM, door=DOOR).urn
-        user = users.create(username=f"user{number}", by=authorizer.SYSTEM, door=DOOR).urn
-        roles.assign(role=role, actors=[user], by=authorizer.SYSTEM, door=DOOR)
-        groups.add_members(urn="urn:li:corpGroup:crew", members=[user], by=authorizer.SYSTEM, door=DOOR)
+        role = roles.create(identifier=f"0-{number}", name=f"Own {number}", by=authorizer.SYSTEM, channel=DOOR).urn
+        user = users.create(username=f"user{number}", by=authorizer.SYSTEM, channel=DOOR).urn
+        roles.assign(role=role, actors=[user], by=authorizer.SYSTEM, channel=DOOR)
+        groups.add_members(urn="urn:li:corpGroup:crew", members=[user], by=authorizer.SYSTEM, channel=DOOR)
         give(user, "VIEW_ENTITY", actors={"roles": [role]})
     root.ask(ROLES, count=1)
     with django_assert_max_num_queries(60) as short:

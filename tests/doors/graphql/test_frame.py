@@ -208,7 +208,7 @@ def test_a_message_repeats_no_more_than_anybody_reads(root):
 
 def test_what_nobody_anticipated_is_masked(caplog):
     error = GraphQLError("secret", path=["me"], original_error=ValueError("a secret"))
-    shown = errors.formatted(error, request_id="r-1")
+    shown = errors.format_error(error, request_id="r-1")
     assert shown == {
         "message": "This failed; the log has it under r-1.",
         "path": ["me"],
@@ -219,7 +219,7 @@ def test_what_nobody_anticipated_is_masked(caplog):
 
 
 def test_an_answer_has_a_bound(root, monkeypatch):
-    monkeypatch.setattr(query_limits, "ANSWERS", 10)
+    monkeypatch.setattr(query_limits, "MAX_ANSWERED_FIELDS", 10)
     answer = root.send("{listRoles(input: {}) {roles {urn type name editable}}}").json()
     assert "data" not in answer
     assert answer["errors"][0]["extensions"]["code"] == 400
@@ -232,7 +232,7 @@ def test_the_names_of_types(root):
     kinds = ["dataset", "corpuser", "corpGroup", "dataHubPolicy", "dataHubRole", "role", "mlModelGroup", "dataFlow"]
     kinds += ["dataHubAccessToken", "dataHubIngestionSource", "dataHubView", "glossaryNode", "ownershipType"]
     for kind in kinds:
-        name = nodes.name_of(kind, schema_builder.schema())
+        name = nodes.type_name(kind, schema_builder.build_schema())
         assert name != "OTHER"
-        assert nodes.kind_of(name) == kind
-    assert nodes.name_of("namespace", schema_builder.schema()) == "OTHER"
+        assert nodes.parse_type_name(name) == kind
+    assert nodes.type_name("namespace", schema_builder.build_schema()) == "OTHER"

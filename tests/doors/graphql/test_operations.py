@@ -48,8 +48,8 @@ TOKEN = {"type": "PERSONAL", "actorUrn": ROOT, "duration": "ONE_HOUR", "name": "
 @pytest.fixture
 def world(installed):
     """People, groups, roles and entities of every type that the operations speak of."""
-    users.create(username="ada", display_name="Ada", email="ada@a.example", by=authorizer.SYSTEM, door=DOOR)
-    groups.create(identifier="crew", name="Crew", members=[ADA], by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="ada", display_name="Ada", email="ada@a.example", by=authorizer.SYSTEM, channel=DOOR)
+    groups.create(identifier="crew", name="Crew", members=[ADA], by=authorizer.SYSTEM, channel=DOOR)
     owners = {"owners": [{"owner": ADA, "type": "TECHNICAL_OWNER"}, {"owner": CREW, "type": "NONE"}]}
     described = [
         (DATASET, "datasetProperties", {"name": "Orders", "customProperties": {"tier": "gold"}}),
@@ -298,7 +298,7 @@ def test_what_is_refused_says_why(root):
 
 
 def test_nothing_is_both_served_and_refused():
-    served = schema_builder.schema()
+    served = schema_builder.build_schema()
     for root in (served.query_type, served.mutation_type):
         assert root is not None
         assert not root.fields.keys() & refused_operations.REASONS.keys()

@@ -49,12 +49,12 @@ RESET = """mutation createNativeUserResetToken($input: CreateNativeUserResetToke
 
 @pytest.fixture
 def crew(installed):
-    return groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR)
+    return groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, channel=DOOR)
 
 
 @pytest.fixture
 def jo(installed):
-    return users.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
+    return users.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, channel=DOOR)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def clerk(person):
 
 
 def test_who_may_not_look_at_people_is_told_their_names_alone(person, jo):
-    users.update(urn=JO, email="jo@example.com", title="Chief", by=authorizer.SYSTEM, door=DOOR)
+    users.update(urn=JO, email="jo@example.com", title="Chief", by=authorizer.SYSTEM, channel=DOOR)
     nosy = person("nosy")
     assert nosy.refused(LIST_USERS % "urn", input={})[0] == 403
     ask = "query ($urn: String!) { corpUser(urn: $urn) { status properties { displayName email title } } }"
@@ -79,7 +79,7 @@ def test_who_may_not_look_at_people_is_told_their_names_alone(person, jo):
 
 
 def test_people_are_listed_by_who_sees_them_and_services_are_not_among_them(person, jo):
-    service_accounts.create(display_name="Bot", by=authorizer.SYSTEM, door=DOOR)
+    service_accounts.create(display_name="Bot", by=authorizer.SYSTEM, channel=DOOR)
     anybody = person("any", "MANAGE_USER_CREDENTIALS", type="PLATFORM")
     found = anybody.ask(LIST_USERS % "urn type username status properties { displayName active }", input={})[
         "listUsers"
@@ -97,7 +97,7 @@ def test_people_are_listed_by_who_sees_them_and_services_are_not_among_them(pers
 
 def test_pages_and_words(root, jo):
     for number in range(7):
-        users.create(username=f"p{number}", display_name="Pat Smith", by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=f"p{number}", display_name="Pat Smith", by=authorizer.SYSTEM, channel=DOOR)
     page = root.ask(LIST_USERS % "urn", input={"start": 5, "count": 10, "query": "smi"})["listUsers"]
     assert page == {
         "start": 5,
@@ -134,11 +134,11 @@ def test_groups_are_listed_by_who_manages_them(clerk, person, crew):
     [
         (
             LIST_USERS % "urn username status properties { displayName email } editableProperties { title }",
-            lambda number: users.create(username=f"q{number}", title="T", by=authorizer.SYSTEM, door=DOOR),
+            lambda number: users.create(username=f"q{number}", title="T", by=authorizer.SYSTEM, channel=DOOR),
         ),
         (
             LIST_GROUPS % "urn name properties { displayName } editableProperties { slack } origin { type }",
-            lambda number: groups.create(identifier=f"g{number}", name="G", by=authorizer.SYSTEM, door=DOOR),
+            lambda number: groups.create(identifier=f"g{number}", name="G", by=authorizer.SYSTEM, channel=DOOR),
         ),
     ],
 )
@@ -188,7 +188,7 @@ def test_fields_of_a_user_are_set_and_the_others_stay(clerk, jo):
         "teams": ["a", "b"],
         "slack": None,
     }
-    assert users_groups_roles.user(urn=JO).title == "Boss"
+    assert users_groups_roles.get_user(urn=JO).title == "Boss"
 
 
 def test_one_edits_oneself_but_not_ones_address(person, jo):
@@ -266,7 +266,7 @@ def test_members_come_and_go_and_again_is_no_error(clerk, jo, crew):
     both = {"groupUrn": CREW, "userUrns": [JO, ROOT]}
     for _ in range(2):
         assert clerk.ask(ADD, input=both) == {"addGroupMembers": True}
-        assert (aspect_queries.aspects_of(urn=JO) or {})["nativeGroupMembership"] == {"nativeGroups": [CREW]}
+        assert (aspect_queries.load_aspects(urn=JO) or {})["nativeGroupMembership"] == {"nativeGroups": [CREW]}
     inline = f'mutation {{ removeGroupMembers(input: {{groupUrn: "{CREW}", userUrns: ["{JO}", "{NOBODY}"]}}) }}'
     for _ in range(2):
         assert clerk.ask(inline) == {"removeGroupMembers": True}
@@ -274,7 +274,7 @@ def test_members_come_and_go_and_again_is_no_error(clerk, jo, crew):
 
 
 def test_members_of_a_group_from_elsewhere_are_not_changed_by_hand(root, jo):
-    groups.create(identifier="sso", name="SSO", origin="EXTERNAL", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="sso", name="SSO", origin="EXTERNAL", by=authorizer.SYSTEM, channel=DOOR)
     members = {"groupUrn": "urn:li:corpGroup:sso", "userUrns": [JO]}
     for query in (ADD, TAKE):
         code, _, message = root.refused(query, input=members)
@@ -286,7 +286,7 @@ def test_who_edits_the_members_of_one_group_does_so_here(person, jo, crew):
     only = {"filter": {"criteria": [{"field": "URN", "values": [CREW], "condition": "EQUALS"}]}}
     keeper = person("keeper", "EDIT_GROUP_MEMBERS", resources=only)
     assert keeper.ask(ADD, input={"groupUrn": CREW, "userUrns": [JO]}) == {"addGroupMembers": True}
-    groups.create(identifier="other", name="Other", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="other", name="Other", by=authorizer.SYSTEM, channel=DOOR)
     assert keeper.refused(ADD, input={"groupUrn": "urn:li:corpGroup:other", "userUrns": [JO]})[0] == 403
 
 
@@ -313,17 +313,17 @@ def test_the_present_invitation_stays_and_a_new_one_ends_it(keeper):
 
 def test_an_invitation_replaces_the_roles_of_who_takes_it(keeper, person):
     any_ = person("any")
-    roles.create(identifier="own", name="Own", by=authorizer.SYSTEM, door=DOOR)
-    roles.give(urn="urn:li:dataHubRole:own", actors=[any_.urn], by=authorizer.SYSTEM, door=DOOR)
+    roles.create(identifier="own", name="Own", by=authorizer.SYSTEM, channel=DOOR)
+    roles.grant(urn="urn:li:dataHubRole:own", actors=[any_.urn], by=authorizer.SYSTEM, channel=DOOR)
     text = keeper.ask(GET_INVITE, input={"roleUrn": READER})["getInviteToken"]["inviteToken"]
     for _ in range(2):
         assert any_.ask(ACCEPT, input={"inviteToken": text}) == {"acceptRole": True}
-        assert users_groups_roles.user(urn=any_.urn).role_urns == [READER]
+        assert users_groups_roles.get_user(urn=any_.urn).role_urns == [READER]
 
 
 def test_a_reset_link_sets_a_password_once(keeper, jo):
     text = keeper.ask(RESET, input={"userUrn": JO})["createNativeUserResetToken"]["resetToken"]
-    password_resets.use(text=text, password=PASSWORD, door=DOOR)
+    password_resets.use(text=text, password=PASSWORD, channel=DOOR)
     assert User.objects.get(urn=JO).check_password(PASSWORD)
     assert not ResetToken.objects.exists()
 

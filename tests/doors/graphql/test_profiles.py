@@ -46,7 +46,7 @@ SET = "mutation s($input: BatchSetDataProductInput!) {batchSetDataProduct(input:
 
 def said(product):
     return json.loads(
-        aspect_documents.texts(keys={(product, "dataProductProperties")})[product, "dataProductProperties"]
+        aspect_documents.load_texts(keys={(product, "dataProductProperties")})[product, "dataProductProperties"]
     )
 
 

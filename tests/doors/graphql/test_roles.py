@@ -62,9 +62,11 @@ def test_a_role_with_its_policies(root):
         "privileges": ["EDIT_ENTITY_TAGS"],
         "actors": {"users": [ROOT]},
     }
-    bound = policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door=DOOR).policy.urn
+    bound = policies.create(
+        draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR
+    ).policy.urn
     urn = root.ask(CREATE, input={"name": "Steward", "policyUrns": [bound]})["createRole"]
-    assert policy_queries.policy(urn=bound).document["actors"] == {"users": [ROOT], "roles": [urn]}
+    assert policy_queries.get_policy(urn=bound).document["actors"] == {"users": [ROOT], "roles": [urn]}
     # A role that a policy names stays, or the policy would speak for nobody.
     assert root.refused(DELETE, urn=urn)[0] == 409
 
@@ -101,8 +103,8 @@ def test_what_is_wrong(root, query, variables, code):
 
 
 def test_an_assignment_replaces_and_null_clears(root):
-    jo = users.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
-    crew = groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR).urn
+    jo = users.create(username="jo", by=authorizer.SYSTEM, channel=DOOR).urn
+    crew = groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, channel=DOOR).urn
     for role, expected in ((READER, [READER]), (EDITOR, [EDITOR]), (EDITOR, [EDITOR]), (None, [])):
         actors = [jo, crew, "urn:li:corpuser:nobody"]
         assert root.ask(ASSIGN, input={"roleUrn": role, "actors": actors})["batchAssignRole"] is True

@@ -113,8 +113,8 @@ def test_a_search_for_external_roles(root, shelf):
 
 
 def test_a_search_for_people(root):
-    user_services.create(username="ada", display_name="Ada Lovelace", by=authorizer.SYSTEM, door=DOOR)
-    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR)
+    user_services.create(username="ada", display_name="Ada Lovelace", by=authorizer.SYSTEM, channel=DOOR)
+    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, channel=DOOR)
     users = root.ask(SEARCH, input={"type": "CORP_USER", "query": "love"})["search"]["searchResults"]
     assert [one["entity"]["urn"] for one in users] == ["urn:li:corpuser:ada"]
     crews = root.ask(SEARCH, input={"type": "CORP_GROUP", "query": "crew"})["search"]["searchResults"]
@@ -132,7 +132,7 @@ def test_the_pages_of_a_scroll_together_are_the_whole(root, shelf):
 
 
 def test_a_scroll_without_types_goes_through_users_groups_and_the_catalog(root, shelf):
-    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, channel=DOOR)
     whole = scroll(root)[0]
     assert {ROOT, "urn:li:corpGroup:crew", role("snowflake_reader_role"), dataset("sales.t0")} <= set(whole)
     assert not any(urn.startswith(("urn:li:dataHubPolicy:", "urn:li:dataHubRole:")) for urn in whole)
@@ -203,7 +203,9 @@ def test_alternatives_of_criteria(root, shelf):
 
 
 def test_people_by_what_the_sdk_asks(root):
-    user_services.create(username="ada", display_name="Ada L", email="ada@example.com", by=authorizer.SYSTEM, door=DOOR)
+    user_services.create(
+        username="ada", display_name="Ada L", email="ada@example.com", by=authorizer.SYSTEM, channel=DOOR
+    )
     kind = {"field": "_entityType", "values": ["CORP_USER"], "condition": "EQUAL"}
     for field, value in (("email", "ada@example.com"), ("displayName", "Ada L"), ("fullName", "Ada L")):
         assert found(root, kind, {"field": field, "values": [value], "condition": "EQUAL"}) == {"urn:li:corpuser:ada"}

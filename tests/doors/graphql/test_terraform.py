@@ -103,8 +103,8 @@ def test_a_role(root):
 
 
 def test_an_assignment(root):
-    user = users.create(username="ada", by=authorizer.SYSTEM, door=DOOR).urn
-    group = groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, door=DOOR).urn
+    user = users.create(username="ada", by=authorizer.SYSTEM, channel=DOOR).urn
+    group = groups.create(identifier="crew", name="Crew", by=authorizer.SYSTEM, channel=DOOR).urn
     for urn, kind in ((user, "corpuser"), (group, "corpgroup")):
         for role in ("urn:li:dataHubRole:Reader", "urn:li:dataHubRole:Editor"):
             for _ in range(2):

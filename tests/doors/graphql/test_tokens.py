@@ -84,7 +84,7 @@ def engineer(person):
 
 @pytest.fixture
 def bot(installed):
-    return service_accounts.create(display_name="Bot", description="Loads", by=authorizer.SYSTEM, door=DOOR)
+    return service_accounts.create(display_name="Bot", description="Loads", by=authorizer.SYSTEM, channel=DOOR)
 
 
 # -- making -----------------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_others_have_tokens_by_who_manages_them(warden, jo):
     ],
 )
 def test_no_token_for(root, jo, changes, code):
-    users.create(username="sue", state="SUSPENDED", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="sue", state="SUSPENDED", by=authorizer.SYSTEM, channel=DOOR)
     before = AccessToken.objects.count()
     assert root.refused(CREATE, input=wanted(jo.urn, **changes))[0] == code
     assert AccessToken.objects.count() == before
@@ -187,7 +187,7 @@ def test_ones_own_tokens_are_listed_without_their_texts(jo, warden):
 
 
 def test_everybodys_tokens_are_listed_by_who_manages_them(warden, jo, bot):
-    access_tokens.create(owner=bot.urn, name="bot's", by=authorizer.SYSTEM, door=DOOR)
+    access_tokens.create(owner=bot.urn, name="bot's", by=authorizer.SYSTEM, channel=DOOR)
     everything = warden.ask(LIST, input={})["listAccessTokens"]
     assert {one["actorUrn"] for one in everything["tokens"]} == {warden.urn, jo.urn, bot.urn}
     some = warden.ask(LIST, input=by("actorUrn", jo.urn, bot.urn, condition="IN"))["listAccessTokens"]
@@ -198,7 +198,7 @@ def test_everybodys_tokens_are_listed_by_who_manages_them(warden, jo, bot):
 
 
 def test_who_manages_services_lists_the_tokens_of_one(engineer, bot, jo):
-    access_tokens.create(owner=bot.urn, name="bot's", by=authorizer.SYSTEM, door=DOOR)
+    access_tokens.create(owner=bot.urn, name="bot's", by=authorizer.SYSTEM, channel=DOOR)
     assert engineer.ask(LIST, input=by("actorUrn", bot.urn))["listAccessTokens"]["total"] == 1
     for filters in (by("actorUrn", jo.urn), by("actorUrn", bot.urn, jo.urn), by("ownerUrn", ROOT)):
         assert engineer.refused(LIST, input=filters)[0] == 403
@@ -292,7 +292,7 @@ def test_a_service_account_is_made_found_and_deleted(engineer, jo):
     assert engineer.ask(GET_SERVICE, urn=stored.urn)["getServiceAccount"] == account
     found = engineer.ask(LIST_SERVICES, input={"start": 0, "count": 20, "query": "load"})["listServiceAccounts"]
     assert found == {"start": 0, "count": 1, "total": 1, "serviceAccounts": [account]}
-    text = access_tokens.create(owner=stored.urn, name="x", by=authorizer.SYSTEM, door=DOOR).text
+    text = access_tokens.create(owner=stored.urn, name="x", by=authorizer.SYSTEM, channel=DOOR).text
     assert engineer.ask(DELETE_SERVICE, urn=stored.urn) == {"deleteServiceAccount": True}
     assert with_text(stored.urn, text).send(ME).status_code == 401
     for query in (GET_SERVICE, DELETE_SERVICE):
@@ -327,8 +327,8 @@ def test_a_list_costs_the_same_queries_whatever_its_length(root, query):
     costs = []
     for numbers in (range(2), range(2, 30)):
         for number in numbers:
-            made = service_accounts.create(display_name=f"S{number}", by=authorizer.SYSTEM, door=DOOR)
-            access_tokens.create(owner=made.urn, name="x", by=authorizer.SYSTEM, door=DOOR)
+            made = service_accounts.create(display_name=f"S{number}", by=authorizer.SYSTEM, channel=DOOR)
+            access_tokens.create(owner=made.urn, name="x", by=authorizer.SYSTEM, channel=DOOR)
         root.ask(query, input={"count": 100})
         with CaptureQueriesContext(connection) as made_queries:
             root.ask(query, input={"count": 100})

@@ -37,7 +37,7 @@ def write(*proposals):
 
 
 def said(urn, aspect):
-    found = aspect_documents.aspect(urn=urn, name=aspect)
+    found = aspect_documents.load_aspect(urn=urn, name=aspect)
     return None if found is None else json.loads(found.document)
 
 
@@ -160,7 +160,7 @@ def test_ownership_types(root, person):
     assert made["urn"] in [one["urn"] for one in keeper.ask(listed)["listOwnershipTypes"]["ownershipTypes"]]
     gone = "mutation d($urn: String!) {deleteOwnershipType(urn: $urn, deleteReferences: true)}"
     assert keeper.ask(gone, urn=made["urn"]) == {"deleteOwnershipType": True}
-    assert not entity_lists.stored(urns=[made["urn"]])
+    assert not entity_lists.list_stored_urns(urns=[made["urn"]])
 
 
 def test_a_data_product_is_made_by_who_manages_its_domain(root, person):
@@ -179,7 +179,7 @@ def test_a_data_product_is_made_by_who_manages_its_domain(root, person):
     assert manager.refused(make, input=given)[0] == 409
     assert manager.refused(make, input={**given, "id": "x", "domainUrn": EU})[0] == 403
     assert root.refused(make, input={**given, "id": "x", "domainUrn": EU})[0] == 404
-    assert not entity_lists.stored(urns=["urn:li:dataProduct:x"])
+    assert not entity_lists.list_stored_urns(urns=["urn:li:dataProduct:x"])
     assert manager.ask(DELETE["DataProduct"], urn="urn:li:dataProduct:orders")["gone"] is True
 
 
@@ -234,7 +234,7 @@ def test_a_batch_is_all_or_nothing(dataset, person):
 
 
 def test_owners(dataset, person):
-    ada = users.create(username="ada", by=authorizer.SYSTEM, door=DOOR).urn
+    ada = users.create(username="ada", by=authorizer.SYSTEM, channel=DOOR).urn
     steward, technical = "urn:li:ownershipType:__system__data_steward", "urn:li:ownershipType:__system__technical_owner"
     add = "mutation a($input: BatchAddOwnersInput!) {batchAddOwners(input: $input)}"
     owner = {"ownerUrn": ada, "ownerEntityType": "CORP_USER"}

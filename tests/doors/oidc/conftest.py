@@ -15,7 +15,7 @@ import requests
 import servers
 from django.test import Client
 
-from authzsite.oidc_settings import Provider
+from authzsite.oidc_settings import OidcProvider
 from policies import bootstrap
 from policies.pdp import snapshot_store
 
@@ -71,12 +71,12 @@ def _wait(url: str, process: "subprocess.Popen[bytes]") -> None:
 def provider(place, db, settings) -> Iterator[Place]:
     """The provider in order, and a fresh site that trusts it."""
     place.goes_wrong("")
-    settings.OIDC = Provider(
+    settings.OIDC = OidcProvider(
         issuer=place.issuer, client_id=CLIENT_ID, client_secret="s3cret", label="Acme ID", groups_claim="groups"
     )
-    snapshot_store.drop()
+    snapshot_store.reset()
     yield place
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 @pytest.fixture

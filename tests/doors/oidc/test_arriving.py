@@ -12,7 +12,7 @@ from policies.authoring.services import policies
 from policies.errors import Forbidden
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, roles, service_accounts, users
-from policies.identity.services.oidc_claims import Arrival, read
+from policies.identity.services.oidc_claims import ExternalIdentity, parse_identity
 from policies.models import ChangeEvent, GroupProfile, Membership, User
 from policies.pdp import authorizer, snapshot_store
 from tests.doors.oidc.conftest import consent, leave, query_of, sign_in
@@ -36,7 +36,7 @@ def reason(response) -> str:
 
 
 def held(urn: str = JANE) -> User:
-    return users_groups_roles.user(urn=urn)
+    return users_groups_roles.get_user(urn=urn)
 
 
 def test_the_first_sign_in_makes_an_account_and_leads_where_one_wanted_to_go(provider, client):
@@ -107,7 +107,7 @@ def test_what_the_provider_does_not_say_stays(provider):
 
 
 def test_an_address_opens_nothing(provider, client):
-    users.create(username="boss", email="jane@acme.example", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="boss", email="jane@acme.example", by=authorizer.SYSTEM, channel=DOOR)
     jane(provider)
     sign_in(client, "0001")
     assert held().email == "jane@acme.example"
@@ -115,7 +115,7 @@ def test_an_address_opens_nothing(provider, client):
 
 
 def test_a_provisioned_account_without_a_password_is_the_persons_own(provider, client):
-    users.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", by=authorizer.SYSTEM, channel=DOOR)
     jane(provider)
     assert sign_in(client, "0001").status_code == 302
     assert User.objects.filter(username="jane").count() == 1
@@ -123,7 +123,7 @@ def test_a_provisioned_account_without_a_password_is_the_persons_own(provider, c
 
 
 def test_an_account_with_a_password_is_taken_over_only_when_the_operator_says_so(provider, client, configured):
-    users.create(username="jane", password=PASSWORD, by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", password=PASSWORD, by=authorizer.SYSTEM, channel=DOOR)
     jane(provider)
     refused = sign_in(client, "0001")
     assert refused.status_code == 403
@@ -151,8 +151,8 @@ def test_another_subject_of_the_same_name_is_somebody_else_until_the_link_is_end
 
 
 def test_the_same_subject_of_another_issuer_is_somebody_else(provider, client):
-    user = users.create(username="mallory", by=authorizer.SYSTEM, door=DOOR)
-    other = Arrival("https://elsewhere.example", "0001", "mallory", {}, None, ())
+    user = users.create(username="mallory", by=authorizer.SYSTEM, channel=DOOR)
+    other = ExternalIdentity("https://elsewhere.example", "0001", "mallory", {}, None, ())
     SocialAccount.objects.create(user=user, provider="oidc", uid=other.digest, extra_data={"iss": other.issuer})
     jane(provider)
     sign_in(client, "0001")
@@ -170,7 +170,7 @@ def test_nobody_becomes_root_or_the_system(installed, client, configured, name):
 
 def test_a_link_to_root_that_got_into_the_table_opens_nothing(installed, client):
     jane(installed)
-    arrival = Arrival(installed.issuer, "0001", "jane", {}, None, ())
+    arrival = ExternalIdentity(installed.issuer, "0001", "jane", {}, None, ())
     root = User.objects.get(username="datahub")
     SocialAccount.objects.create(user=root, provider="oidc", uid=arrival.digest, extra_data={"iss": installed.issuer})
     assert sign_in(client, "0001").status_code == 403
@@ -178,7 +178,7 @@ def test_a_link_to_root_that_got_into_the_table_opens_nothing(installed, client)
 
 
 def test_services_do_not_sign_in(provider, client):
-    service = service_accounts.create(display_name="Loader", by=authorizer.SYSTEM, door=DOOR)
+    service = service_accounts.create(display_name="Loader", by=authorizer.SYSTEM, channel=DOOR)
     provider.knows("0003", preferred_username=service.username)
     assert "service accounts do not sign in" in reason(sign_in(client, "0003"))
     assert not is_in(client)
@@ -188,14 +188,14 @@ def test_the_suspended_stay_out_and_nothing_of_theirs_changes(provider, client):
     jane(provider)
     before = Client()
     sign_in(before, "0001")
-    users.suspend(urn=JANE, by=authorizer.SYSTEM, door=DOOR)
+    users.suspend(urn=JANE, by=authorizer.SYSTEM, channel=DOOR)
     assert before.get("/why").status_code == 302
     jane(provider, name="Another Name", groups=["engineers"])
     refused = sign_in(client, "0001")
     assert (refused.status_code, is_in(client)) == (403, False)
     assert "suspended" in reason(refused)
     assert (held().display_name, held().group_urns) == ("Jane Doe", [])
-    users.activate(urn=JANE, by=authorizer.SYSTEM, door=DOOR)
+    users.activate(urn=JANE, by=authorizer.SYSTEM, channel=DOOR)
     assert sign_in(client, "0001").status_code == 302
 
 
@@ -205,18 +205,18 @@ def test_sign_up_may_be_closed(provider, client, configured):
     refused = sign_in(client, "0001")
     assert (refused.status_code, User.objects.filter(username="jane").exists()) == (403, False)
     assert reason(refused) == "There is no account jane here, and accounts are not made by signing in."
-    users.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", by=authorizer.SYSTEM, channel=DOOR)
     assert sign_in(client, "0001").status_code == 302
 
 
 def test_groups_are_replaced_at_each_sign_in_and_those_made_by_hand_stay(provider):
     for name in ("by-hand", "native-too"):
-        groups.create(name=name, identifier=name, by=authorizer.SYSTEM, door=DOOR)
+        groups.create(name=name, identifier=name, by=authorizer.SYSTEM, channel=DOOR)
     jane(provider, groups=["engineers", "sales", "by-hand", "/team/x", "CN=a,OU=b", ""])
     sign_in(Client(), "0001")
     assert held().group_urns == [f"urn:li:corpGroup:{name}" for name in ("/team/x", "engineers", "sales")]
     assert GroupProfile.objects.get(identifier="sales").origin == "EXTERNAL"
-    groups.add_members(urn="urn:li:corpGroup:native-too", members=[JANE], by=authorizer.SYSTEM, door=DOOR)
+    groups.add_members(urn="urn:li:corpGroup:native-too", members=[JANE], by=authorizer.SYSTEM, channel=DOOR)
     Membership.objects.filter(group__profile__identifier="engineers").update(is_native=True)
     jane(provider, groups="sales")
     sign_in(Client(), "0001")
@@ -244,7 +244,7 @@ def test_roles_are_given_and_taken_as_they_are_mapped(installed, configured):
     jane(installed, realm_access={"roles": ["authz-admins", "authz-readers", "gone", "unmapped", "Editor"]})
     sign_in(Client(), "0001")
     assert held().role_names == ["Admin", "Reader"]
-    roles.give(urn="urn:li:dataHubRole:Editor", actors=[JANE], by=authorizer.SYSTEM, door=DOOR)
+    roles.grant(urn="urn:li:dataHubRole:Editor", actors=[JANE], by=authorizer.SYSTEM, channel=DOOR)
     jane(installed, realm_access={"roles": ["authz-readers"]})
     sign_in(Client(), "0001")
     assert held().role_names == ["Editor", "Reader"]
@@ -316,12 +316,12 @@ def test_odd_claims_beside_the_name_are_left_out(provider, client):
 )
 def test_halves_of_characters_and_subjects_that_are_none_are_refused(provider, claims):
     with pytest.raises(Forbidden):
-        read({"iss": provider.issuer, "preferred_username": "jane"} | claims)
+        parse_identity({"iss": provider.issuer, "preferred_username": "jane"} | claims)
 
 
 def test_halves_of_characters_beside_the_name_are_left_out(provider):
     said = {"sub": "1", "preferred_username": "jane", "name": "J\ud800", "email": "\udfff", "groups": ["g\ud800", "x"]}
-    arrival = read({"iss": provider.issuer} | said)
+    arrival = parse_identity({"iss": provider.issuer} | said)
     assert (arrival.profile, arrival.groups) == ({}, ("x",))
 
 
@@ -357,15 +357,15 @@ def gives(name: str, actors: dict[str, list[str]]) -> None:
         "privileges": ["MANAGE_TAGS", "MANAGE_USERS_AND_GROUPS"],
         "actors": actors,
     }
-    policies.create(draft=policies.Draft("datahub", document), by=authorizer.SYSTEM, door=DOOR)
-    snapshot_store.drop()
+    policies.create(draft=policies.PolicyInput("datahub", document), by=authorizer.SYSTEM, channel=DOOR)
+    snapshot_store.reset()
 
 
 def test_groups_of_the_claim_bring_no_platform_privileges_unless_the_settings_name_them(installed, client, configured):
     """A group by itself, by its role, and one that a policy named before there was such a group."""
     for name in ("by-role", "by-name"):
-        groups.create(identifier=name, name=name, origin="EXTERNAL", by=authorizer.SYSTEM, door=DOOR)
-    roles.give(urn="urn:li:dataHubRole:Admin", actors=["urn:li:corpGroup:by-role"], by=authorizer.SYSTEM, door=DOOR)
+        groups.create(identifier=name, name=name, origin="EXTERNAL", by=authorizer.SYSTEM, channel=DOOR)
+    roles.grant(urn="urn:li:dataHubRole:Admin", actors=["urn:li:corpGroup:by-role"], by=authorizer.SYSTEM, channel=DOOR)
     gives("groups", {"groups": ["urn:li:corpGroup:by-name", "urn:li:corpGroup:unheard"]})
     jane(installed, groups=["staff", "by-role", "by-name", "unheard"])
     assert sign_in(client, "0001").status_code == 302
@@ -394,7 +394,7 @@ def test_a_name_that_a_policy_gives_platform_privileges_makes_no_account(install
     assert "MANAGE_USERS_AND_GROUPS, MANAGE_TAGS" in reason(response)
     assert not User.objects.filter(urn=JANE).exists()
     # Somebody who may give it makes the account, and the provider says whose it is.
-    users.create(username="jane", by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="jane", by=authorizer.SYSTEM, channel=DOOR)
     assert sign_in(Client(), "0001").status_code == 302
 
 

@@ -10,17 +10,17 @@ WHOLE = {"OIDC_ISSUER": "https://id.acme.example/", "OIDC_CLIENT_ID": "authzsite
 
 @pytest.fixture
 def told(monkeypatch):
-    def tell(**variables: str) -> oidc_settings.Provider:
+    def tell(**variables: str) -> oidc_settings.OidcProvider:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        return oidc_settings.configuration()
+        return oidc_settings.load_provider()
 
     return tell
 
 
 def test_nothing_said_is_no_provider(told):
-    assert told() == oidc_settings.Provider()
-    assert not told(OIDC_ISSUER="", OIDC_CLIENT_ID="").is_there
+    assert told() == oidc_settings.OidcProvider()
+    assert not told(OIDC_ISSUER="", OIDC_CLIENT_ID="").is_configured
 
 
 def test_everything_said(told):
@@ -38,7 +38,7 @@ def test_everything_said(told):
         "OIDC_LINK_ACCOUNTS": "true",
     }
     found = told(**WHOLE, **more)
-    assert found == oidc_settings.Provider(
+    assert found == oidc_settings.OidcProvider(
         issuer="https://id.acme.example/",
         client_id="authzsite",
         client_secret="s3cret",
@@ -59,7 +59,7 @@ def test_everything_said(told):
 
 @pytest.mark.parametrize("issuer", ["http://localhost:9400", "http://127.0.0.1:9400", "http://[::1]:9400"])
 def test_a_provider_on_this_machine_needs_no_tls(told, issuer):
-    assert told(**WHOLE | {"OIDC_ISSUER": issuer}).is_there
+    assert told(**WHOLE | {"OIDC_ISSUER": issuer}).is_configured
 
 
 @pytest.mark.parametrize(

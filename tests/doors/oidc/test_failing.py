@@ -4,7 +4,7 @@ import pytest
 import requests
 from django.test import Client
 
-from authzsite.oidc_settings import Provider
+from authzsite.oidc_settings import OidcProvider
 from policies.models import User
 from tests.doors.oidc.conftest import consent, leave, path_of, sign_in
 from tests.doors.oidc.test_arriving import is_in, jane, reason
@@ -112,7 +112,7 @@ def test_a_code_of_another_sign_in_is_refused(provider, client):
 @pytest.mark.parametrize("path", ["/login/oidc", "/login/oidc/callback"])
 def test_only_get_and_only_where_a_provider_is_named(client, settings, path):
     assert client.post(path).status_code == 405
-    settings.OIDC = Provider()
+    settings.OIDC = OidcProvider()
     assert client.get(path).status_code == 404
 
 
@@ -127,7 +127,7 @@ def test_the_sign_in_page_shows_the_way_only_where_there_is_one(client, settings
     page = client.get("/login?next=/why%3Fa%3D1%26b%3D2").content.decode()
     assert 'href="/login/oidc?next=/why%3Fa%3D1%26b%3D2"' in page
     assert "Sign in with Acme ID" in page
-    settings.OIDC = Provider()
+    settings.OIDC = OidcProvider()
     assert "Sign in with" not in client.get("/login").content.decode()
 
 

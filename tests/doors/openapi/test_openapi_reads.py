@@ -9,11 +9,11 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.protocols.datahub_openapi import scroll
 from catalog.protocols.datahub_openapi.urls import urlpatterns
-from policies.http.guard import guard_of, signed_in
 from policies.identity.services import groups
 from policies.identity.services import users as user_services
 from policies.pdp import authorizer
 from tests.doors.conftest import DATASET, DOOR, ROOT, proposal
+from tests.doors.guards import asks_for_a_caller
 from tests.doors.test_gms_access import close_the_reading_policies
 
 pytestmark = pytest.mark.django_db
@@ -30,11 +30,7 @@ def tagged(root):
 
 
 def test_every_path_asks_who_is_calling(nobody):
-    assert [
-        str(part.pattern)
-        for part in urlpatterns
-        if guard_of(part.callback).with_channel(signed_in.channel) != signed_in
-    ] == []
+    assert [str(part.pattern) for part in urlpatterns if not asks_for_a_caller(part.callback)] == []
     for path in (f"{V3}/tag", f"{V3}/tag/{TAGS[0]}", "/openapi/relationships/v1/"):
         answer = nobody.get(path)
         assert (answer.status_code, answer.headers["WWW-Authenticate"][:6]) == (401, "Bearer")
@@ -135,7 +131,7 @@ def test_other_methods_are_refused_in_json(root, method, path):
 
 
 def test_a_batch_gives_the_known_ones(tagged):
-    jo = user_services.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, door=DOOR)
+    jo = user_services.create(username="jo", display_name="Jo", by=authorizer.SYSTEM, channel=DOOR)
     body = [{"urn": TAGS[3]}, {"urn": "urn:li:tag:none"}, {"urn": TAGS[1], "status": {}}]
     found = tagged.post(f"{V3}/TAG/batchGet/?systemMetadata=true", body).json()
     assert [one["urn"] for one in found] == [TAGS[3], TAGS[1]]
@@ -209,7 +205,7 @@ def test_soft_deleted_entities_are_left_out_unless_asked_for(tagged):
 
 
 def test_a_scroll_over_several_types(tagged):
-    user_services.create(username="jo", by=authorizer.SYSTEM, door=DOOR)
+    user_services.create(username="jo", by=authorizer.SYSTEM, channel=DOOR)
     body = {"entities": ["CORPUSER", "tag"]}
     pages = scrolled(tagged, f"{V3}/scroll?count=3", body)
     assert pages == [TAGS[:3], [*TAGS[3:], ROOT], ["urn:li:corpuser:jo"]]
@@ -244,7 +240,7 @@ def test_the_filter_of_a_scroll(tagged):
 
 
 def test_pages_are_cut_at_the_longest(tagged, monkeypatch):
-    monkeypatch.setattr(scroll, "LONGEST_PAGE", 2)
+    monkeypatch.setattr(scroll, "MAX_PAGE_SIZE", 2)
     assert scrolled(tagged, f"{V3}/tag?count=5000") == [TAGS[:2], TAGS[2:4], TAGS[4:]]
 
 
@@ -256,9 +252,9 @@ def queries_of(call):
 
 def test_reads_cost_the_same_number_of_queries_whatever_the_page(root):
     urns = [f"urn:li:tag:t{n:03}" for n in range(40)]
-    users = [user_services.create(username=f"u{n:03}", by=authorizer.SYSTEM, door=DOOR).urn for n in range(20)]
-    eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, door=DOOR)
-    groups.add_members(urn=eng.urn, members=users, by=authorizer.SYSTEM, door=DOOR)
+    users = [user_services.create(username=f"u{n:03}", by=authorizer.SYSTEM, channel=DOOR).urn for n in range(20)]
+    eng = groups.create(identifier="eng", name="Eng", by=authorizer.SYSTEM, channel=DOOR)
+    groups.add_members(urn=eng.urn, members=users, by=authorizer.SYSTEM, channel=DOOR)
     owners = {"owners": [{"owner": urn} for urn in users]}
     root.write(*[proposal(urn, "ownership", owners) for urn in urns])
     calls = [

@@ -295,6 +295,6 @@ def test_memberships_are_those_of_the_pages(root):
         ),
     )
     assert answer.status_code == 200, answer.content
-    assert actor_resolution.actor(urn="urn:li:corpuser:jo").groups == {"urn:li:corpGroup:eng"}
+    assert actor_resolution.load_actor(urn="urn:li:corpuser:jo").groups == {"urn:li:corpGroup:eng"}
     assert not Aspect.objects.filter(name="nativeGroupMembership").exists()
     assert not Entity.objects.filter(urn="urn:li:corpuser:jo").exists()

@@ -28,7 +28,7 @@ def pairs(found):
 
 
 def test_relationships_of_people(root):
-    jo = users.create(username="jo", by=authorizer.SYSTEM, door=DOOR).urn
+    jo = users.create(username="jo", by=authorizer.SYSTEM, channel=DOOR).urn
     admin, eng, ops = "urn:li:dataHubRole:Admin", "urn:li:corpGroup:eng", "urn:li:corpGroup:ops"
     root.write(
         proposal(jo, "groupMembership", {"groups": [eng]}),
@@ -87,7 +87,7 @@ def test_a_page_of_relationships_past_the_end_is_empty(root, monkeypatch):
             "total": 5,
             "entities": [],
         }
-    monkeypatch.setattr(relationships, "LONGEST_PAGE", 2)
+    monkeypatch.setattr(relationships, "MAX_PAGE_SIZE", 2)
     assert related(root, TAG, "INCOMING", count=100)["count"] == 2
     assert related(root, TAG, "INCOMING", "NeverHeardOf") == {"start": 0, "count": 0, "total": 0, "entities": []}
 

@@ -63,6 +63,6 @@ class Connector:
 
 @pytest.fixture
 def connector(installed: None) -> Connector:
-    account = service_accounts.create(display_name="Identity provider", by=authorizer.SYSTEM, door="test")
+    account = service_accounts.create(display_name="Identity provider", by=authorizer.SYSTEM, channel="test")
     give(account.urn, "MANAGE_USERS_AND_GROUPS", type="PLATFORM")
     return Connector(token_of(account.urn))

@@ -26,21 +26,21 @@ def test_okta_pushes_a_group(connector, three):
     asked = {"filter": 'displayName eq "staff"', "startIndex": 1, "count": 100}
     assert connector.names("/Groups", "displayName", **asked) == []
     key = connector.make_group("Staff", ada)
-    assert users_groups_roles.group(urn=STAFF).origin == GroupProfile.Origin.EXTERNAL
-    assert actor_resolution.actor(urn="urn:li:corpuser:ada").groups == {STAFF}
+    assert users_groups_roles.get_group(urn=STAFF).origin == GroupProfile.Origin.EXTERNAL
+    assert actor_resolution.load_actor(urn="urn:li:corpuser:ada").groups == {STAFF}
     assert not Membership.objects.filter(is_native=True).exists()
     assert connector.names("/Groups", "displayName", **asked) == ["Staff"]
     assert connector.refused("POST", "/Groups", {"schemas": [GROUP], "displayName": "Staff"}) == (409, "uniqueness")
     path = f"/Groups/{key}"
     connector.patch(path, {"op": "replace", "value": {"id": key, "displayName": "Everybody"}}, status=204)
-    assert users_groups_roles.group(urn=STAFF).name == "Everybody"
+    assert users_groups_roles.get_group(urn=STAFF).name == "Everybody"
     connector.patch(path, {"op": "add", "path": "members", "value": [{"value": bo, "display": "Bo"}]}, status=204)
     assert external() == ["ada", "bo"]
     connector.patch(path, {"op": "remove", "path": f'members[value eq "{ada}"]'}, status=204)
     assert external() == ["bo"]
     connector.patch(path, {"op": "replace", "path": "members", "value": [{"value": cy}]}, status=204)
     assert external() == ["cy"]
-    assert actor_resolution.actor(urn="urn:li:corpuser:bo").groups == frozenset()
+    assert actor_resolution.load_actor(urn="urn:li:corpuser:bo").groups == frozenset()
     put = {"schemas": [GROUP], "displayName": "Staff", "externalId": "g1", "members": [{"value": ada}, {"value": bo}]}
     assert connector.told("PUT", path, put)["externalId"] == "g1"
     assert external() == ["ada", "bo"]
@@ -105,13 +105,13 @@ def test_operations_are_one_after_the_other(connector, three):
 def test_members_by_hand_are_nobody_elses_business(connector, three):
     ada, bo, _ = three
     crew = groups.create(
-        name="Crew", identifier="Staff", members=["urn:li:corpuser:ada"], by=authorizer.SYSTEM, door="x"
+        name="Crew", identifier="Staff", members=["urn:li:corpuser:ada"], by=authorizer.SYSTEM, channel="x"
     )
     path = f"/Groups/{crew.scim_id}"
     assert "members" not in connector.told("GET", path)
     connector.patch(path, {"op": "add", "path": "members", "value": [{"value": ada}, {"value": bo}]}, status=204)
     connector.patch(path, {"op": "remove", "path": "members"}, status=204)
-    assert users_groups_roles.members(group=crew).get().username == "ada"
+    assert users_groups_roles.list_members(group=crew).get().username == "ada"
     assert external() == []
     # A name that is taken as an id gives the new group one of its own.
     made = connector.make_group("Staff")

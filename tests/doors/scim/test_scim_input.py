@@ -314,7 +314,7 @@ def test_a_slash_at_the_end_and_plain_json_are_taken(connector):
 
 
 def test_a_refusal_writes_nothing(connector, five):
-    users.remove(urn="urn:li:corpuser:bo", by=authorizer.SYSTEM, door="test")
+    users.remove(urn="urn:li:corpuser:bo", by=authorizer.SYSTEM, channel="test")
     body = {"schemas": [GROUP], "displayName": "Staff", "members": [{"value": five["ada"]}, {"value": five["bo"]}]}
     assert connector.refused("POST", "/Groups", body) == (400, "invalidValue")
     assert connector.names("/Groups", "displayName") == []

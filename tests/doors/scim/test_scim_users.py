@@ -38,7 +38,7 @@ OKTA = {
 
 
 def info(urn=URN):
-    return documents.compose(users_groups_roles.user(urn=urn))[documents.USER_INFO]
+    return documents.to_aspects(users_groups_roles.get_user(urn=urn))[documents.USER_INFO]
 
 
 def session_of(user):
@@ -71,7 +71,7 @@ def test_okta_looks_up_creates_and_replaces(connector):
         "email": "ada@corp.local",
         "departmentName": "Engines",
     }
-    assert not users_groups_roles.user(urn=URN).has_usable_password()
+    assert not users_groups_roles.get_user(urn=URN).has_usable_password()
     assert connector.told("GET", "/Users", **asked)["Resources"] == [made]
     assert connector.refused("POST", "/Users", OKTA) == (409, "uniqueness")
     assert connector.refused("POST", "/Users", OKTA | {"userName": "ADA@example.com"}) == (409, "uniqueness")
@@ -83,7 +83,7 @@ def test_okta_looks_up_creates_and_replaces(connector):
 
 def test_okta_takes_a_user_away_and_brings_it_back(connector):
     key = connector.make(ADA)
-    user = users_groups_roles.user(urn=URN)
+    user = users_groups_roles.get_user(urn=URN)
     text = token_of(URN)
     page = session_of(user)
     assert page.get("/catalog").status_code == 200
@@ -91,9 +91,9 @@ def test_okta_takes_a_user_away_and_brings_it_back(connector):
     assert answer["active"] is False
     assert access_tokens.authenticate(text=text) is None
     assert page.get("/catalog").status_code == 302
-    assert users_groups_roles.user(urn=URN).state == User.State.SUSPENDED
+    assert users_groups_roles.get_user(urn=URN).state == User.State.SUSPENDED
     assert info()["active"] is False
-    assert documents.compose(users_groups_roles.user(urn=URN))[documents.USER_STATUS]["status"] == "SUSPENDED"
+    assert documents.to_aspects(users_groups_roles.get_user(urn=URN))[documents.USER_STATUS]["status"] == "SUSPENDED"
     assert ChangeEvent.objects.filter(object_urn=URN, door="scim", verb="SUSPENDED").count() == 1
     assert connector.patch(f"/Users/{key}", {"op": "replace", "value": {"active": True}})["active"] is True
     assert access_tokens.authenticate(text=text) == user
@@ -128,18 +128,18 @@ def test_entra_patches_with_its_own_spellings(connector):
 
 def test_who_was_suspended_here_is_not_let_in_by_the_provider(connector):
     key = connector.make(ADA, title="Analyst", active=True)
-    users.suspend(urn=URN, by=authorizer.SYSTEM, door="test")
+    users.suspend(urn=URN, by=authorizer.SYSTEM, channel="test")
     assert connector.told("GET", f"/Users/{key}")["active"] is False
     connector.patch(f"/Users/{key}", {"op": "replace", "value": {"title": "Countess"}})
     connector.patch(f"/Users/{key}", {"op": "replace", "value": {"active": True}})
-    assert users_groups_roles.user(urn=URN).state == User.State.SUSPENDED
-    users.activate(urn=URN, by=authorizer.SYSTEM, door="test")
+    assert users_groups_roles.get_user(urn=URN).state == User.State.SUSPENDED
+    users.activate(urn=URN, by=authorizer.SYSTEM, channel="test")
     assert connector.told("GET", f"/Users/{key}")["active"] is True
 
 
 def test_what_is_edited_elsewhere_is_read_here(connector):
     key = connector.make(ADA, emails=[{"value": "a@x.example", "type": "work"}, {"value": "b@x.example"}])
-    users.update(urn=URN, email="new@x.example", title="Head", by=authorizer.SYSTEM, door="test")
+    users.update(urn=URN, email="new@x.example", title="Head", by=authorizer.SYSTEM, channel="test")
     found = connector.told("GET", f"/Users/{key}")
     assert found["title"] == "Head"
     assert [one["value"] for one in found["emails"]] == ["new@x.example", "b@x.example"]
@@ -177,7 +177,7 @@ def test_the_root_user_and_programs_are_not_there(connector):
             body = {"schemas": [PATCH], "Operations": [{"op": "replace", "value": {"active": False}}]}
             body = {"schemas": [USER], "userName": user.username} if method == "PUT" else body
             assert connector.refused(method, f"/Users/{user.scim_id}", body) == (404, None)
-    assert users_groups_roles.user(urn="urn:li:corpuser:datahub").is_active
+    assert users_groups_roles.get_user(urn="urn:li:corpuser:datahub").is_active
 
 
 def test_a_name_never_changes(connector):
@@ -194,15 +194,15 @@ def test_a_name_never_changes(connector):
 
 def test_the_last_who_can_manage_policies_stays(connector, person):
     manager = person("boss", "MANAGE_POLICIES", type="PLATFORM")
-    users.set_password(urn=manager.urn, password="a long word 17", by=authorizer.SYSTEM, door="test")
+    users.set_password(urn=manager.urn, password="a long word 17", by=authorizer.SYSTEM, channel="test")
     User.objects.filter(username="datahub").update(password="!")
-    key = str(users_groups_roles.user(urn=manager.urn).scim_id)
+    key = str(users_groups_roles.get_user(urn=manager.urn).scim_id)
     for method, body in (
         ("DELETE", None),
         ("PATCH", {"schemas": [PATCH], "Operations": [{"op": "replace", "value": {"active": False}}]}),
     ):
         assert connector.refused(method, f"/Users/{key}", body) == (409, None)
-    assert users_groups_roles.user(urn=manager.urn).is_active
+    assert users_groups_roles.get_user(urn=manager.urn).is_active
 
 
 def test_who_may(connector, person, nobody):

@@ -87,20 +87,20 @@ DOCUMENTS: dict[tuple[str, str], dict] = {
 def store(documents: dict[tuple[str, str], dict]) -> None:
     """Write documents as the system."""
     found = [Proposal(urn, aspect, json.dumps(document)) for (urn, aspect), document in documents.items()]
-    apply.apply(proposals=found, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=found, by=authorizer.SYSTEM, channel=DOOR)
 
 
 def hide() -> None:
     """Take back that everybody may view everything."""
-    policies.set_state(urn=VIEWS_ALL, state="INACTIVE", by=authorizer.SYSTEM, door=DOOR)
+    policies.set_state(urn=VIEWS_ALL, state="INACTIVE", by=authorizer.SYSTEM, channel=DOOR)
 
 
 @pytest.fixture
 def shelves(world, write, settings) -> Callable[[str], Client]:
     """Store the catalog; return a client of somebody: anonymous, outsider, owner, steward or root."""
     settings.SHOW_ACCESS_MANAGEMENT = True
-    olga = users.create(username="olga", display_name="Olga Owner", by=authorizer.SYSTEM, door=DOOR)
-    groups.create(identifier="analysts", name="Analysts", members=[STEWARD], by=authorizer.SYSTEM, door=DOOR)
+    olga = users.create(username="olga", display_name="Olga Owner", by=authorizer.SYSTEM, channel=DOOR)
+    groups.create(identifier="analysts", name="Analysts", members=[STEWARD], by=authorizer.SYSTEM, channel=DOOR)
     store(DOCUMENTS)
     finished.shelve()
     write(

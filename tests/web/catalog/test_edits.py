@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from catalog.access import aspect_documents
-from catalog.entities.annotations import mark_of
+from catalog.entities.annotations import compute_fingerprint
 from catalog.models import Facet
 from tests.web.catalog.conftest import (
     BOARD,
@@ -30,7 +30,7 @@ BUSINESS = "urn:li:ownershipType:__system__business_owner"
 
 
 def said(aspect, urn=ORDERS):
-    found = aspect_documents.aspect(urn=urn, name=aspect)
+    found = aspect_documents.load_aspect(urn=urn, name=aspect)
     return None if found is None else found.value
 
 
@@ -54,7 +54,7 @@ def test_tags_come_and_go_and_the_rest_of_their_entries_stays(shelves):
     assert answer.redirect_chain
     assert [str(message) for message in answer.context["messages"]] == ["Tags saved."]
     assert said("globalTags") == {"tags": [{"tag": PII, "context": "kept"}, {"tag": GOLD}]}
-    written = aspect_documents.aspect(urn=ORDERS, name="globalTags")
+    written = aspect_documents.load_aspect(urn=ORDERS, name="globalTags")
     assert written is not None
     assert written.created_by == STEWARD
     assert set(Facet.objects.filter(entity__urn=ORDERS, field="TAG").values_list("value", flat=True)) == {PII, GOLD}
@@ -234,7 +234,7 @@ def test_what_the_editor_may_not_view_stays_and_cannot_be_chosen(shelves, settin
 
 
 def test_the_mark_moves_with_the_document(shelves):
-    before = mark_of(aspect_documents.aspect(urn=ORDERS, name="globalTags"))
+    before = compute_fingerprint(aspect_documents.load_aspect(urn=ORDERS, name="globalTags"))
     store({(ORDERS, "globalTags"): {"tags": []}})
-    assert mark_of(aspect_documents.aspect(urn=ORDERS, name="globalTags")) != before
-    assert mark_of(None) == ""
+    assert compute_fingerprint(aspect_documents.load_aspect(urn=ORDERS, name="globalTags")) != before
+    assert compute_fingerprint(None) == ""

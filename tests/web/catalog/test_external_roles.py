@@ -22,7 +22,7 @@ from tests.web.test_markup import HOSTILE, check
 
 
 def said(urn, aspect):
-    found = aspect_documents.aspect(urn=urn, name=aspect)
+    found = aspect_documents.load_aspect(urn=urn, name=aspect)
     return None if found is None else found.value
 
 
@@ -65,7 +65,10 @@ def test_granted_or_request(shelves, name, mine):
 
 def test_long_descriptions_are_cut_and_unfold(shelves):
     row = next(row for row in access(shelves("outsider")).context["rows"] if row.role.urn == READER)
-    assert (len(row.short), row.short + row.rest) == (150, "Reads the shop. " * 12)
+    assert (len(row.short_description), row.short_description + row.remaining_description) == (
+        150,
+        "Reads the shop. " * 12,
+    )
     assert "read more" in access(shelves("outsider")).content.decode()
 
 

@@ -12,10 +12,10 @@ from django.http import JsonResponse
 from django.test.utils import CaptureQueriesContext
 
 from policies.authoring.services import policies
-from policies.engine.requirements import one
-from policies.http.guard import reading
+from policies.engine.requirements import privilege_requirement
+from policies.http.guard import viewer_context_middleware
 from policies.pdp import actor_resolution, authorizer, explanations
-from policies.pdp.authorizer import Ask, Asked
+from policies.pdp.authorizer import AccessRequest, ResourceRef
 from tests.web.catalog.conftest import BOARD, EUROPE, ORDERS, OUTSIDER, OWNER, REVENUE, SALARIES, SALES, SECRET, hide
 from tests.web.conftest import DOOR, document_of
 
@@ -79,9 +79,9 @@ def test_nothing_is_told_about_what_a_refusal_or_permission_rests_on(client, she
         asked = {"actor": actor, "privilege": "EDIT_ENTITY_TAGS", "resource": SALARIES}
         answer = client.get("/why", asked).context["answer"]
         assert (answer["may_know"], answer["nearest"]) == (False, [])
-        assert [row["reason"].because for row in answer["reasons"]] == [""] * len(answer["reasons"])
+        assert [row["reason"].explanation for row in answer["reasons"]] == [""] * len(answer["reasons"])
         seen = shelves("root").get("/why", asked).context["answer"]
-        assert seen["nearest"] or all(row["reason"].because for row in seen["reasons"])
+        assert seen["nearest"] or all(row["reason"].explanation for row in seen["reasons"])
 
 
 def test_a_fact_that_is_hidden_is_not_named_in_a_sentence(client, shelves, write):
@@ -93,9 +93,9 @@ def test_a_fact_that_is_hidden_is_not_named_in_a_sentence(client, shelves, write
     )
     asked = {"privilege": "EDIT_ENTITY_TAGS", "resource": ORDERS, "actor": "otto"}
     (row,) = client.get("/why", asked).context["answer"]["reasons"]
-    assert "something you may not view" in row["reason"].because
-    assert "sales" not in row["reason"].because.lower().replace("something you may not view", "")
-    assert "Sales" in shelves("root").get("/why", asked).context["answer"]["reasons"][0]["reason"].because
+    assert "something you may not view" in row["reason"].explanation
+    assert "sales" not in row["reason"].explanation.lower().replace("something you may not view", "")
+    assert "Sales" in shelves("root").get("/why", asked).context["answer"]["reasons"][0]["reason"].explanation
 
 
 def test_what_somebody_reaches_is_complete_for_who_may_ask_about_others(client, shelves):
@@ -138,8 +138,8 @@ def test_the_pages_of_a_policy_name_nothing_hidden(client, shelves, address):
         actors={"users": [OWNER]},
         resources={"filter": {"criteria": criteria("DOMAIN", SECRET) + criteria("URN", BOARD)}},
     )
-    draft = policies.Draft("datahub", document)
-    policies.update(urn=HIDDEN, draft=draft, by=authorizer.SYSTEM, door=DOOR)
+    draft = policies.PolicyInput("datahub", document)
+    policies.update(urn=HIDDEN, draft=draft, by=authorizer.SYSTEM, channel=DOOR)
     page = text(client.get(f"{BASE}/{address}{HIDDEN}"))
     assert [name for name in NAMES if name in page] == []
     seen = text(shelves("root").get(f"{BASE}/{address}{HIDDEN}"))
@@ -152,7 +152,7 @@ def test_the_impact_counts_and_samples_what_may_be_viewed(client, shelves):
         actors={"users": [OWNER]},
         resources={"filter": {"criteria": criteria("TYPE", "dataset")}},
     )
-    policies.update(urn=HIDDEN, draft=policies.Draft("datahub", draft), by=authorizer.SYSTEM, door=DOOR)
+    policies.update(urn=HIDDEN, draft=policies.PolicyInput("datahub", draft), by=authorizer.SYSTEM, channel=DOOR)
     page = client.get(f"{BASE}/edit/{HIDDEN}", {"step": "3"})
     assert (page.context["impact_entities"]["now"], page.context["impact_entities"]["then"]) == ("1", "1")
     assert shelves("root").get(f"{BASE}/edit/{HIDDEN}").context["impact_entities"]["now"] == "2"
@@ -162,9 +162,9 @@ def test_the_impact_counts_and_samples_what_may_be_viewed(client, shelves):
 
 
 def test_the_deepest_domains_are_found_among_those_that_may_be_viewed(client, shelves):
-    assert [one.urn for one in authorizer.directory().deepest(type="domain", limit=5)] == [SALES]
-    with authorizer.read_by(lambda: actor_resolution.actor(urn=OUTSIDER)):
-        assert authorizer.directory().deepest(type="domain", limit=5) == []
+    assert [one.urn for one in authorizer.directory().list_deepest_nodes(type="domain", limit=5)] == [SALES]
+    with authorizer.bind_viewer(lambda: actor_resolution.load_actor(urn=OUTSIDER)):
+        assert authorizer.directory().list_deepest_nodes(type="domain", limit=5) == []
     assert [name for name in NAMES if name in text(client.get("/settings/status"))] == []
 
 
@@ -183,16 +183,16 @@ def test_the_api_explains_as_the_pages_do(client):
 
 
 def test_outside_of_requests_the_system_reads(client):
-    stella = actor_resolution.actor(urn="urn:li:corpuser:stella")
-    ask = Ask(one("EDIT_ENTITY_TAGS"), Asked(SALARIES))
-    assert explanations.explained(actor=stella, ask=ask).nearest
-    assert authorizer.names(urns=[SECRET]) == {SECRET: "Secret plans"}
+    stella = actor_resolution.load_actor(urn="urn:li:corpuser:stella")
+    ask = AccessRequest(privilege_requirement("EDIT_ENTITY_TAGS"), ResourceRef(SALARIES))
+    assert explanations.explain_answer(actor=stella, request=ask).near_misses
+    assert authorizer.load_names(urns=[SECRET]) == {SECRET: "Secret plans"}
 
 
 def test_who_is_not_signed_in_reads_nothing(client, rf):
     request = rf.get("/")
     request.user = AnonymousUser()
-    answer = reading(lambda _: JsonResponse(authorizer.names(urns=[SECRET, ORDERS])))(request)
+    answer = viewer_context_middleware(lambda _: JsonResponse(authorizer.load_names(urns=[SECRET, ORDERS])))(request)
     assert answer.content == b"{}"
 
 
@@ -201,7 +201,7 @@ def test_hiding_costs_the_same_number_of_queries_whatever_is_named(client, write
         draft = document_of(
             displayName="About hidden things", resources={"filter": {"criteria": criteria("DOMAIN", *urns)}}
         )
-        policies.update(urn=HIDDEN, draft=policies.Draft("datahub", draft), by=authorizer.SYSTEM, door=DOOR)
+        policies.update(urn=HIDDEN, draft=policies.PolicyInput("datahub", draft), by=authorizer.SYSTEM, channel=DOOR)
         client.get(f"{BASE}/{HIDDEN}")
         with CaptureQueriesContext(connection) as queries_made:
             client.get(f"{BASE}/{HIDDEN}")

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from catalog.cdap import grant_services, operation_services
-from catalog.cdap.grant_services import Sent
-from policies.engine.families.cdap_requests import Said
+from catalog.cdap.grant_services import GrantRequest
+from policies.engine.families.cdap_requests import OperationRequest
 from policies.identity.services import groups, roles, users
 from policies.models import User
 from policies.models.people import USER_PREFIX
@@ -29,14 +29,14 @@ ROOT = f"{USER_PREFIX}datahub"
 
 def give(*grants: tuple[str, str, str]) -> None:
     """Grant privileges, as the system: (principal, entity, words)."""
-    sent = [Sent(principal, entity, tuple(words.split())) for principal, entity, words in grants]
-    grant_services.give(sent=sent, by=authorizer.SYSTEM, door=DOOR)
+    sent = [GrantRequest(principal, entity, tuple(words.split())) for principal, entity, words in grants]
+    grant_services.grant(requests=sent, by=authorizer.SYSTEM, channel=DOOR)
 
 
 def do(operation: str, entity: str, by: str, **more: object) -> None:
     """Do an operation as somebody."""
-    said = Said(operation, entity, **more)  # type: ignore[arg-type]
-    operation_services.perform(said=said, actor=None, by=actor_resolution.actor(urn=by), door=DOOR)
+    said = OperationRequest(operation, entity, **more)  # type: ignore[arg-type]
+    operation_services.perform(operation_request=said, actor=None, by=actor_resolution.load_actor(urn=by), channel=DOOR)
 
 
 @pytest.fixture
@@ -45,10 +45,10 @@ def shop(world: dict[str, User | None]) -> Callable[[str], Client]:
     found = {"anonymous": None, "root": world["root"]}
     for name, username in (("maker", "mara"), ("reader", "rita"), ("stranger", "sven")):
         found[name] = users.create(
-            username=username, display_name=username.capitalize(), by=authorizer.SYSTEM, door=DOOR
+            username=username, display_name=username.capitalize(), by=authorizer.SYSTEM, channel=DOOR
         )
-    groups.create(identifier="team", name="The team", members=[], by=authorizer.SYSTEM, door=DOOR)
-    roles.create(identifier="loaders", name="Loaders", by=authorizer.SYSTEM, door=DOOR)
+    groups.create(identifier="team", name="The team", members=[], by=authorizer.SYSTEM, channel=DOOR)
+    roles.create(identifier="loaders", name="Loaders", by=authorizer.SYSTEM, channel=DOOR)
     do("namespace.create", SHOP, ROOT)
     give((MAKER, SHOP, "WRITE"))
     do("artifact.add", ETL, MAKER)

@@ -88,7 +88,7 @@ def test_an_entity_leads_to_its_tabs_and_one_of_another_platform_has_none(shop):
 
 def listed(client, urn):
     shown = client.get(page("grants", urn)).context
-    return [(row.who.urn, row.privileges, row.giver.urn if row.giver else None) for row in shown["rows"]]
+    return [(row.holder.urn, row.privileges, row.grantor.urn if row.grantor else None) for row in shown["rows"]]
 
 
 def test_the_grants_say_who_holds_what_since_when_and_from_whom(shop):
@@ -99,8 +99,8 @@ def test_the_grants_say_who_holds_what_since_when_and_from_whom(shop):
         (MAKER, cdap.PRIVILEGES, MAKER),
         (READER, ("READ",), authorizer.SYSTEM.urn),
     ]
-    assert all(row.given.at is not None for row in answer.context["rows"])
-    assert [(row.who.urn, row.privileges) for row in answer.context["wide"]] == [(ROLE, ("READ",))]
+    assert all(row.grant.at is not None for row in answer.context["rows"])
+    assert [(row.holder.urn, row.privileges) for row in answer.context["wide"]] == [(ROLE, ("READ",))]
     check(answer)
 
 
@@ -109,7 +109,7 @@ def test_privileges_are_given_and_all_stands_for_the_four_cd_2(shop):
     answer = client.post(page("grants", TABLE), {"principals": [TEAM], "principals_pasted": ROLE, "privileges": "ALL"})
     assert answer.status_code == 302
     assert unquote(answer.headers["Location"]) == f"/catalog/grants/{TABLE}"
-    assert grant_source.held(pairs=[(TEAM, TABLE), (ROLE, TABLE)]) == {
+    assert grant_source.load_privileges(pairs=[(TEAM, TABLE), (ROLE, TABLE)]) == {
         (TEAM, TABLE): cdap.PRIVILEGES,
         (ROLE, TABLE): cdap.PRIVILEGES,
     }
@@ -141,7 +141,7 @@ def test_who_may_not_grant_changes_nothing_cd_18(shop):
         client = shop(name)
         assert client.post(page("grants", TABLE), {"principals": [READER], "privileges": "ALL"}).status_code == 403
         assert client.post(page("revoke", TABLE, f"?principal={MAKER}"), {"confirmed": "yes"}).status_code == 403
-    assert grant_source.held(pairs=[(READER, TABLE), (MAKER, TABLE)]) == {
+    assert grant_source.load_privileges(pairs=[(READER, TABLE), (MAKER, TABLE)]) == {
         (READER, TABLE): ("READ",),
         (MAKER, TABLE): cdap.PRIVILEGES,
     }
@@ -150,9 +150,9 @@ def test_who_may_not_grant_changes_nothing_cd_18(shop):
 def test_a_grant_is_revoked_after_a_question(shop):
     client, address = shop("maker"), page("revoke", TABLE, f"?principal={READER}&privilege=READ")
     assert "Revoke READ from Rita?" in client.get(address).content.decode()
-    assert grant_source.held(pairs=[(READER, TABLE)]) == {(READER, TABLE): ("READ",)}
+    assert grant_source.load_privileges(pairs=[(READER, TABLE)]) == {(READER, TABLE): ("READ",)}
     assert client.post(address).status_code == 302
-    assert grant_source.held(pairs=[(READER, TABLE)]) == {(READER, TABLE): ()}
+    assert grant_source.load_privileges(pairs=[(READER, TABLE)]) == {(READER, TABLE): ()}
 
 
 def test_the_last_admin_falls_to_the_instance_administrators_once_confirmed_cd_19(shop):
@@ -160,15 +160,18 @@ def test_the_last_admin_falls_to_the_instance_administrators_once_confirmed_cd_1
     warned = client.post(address)
     assert warned.status_code == 409
     assert "Nobody would hold ADMIN" in warned.content.decode()
-    assert grant_source.held(pairs=[(MAKER, TABLE)]) == {(MAKER, TABLE): cdap.PRIVILEGES}
+    assert grant_source.load_privileges(pairs=[(MAKER, TABLE)]) == {(MAKER, TABLE): cdap.PRIVILEGES}
     assert client.post(address, {"confirmed": "yes"}).status_code == 302
-    assert grant_source.held(pairs=[(MAKER, TABLE), (ROOT, TABLE)]) == {(MAKER, TABLE): (), (ROOT, TABLE): ("ADMIN",)}
+    assert grant_source.load_privileges(pairs=[(MAKER, TABLE), (ROOT, TABLE)]) == {
+        (MAKER, TABLE): (),
+        (ROOT, TABLE): ("ADMIN",),
+    }
 
 
 def test_what_the_settings_give_is_shown_and_stays_cd_18(shop):
     client = shop("root")
     (row,) = client.get(page("grants", INSTANCE_URN)).context["rows"]
-    assert (row.who.urn, row.privileges, row.revoke_url) == (ROOT, cdap.PRIVILEGES, "")
+    assert (row.holder.urn, row.privileges, row.revoke_url) == (ROOT, cdap.PRIVILEGES, "")
     answer = client.post(page("revoke", INSTANCE_URN, f"?principal={ROOT}"), follow=True)
     assert "cannot be taken away here" in answer.content.decode()
 
@@ -190,7 +193,7 @@ def matrix(client, urn, part="rows"):
 @pytest.mark.parametrize("urn", [INSTANCE_URN, SHOP, ETL, ORDERS_APP, LOAD, CLICKS, TABLE])
 def test_every_operation_of_the_kind_has_a_row_cd_6(shop, urn):
     kind = urn.split(":")[2]
-    wanted = {one.name for one in cdap.operations_on(kind) if one.applied is not cdap.Applied.CREATE}
+    wanted = {one.name for one in cdap.list_operations(kind) if one.effect is not cdap.OperationEffect.CREATE}
     assert matrix(shop("stranger"), urn).keys() == wanted
 
 
@@ -309,7 +312,7 @@ def test_the_tree_neither_names_nor_counts_a_dataset_that_may_not_be_viewed(shop
 
 
 def test_what_names_hold_stays_text(shop):
-    users.create(username="hostile", display_name=HOSTILE[:200], by=authorizer.SYSTEM, door=DOOR)
+    users.create(username="hostile", display_name=HOSTILE[:200], by=authorizer.SYSTEM, channel=DOOR)
     give(("urn:li:corpuser:hostile", TABLE, "READ"), ("urn:li:corpuser:hostile", SHOP, "READ"))
     Entity.objects.filter(urn__in=[TABLE, SHOP, LOAD, ORDERS_APP]).update(name=HOSTILE[:200])
     client = shop("root")
@@ -333,7 +336,7 @@ def cost(client, address):
 def fill(start, stop):
     for number in range(start, stop):
         who = f"urn:li:corpuser:p{number}"
-        users.create(username=f"p{number}", by=authorizer.SYSTEM, door=DOOR)
+        users.create(username=f"p{number}", by=authorizer.SYSTEM, channel=DOOR)
         give((who, TABLE, "READ"), (who, "dataset:shop.*", "READ"))
         application = f"urn:li:application:shop.a{number}"
         do("application.deploy", application, MAKER, programs=(f"urn:li:program:shop.a{number}.p",))

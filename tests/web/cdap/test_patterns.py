@@ -56,7 +56,7 @@ def test_who_may_see_the_grants_gets_the_form_cd_18(shop):
 def test_a_pattern_is_given_where_its_entities_lie_cd_5(shop, urn, kind, start, pattern):
     client = shop("root")
     assert post(client, urn, kind=kind, start=start, privileges=["READ", "EXECUTE"]).status_code == 302
-    assert grant_source.held(pairs=[(TEAM, pattern)]) == {(TEAM, pattern): ("READ", "EXECUTE")}
+    assert grant_source.load_privileges(pairs=[(TEAM, pattern)]) == {(TEAM, pattern): ("READ", "EXECUTE")}
     assert set(WildcardGrant.objects.values_list("pattern", "given_by")) == {(pattern, ROOT)}
 
 
@@ -75,11 +75,11 @@ def test_what_a_pattern_stands_for_is_shown_before_it_is_given(shop, monkeypatch
         page("patterns", SHOP), {"kind": "stream", "start": "", "preview": "yes", "principals": [TEAM]}
     )
     assert answer.status_code == 200
-    assert answer.context["reach"] == grant_services.Reach(STREAMS, 1, is_more=False, names=("shop.clicks",))
+    assert answer.context["reach"] == grant_services.PatternExtent(STREAMS, 1, is_more=False, names=("shop.clicks",))
     assert f'value="{TEAM}"' in answer.content.decode()
     assert not WildcardGrant.objects.exists()
     check(answer)
-    monkeypatch.setattr(grant_services, "_COUNTED", 2)
+    monkeypatch.setattr(grant_services, "_MAX_COUNT", 2)
     for number in range(3):
         do("stream.create", f"urn:li:stream:shop.s{number}", MAKER)
     assert "more than 2 entities" in post(client, preview="yes").content.decode()
@@ -126,7 +126,7 @@ def test_what_is_wrong_stands_beside_its_field(shop, more, sentence):
 
 def wide(client, urn):
     rows = client.get(page("grants", urn)).context["wide"]
-    return {(row.who.urn, row.given.source, row.privileges): row.revoke_url for row in rows}
+    return {(row.holder.urn, row.grant.source, row.privileges): row.revoke_url for row in rows}
 
 
 def test_a_place_lists_the_patterns_for_what_lies_in_it(shop):
@@ -153,7 +153,7 @@ def test_a_grant_by_pattern_is_revoked_after_a_question(shop):
     assert f"all of {STREAMS}" in asked
     assert shop("maker").get(address.replace(quote(SHOP, safe=""), quote(CLICKS, safe=""))).status_code == 403
     assert client.post(address).status_code == 302
-    assert grant_source.held(pairs=[(TEAM, STREAMS)]) == {(TEAM, STREAMS): ()}
+    assert grant_source.load_privileges(pairs=[(TEAM, STREAMS)]) == {(TEAM, STREAMS): ()}
     last = ChangeEvent.objects.all()[0]
     assert (last.object_urn, last.by, last.after["privileges"]) == (STREAMS, ROOT, [])
     assert client.get(address).status_code == 404
@@ -167,9 +167,9 @@ def test_the_last_admin_through_a_pattern_falls_to_the_instance_administrators_c
     warned = client.post(address)
     assert warned.status_code == 409
     assert "Nobody would hold ADMIN on some of what it stands for any more." in warned.content.decode()
-    assert grant_source.held(pairs=[(TEAM, STREAMS)]) == {(TEAM, STREAMS): ("ADMIN",)}
+    assert grant_source.load_privileges(pairs=[(TEAM, STREAMS)]) == {(TEAM, STREAMS): ("ADMIN",)}
     assert client.post(address, {"confirmed": "yes"}).status_code == 302
-    assert grant_source.held(pairs=[(TEAM, STREAMS), (ROOT, CLICKS)]) == {
+    assert grant_source.load_privileges(pairs=[(TEAM, STREAMS), (ROOT, CLICKS)]) == {
         (TEAM, STREAMS): (),
         (ROOT, CLICKS): ("ADMIN",),
     }
@@ -184,7 +184,7 @@ def test_a_pattern_on_which_nothing_is_given_is_revoked_from_nobody(shop, patter
 def test_a_grant_by_pattern_works_at_once_and_for_what_is_made_later_cd_5(shop):
     assert post(shop("root"), principals=[READER], privileges=["ALL"]).status_code == 302
     do("stream.create", "urn:li:stream:shop.later", MAKER)
-    assert grant_source.held(pairs=[(READER, STREAMS)]) == {(READER, STREAMS): cdap.PRIVILEGES}
+    assert grant_source.load_privileges(pairs=[(READER, STREAMS)]) == {(READER, STREAMS): cdap.PRIVILEGES}
     assert shop("reader").get(page("grants", "urn:li:stream:shop.later")).status_code == 200
 
 
@@ -194,7 +194,7 @@ def test_many_patterns_cost_what_few_do(shop):
     def cost(start, stop):
         for number in range(start, stop):
             who = f"urn:li:corpuser:w{number}"
-            users.create(username=f"w{number}", by=authorizer.SYSTEM, door=DOOR)
+            users.create(username=f"w{number}", by=authorizer.SYSTEM, channel=DOOR)
             give((who, f"stream:shop.a{number}*", "READ"))
         client.get(page("grants", SHOP))
         with CaptureQueriesContext(connection) as seen:

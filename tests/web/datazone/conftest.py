@@ -31,9 +31,9 @@ def crew(world: Any) -> None:
     """Two roles, and somebody who holds both."""
     for identifier in ("viewer", "editor"):
         made = roles.create(
-            identifier=identifier, name=identifier.title(), description="", by=authorizer.SYSTEM, door=DOOR
+            identifier=identifier, name=identifier.title(), description="", by=authorizer.SYSTEM, channel=DOOR
         )
-        roles.give(urn=made.urn, actors=["urn:li:corpuser:otto"], by=authorizer.SYSTEM, door=DOOR)
+        roles.grant(urn=made.urn, actors=["urn:li:corpuser:otto"], by=authorizer.SYSTEM, channel=DOOR)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def orders(world: Any) -> str:
         "schemaMetadata": {"schemaName": "orders", "fields": fields},
     }
     listed = [Proposal(ORDERS, name, json.dumps(value)) for name, value in documents.items()]
-    apply.apply(proposals=listed, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=listed, by=authorizer.SYSTEM, channel=DOOR)
     Entity.objects.filter(urn=ORDERS).update(object_id=ORDERS_ID)
     return ORDERS_ID
 
@@ -56,8 +56,8 @@ def state() -> Callable[..., Policy]:
 
     def make(identifier: str, *statements: dict[str, Any], name: str = "", **more: Any) -> Policy:
         document = {"name": name or identifier, "statements": list(statements), **more}
-        draft = policies.Draft("datazone", document)
+        draft = policies.PolicyInput("datazone", document)
         urn = f"urn:li:dataHubPolicy:{identifier}"
-        return policies.create(urn=urn, draft=draft, by=authorizer.SYSTEM, door=DOOR).policy
+        return policies.create(urn=urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
 
     return make

@@ -41,7 +41,7 @@ def edit(client, policy):
 
 
 def stored(urn):
-    return policy_queries.policy(urn=urn).document
+    return policy_queries.get_policy(urn=urn).document
 
 
 def boxed(builder):
@@ -233,13 +233,13 @@ def test_the_second_is_told_and_may_take_over(browse, crew, state):
     assert [row["label"] for row in mine.response.context["conflict"]["they"]] == ["Name"]
     assert boxed(mine)["statements"][0]["branch"] == "dev"
     mine.press("takeover")
-    assert (stored(policy.urn)["name"], policy_queries.policy(urn=policy.urn).version) == ("shared", 3)
+    assert (stored(policy.urn)["name"], policy_queries.get_policy(urn=policy.urn).version) == ("shared", 3)
 
 
 def test_a_policy_deleted_meanwhile_can_become_a_new_one(browse, crew, state):
     policy = state("doomed", statement("dataset:*", "dataset:read"))
     builder = edit(browse("root"), policy)
-    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, door=DOOR)
+    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, channel=DOOR)
     builder.press("save", description="Still here")
     assert builder.response.status_code == 404
     assert f'formaction="{NEW}"' in builder.text

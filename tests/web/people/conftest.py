@@ -16,15 +16,15 @@ def crew(world):
     """Return what was made, by name."""
     members = ["urn:li:corpuser:otto", "urn:li:corpuser:stella"]
     made: dict[str, Any] = {
-        "group": groups.create(identifier="crew", name="Crew", members=members, by=SYSTEM, door=DOOR),
+        "group": groups.create(identifier="crew", name="Crew", members=members, by=SYSTEM, channel=DOOR),
         "external": groups.create(
-            identifier="hr", name="From HR", origin="EXTERNAL", members=members[:1], by=SYSTEM, door=DOOR
+            identifier="hr", name="From HR", origin="EXTERNAL", members=members[:1], by=SYSTEM, channel=DOOR
         ),
-        "role": roles.create(identifier="steward", name="Data Steward", by=SYSTEM, door=DOOR),
-        "service": service_accounts.create(display_name="Nightly load", by=SYSTEM, door=DOOR),
+        "role": roles.create(identifier="steward", name="Data Steward", by=SYSTEM, channel=DOOR),
+        "service": service_accounts.create(display_name="Nightly load", by=SYSTEM, channel=DOOR),
     }
-    roles.give(urn=made["role"].urn, actors=[members[0], made["group"].urn], by=SYSTEM, door=DOOR)
-    made["token"] = access_tokens.create(owner=made["service"].urn, name="loader", by=SYSTEM, door=DOOR)
+    roles.grant(urn=made["role"].urn, actors=[members[0], made["group"].urn], by=SYSTEM, channel=DOOR)
+    made["token"] = access_tokens.create(owner=made["service"].urn, name="loader", by=SYSTEM, channel=DOOR)
     return made
 
 
@@ -45,6 +45,6 @@ def person(world):
     """Make a person with a password: `person("jo")`."""
 
     def make(username, **more):
-        return users.create(username=username, by=SYSTEM, door=DOOR, **more)
+        return users.create(username=username, by=SYSTEM, channel=DOOR, **more)
 
     return make

@@ -36,7 +36,7 @@ def bearer(text):
 @pytest.mark.parametrize("act", ["suspend", "remove"])
 def test_suspending_and_removing_end_sessions_and_tokens_at_once(browse, person, act):
     jo = person("jo", password=PASSWORD)
-    session, token = signed_in("jo"), access_tokens.create(owner=jo.urn, name="t", by=SYSTEM, door=DOOR).text
+    session, token = signed_in("jo"), access_tokens.create(owner=jo.urn, name="t", by=SYSTEM, channel=DOOR).text
     assert is_in(session)
     assert bearer(token) == 200
     root = browse("root")
@@ -53,7 +53,7 @@ def test_suspending_and_removing_end_sessions_and_tokens_at_once(browse, person,
 
 
 def test_removing_says_what_will_be_lost(browse, crew):
-    access_tokens.create(owner="urn:li:corpuser:otto", name="t", by=SYSTEM, door=DOOR)
+    access_tokens.create(owner="urn:li:corpuser:otto", name="t", by=SYSTEM, channel=DOOR)
     page = browse("root").get(f"{USERS}/remove/urn:li:corpuser:otto").content.decode()
     for loss in (
         "2 group memberships end",
@@ -68,7 +68,7 @@ def test_the_root_user_stays(browse, world):
     root = "urn:li:corpuser:datahub"
     for act in ("suspend", "remove"):
         assert browse("admin").post(f"{USERS}/{act}/{root}").status_code == 403
-    assert users_groups_roles.user(urn=root).is_active
+    assert users_groups_roles.get_user(urn=root).is_active
 
 
 def test_a_person_is_made_with_groups_and_roles(browse, crew):
@@ -80,7 +80,7 @@ def test_a_person_is_made_with_groups_and_roles(browse, crew):
     }
     response = browse("root").post(f"{USERS}/new", typed)
     assert response.headers["Location"] == f"{USERS}/urn:li:corpuser:new"
-    made = users_groups_roles.user(urn="urn:li:corpuser:new")
+    made = users_groups_roles.get_user(urn="urn:li:corpuser:new")
     assert (made.group_names, made.role_names, made.has_usable_password()) == (["Crew"], ["Data Steward"], False)
 
 
@@ -125,7 +125,7 @@ def test_a_long_paste_is_taken_and_a_wrong_one_comes_back(browse, crew):
     unknown = client.post(address, {"members_pasted": f"{lines}\nnobody"})
     assert unknown.context["page"].pickers[0].errors == ["There is no user 'urn:li:corpuser:nobody'."]
     assert client.post(address, {"members_pasted": lines}).status_code == 302
-    assert credentials.member_counts(groups=[crew["group"]])[crew["group"].urn] == 902
+    assert credentials.count_members(groups=[crew["group"]])[crew["group"].urn] == 902
     many = "\n".join(f"u{number}" for number in range(1_001))
     assert "At most 1,000" in client.post(address, {"members_pasted": many}).content.decode()
 
@@ -170,38 +170,38 @@ def test_members_come_and_go(browse, crew, person):
     person("jo")
     client, urn = browse("root"), crew["group"].urn
     client.post(f"{GROUPS}/add/{urn}", {"members_pasted": "jo"})
-    assert "urn:li:corpuser:jo" in users_groups_roles.member_urns(groups=[urn])[urn]
+    assert "urn:li:corpuser:jo" in users_groups_roles.load_member_urns(groups=[urn])[urn]
     take = f"{GROUPS}/take/{urn}?member=urn%3Ali%3Acorpuser%3Ajo"
     assert f'href="{take}"' in client.get(f"{GROUPS}/{urn}").content.decode()
     question = client.get(take).content.decode()
     assert "Remove jo from Crew?" in question
     assert "is lost, unless" in question
-    assert "urn:li:corpuser:jo" in users_groups_roles.member_urns(groups=[urn])[urn]
+    assert "urn:li:corpuser:jo" in users_groups_roles.load_member_urns(groups=[urn])[urn]
     assert client.get(f"{GROUPS}/take/{urn}").status_code == 404
     client.post(take)
-    assert "urn:li:corpuser:jo" not in users_groups_roles.member_urns(groups=[urn])[urn]
+    assert "urn:li:corpuser:jo" not in users_groups_roles.load_member_urns(groups=[urn])[urn]
     client.post(f"{USERS}/groups/urn:li:corpuser:jo", {"groups": urn})
-    assert users_groups_roles.user(urn="urn:li:corpuser:jo").group_names == ["Crew"]
+    assert users_groups_roles.get_user(urn="urn:li:corpuser:jo").group_names == ["Crew"]
 
 
 def test_several_roles_are_held_and_taken(browse, crew, person):
     jo, client = person("jo"), browse("root")
     reader = "urn:li:dataHubRole:Reader"
     client.post(f"{USERS}/roles/{jo.urn}", {"roles": [reader, crew["role"].urn]})
-    assert users_groups_roles.user(urn=jo.urn).role_urns == sorted([reader, crew["role"].urn])
+    assert users_groups_roles.get_user(urn=jo.urn).role_urns == sorted([reader, crew["role"].urn])
     take = f"{ROLES}/take/{reader}?actor=urn%3Ali%3Acorpuser%3Ajo"
     assert f'href="{take}"' in client.get(f"{ROLES}/{reader}").content.decode()
     question = client.get(take).content.decode()
     assert "Remove the role Reader from " in question
     assert "Readers - Metadata Policy" in question
-    assert len(users_groups_roles.user(urn=jo.urn).role_urns) == 2
+    assert len(users_groups_roles.get_user(urn=jo.urn).role_urns) == 2
     client.post(take)
-    assert users_groups_roles.user(urn=jo.urn).role_urns == [crew["role"].urn]
+    assert users_groups_roles.get_user(urn=jo.urn).role_urns == [crew["role"].urn]
     client.post(f"{GROUPS}/roles/{crew['group'].urn}", {})
-    assert users_groups_roles.group(urn=crew["group"].urn).role_urns == []
+    assert users_groups_roles.get_group(urn=crew["group"].urn).role_urns == []
     wrong = client.post(f"{USERS}/roles/{jo.urn}", {"roles": "urn:li:dataHubRole:none"})
     assert wrong.status_code == 422
-    assert users_groups_roles.user(urn=jo.urn).role_urns == [crew["role"].urn]
+    assert users_groups_roles.get_user(urn=jo.urn).role_urns == [crew["role"].urn]
 
 
 def test_roles_that_come_with_the_product_are_fixed(browse, crew):
@@ -223,11 +223,11 @@ def test_a_role_that_a_policy_names_stays(browse, crew, write):
 
 
 EDITS = {
-    "role": (ROLES, lambda urn: roles.update(urn=urn, name="Theirs", by=SYSTEM, door=DOOR), "name"),
-    "group": (GROUPS, lambda urn: groups.update(urn=urn, name="Theirs", by=SYSTEM, door=DOOR), "name"),
+    "role": (ROLES, lambda urn: roles.update(urn=urn, name="Theirs", by=SYSTEM, channel=DOOR), "name"),
+    "group": (GROUPS, lambda urn: groups.update(urn=urn, name="Theirs", by=SYSTEM, channel=DOOR), "name"),
     "service": (
         SERVICES,
-        lambda urn: users.update(urn=urn, display_name="Theirs", by=SYSTEM, door=DOOR),
+        lambda urn: users.update(urn=urn, display_name="Theirs", by=SYSTEM, channel=DOOR),
         "display_name",
     ),
 }
@@ -245,25 +245,25 @@ def test_the_second_of_two_who_edit_is_told_and_may_go_on(browse, crew, kind):
     assert "Somebody else changed this" in told.content.decode()
     form = told.context["page"].form
     assert form[field].value() == "Mine"
-    rows = {row["label"]: row for row in told.context["page"].overtaken["rows"]}
+    rows = {row["label"]: row for row in told.context["page"].edit_conflict["rows"]}
     name = rows[form.fields[field].label]
     assert (name["before"], name["theirs"], name["yours"]) == (crew[kind].name, "Theirs", "Mine")
     assert rows[form.fields["description"].label]["yours"] == "mine"
-    assert told.context["page"].overtaken["by"] == "The system"
+    assert told.context["page"].edit_conflict["by"] == "The system"
     shown = html.unescape(told.content.decode())
     assert f"<td>{crew[kind].name}</td>" in shown
     assert "<td>Theirs</td>" in shown
     assert client.post(address, {**typed, "seen": form["seen"].value()}).status_code == 302
-    assert "Mine" in display_names.names(urns=[crew[kind].urn]).values()
+    assert "Mine" in display_names.load_names(urns=[crew[kind].urn]).values()
 
 
 def test_a_change_of_what_the_form_does_not_show_is_told_too(browse, person):
     jo = person("jo")
     client, address = browse("root"), f"{USERS}/edit/{jo.urn}"
     seen = client.get(address).context["page"].form["seen"].value()
-    users.suspend(urn=jo.urn, by=actor_resolution.actor(urn=ADA), door=DOOR)
+    users.suspend(urn=jo.urn, by=actor_resolution.load_actor(urn=ADA), channel=DOOR)
     told = client.post(address, {"display_name": "Jo", "seen": seen})
-    overtaken = told.context["page"].overtaken
+    overtaken = told.context["page"].edit_conflict
     assert (told.status_code, overtaken["by"], overtaken["at"] is None) == (412, "Ada Admin", False)
     assert [(row["label"], row["before"], row["theirs"], row["yours"]) for row in overtaken["rows"]] == [
         ("Display name", "", "", "Jo"),
@@ -274,7 +274,7 @@ def test_a_change_of_what_the_form_does_not_show_is_told_too(browse, person):
 def test_without_a_record_of_what_an_edit_began_with_both_versions_are_shown(browse, crew):
     client, address = browse("root"), f"{GROUPS}/edit/{crew['group'].urn}"
     told = client.post(address, {"name": "Mine", "seen": "0" * 32})
-    overtaken = told.context["page"].overtaken
+    overtaken = told.context["page"].edit_conflict
     assert (told.status_code, overtaken["knows_before"]) == (412, False)
     assert [(row["theirs"], row["yours"]) for row in overtaken["rows"]] == [("Crew", "Mine")]
 
@@ -323,7 +323,7 @@ def test_a_token_is_shown_once_and_revoked(browse, crew):
 
 def test_tokens_of_others_are_for_who_manages_them(browse, crew, person):
     jo, client = person("jo"), browse("outsider")
-    token = access_tokens.create(owner=jo.urn, name="private name", by=SYSTEM, door=DOOR).token
+    token = access_tokens.create(owner=jo.urn, name="private name", by=SYSTEM, channel=DOOR).token
     for address in (
         f"/settings/tokens/revoke/{token.pk}",
         f"/settings/tokens/new?owner={jo.urn}",
@@ -364,15 +364,15 @@ def test_a_reset_link_works_once_and_ends_sessions(browse, person):
 @pytest.mark.parametrize("end", ["expire", "suspend", "own password", "remove"])
 def test_a_reset_link_dies_with_what_it_was_for(person, end):
     jo = person("jo", password=PASSWORD)
-    text = password_resets.create(urn=jo.urn, by=SYSTEM, door=DOOR).text
+    text = password_resets.create(urn=jo.urn, by=SYSTEM, channel=DOOR).text
     assert Client().get(f"/reset?reset_token={text}").status_code == 200
     if end == "expire":
         old = timezone.now() - password_resets.LIFETIME * 2
         ResetToken.objects.update(created_at=old, expires_at=old + password_resets.LIFETIME)
     elif end == "suspend":
-        users.suspend(urn=jo.urn, by=SYSTEM, door=DOOR)
+        users.suspend(urn=jo.urn, by=SYSTEM, channel=DOOR)
     elif end == "remove":
-        users.remove(urn=jo.urn, by=SYSTEM, door=DOOR)
+        users.remove(urn=jo.urn, by=SYSTEM, channel=DOOR)
     else:
         signed_in("jo").post("/profile/password", {"old": PASSWORD, "password": NEW, "again": NEW})
     assert Client().get(f"/reset?reset_token={text}").status_code == 404
@@ -392,7 +392,7 @@ def test_the_own_password_asks_for_the_old_one_and_ends_sessions_elsewhere(perso
 def test_the_own_profile_holds_names_and_not_the_address(browse, crew):
     client = browse("outsider")
     client.post("/profile/edit", {"display_name": "Otto O.", "title": "Lead", "email": "root@site.example"})
-    otto = users_groups_roles.user(urn="urn:li:corpuser:otto")
+    otto = users_groups_roles.get_user(urn="urn:li:corpuser:otto")
     assert (otto.display_name, otto.title, otto.email) == ("Otto O.", "Lead", "")
     page = client.get("/profile").content.decode()
     for shown in ("Otto O.", "Crew", "From HR", "Data Steward", "through Crew"):
@@ -408,7 +408,7 @@ def test_an_invitation_makes_an_account_with_its_role(browse, crew):
     assert "Data Steward" in client.get(link).content.decode()
     assert client.post(link, SIGN_UP).headers["Location"] == "/"
     assert is_in(client)
-    made = users_groups_roles.user(urn="urn:li:corpuser:newcomer")
+    made = users_groups_roles.get_user(urn="urn:li:corpuser:newcomer")
     assert (made.role_names, made.created_by) == (["Data Steward"], made.urn)
     again = Client().post(link, SIGN_UP)
     assert again.status_code == 422
@@ -418,7 +418,7 @@ def test_an_invitation_makes_an_account_with_its_role(browse, crew):
 
 @pytest.mark.parametrize("username", ["datahub", "__datahub_system", "a,b", "", " otto", "x" * 201])
 def test_nobody_signs_up_as_somebody_else(crew, username):
-    text = invitations.create(role=None, by=SYSTEM, door=DOOR).text
+    text = invitations.create(role=None, by=SYSTEM, channel=DOOR).text
     refused = Client().post(f"/signup?invite_token={text}", {**SIGN_UP, "username": username})
     assert refused.status_code == 422
     assert "username" in refused.context["form"].errors
@@ -445,16 +445,16 @@ def test_a_new_link_ends_the_one_before_for_the_same_role_only(browse, crew):
 
 def test_accepting_replaces_the_roles_and_says_so_first(browse, crew):
     client = browse("outsider")
-    text = invitations.create(role="urn:li:dataHubRole:Reader", by=SYSTEM, door=DOOR).text
+    text = invitations.create(role="urn:li:dataHubRole:Reader", by=SYSTEM, channel=DOOR).text
     question = client.get(f"/signup?invite_token={text}").content.decode()
     assert "replaces the roles you hold now: Data Steward" in question
-    assert users_groups_roles.user(urn="urn:li:corpuser:otto").role_names == ["Data Steward"]
+    assert users_groups_roles.get_user(urn="urn:li:corpuser:otto").role_names == ["Data Steward"]
     client.post(f"/signup?invite_token={text}")
-    assert users_groups_roles.user(urn="urn:li:corpuser:otto").role_names == ["Reader"]
-    bare = invitations.create(role=None, by=SYSTEM, door=DOOR).text
+    assert users_groups_roles.get_user(urn="urn:li:corpuser:otto").role_names == ["Reader"]
+    bare = invitations.create(role=None, by=SYSTEM, channel=DOOR).text
     assert "removes these: Reader" in client.get(f"/signup?invite_token={bare}").content.decode()
     client.post(f"/signup?invite_token={bare}")
-    assert users_groups_roles.user(urn="urn:li:corpuser:otto").role_names == []
+    assert users_groups_roles.get_user(urn="urn:li:corpuser:otto").role_names == []
 
 
 def test_a_service_account_has_tokens_and_no_password(browse, crew):
@@ -491,8 +491,8 @@ def test_users_are_found_by_beginnings_of_words_and_paged_by_choice(browse, crew
 def test_how_many_rows_a_page_shows_is_chosen_and_goes_with_the_rest(browse, crew, person):
     for number in range(30):
         person(f"many{number}", display_name=f"Many Persons {number}")
-        groups.create(identifier=f"group{number}", name=f"Many {number}", by=SYSTEM, door=DOOR)
-        roles.create(identifier=f"role{number}", name=f"Many {number}", by=SYSTEM, door=DOOR)
+        groups.create(identifier=f"group{number}", name=f"Many {number}", by=SYSTEM, channel=DOOR)
+        roles.create(identifier=f"role{number}", name=f"Many {number}", by=SYSTEM, channel=DOOR)
     client = browse("root")
     for place, rest in ((USERS, "q=many"), (GROUPS, "q=many"), (ROLES, "q=many")):
         page = client.get(f"{place}?{rest}&size=10&page=2")
@@ -527,11 +527,11 @@ def test_the_picker_answers_a_few_and_says_that_there_are_more(browse, crew, per
     ],
 )
 def test_the_last_who_can_manage_policies_stays(browse, world, address, posted):
-    users.set_password(urn=ADA, password=PASSWORD, by=SYSTEM, door=DOOR)
+    users.set_password(urn=ADA, password=PASSWORD, by=SYSTEM, channel=DOOR)
     world["root"].set_unusable_password()
     world["root"].save()
     refused = browse("root").post(address, posted)
     assert refused.status_code == (422 if "/roles/" in address and USERS in address else 409)
     assert "Nobody who can sign in could manage policies" in html.unescape(refused.content.decode())
-    ada = users_groups_roles.user(urn=ADA)
+    ada = users_groups_roles.get_user(urn=ADA)
     assert (ada.is_active, ada.role_urns) == (True, [ADMIN])

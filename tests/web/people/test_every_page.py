@@ -92,7 +92,7 @@ def test_the_privilege_alone_opens_the_page(manager, crew, write):
         found |= {
             address: client.get(address).status_code for address, needed in pages(crew).items() if needed == privilege
         }
-        policies.delete(urn="urn:li:dataHubPolicy:managers", by=SYSTEM, door=DOOR)
+        policies.delete(urn="urn:li:dataHubPolicy:managers", by=SYSTEM, channel=DOOR)
     assert {address for address, status in found.items() if status != 200} == set()
 
 
@@ -118,12 +118,14 @@ def test_a_list_costs_the_same_with_five_rows_and_with_fifty(browse, crew, addre
                 groups=[crew["group"].urn],
                 roles=[crew["role"].urn],
                 by=SYSTEM,
-                door=DOOR,
+                channel=DOOR,
             )
-            groups.create(identifier=f"g{number}", name=f"G {number}", roles=[crew["role"].urn], by=SYSTEM, door=DOOR)
-            roles.create(identifier=f"r{number}", name=f"R {number}", by=SYSTEM, door=DOOR)
-            service_accounts.create(display_name=f"S {number}", by=SYSTEM, door=DOOR)
-            access_tokens.create(owner=user.urn, name="t", by=SYSTEM, door=DOOR)
+            groups.create(
+                identifier=f"g{number}", name=f"G {number}", roles=[crew["role"].urn], by=SYSTEM, channel=DOOR
+            )
+            roles.create(identifier=f"r{number}", name=f"R {number}", by=SYSTEM, channel=DOOR)
+            service_accounts.create(display_name=f"S {number}", by=SYSTEM, channel=DOOR)
+            access_tokens.create(owner=user.urn, name="t", by=SYSTEM, channel=DOOR)
 
     def cost():
         with CaptureQueriesContext(connection) as caught:
@@ -154,21 +156,23 @@ def test_members_and_holders_cost_the_same_however_many(browse, crew):
     costs()
     few = costs()
     for number in range(30):
-        users.create(username=f"u{number}", groups=[crew["group"].urn], roles=[crew["role"].urn], by=SYSTEM, door=DOOR)
+        users.create(
+            username=f"u{number}", groups=[crew["group"].urn], roles=[crew["role"].urn], by=SYSTEM, channel=DOOR
+        )
     assert costs() == few
 
 
 def test_hostile_names_stay_text_on_every_page(browse, crew):
     name = HOSTILE[:200]
-    users.create(username="hostile", display_name=name, email=name, title=name, by=SYSTEM, door=DOOR)
+    users.create(username="hostile", display_name=name, email=name, title=name, by=SYSTEM, channel=DOOR)
     group = groups.create(
-        identifier="<b>", name=name, description=HOSTILE, members=["urn:li:corpuser:hostile"], by=SYSTEM, door=DOOR
+        identifier="<b>", name=name, description=HOSTILE, members=["urn:li:corpuser:hostile"], by=SYSTEM, channel=DOOR
     )
-    role = roles.create(identifier="</title>", name=name, description=HOSTILE, by=SYSTEM, door=DOOR)
-    roles.give(urn=role.urn, actors=["urn:li:corpuser:hostile", group.urn], by=SYSTEM, door=DOOR)
-    service = service_accounts.create(display_name=name, description=HOSTILE, by=SYSTEM, door=DOOR)
-    access_tokens.create(owner=service.urn, name=name, description=HOSTILE, by=SYSTEM, door=DOOR)
-    invitations.create(role=role.urn, by=SYSTEM, door=DOOR)
+    role = roles.create(identifier="</title>", name=name, description=HOSTILE, by=SYSTEM, channel=DOOR)
+    roles.grant(urn=role.urn, actors=["urn:li:corpuser:hostile", group.urn], by=SYSTEM, channel=DOOR)
+    service = service_accounts.create(display_name=name, description=HOSTILE, by=SYSTEM, channel=DOOR)
+    access_tokens.create(owner=service.urn, name=name, description=HOSTILE, by=SYSTEM, channel=DOOR)
+    invitations.create(role=role.urn, by=SYSTEM, channel=DOOR)
     client = browse("root")
     addresses = [
         f"{USERS}?q=script",
@@ -194,8 +198,8 @@ def test_hostile_names_stay_text_on_every_page(browse, crew):
 
 def test_the_public_pages_keep_to_it_too(browse, crew, person):
     person("jo", display_name=HOSTILE[:200])
-    reset = password_resets.create(urn="urn:li:corpuser:jo", by=SYSTEM, door=DOOR)
-    invite = invitations.create(role=None, by=SYSTEM, door=DOOR)
+    reset = password_resets.create(urn="urn:li:corpuser:jo", by=SYSTEM, channel=DOOR)
+    invite = invitations.create(role=None, by=SYSTEM, channel=DOOR)
     for address in (
         f"/reset?reset_token={reset.text}",
         f"/signup?invite_token={invite.text}",

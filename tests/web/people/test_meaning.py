@@ -27,8 +27,10 @@ def carried(crew, write):
     names = {"urn:li:dataset:a": "Apples", "urn:li:dataset:b": "Beans", "urn:li:dataset:c": "Corn"}
     told = [Proposal(urn, "datasetProperties", json.dumps({"name": name})) for urn, name in names.items()]
     told.append(Proposal("urn:li:dashboard:(looker,d)", "dashboardInfo", json.dumps({"title": "Dials"})))
-    apply.apply(proposals=told, by=SYSTEM, door=DOOR)
-    found = {name: roles.create(identifier=name, name=name, by=SYSTEM, door=DOOR).urn for name in ("editor", "looker")}
+    apply.apply(proposals=told, by=SYSTEM, channel=DOOR)
+    found = {
+        name: roles.create(identifier=name, name=name, by=SYSTEM, channel=DOOR).urn for name in ("editor", "looker")
+    }
     for name, kind in (("editor", "dataset"), ("looker", "dashboard")):
         block = {"filter": {"criteria": [{"field": "TYPE", "condition": "EQUALS", "values": [kind]}]}}
         write(name, displayName=name, actors={"roles": [found[name]]}, resources=block)
@@ -55,7 +57,7 @@ def test_giving_a_role_tells_whom_and_what_it_would_reach(browse, crew, carried)
     assert sorted(people["gained"]) == ["Ada Admin", "Otto Outsider", "Stella Steward"]
     assert entities["gained"] == ["Apples", "Beans", "Corn"]
     assert asked.context["pickers"][0]["chosen"][0]["urn"] == crew["group"].urn, "what was chosen stays"
-    assert users_groups_roles.holder_counts(roles=[users_groups_roles.role(urn=carried["editor"])])[
+    assert users_groups_roles.count_holders(roles=[users_groups_roles.get_role(urn=carried["editor"])])[
         carried["editor"]
     ] == (0, 0)
     part = client.post(address, chosen, headers=PART)
@@ -69,7 +71,7 @@ def test_giving_a_role_tells_whom_and_what_it_would_reach(browse, crew, carried)
 def test_choosing_roles_tells_what_they_would_reach(browse, crew, carried, kind):
     urn = STELLA if kind == "user" else crew["group"].urn
     count = "1" if kind == "user" else "2"
-    roles.set_roles(actor=urn, roles=[carried["editor"]], by=SYSTEM, door=DOOR)
+    roles.set_roles(actor=urn, roles=[carried["editor"]], by=SYSTEM, channel=DOOR)
     client, address = browse("root"), f"{USERS if kind == 'user' else GROUPS}/roles/{urn}"
     assert meant(client.get(address)) == [(count, count), ("3", "3")]
     both = client.post(address, {"roles": [carried["editor"], carried["looker"]], "go": "look"})
@@ -81,17 +83,17 @@ def test_choosing_roles_tells_what_they_would_reach(browse, crew, carried, kind)
     assert meant(other) == [(count, count), ("3", "1")]
     assert meant(client.post(address, {"go": "look"})) == [(count, "0"), ("3", "0")]
     assert client.post(address, {"roles": [carried["looker"]]}).status_code == 302
-    assert actor_resolution.actor(urn=STELLA).roles >= {carried["looker"]}
+    assert actor_resolution.load_actor(urn=STELLA).roles >= {carried["looker"]}
 
 
 def test_a_deny_counts_when_it_takes_all_that_is_given(browse, crew, carried):
-    reader = roles.create(identifier="reader", name="reader", by=SYSTEM, door=DOOR).urn
+    reader = roles.create(identifier="reader", name="reader", by=SYSTEM, channel=DOOR).urn
     Entity.objects.filter(urn="urn:li:dataset:a").update(object_id="507f1f77bcf86cd799439011")
 
     def say(name, effect, actions):
         statements = [{"resource": "dataset:*", "actions": actions, "effect": effect}]
         document = {"name": name, "statements": statements, "roles": [reader]}
-        policies.create(draft=policies.Draft("datazone", document), by=SYSTEM, door=DOOR)
+        policies.create(draft=policies.PolicyInput("datazone", document), by=SYSTEM, channel=DOOR)
         asked = browse("root").post(f"{ROLES}/assign/{reader}", {"actors": [ADA], "go": "look"})
         return meant(asked)
 

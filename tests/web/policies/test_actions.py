@@ -29,8 +29,8 @@ def said(response):
 
 
 def change(policy, **changes):
-    draft = policies.Draft("datahub", {**policy_queries.policy(urn=policy.urn).document, **changes})
-    return policies.update(urn=policy.urn, draft=draft, by=authorizer.SYSTEM, door=DOOR).policy
+    draft = policies.PolicyInput("datahub", {**policy_queries.get_policy(urn=policy.urn).document, **changes})
+    return policies.update(urn=policy.urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
 
 
 def test_a_policy_is_switched_off_and_on_and_one_comes_back(browse, world, write):
@@ -42,20 +42,20 @@ def test_a_policy_is_switched_off_and_on_and_one_comes_back(browse, world, write
     response = client.post(f"{BASE}/state/{policy.urn}", {"state": "INACTIVE", "version": "1", "back": back})
     assert response.headers["Location"] == back
     assert said(response)[0] == "One is inactive now."
-    assert policy_queries.policy(urn=policy.urn).state == "INACTIVE"
+    assert policy_queries.get_policy(urn=policy.urn).state == "INACTIVE"
     response = client.post(
         f"{BASE}/state/{policy.urn}", {"state": "ACTIVE", "version": "1", "back": "https://x.example/"}
     )
     assert response.headers["Location"] == f"{BASE}/{policy.urn}"
     assert "is at version 2 now, not 1" in said(response)[-1]
-    assert policy_queries.policy(urn=policy.urn).state == "INACTIVE"
+    assert policy_queries.get_policy(urn=policy.urn).state == "INACTIVE"
 
 
 @pytest.mark.parametrize("body", [{}, {"state": "BOGUS"}, {"state": "ACTIVE", "version": "x" * 30}])
 def test_a_state_that_is_none_changes_nothing(browse, world, write, body):
     policy = write("one", state="ACTIVE")
     assert browse("root").post(f"{BASE}/state/{policy.urn}", body).status_code == 302
-    assert policy_queries.policy(urn=policy.urn).state == "ACTIVE"
+    assert policy_queries.get_policy(urn=policy.urn).state == "ACTIVE"
 
 
 OTHERS = "Other policies are not considered"
@@ -71,14 +71,14 @@ def test_deactivating_and_activating_ask_first_and_say_who_loses_and_gets_what(b
     assert question.context["losses"][0] == "1 person loses what it gives: Otto Outsider."
     assert question.context["losses"][-1] == "Privileges it no longer gives: Edit Tags."
     assert OTHERS in text
-    assert policy_queries.policy(urn=policy.urn).state == "ACTIVE", "asking changes nothing"
+    assert policy_queries.get_policy(urn=policy.urn).state == "ACTIVE", "asking changes nothing"
     assert client.post(url).headers["Location"] == f"{BASE}?q=One"
-    assert policy_queries.policy(urn=policy.urn).state == "INACTIVE"
+    assert policy_queries.get_policy(urn=policy.urn).state == "INACTIVE"
     question = client.get(f"{BASE}/state/{policy.urn}?state=ACTIVE&version=2")
     assert question.context["losses"][0] == "1 person gets what it gives: Otto Outsider."
     assert question.context["losses"][-1] == "Privileges it then gives: Edit Tags."
     assert client.post(f"{BASE}/state/{policy.urn}?state=ACTIVE&version=1").status_code == 302
-    assert policy_queries.policy(urn=policy.urn).state == "INACTIVE", "somebody saw an older version"
+    assert policy_queries.get_policy(urn=policy.urn).state == "INACTIVE", "somebody saw an older version"
     assert client.get(f"{BASE}/state/{policy.urn}?state=BOGUS").status_code == 404
     assert client.get(f"{BASE}/state/{policy.urn}").status_code == 404
 
@@ -136,7 +136,7 @@ def test_history_tells_each_change_in_words(browse, world, write):
 
 def test_a_version_is_taken_up_again_after_a_question(browse, world, write):
     policy = write("one", displayName="One", lastUpdatedTimestamp=1)
-    first = policy_queries.policy(urn=policy.urn).document
+    first = policy_queries.get_policy(urn=policy.urn).document
     change(policy, displayName="Two", lastUpdatedTimestamp=None)
     client = browse("root")
     url = f"{BASE}/restore/1/{policy.urn}?version=2"
@@ -150,7 +150,7 @@ def test_a_version_is_taken_up_again_after_a_question(browse, world, write):
     assert OTHERS in question.content.decode()
     response = client.post(url)
     assert said(response)[0] == "Version 1 of One was restored. Decisions follow it from now on."
-    now = policy_queries.policy(urn=policy.urn)
+    now = policy_queries.get_policy(urn=policy.urn)
     assert (now.document, now.version) == (first, 3)
     assert "is at version 3 now, not 2" in said(client.post(url))[-1]
     page = client.get(f"{BASE}/versions/3/{policy.urn}")
@@ -159,7 +159,7 @@ def test_a_version_is_taken_up_again_after_a_question(browse, world, write):
 
 def test_the_history_of_a_deleted_policy_stays_and_can_begin_a_new_one(browse, world, write):
     policy = write("gone", displayName="Gone")
-    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, door=DOOR)
+    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, channel=DOOR)
     client = browse("root")
     page = client.get(f"{BASE}/history/{policy.urn}")
     assert "This policy is deleted; its history is kept." in page.content.decode()
@@ -174,8 +174,8 @@ def test_the_history_of_a_deleted_policy_stays_and_can_begin_a_new_one(browse, w
 
 @pytest.fixture
 def zone(world):
-    draft = policies.Draft("datazone", DATAZONE, description="Reads")
-    return policies.create(draft=draft, by=authorizer.SYSTEM, door=DOOR).policy
+    draft = policies.PolicyInput("datazone", DATAZONE, description="Reads")
+    return policies.create(draft=draft, by=authorizer.SYSTEM, channel=DOOR).policy
 
 
 def test_a_datazone_policy_goes_through_every_page_that_is_for_all_families(browse, zone):
@@ -196,7 +196,7 @@ def test_a_datazone_policy_goes_through_every_page_that_is_for_all_families(brow
     client.post(f"{BASE}/delete/{zone.urn}")
     seen = client.post(f"{BASE}/import", {"text": file})
     client.post(f"{BASE}/import", {"text": file, "seen": seen.context["seen"]})
-    again = policy_queries.policy(urn=zone.urn)
+    again = policy_queries.get_policy(urn=zone.urn)
     assert (again.document, again.state, again.description) == (DATAZONE, "ACTIVE", "Reads")
     listed = client.get(BASE, {"family": "datazone", "q": "Readers of one"})
     assert [row["policy"].urn for row in listed.context["rows"]].count(zone.urn) == 1
@@ -226,8 +226,8 @@ def test_every_family_has_a_presenter():
 
 def test_documents_of_any_family_are_described_without_markup(browse, zone):
     hostile = {**DATAZONE, "name": HOSTILE}
-    draft = policies.Draft("datazone", hostile, description=HOSTILE)
-    policies.update(urn=zone.urn, draft=draft, by=authorizer.SYSTEM, door=DOOR)
+    draft = policies.PolicyInput("datazone", hostile, description=HOSTILE)
+    policies.update(urn=zone.urn, draft=draft, by=authorizer.SYSTEM, channel=DOOR)
     for path in ("", "history/", "versions/2/", "delete/"):
         assert HOSTILE not in browse("root").get(f"{BASE}/{path}{zone.urn}").content.decode()
 
@@ -247,5 +247,5 @@ def test_a_post_without_the_right_changes_nothing(browse, world, write):
             assert client.post(f"{BASE}/{path}/{policy.urn}", body).status_code == status
         for path in ("new", "import"):
             assert client.post(f"{BASE}/{path}", {"text": "{}"}).status_code == status
-    now = policy_queries.policy(urn=policy.urn)
+    now = policy_queries.get_policy(urn=policy.urn)
     assert (now.version, now.document) == (1, document_of(displayName="One"))

@@ -56,7 +56,7 @@ DEPRECATED = {"type": "dataset", "resources": ["urn:li:dataset:1"], "allResource
 
 
 def stored(urn):
-    return policy_queries.policy(urn=urn).document
+    return policy_queries.get_policy(urn=urn).document
 
 
 def exactly(document):
@@ -103,7 +103,7 @@ def test_going_through_every_step_and_saving_changes_nothing(browse, world, writ
     builder.press("save")
     assert builder.response.status_code == 302
     assert exactly(stored(policy.urn)) == before
-    assert policy_queries.policy(urn=policy.urn).version == 2
+    assert policy_queries.get_policy(urn=policy.urn).version == 2
 
 
 def test_one_change_changes_one_thing(browse, world, write):
@@ -280,7 +280,7 @@ def test_the_second_is_told_and_may_take_over(browse, world, write):
     theirs.press("save", name="Shared by Ada")
     mine.press("save", description="Mine")
     assert mine.response.status_code == 412
-    assert policy_queries.policy(urn=policy.urn).version == 2
+    assert policy_queries.get_policy(urn=policy.urn).version == 2
     text = mine.text
     assert "Somebody else saved version 2 in the meantime" in text
     assert "Ada Admin" in text
@@ -292,7 +292,7 @@ def test_the_second_is_told_and_may_take_over(browse, world, write):
     assert "Somebody else saved version 2 in the meantime" in mine.text
     mine.press("takeover")
     assert mine.response.status_code == 302
-    after = policy_queries.policy(urn=policy.urn)
+    after = policy_queries.get_policy(urn=policy.urn)
     assert (after.name, after.description, after.version) == ("Shared", "Mine", 3)
 
 
@@ -308,7 +308,7 @@ def test_taking_over_is_checked_as_well(browse, world, write):
 def test_a_policy_deleted_meanwhile_can_become_a_new_one(browse, world, write):
     policy = write("doomed", displayName="Doomed")
     builder = edit(browse("root"), policy)
-    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, door=DOOR)
+    policies.delete(urn=policy.urn, by=authorizer.SYSTEM, channel=DOOR)
     builder.press("save", description="Still here")
     assert builder.response.status_code == 404
     assert "the system deleted it" in builder.text
@@ -321,7 +321,10 @@ def test_a_policy_fixed_meanwhile_is_refused_with_the_text_kept(browse, world, w
     policy = write("fixing")
     builder = edit(browse("root"), policy)
     policies.update(
-        urn=policy.urn, draft=policies.Draft("datahub", document_of(editable=False)), by=authorizer.SYSTEM, door=DOOR
+        urn=policy.urn,
+        draft=policies.PolicyInput("datahub", document_of(editable=False)),
+        by=authorizer.SYSTEM,
+        channel=DOOR,
     )
     builder.press("takeover", newest="2", description="Typed")
     assert builder.response.status_code == 403
@@ -341,7 +344,7 @@ def catalog(world):
     child = {"name": "Child", "description": "", "parentDomain": "urn:li:domain:parent"}
     listed.append(Proposal("urn:li:domain:parent", "domainProperties", json.dumps(parent)))
     listed.append(Proposal("urn:li:domain:child", "domainProperties", json.dumps(child)))
-    apply.apply(proposals=listed, by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=listed, by=authorizer.SYSTEM, channel=DOOR)
 
 
 def numbers(response):
@@ -385,8 +388,8 @@ def test_a_changed_list_of_privileges_shows(browse, catalog, write):
 
 
 def test_beyond_the_limit_nobody_counts(browse, catalog, write, monkeypatch):
-    monkeypatch.setattr(reach_comparison, "MOST", 2)
-    monkeypatch.setattr(impact_rows, "MOST", 2)
+    monkeypatch.setattr(reach_comparison, "MAX_COUNT", 2)
+    monkeypatch.setattr(impact_rows, "MAX_COUNT", 2)
     policy = write("all", actors={"allUsers": True})
     assert numbers(edit(browse("root"), policy).response) == [("2+", "2+"), ("2+", "2+")]
 
@@ -467,12 +470,12 @@ def test_fields_that_are_unknown_here_are_shown_and_removed_before_it_is_saved(b
     raw["actors"] = raw["actors"] | {"a/b": [1]}
     client, urn = browse("root"), "urn:li:dataHubPolicy:elsewhere"
     aspect = Proposal(urn, "dataHubPolicyInfo", json.dumps(raw))
-    apply.apply(proposals=[aspect], by=authorizer.SYSTEM, door=DOOR)
+    apply.apply(proposals=[aspect], by=authorizer.SYSTEM, channel=DOOR)
     client.post(f"{BASE}/state/{urn}", {"state": "ACTIVE"})
     page = client.get(f"{BASE}/{urn}").content.decode()
     assert "There is no field &#x27;effect&#x27; here." in page
     assert "<code>/actors/a~1b</code>" in page
-    builder = edit(client, policy_queries.policy(urn=urn))
+    builder = edit(client, policy_queries.get_policy(urn=urn))
     assert builder.press("save", state="ACTIVE").status_code == 422
     builder.press("drop:/displayName")
     for pointer in ("/effect", "/actors/a~1b"):
@@ -481,4 +484,4 @@ def test_fields_that_are_unknown_here_are_shown_and_removed_before_it_is_saved(b
     assert "drop:" not in builder.text
     assert builder.press("save", state="ACTIVE").status_code == 302
     assert stored(urn) == document_of(displayName="From elsewhere")
-    assert policy_queries.policy(urn=urn).state == "ACTIVE"
+    assert policy_queries.get_policy(urn=urn).state == "ACTIVE"

@@ -50,7 +50,7 @@ def test_the_steps_and_saving_change_nothing(browse, world, write):
         assert builder.response.status_code == 200
     assert builder.response.context["is_dirty"] is False
     builder.press("save")
-    assert json.dumps(policies.policy(urn=policy.urn).document) == before
+    assert json.dumps(policies.get_policy(urn=policy.urn).document) == before
 
 
 def test_tags_have_no_conditions_on_properties(browse, world):
@@ -74,7 +74,7 @@ def test_what_is_no_choice_adds_nothing(browse, world, field):
 
 def test_a_policy_says_what_it_compares(browse, world, write):
     policy = write("props", resources={"filter": {"criteria": CRITERIA}})
-    said = datahub_wording.sentence(policy.document)
+    said = datahub_wording.describe_policy(policy.document)
     assert "whose department is the user's department or all" in said
     assert "whose status is not archived" in said
     assert "if the user's role begins with manag" in said

@@ -30,12 +30,12 @@ def policy(world, write):
 
 def note(version, since=None):
     """Leave the note of another process."""
-    cache.set(process_registry._LIST, [OTHER])
-    cache.set(process_registry._key(OTHER), [version, time.time(), since])
+    cache.set(process_registry._LIST_KEY, [OTHER])
+    cache.set(process_registry._heartbeat_key(OTHER), [version, time.time(), since])
 
 
 def test_while_a_process_is_behind_the_line_asks_again_and_then_stops(browse, policy):
-    version = PolicyVersion.current()
+    version = PolicyVersion.load_version()
     note(version - 1)
     page = browse("root").get(f"{BASE}/{policy.urn}")
     assert "The newest change is live on 1 of 2 processes." in words(page)
@@ -51,7 +51,7 @@ def test_while_a_process_is_behind_the_line_asks_again_and_then_stops(browse, po
 
 
 def test_a_process_that_never_comes_back_is_not_waited_for(browse, policy):
-    note(PolicyVersion.current() - 1)
+    note(PolicyVersion.load_version() - 1)
     for tried in ("40", "-1", "many", "9" * 5000, ""):
         part = browse("root").get(f"{BASE}/live/{policy.urn}?tried={tried}", headers={"HX-Request": "true"})
         assert "1 of 2 processes." in words(part)
@@ -59,7 +59,7 @@ def test_a_process_that_never_comes_back_is_not_waited_for(browse, policy):
 
 
 def test_how_long_it_took_is_not_said_where_nobody_knows(browse, policy, write):
-    version = PolicyVersion.current()
+    version = PolicyVersion.load_version()
     note(version)
     write("later", displayName="Later")
     note(version + 1, time.time())

@@ -45,16 +45,16 @@ def test_what_goes_out_comes_in_again_exactly(browse, some):
     client = browse("root")
     file = client.get(f"{BASE}/export").content
     before = {policy.urn: json.dumps(policy.document) for policy in Policy.objects.filter(is_system=False)}
-    version = PolicyVersion.current()
+    version = PolicyVersion.load_version()
     seen = send(client, file.decode())
     assert [kind["label"] for kind in seen.context["kinds"]] == ["Stored exactly so; left alone"]
     for urn in (f"{PREFIX}a", f"{PREFIX}b"):
-        policies.delete(urn=urn, by=authorizer.SYSTEM, door=DOOR)
+        policies.delete(urn=urn, by=authorizer.SYSTEM, channel=DOOR)
     seen = send(client, file.decode())
     assert next((kind["label"], kind["count"]) for kind in seen.context["kinds"]) == ("New", 2)
     assert confirm(client, seen).headers["Location"] == BASE
     assert {policy.urn: json.dumps(policy.document) for policy in Policy.objects.filter(is_system=False)} == before
-    assert PolicyVersion.current() > version
+    assert PolicyVersion.load_version() > version
 
 
 def test_the_filters_of_the_list_choose_what_goes_out(browse, some):
@@ -85,16 +85,16 @@ def test_every_shape_of_a_file_is_read(browse, world, shape):
     assert confirm(client, seen).status_code == 302
     policy = Policy.objects.get(name="New one")
     assert policy.document == document
-    assert policy_queries.versions(urn=policy.urn).get().by == "urn:li:corpuser:datahub"
+    assert policy_queries.list_versions(urn=policy.urn).get().by == "urn:li:corpuser:datahub"
 
 
 def test_what_is_stored_is_replaced_after_the_question(browse, some):
     client = browse("root")
     seen = send(client, {"urn": f"{PREFIX}b", "document": document_of(displayName="Beta 2")})
     assert [(kind["label"], kind["count"]) for kind in seen.context["kinds"]] == [("Replaced", 1)]
-    assert policy_queries.policy(urn=f"{PREFIX}b").name == "Beta"
+    assert policy_queries.get_policy(urn=f"{PREFIX}b").name == "Beta"
     confirm(client, seen)
-    assert policy_queries.policy(urn=f"{PREFIX}b").name == "Beta 2"
+    assert policy_queries.get_policy(urn=f"{PREFIX}b").name == "Beta 2"
 
 
 @pytest.mark.parametrize(
@@ -148,14 +148,14 @@ def test_every_problem_is_named_with_its_place_and_nothing_is_stored(browse, som
 def test_what_changed_between_the_question_and_the_answer_is_asked_again(browse, some):
     client = browse("root")
     seen = send(client, {"urn": f"{PREFIX}b", "document": document_of(displayName="Beta 2")})
-    draft = policies.Draft("datahub", document_of(displayName="Theirs"))
-    policies.update(urn=f"{PREFIX}b", draft=draft, by=authorizer.SYSTEM, door=DOOR)
+    draft = policies.PolicyInput("datahub", document_of(displayName="Theirs"))
+    policies.update(urn=f"{PREFIX}b", draft=draft, by=authorizer.SYSTEM, channel=DOOR)
     again = confirm(client, seen)
     assert again.status_code == 409
     assert "Somebody changed these policies meanwhile." in again.content.decode()
-    assert policy_queries.policy(urn=f"{PREFIX}b").name == "Theirs"
+    assert policy_queries.get_policy(urn=f"{PREFIX}b").name == "Theirs"
     assert confirm(client, again).status_code == 302
-    assert policy_queries.policy(urn=f"{PREFIX}b").name == "Beta 2"
+    assert policy_queries.get_policy(urn=f"{PREFIX}b").name == "Beta 2"
 
 
 def test_one_refusal_undoes_the_whole_file(browse, world, write):
@@ -192,7 +192,7 @@ def test_the_power_over_policies_may_pass_from_one_to_another_of_the_same_file(b
     ]
     client = browse("root")
     assert confirm(client, send(client, body)).status_code == 302
-    assert policy_queries.policy(urn=f"{PREFIX}only").version == 2
+    assert policy_queries.get_policy(urn=f"{PREFIX}only").version == 2
 
 
 def test_a_file_is_one_version_and_costs_a_few_statements_for_any_number_of_policies(browse, world):
@@ -209,11 +209,11 @@ def test_a_file_is_one_version_and_costs_a_few_statements_for_any_number_of_poli
     for size, found in costs.items():
         for version in (1, 2):
             seen = send(client, body(size, version))
-            before = PolicyVersion.current()
+            before = PolicyVersion.load_version()
             with CaptureQueriesContext(connection) as statements:
                 assert confirm(client, seen).status_code == 302
             found.append(len(statements))
-            assert PolicyVersion.current() == before + 1
+            assert PolicyVersion.load_version() == before + 1
             stored = Policy.objects.filter(urn__startswith=f"{PREFIX}{size}-")
             assert {policy.version for policy in stored} == {version}
             assert [len({*stored.values_list("urn", flat=True)}), stored.count()] == [size, size]

@@ -26,8 +26,8 @@ BOSS = "urn:li:corpuser:boss"
 @pytest.fixture
 def boss(company: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:  # the fixture itself
     """Give the browser of somebody who manages policies and views nothing."""
-    monkeypatch.setattr(snapshot_store, "LOOK_EVERY", 0.0)
-    snapshot_store.drop()
+    monkeypatch.setattr(snapshot_store, "VERSION_CHECK_SECONDS", 0.0)
+    snapshot_store.reset()
     users.create(username="boss", **BY)
     document = {
         "displayName": "Boss",
@@ -36,11 +36,11 @@ def boss(company: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:  #
         "privileges": ["MANAGE_POLICIES"],
         "actors": {"users": [BOSS]},
     }
-    policies.create(draft=policies.Draft("datahub", document), **BY)
+    policies.create(draft=policies.PolicyInput("datahub", document), **BY)
     client = Client()
     client.force_login(User.objects.get(urn=BOSS), "django.contrib.auth.backends.ModelBackend")
     yield client
-    snapshot_store.drop()
+    snapshot_store.reset()
 
 
 def counted() -> Report:
@@ -109,7 +109,7 @@ def test_a_question_that_makes_no_sense_is_said_beside_its_field(boss, asked, se
 
 
 def test_a_long_answer_is_cut_and_says_so(boss, monkeypatch):
-    monkeypatch.setattr(access_lookup, "MOST", 1)
+    monkeypatch.setattr(access_lookup, "MAX_ROWS", 1)
     groups.add_members(urn=TEAM, members=[ANN], **BY)
     answer = answered(boss, counted(), ask="who", urn=ORDERS)
     assert cells(answer) == [[ANN]]
@@ -125,7 +125,7 @@ def test_nobody_and_nothing_are_said(boss):
 
 def test_a_run_whose_files_are_gone_says_so(boss):
     run = counted()
-    (run_state.folder_of(run.pk) / "input").rename(run_state.folder_of(run.pk) / "gone")
+    (run_state.report_folder(run.pk) / "input").rename(run_state.report_folder(run.pk) / "gone")
     assert "This run did not keep what it was made from." in answered(boss, run, ask="who", urn=ORDERS).content.decode()
 
 

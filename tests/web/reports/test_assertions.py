@@ -31,11 +31,11 @@ def test_a_text_is_saved_and_kept_as_a_version(browse):
     assert answer.headers["Location"] == PAGE
     page = admin.get(PAGE)
     assert "Saved as version 1." in words(page)
-    assert queries.text() == GOOD
-    service.save(text="", seen=1, by=authorizer.SYSTEM)
+    assert queries.load_text() == GOOD
+    service.save(text="", expected_version=1, by=authorizer.SYSTEM)
     assert "Version 2 by the system" in words(admin.get(PAGE))
-    assert [one.number for one in queries.versions()] == [2, 1]
-    assert queries.text() == ""
+    assert [one.number for one in queries.list_versions()] == [2, 1]
+    assert queries.load_text() == ""
     assert "Nobody edits" in words(admin.get(f"{PAGE}/1"))
     assert admin.get(f"{PAGE}/9").status_code == 404
 
@@ -60,9 +60,9 @@ def test_somebody_else_was_faster(browse, world):
     assert "Somebody saved version 1 meanwhile." in words(answer)
     assert "# mine" in words(answer)
     assert "Nobody edits" in words(answer)
-    assert queries.text() == GOOD
+    assert queries.load_text() == GOOD
     with pytest.raises(Stale):
-        service.save(text="", seen=0, by=authorizer.SYSTEM)
+        service.save(text="", expected_version=0, by=authorizer.SYSTEM)
 
 
 def test_the_same_text_is_no_new_version(browse):
@@ -88,7 +88,7 @@ def test_who_may(browse):
 @pytest.mark.django_db
 def test_the_service_asks_for_the_privilege(world):
     with pytest.raises(Forbidden):
-        service.save(text=GOOD, seen=0, by=Actor("urn:li:corpuser:otto"))
+        service.save(text=GOOD, expected_version=0, by=Actor("urn:li:corpuser:otto"))
 
 
 def test_a_file_holds_them(browse, settings, tmp_path):
@@ -99,7 +99,7 @@ def test_a_file_holds_them(browse, settings, tmp_path):
     assert "Nobody edits" in words(admin.get(PAGE))
     assert admin.post(PAGE, {"text": "", "seen": 0}).status_code == 409
     with pytest.raises(Conflict):
-        service.save(text="", seen=0, by=authorizer.SYSTEM)
+        service.save(text="", expected_version=0, by=authorizer.SYSTEM)
     file.unlink()
     assert "cannot be read" in words(admin.get(PAGE))
 
@@ -109,7 +109,7 @@ def test_a_file_holds_them(browse, settings, tmp_path):
 
 @pytest.mark.django_db
 def test_a_check_is_given_what_is_asserted(tmp_path):
-    service.save(text=GOOD, seen=0, by=authorizer.SYSTEM)
+    service.save(text=GOOD, expected_version=0, by=authorizer.SYSTEM)
     dataset_access_check_spec.prepare(Report(), tmp_path)
     (said,) = json.loads((tmp_path / "assertions.json").read_text(encoding="utf-8"))["assertions"]
     assert (said["name"], said["kind"], said["privileges"]) == ("Nobody edits", "nobody", ["EDIT_ENTITY"])
@@ -134,14 +134,14 @@ def test_proposed_policies_are_read_as_a_file_is(world, write, tmp_path):
         {"urn": stored.urn, "document": document_of(displayName="Other", state="INACTIVE")},
         document_of(displayName="New"),
     ]
-    parameters = policy_impact_spec.KIND.checked({"proposed": entries, "removed": ["urn:li:dataHubPolicy:two"]})
+    parameters = policy_impact_spec.SPEC.validate({"proposed": entries, "removed": ["urn:li:dataHubPolicy:two"]})
     policy_impact_spec.prepare(Report(parameters=parameters), tmp_path)
     said = json.loads((tmp_path / "proposed.json").read_text(encoding="utf-8"))
     assert said["gone"] == ["urn:li:dataHubPolicy:two", stored.urn]
     assert [(one["name"], one["urn"]) for one in said["policies"]] == [("New", "urn:li:dataHubPolicy:proposed-2")]
     broken = {"proposed": [document_of(privileges="x"), {"document": 3}], "removed": ["x"]}
     with pytest.raises(Invalid) as refused:
-        policy_impact_spec.KIND.checked(broken)
+        policy_impact_spec.SPEC.validate(broken)
     places = {one.pointer.split("/")[1] for one in refused.value.problems}
     assert places == {"proposed", "removed"}
 
@@ -174,8 +174,8 @@ def test_the_builder_and_the_statement_editor_start_the_report_on_what_is_writte
     else:
         statements = [{"resource": "dataset:*", "actions": ["dataset:read"], "effect": "allow"}]
         document = {"name": "Zone", "statements": statements, "roles": ["urn:li:dataHubRole:Reader"]}
-        draft = policies.Draft("datazone", document)
-        stored = policies.create(draft=draft, by=authorizer.SYSTEM, door="test").policy
+        draft = policies.PolicyInput("datazone", document)
+        stored = policies.create(draft=draft, by=authorizer.SYSTEM, channel="test").policy
         address = f"{POLICIES}/statements/edit/{stored.urn}"
     proposed, action = question(admin.get(address))
     assert json.loads(proposed)[0]["urn"] == stored.urn

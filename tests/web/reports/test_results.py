@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
 from catalog.reports.run import result_reader, run_state
-from catalog.reports.spec import Column, ColumnKind
+from catalog.reports.spec import ColumnKind, ReportColumn
 from policies.engine.model import Actor
 from policies.pdp import actor_resolution
 from tests import finished
@@ -21,7 +21,7 @@ from tests.web.test_markup import HOSTILE, check
 from tests.web.test_why import words
 
 ADA, STELLA = "urn:li:corpuser:ada", "urn:li:corpuser:stella"
-COLUMNS = tuple(Column(kind.value.lower(), kind.value, kind) for kind in ColumnKind)
+COLUMNS = tuple(ReportColumn(kind.value.lower(), kind.value, kind) for kind in ColumnKind)
 
 
 def row(person, entities, privilege="VIEW_ENTITY_PAGE"):
@@ -114,7 +114,7 @@ def test_files_hold_what_the_table_shows_under_its_filters(browse, run):
 
 
 def test_files_are_read_in_steps(browse, world, tmp_path, monkeypatch):
-    monkeypatch.setattr(result_reader, "STEP", 7)
+    monkeypatch.setattr(result_reader, "READ_BATCH_SIZE", 7)
     run = finished.ready(tmp_path, KIND, {TABLE: [row(f"urn:li:corpuser:p{one}", one) for one in range(30)]})
     (_, *rows) = csv.reader(io.StringIO(body(browse("admin").get(at(run, ending=".csv")))))
     assert [int(entities) for *_, entities in rows] == list(range(30))
@@ -149,15 +149,15 @@ def test_a_row_that_names_what_may_not_be_viewed_keeps_its_numbers_alone(shelves
     seen = {column.name: VALUES[column.kind] for column in COLUMNS}
     hidden = seen | {"entity": SALARIES, "text": "salaries has no role", "sql": "GRANT SELECT ON people.salaries TO x"}
     rows = [("key of salaries", list(hidden.values())), ("key of nothing", [None] * len(COLUMNS))]
-    first, second = result_reader.shown(columns=COLUMNS, rows=rows, by=actor_resolution.actor(urn=OUTSIDER))
-    told = result_reader.by_name(COLUMNS, first)
+    first, second = result_reader.redact_rows(columns=COLUMNS, rows=rows, by=actor_resolution.load_actor(urn=OUTSIDER))
+    told = result_reader.to_dict(COLUMNS, first)
     assert first.key is None
     assert {name for name, value in told.items() if value is None} == {"entity", "text", "sql"}
     assert (second.key, second.concealed) == ("key of nothing", frozenset())
-    (first, _) = result_reader.shown(
-        columns=COLUMNS, rows=rows, by=actor_resolution.actor(urn="urn:li:corpuser:datahub")
+    (first, _) = result_reader.redact_rows(
+        columns=COLUMNS, rows=rows, by=actor_resolution.load_actor(urn="urn:li:corpuser:datahub")
     )
-    assert result_reader.by_name(COLUMNS, first) == hidden
+    assert result_reader.to_dict(COLUMNS, first) == hidden
 
 
 def test_pages_files_and_differences_name_nothing_that_may_not_be_viewed(shelves, write, settings, tmp_path):
@@ -183,7 +183,7 @@ def test_pages_files_and_differences_name_nothing_that_may_not_be_viewed(shelves
 
 
 def test_a_row_of_an_older_table_is_filled_and_cut():
-    (found, more) = result_reader.shown(
+    (found, more) = result_reader.redact_rows(
         columns=COLUMNS, rows=[("x", []), ("y", list(range(20)))], by=Actor("urn:li:corpuser:x")
     )
     assert found.values == (None,) * len(COLUMNS)
@@ -216,7 +216,7 @@ def test_two_runs_differ_by_what_came_went_and_changed(browse, world, tmp_path):
 def test_what_a_row_was_is_found_by_its_key(world, tmp_path):
     named = [f"urn:li:corpuser:p{number}" for number in range(2_000)]
     older, newer = (finished.ready(tmp_path, KIND, {TABLE: [row(one, count) for one in named]}) for count in (1, 2))
-    found = report_rows.differences(older=older, newer=newer, table=TABLE, which="changed")
+    found = report_rows.list_differences(older=older, newer=newer, table=TABLE, difference_kind="changed")
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             # What its own housekeeping tells the planner sooner or later.

@@ -92,7 +92,7 @@ def test_the_form_begins_with_what_an_earlier_run_was_asked(browse, world, tmp_p
 def test_how_far_a_run_is_is_asked_for_until_it_has_ended(browse, world):
     admin = browse("admin")
     run = finished.running(KIND)
-    assert run_state.tell(run, stage="Counting people", done=1500, total=6000, log="A line <of> the log")
+    assert run_state.update_progress(run, stage="Counting people", done=1500, total=6000, log="A line <of> the log")
     page = admin.get(page_of(run))
     text = words(page)
     for word in ("Running", "Counting people", "1,500 of 6,000 (25%)", "Cancel report"):
@@ -112,7 +112,7 @@ def test_a_run_without_numbers_shows_that_it_goes_on(browse, world):
     run = finished.running(KIND)
     assert "<progress" in browse("admin").get(page_of(run)).content.decode()
     service.cancel(report_id=run.pk, by=SYSTEM)
-    queued = service.request(kind=KIND, parameters={}, by=SYSTEM, is_queued=False)
+    queued = service.request_report(kind=KIND, parameters={}, by=SYSTEM, is_queued=False)
     assert "Waiting for a worker" in words(browse("admin").get(page_of(queued)))
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyroaring import FrozenBitMap
 
-from catalog.reports.spark.partition_facts import Facts
+from catalog.reports.spark.partition_facts import PartitionFacts
 from policies.engine import explain, selectors
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Question
@@ -25,7 +25,7 @@ PASS, FAIL = "PASS", "FAIL"
 ALLOW, DENY = "ALLOW", "DENY"
 
 #: How many people of a claim are named and explained.
-NAMED = 200
+MAX_EXPLAINED_PEOPLE = 200
 
 #: The tables of results.
 ASSERTIONS = pa.schema(
@@ -47,16 +47,16 @@ FAILURES = pa.schema(
 )
 
 
-class Row(NamedTuple):
-    """What one slice says about a claim; `answer` is which of the expected answers, -1 for other claims."""
+class ClaimRow(NamedTuple):
+    """What one slice says about a claim; `answer_index` is which of the expected answers, -1 for other claims."""
 
-    claim: int
-    answer: int
+    claim_index: int
+    answer_index: int
     privilege: str
     person: str
     is_allowed: bool
     entities: int
-    place: int
+    entity_number: int
     entity: str
     policy: str | None = None
     because: str | None = None
@@ -65,7 +65,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ExpectedAnswer:
     """One expected answer; without `entity` it is about the platform."""
 
     actor: Actor
@@ -84,187 +84,224 @@ class Claim:
     kind: str
     people: tuple[Actor, ...]
     privileges: tuple[str, ...]
-    platform: tuple[str, ...]
-    on: Selector
-    answers: tuple[Answer, ...]
+    platform_privileges: tuple[str, ...]
+    scope: Selector
+    answers: tuple[ExpectedAnswer, ...]
 
 
-def claims_of(
+def build_claims(
     assertions: Iterable[Mapping[str, Any]], actors: Sequence[Actor], roles: Mapping[str, frozenset[str]]
 ) -> tuple[Claim, ...]:
     """Return what assertions.json of a snapshot claims; `roles` are those of each group and user."""
-    known = {actor.urn: actor for actor in actors}
-    return tuple(_claim(one, known, roles) for one in assertions)
+    actors_by_urn = {actor.urn: actor for actor in actors}
+    return tuple(_build_claim(assertion, actors_by_urn, roles) for assertion in assertions)
 
 
-def checked(facts: Facts, claims: Sequence[Claim]) -> Iterator[Row]:
+def check_partition(facts: PartitionFacts, claims: Sequence[Claim]) -> Iterator[ClaimRow]:
     """Ask every claim of one slice."""
-    for number, claim in enumerate(claims):
-        yield from _answered(facts, number, claim)
-        scope = facts.postings.extent(claim.on) if claim.privileges else FrozenBitMap()
+    for claim_index, claim in enumerate(claims):
+        yield from _check_answers(facts, claim_index, claim)
+        scope = facts.postings.find_extent(claim.scope) if claim.privileges else FrozenBitMap()
         for privilege in claim.privileges if scope else ():
-            yield from _broken(facts, number, claim, privilege, scope)
+            yield from _find_failures(facts, claim_index, claim, privilege, scope)
 
 
-def checked_platform(snapshot: Snapshot, claims: Sequence[Claim]) -> Iterator[Row]:
+def check_platform(snapshot: Snapshot, claims: Sequence[Claim]) -> Iterator[ClaimRow]:
     """Ask what claims say about the platform."""
-    for number, claim in enumerate(claims):
-        for privilege in claim.platform:
+    for claim_index, claim in enumerate(claims):
+        for privilege in claim.platform_privileges:
             questions = (Question(actor, privilege) for actor in claim.people)
-            wrong = [one for one in questions if decide(snapshot, one).is_allowed == (claim.kind == NOBODY)]
-            for place, question in enumerate(wrong):
-                row = Row(number, -1, privilege, question.actor.urn, claim.kind == NOBODY, 1, -1, "")
-                yield _explained(row, snapshot, question) if place < NAMED else row
-        for place, answer in enumerate(claim.answers):
+            failed_questions = [
+                candidate for candidate in questions if decide(snapshot, candidate).is_allowed == (claim.kind == NOBODY)
+            ]
+            for index, question in enumerate(failed_questions):
+                row = ClaimRow(claim_index, -1, privilege, question.actor.urn, claim.kind == NOBODY, 1, -1, "")
+                yield _explain_row(row, snapshot, question) if index < MAX_EXPLAINED_PEOPLE else row
+        for index, answer in enumerate(claim.answers):
             if not answer.entity:
-                yield _told(snapshot, number, place, answer, None)
+                yield _check_answer(snapshot, claim_index, index, answer, None)
 
 
-def checked_unknown(snapshot: Snapshot, claims: Sequence[Claim], seen: frozenset[tuple[int, int]]) -> Iterator[Row]:
+def check_unknown_entities(
+    snapshot: Snapshot, claims: Sequence[Claim], answered_indexes: frozenset[tuple[int, int]]
+) -> Iterator[ClaimRow]:
     """Ask the answers about entities that no slice holds: they are judged by URN and type alone, as anywhere."""
-    for number, claim in enumerate(claims):
-        for place, answer in enumerate(claim.answers):
-            if answer.entity and (number, place) not in seen:
-                fields = snapshot.fields_for([answer.privilege])
-                nothing = dict.fromkeys(fields | {selectors.OWNER}, frozenset[str]())
-                constants = {name: frozenset((value,)) for name, value in selectors.CONSTANTS.items()}
-                kind = answer.entity.split(":", 3)[2]
-                yield _told(snapshot, number, place, answer, Resource(answer.entity, kind, nothing | constants))
+    for claim_index, claim in enumerate(claims):
+        for answer_index, answer in enumerate(claim.answers):
+            if answer.entity and (claim_index, answer_index) not in answered_indexes:
+                fields = snapshot.tested_fields([answer.privilege])
+                empty_facets = dict.fromkeys(fields | {selectors.OWNER}, frozenset[str]())
+                constants = {name: frozenset((value,)) for name, value in selectors.CONSTANT_FACETS.items()}
+                entity_type = answer.entity.split(":", 3)[2]
+                yield _check_answer(
+                    snapshot,
+                    claim_index,
+                    answer_index,
+                    answer,
+                    Resource(answer.entity, entity_type, empty_facets | constants),
+                )
 
 
-def results(claims: Sequence[Claim], rows: Iterable[Row]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def aggregate_rows(
+    claims: Sequence[Claim], rows: Iterable[ClaimRow]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Add the rows of all slices up: one line for each claim, and one for each person where it fails (the first ones).
 
     Answers come one by one, whether they are as expected or not.
     """
-    broken: dict[tuple[int, str, str], Row] = {}
-    told: dict[tuple[int, int], Row] = {}
+    failure_rows: dict[tuple[int, str, str], ClaimRow] = {}
+    answer_rows: dict[tuple[int, int], ClaimRow] = {}
     for row in rows:
-        if row.answer >= 0:
-            told[row.claim, row.answer] = row
+        if row.answer_index >= 0:
+            answer_rows[row.claim_index, row.answer_index] = row
             continue
-        key = (row.claim, row.person, row.privilege)
-        other = broken.get(key)
-        if other is not None:
-            first = min(row, other, key=lambda one: one.place)
-            row = first._replace(entities=row.entities + other.entities)
-        broken[key] = row
-    by_claim: dict[int, list[Row]] = defaultdict(list)
-    for _, row in sorted(broken.items()):
-        by_claim[row.claim].append(row)
+        key = (row.claim_index, row.person, row.privilege)
+        earlier_row = failure_rows.get(key)
+        if earlier_row is not None:
+            first_row = min(row, earlier_row, key=lambda candidate: candidate.entity_number)
+            row = first_row._replace(entities=row.entities + earlier_row.entities)
+        failure_rows[key] = row
+    rows_by_claim: dict[int, list[ClaimRow]] = defaultdict(list)
+    for _, row in sorted(failure_rows.items()):
+        rows_by_claim[row.claim_index].append(row)
     lines, failures = [], []
-    for number, claim in enumerate(claims):
-        wrong = by_claim[number]
-        answers = [(answer, told[number, place]) for place, answer in enumerate(claim.answers)]
-        wrong += [row for answer, row in answers if row.is_allowed != answer.is_allowed]
-        lines.append(_line(claim, wrong))
-        failures += [_failure(claim, row) for row in wrong[:NAMED]]
+    for claim_index, claim in enumerate(claims):
+        claim_failures = rows_by_claim[claim_index]
+        answers = [
+            (answer, answer_rows[claim_index, answer_index]) for answer_index, answer in enumerate(claim.answers)
+        ]
+        claim_failures += [row for answer, row in answers if row.is_allowed != answer.is_allowed]
+        lines.append(_claim_line(claim, claim_failures))
+        failures += [_failure_line(claim, row) for row in claim_failures[:MAX_EXPLAINED_PEOPLE]]
     return lines, failures
 
 
-def _claim(said: Mapping[str, Any], known: Mapping[str, Actor], roles: Mapping[str, frozenset[str]]) -> Claim:
-    holders = frozenset(said["holders"])
-    if said["kind"] == NOBODY:
-        people = [one for one in known.values() if one.is_active and one.tokens.isdisjoint(holders)]
+def _build_claim(
+    assertion: Mapping[str, Any], actors_by_urn: Mapping[str, Actor], roles: Mapping[str, frozenset[str]]
+) -> Claim:
+    holders = frozenset(assertion["holders"])
+    if assertion["kind"] == NOBODY:
+        people = [item for item in actors_by_urn.values() if item.is_active and item.tokens.isdisjoint(holders)]
     else:
-        people = [one for one in known.values() if one.is_active and not one.tokens.isdisjoint(holders)]
-        people += (bare for one in sorted(holders) if (bare := _bare(one, people, known, roles)) is not None)
-    criteria = (Criterion(one["field"], Condition(one["condition"]), frozenset(one["values"])) for one in said["on"])
-    answers = (
-        Answer(
-            known.get(one["actor"], Actor(one["actor"])),
-            one["privilege"],
-            one["entity"],
-            one["is_allowed"],
-            one["actor"] in known,
+        people = [item for item in actors_by_urn.values() if item.is_active and not item.tokens.isdisjoint(holders)]
+        people += (
+            stand_in
+            for item in sorted(holders)
+            if (stand_in := _build_stand_in(item, people, actors_by_urn, roles)) is not None
         )
-        for one in said["expected"]
+    criteria = (
+        Criterion(item["field"], Condition(item["condition"]), frozenset(item["values"])) for item in assertion["on"]
+    )
+    answers = (
+        ExpectedAnswer(
+            actors_by_urn.get(item["actor"], Actor(item["actor"])),
+            item["privilege"],
+            item["entity"],
+            item["is_allowed"],
+            item["actor"] in actors_by_urn,
+        )
+        for item in assertion["expected"]
     )
     return Claim(
-        name=said["name"],
-        line=said["line"],
-        kind=said["kind"],
-        people=tuple(sorted(people, key=lambda one: one.urn)),
-        privileges=tuple(said["privileges"]),
-        platform=tuple(said["platform"]),
-        on=Selector(tuple(criteria)),
+        name=assertion["name"],
+        line=assertion["line"],
+        kind=assertion["kind"],
+        people=tuple(sorted(people, key=lambda item: item.urn)),
+        privileges=tuple(assertion["privileges"]),
+        platform_privileges=tuple(assertion["platform"]),
+        scope=Selector(tuple(criteria)),
         answers=tuple(answers),
     )
 
 
-def _bare(
-    holder: str, people: Sequence[Actor], known: Mapping[str, Actor], roles: Mapping[str, frozenset[str]]
+def _build_stand_in(
+    holder: str, people: Sequence[Actor], actors_by_urn: Mapping[str, Actor], roles: Mapping[str, frozenset[str]]
 ) -> Actor | None:
     """Return somebody who has nothing but this group or role when nobody has it, and a user who is not among people."""
-    if any(holder in one.tokens for one in people):
+    if any(holder in person.tokens for person in people):
         return None
-    bound = roles.get(holder, frozenset())
+    holder_roles = roles.get(holder, frozenset())
     if holder.startswith("urn:li:corpGroup:"):
-        return Actor(holder, frozenset((holder,)), bound)
+        return Actor(holder, frozenset((holder,)), holder_roles)
     if holder.startswith("urn:li:dataHubRole:"):
         return Actor(holder, roles=frozenset((holder,)))
-    return known.get(holder, Actor(holder))
+    return actors_by_urn.get(holder, Actor(holder))
 
 
-def _broken(facts: Facts, number: int, claim: Claim, privilege: str, scope: FrozenBitMap) -> Iterator[Row]:
-    explained = 0
+def _find_failures(
+    facts: PartitionFacts, claim_index: int, claim: Claim, privilege: str, scope: FrozenBitMap
+) -> Iterator[ClaimRow]:
+    explained_count = 0
     for actor in claim.people:
-        allowed = facts.may(actor, privilege, scope)
-        wrong = allowed if claim.kind == NOBODY else scope - allowed
-        if not wrong:
+        allowed_entities = facts.find_allowed(actor, privilege, scope)
+        failed_entities = allowed_entities if claim.kind == NOBODY else scope - allowed_entities
+        if not failed_entities:
             continue
-        first = wrong.min()
-        row = Row(
-            number, -1, privilege, actor.urn, claim.kind == NOBODY, len(wrong), facts.numbers[first], facts.urns[first]
+        first_index = failed_entities.min()
+        row = ClaimRow(
+            claim_index,
+            -1,
+            privilege,
+            actor.urn,
+            claim.kind == NOBODY,
+            len(failed_entities),
+            facts.numbers[first_index],
+            facts.urns[first_index],
         )
-        if explained < NAMED:
-            row = _explained(row, facts.snapshot, facts.question(actor, privilege, first))
-        explained += 1
+        if explained_count < MAX_EXPLAINED_PEOPLE:
+            row = _explain_row(row, facts.snapshot, facts.build_question(actor, privilege, first_index))
+        explained_count += 1
         yield row
 
 
-def _answered(facts: Facts, number: int, claim: Claim) -> Iterator[Row]:
-    for place, answer in enumerate(claim.answers):
-        found = facts.postings.number(answer.entity) if answer.entity else None
-        if found is not None:
-            yield _told(facts.snapshot, number, place, answer, facts.postings.resource(found))
+def _check_answers(facts: PartitionFacts, claim_index: int, claim: Claim) -> Iterator[ClaimRow]:
+    for answer_index, answer in enumerate(claim.answers):
+        entity_index = facts.postings.number(answer.entity) if answer.entity else None
+        if entity_index is not None:
+            yield _check_answer(
+                facts.snapshot, claim_index, answer_index, answer, facts.postings.build_resource(entity_index)
+            )
 
 
-def _told(snapshot: Snapshot, number: int, place: int, answer: Answer, resource: Resource | None) -> Row:
+def _check_answer(
+    snapshot: Snapshot, claim_index: int, answer_index: int, answer: ExpectedAnswer, resource: Resource | None
+) -> ClaimRow:
     question = Question(answer.actor, answer.privilege, resource)
     is_allowed = decide(snapshot, question).is_allowed
-    row = Row(number, place, answer.privilege, answer.actor.urn, is_allowed, 1, -1, answer.entity)
+    row = ClaimRow(claim_index, answer_index, answer.privilege, answer.actor.urn, is_allowed, 1, -1, answer.entity)
     if is_allowed == answer.is_allowed:
         return row
-    row = _explained(row, snapshot, question)
+    row = _explain_row(row, snapshot, question)
     return row if answer.is_known else row._replace(lacks=f"There is no such person. {row.lacks or ''}".strip())
 
 
-def _explained(row: Row, snapshot: Snapshot, question: Question) -> Row:
+def _explain_row(row: ClaimRow, snapshot: Snapshot, question: Question) -> ClaimRow:
     """Add what decided, and to a refusal by nobody the statement that came closest."""
-    said = explain.reasons(decide(snapshot, question), question, str)
-    if said:
-        return row._replace(policy=said[0].policy, because=said[0].because)
+    reasons = explain.list_reasons(decide(snapshot, question), question, str)
+    if reasons:
+        return row._replace(policy=reasons[0].policy, because=reasons[0].explanation)
     if not question.actor.is_active:
         return row._replace(lacks="This person may not act at all.")
-    for miss in explain.misses(snapshot, question, limit=1):
-        near = miss.worded(str)
-        return row._replace(nearest=near.policy, lacks=" ".join(lack.sentence for lack in near.lacks))
+    for near_miss in explain.list_near_misses(snapshot, question, limit=1):
+        near_match = near_miss.to_near_match(str)
+        return row._replace(
+            nearest=near_match.policy, lacks=" ".join(condition.sentence for condition in near_match.failed_conditions)
+        )
     return row._replace(lacks="No policy gives this privilege to anybody.")
 
 
-def _line(claim: Claim, wrong: Sequence[Row]) -> dict[str, Any]:
+def _claim_line(claim: Claim, failure_rows: Sequence[ClaimRow]) -> dict[str, Any]:
     return {
         "assertion": claim.name,
-        "state": FAIL if wrong else PASS,
-        "people": len({row.person for row in wrong}),
-        "entities": sum(row.entities for row in wrong),
+        "state": FAIL if failure_rows else PASS,
+        "people": len({row.person for row in failure_rows}),
+        "entities": sum(row.entities for row in failure_rows),
         "line": claim.line,
-        "claim": _in_words(claim),
+        "claim": _describe_claim(claim),
     }
 
 
-def _failure(claim: Claim, row: Row) -> dict[str, Any]:
+def _failure_line(claim: Claim, row: ClaimRow) -> dict[str, Any]:
     return {
         "assertion": claim.name,
         "person": row.person,
@@ -279,9 +316,9 @@ def _failure(claim: Claim, row: Row) -> dict[str, Any]:
     }
 
 
-def _in_words(claim: Claim) -> str:
+def _describe_claim(claim: Claim) -> str:
     """Say what is claimed, without whom it is about: names are the reader's to look up in the text."""
     if claim.kind == EXPECT:
         return f"{len(claim.answers)} answers are as expected."
-    names = ", ".join((*claim.privileges, *claim.platform))
+    names = ", ".join((*claim.privileges, *claim.platform_privileges))
     return f"Nobody else may {names}." if claim.kind == NOBODY else f"All of them may {names}."

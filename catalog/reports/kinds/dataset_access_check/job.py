@@ -8,52 +8,55 @@ import pyarrow as pa
 
 from catalog.reports.kinds.dataset_access_check import checks
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import over_slices, roles_of, state_of
+from catalog.reports.spark.partition_facts import load_roles, load_state, map_partitions
 
 
-def work(job: Job) -> Mapping[str, Any]:
+def compute_results(job: Job) -> Mapping[str, Any]:
     """Ask every claim of the catalog and of the platform."""
-    assertions = job.json("assertions.json")["assertions"]
-    state = state_of(job)
-    fields = state.snapshot.fields_for(_asked(assertions)) | _tested(assertions)
-    claims = checks.claims_of(assertions, state.actors, roles_of(job))
-    found = over_slices(job, state, checks.checked, claims, fields=fields, stage="Checking")
-    seen = frozenset((row.claim, row.answer) for row in found)
-    found += checks.checked_platform(state.snapshot, claims)
-    found += checks.checked_unknown(state.snapshot, claims, seen)
-    lines, failures = checks.results(claims, found)
-    job.write("assertions", pa.Table.from_pylist(lines, schema=checks.ASSERTIONS))
-    job.write("failures", pa.Table.from_pylist(failures, schema=checks.FAILURES))
-    failed = sum(line["state"] == checks.FAIL for line in lines)
+    assertions = job.read_json("assertions.json")["assertions"]
+    state = load_state(job)
+    fields = state.snapshot.tested_fields(_list_privileges(assertions)) | _list_fields(assertions)
+    claims = checks.build_claims(assertions, state.actors, load_roles(job))
+    rows = map_partitions(job, state, checks.check_partition, claims, fields=fields, stage="Checking")
+    answered_indexes = frozenset((row.claim_index, row.answer_index) for row in rows)
+    rows += checks.check_platform(state.snapshot, claims)
+    rows += checks.check_unknown_entities(state.snapshot, claims, answered_indexes)
+    lines, failures = checks.aggregate_rows(claims, rows)
+    job.write_table("assertions", pa.Table.from_pylist(lines, schema=checks.ASSERTIONS))
+    job.write_table("failures", pa.Table.from_pylist(failures, schema=checks.FAILURES))
+    failed_count = sum(line["state"] == checks.FAIL for line in lines)
     return {
         "numbers": [
             {"title": "Assertions", "value": len(lines)},
-            {"title": "Fail", "value": failed},
-            {"title": "Pass", "value": len(lines) - failed},
+            {"title": "Fail", "value": failed_count},
+            {"title": "Pass", "value": len(lines) - failed_count},
         ],
         "charts": [
             {
                 "name": "assertions",
                 "title": "Assertions by state",
                 "over_time": True,
-                "bars": [{"label": "Pass", "value": len(lines) - failed}, {"label": "Fail", "value": failed}],
+                "bars": [
+                    {"label": "Pass", "value": len(lines) - failed_count},
+                    {"label": "Fail", "value": failed_count},
+                ],
             }
         ],
     }
 
 
-def _asked(assertions: Sequence[Mapping[str, Any]]) -> set[str]:
-    names = {name for one in assertions for name in (*one["privileges"], *one["platform"])}
-    return names | {answer["privilege"] for one in assertions for answer in one["expected"]}
+def _list_privileges(assertions: Sequence[Mapping[str, Any]]) -> set[str]:
+    names = {name for assertion in assertions for name in (*assertion["privileges"], *assertion["platform"])}
+    return names | {answer["privilege"] for assertion in assertions for answer in assertion["expected"]}
 
 
-def _tested(assertions: Sequence[Mapping[str, Any]]) -> set[str]:
-    return {criterion["field"] for one in assertions for criterion in one["on"]}
+def _list_fields(assertions: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {criterion["field"] for assertion in assertions for criterion in assertion["on"]}
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the job and return its exit code."""
-    return run("dataset_access_check", work, argv)
+    return run("dataset_access_check", compute_results, argv)
 
 
 if __name__ == "__main__":

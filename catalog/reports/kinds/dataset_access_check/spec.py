@@ -9,43 +9,43 @@ from catalog.reports.assertions import parser
 from catalog.reports.assertions.parser import Assertion, InvalidAssertions
 from catalog.reports.kinds.effective_access import spec as effective_access_spec
 from catalog.reports.queries import assertions as queries
-from catalog.reports.spec import Column, ColumnKind, Kind, ResultTable
+from catalog.reports.spec import ColumnKind, ReportColumn, ReportSpec, ResultTable
 from policies.errors import Invalid
 
 
 def prepare(report: Report, folder: Path) -> None:
     """Write down what is asserted, read. Raises Invalid with every problem of the text, and OSError for its file."""
-    effective_access_spec.say_settings(report, folder)
+    effective_access_spec.write_grant_settings(report, folder)
     try:
-        found = parser.parse(queries.text())
+        parsed_assertions = parser.parse(queries.load_text())
     except InvalidAssertions as error:
         raise Invalid(error.problems) from None
     except UnicodeDecodeError as error:
         raise OSError(str(error)) from error
-    said = {"assertions": [_said(one) for one in found]}
-    (folder / "assertions.json").write_text(json.dumps(said, ensure_ascii=False), encoding="utf-8")
+    document = {"assertions": [_serialize_assertion(assertion) for assertion in parsed_assertions]}
+    (folder / "assertions.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 
 
-def _said(one: Assertion) -> dict[str, Any]:
+def _serialize_assertion(assertion: Assertion) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "line": one.line,
-        "kind": one.kind.value,
-        "holders": sorted(one.holders),
-        "privileges": one.privileges,
-        "platform": one.platform,
+        "name": assertion.name,
+        "line": assertion.line,
+        "kind": assertion.kind.value,
+        "holders": sorted(assertion.holders),
+        "privileges": assertion.privileges,
+        "platform": assertion.platform_privileges,
         "on": [
-            {"field": some.field, "condition": some.condition.value, "values": sorted(some.values)}
-            for some in one.on.criteria
+            {"field": item.field, "condition": item.condition.value, "values": sorted(item.values)}
+            for item in assertion.scope.criteria
         ],
         "expected": [
-            {"actor": some.actor, "privilege": some.privilege, "entity": some.entity, "is_allowed": some.is_allowed}
-            for some in one.expected
+            {"actor": item.actor, "privilege": item.privilege, "entity": item.entity, "is_allowed": item.is_allowed}
+            for item in assertion.expectations
         ],
     }
 
 
-KIND = Kind(
+SPEC = ReportSpec(
     name="dataset_access_check",
     title="Access check",
     description="Do the assertions hold: nobody else may, all of them may, these answers? Failures with reasons.",
@@ -55,28 +55,28 @@ KIND = Kind(
             "assertions",
             "Assertions",
             (
-                Column("assertion", "Assertion"),
-                Column("state", "State", ColumnKind.STATE),
-                Column("people", "People", ColumnKind.NUMBER),
-                Column("entities", "Cases", ColumnKind.NUMBER),
-                Column("line", "Line", ColumnKind.NUMBER),
-                Column("claim", "Claim"),
+                ReportColumn("assertion", "Assertion"),
+                ReportColumn("state", "State", ColumnKind.STATE),
+                ReportColumn("people", "People", ColumnKind.NUMBER),
+                ReportColumn("entities", "Cases", ColumnKind.NUMBER),
+                ReportColumn("line", "Line", ColumnKind.NUMBER),
+                ReportColumn("claim", "Claim"),
             ),
         ),
         ResultTable(
             "failures",
             "Failures",
             (
-                Column("assertion", "Assertion"),
-                Column("person", "Person", ColumnKind.ACTOR),
-                Column("privilege", "Privilege", ColumnKind.PRIVILEGE),
-                Column("decision", "Decision", ColumnKind.STATE),
-                Column("entities", "Entities", ColumnKind.NUMBER),
-                Column("entity", "First entity", ColumnKind.ENTITY),
-                Column("policy", "Decided by", ColumnKind.POLICY),
-                Column("because", "Because"),
-                Column("nearest", "Nearest policy", ColumnKind.POLICY),
-                Column("lacks", "What is lacking"),
+                ReportColumn("assertion", "Assertion"),
+                ReportColumn("person", "Person", ColumnKind.ACTOR),
+                ReportColumn("privilege", "Privilege", ColumnKind.PRIVILEGE),
+                ReportColumn("decision", "Decision", ColumnKind.STATE),
+                ReportColumn("entities", "Entities", ColumnKind.NUMBER),
+                ReportColumn("entity", "First entity", ColumnKind.ENTITY),
+                ReportColumn("policy", "Decided by", ColumnKind.POLICY),
+                ReportColumn("because", "Because"),
+                ReportColumn("nearest", "Nearest policy", ColumnKind.POLICY),
+                ReportColumn("lacks", "What is lacking"),
             ),
             key=("assertion", "person", "privilege", "entity"),
         ),

@@ -15,51 +15,51 @@ import pyarrow.compute as pc
 from pyroaring import BitMap, FrozenBitMap
 
 from catalog.reports.snapshot import partitions
-from catalog.reports.spark.job import Job, progress
-from catalog.reports.spark.parallel_map import spread
-from catalog.reports.spark.partition_facts import SLICE
+from catalog.reports.spark.job import Job, print_progress
+from catalog.reports.spark.parallel_map import map_partitions_unordered
+from catalog.reports.spark.partition_facts import MAX_PARTITION_ENTITIES
 from policies.engine import reach_index, selectors
-from policies.engine.audience import Crowd, Crowds, People
+from policies.engine.audience import ActorIndex, Audience, AudienceIndex
 from policies.engine.postings import Postings
-from policies.engine.statement_groups import Unit, units_of
+from policies.engine.statement_groups import StatementGroup, group_statements
 
 #: How many slices there are at least.
-FEWEST = 4
+MIN_PARTITIONS = 4
 
 #: What counts are broken down by: name of the place → field.
-PLACES = {"domain": selectors.DOMAIN, "platform": partitions.PLATFORM, "tag": selectors.TAG}
+PLACE_FIELDS = {"domain": selectors.DOMAIN, "platform": partitions.PLATFORM, "tag": selectors.TAG}
 
 
-class _Row(NamedTuple):
+class _CountRow(NamedTuple):
     """What a slice adds: 8 bytes a person, 8 bytes an entity, or a place.
 
     A place has its kind, its URN, its entities, pairs of person and entity, and the people as a serialized bitmap.
     """
 
     privilege: str
-    what: str
+    kind: str
     name: str
     entities: int
     accesses: int
-    found: bytes
+    data: bytes
 
 
 @dataclass(frozen=True)
-class _Shared:
+class _CountInput:
     """What every slice is given."""
 
-    state: partitions.State
-    units: Mapping[str, tuple[Unit, ...]]
+    state: partitions.SnapshotState
+    statement_groups: Mapping[str, tuple[StatementGroup, ...]]
     fields: frozenset[str]
 
     @cached_property
-    def people(self) -> People:
+    def actor_index(self) -> ActorIndex:
         """The people, gathered once by each process and not sent to it."""
-        return People(self.state.actors)
+        return ActorIndex(self.state.actors)
 
 
 @dataclass(slots=True)
-class Place:
+class PlaceCount:
     """One domain, platform or tag: its entities, who reaches any of them, and how many pairs of both there are."""
 
     entities: int
@@ -68,177 +68,187 @@ class Place:
 
 
 @dataclass(slots=True)
-class Count:
+class PrivilegeCount:
     """What was counted for one privilege: entities by person, people by entity, and places by (kind, URN)."""
 
     people: "array[int]"
     entities: "array[int]"
-    places: dict[tuple[str, str], Place]
+    places: dict[tuple[str, str], PlaceCount]
 
 
-def counted(
-    job: Job, state: partitions.State, privileges: Sequence[str], *, at_least: int = FEWEST
-) -> dict[str, Count]:
+def count_access(
+    job: Job, state: partitions.SnapshotState, privileges: Sequence[str], *, min_partitions: int = MIN_PARTITIONS
+) -> dict[str, PrivilegeCount]:
     """Return what was counted for each privilege, in at least so many slices."""
-    numbers = partitions.numbers_of(job.source)
-    types = pc.unique(job.table("entities", ["type"]).column("type")).to_pylist()
-    units = {privilege: units_of(state.snapshot, privilege, types) for privilege in privileges}
-    sent = job.context.broadcast(_Shared(state, units, state.fields_for(privileges)))
-    spans = _spans(len(numbers), at_least)
-    adding = _Adding(spans, len(state.actors), privileges)
+    numbers = partitions.read_entity_numbers(job.source)
+    types = pc.unique(job.read_table("entities", ["type"]).column("type")).to_pylist()
+    groups_by_privilege = {privilege: group_statements(state.snapshot, privilege, types) for privilege in privileges}
+    broadcast = job.context.broadcast(_CountInput(state, groups_by_privilege, state.tested_fields(privileges)))
+    spans = _split_spans(len(numbers), min_partitions)
+    accumulator = _Accumulator(spans, len(state.actors), privileges)
 
-    def of_slice(packed: bytes) -> Sequence[_Row]:
-        return _counted_slice(sent.value, pa.array(memoryview(packed).cast("q"), pa.int64()))
+    def count_part(packed: bytes) -> Sequence[_CountRow]:
+        return _count_partition(broadcast.value, pa.array(memoryview(packed).cast("q"), pa.int64()))
 
-    parts = [_bytes(numbers[start:end]) for start, end in spans]
-    progress("Counting", 0, len(numbers))
-    spread(job.context, parts, of_slice, adding.take)
-    return adding.counts()
+    parts = [_pack_numbers(numbers[start:end]) for start, end in spans]
+    print_progress("Counting", 0, len(numbers))
+    map_partitions_unordered(job.context, parts, count_part, accumulator.add_partition)
+    return accumulator.collect_counts()
 
 
-class _Adding:
+class _Accumulator:
     """Adds slices up."""
 
-    def __init__(self, spans: Sequence[tuple[int, int]], people: int, privileges: Sequence[str]) -> None:
+    def __init__(self, spans: Sequence[tuple[int, int]], people_count: int, privileges: Sequence[str]) -> None:
         self._spans = spans
-        self._counts = {privilege: Count(_zeros(people), _zeros(0), {}) for privilege in privileges}
+        self._counts = {
+            privilege: PrivilegeCount(_make_zeros(people_count), _make_zeros(0), {}) for privilege in privileges
+        }
         # The counts of entities by the number of the slice, since slices come in any order.
-        self._entities: dict[str, dict[int, bytes]] = {privilege: {} for privilege in privileges}
-        self._done = 0
+        self._entity_counts: dict[str, dict[int, bytes]] = {privilege: {} for privilege in privileges}
+        self._done_count = 0
 
-    def take(self, number: int, rows: Sequence[_Row]) -> None:
+    def add_partition(self, number: int, rows: Sequence[_CountRow]) -> None:
         """Add a slice, and say how far it is."""
         for row in rows:
             count = self._counts[row.privilege]
-            if row.what == "people":
-                for person, more in enumerate(memoryview(row.found).cast("q")):
-                    count.people[person] += more
-            elif row.what == "entities":
-                self._entities[row.privilege][number] = row.found
+            if row.kind == "people":
+                for person, entity_count in enumerate(memoryview(row.data).cast("q")):
+                    count.people[person] += entity_count
+            elif row.kind == "entities":
+                self._entity_counts[row.privilege][number] = row.data
             else:
                 _add_place(count, row)
         start, end = self._spans[number]
-        self._done += end - start
-        progress("Counting", self._done, self._spans[-1][1])
+        self._done_count += end - start
+        print_progress("Counting", self._done_count, self._spans[-1][1])
 
-    def counts(self) -> dict[str, Count]:
+    def collect_counts(self) -> dict[str, PrivilegeCount]:
         """Return the sums."""
-        for privilege, parts in self._entities.items():
+        for privilege, parts in self._entity_counts.items():
             for number in sorted(parts):
                 self._counts[privilege].entities.frombytes(parts.pop(number))
         return self._counts
 
 
-def _counted_slice(shared: _Shared, numbers: pa.Array) -> list[_Row]:
+def _count_partition(count_input: _CountInput, numbers: pa.Array) -> list[_CountRow]:
     """Return what one slice adds."""
-    fields = shared.fields | frozenset(PLACES.values())
-    found = partitions.read(shared.state, fields, numbers)
-    rows: list[_Row] = []
-    people = shared.people
-    places = _Places(found.postings)
-    for privilege, units in shared.units.items():
-        reached = reach_index.Reach(found.postings, shared.state.snapshot, privilege).counts(shared.state.actors)
-        by_person = array("q", (reached[actor.urn] for actor in shared.state.actors))
-        by_entity = _zeros(len(found.numbers))
-        crowds = Crowds(shared.state.snapshot, privilege, units, people)
-        tally = _Tally(places, len(people.everybody))
-        for crowd in crowds.of(found.postings):
-            _count_entities(crowd, by_entity)
-            tally.add(crowd, by_entity)
-            for allowed in crowd.decided.values():
-                for person in allowed:
-                    by_person[person] += 1
-        rows.append(_Row(privilege, "people", "", 0, 0, by_person.tobytes()))
-        rows.append(_Row(privilege, "entities", "", 0, 0, by_entity.tobytes()))
-        rows += [_Row(privilege, *place) for place in tally.rows()]
+    fields = count_input.fields | frozenset(PLACE_FIELDS.values())
+    partition = partitions.load_partition(count_input.state, fields, numbers)
+    rows: list[_CountRow] = []
+    actor_index = count_input.actor_index
+    place_index = _PlaceIndex(partition.postings)
+    for privilege, statement_groups in count_input.statement_groups.items():
+        entity_counts = reach_index.ReachIndex(
+            partition.postings, count_input.state.snapshot, privilege
+        ).count_entities(count_input.state.actors)
+        counts_by_person = array("q", (entity_counts[actor.urn] for actor in count_input.state.actors))
+        counts_by_entity = _make_zeros(len(partition.numbers))
+        audience_index = AudienceIndex(count_input.state.snapshot, privilege, statement_groups, actor_index)
+        place_counter = _PlaceCounter(place_index, len(actor_index.eligible_actors))
+        for audience in audience_index.iterate_audiences(partition.postings):
+            _count_entities(audience, counts_by_entity)
+            place_counter.add(audience, counts_by_entity)
+            for actors in audience.decided_by_entity.values():
+                for person in actors:
+                    counts_by_person[person] += 1
+        rows.append(_CountRow(privilege, "people", "", 0, 0, counts_by_person.tobytes()))
+        rows.append(_CountRow(privilege, "entities", "", 0, 0, counts_by_entity.tobytes()))
+        rows += [_CountRow(privilege, *place_row) for place_row in place_counter.list_rows()]
     return rows
 
 
-def _count_entities(crowd: Crowd, by_entity: "array[int]") -> None:
-    size = len(crowd.base) + len(crowd.extra)
-    for number in crowd.alike.entities:
-        by_entity[number] = size
-    for number, others in crowd.more.items():
-        by_entity[number] += len(others)
+def _count_entities(audience: Audience, counts_by_entity: "array[int]") -> None:
+    size = len(audience.base_actors) + len(audience.extra_actors)
+    for number in audience.group.entities:
+        counts_by_entity[number] = size
+    for number, extra_actors in audience.extra_by_entity.items():
+        counts_by_entity[number] += len(extra_actors)
 
 
-class _Places:
+class _PlaceIndex:
     """The places of each entity of a slice, by number."""
 
     def __init__(self, postings: Postings) -> None:
         self.names: list[tuple[str, str]] = []
         self.sizes: list[int] = []
-        self.of: dict[int, list[int]] = defaultdict(list)
-        for kind, field in PLACES.items():
+        self.indexes_by_entity: dict[int, list[int]] = defaultdict(list)
+        for kind, field in PLACE_FIELDS.items():
             for value, entities in sorted(postings.values(field).items()):
                 for number in entities:
-                    self.of[number].append(len(self.names))
+                    self.indexes_by_entity[number].append(len(self.names))
                 self.names.append((kind, value))
                 self.sizes.append(len(entities))
 
 
-class _Tally:
+class _PlaceCounter:
     """Who reaches any entity of each place, and how many pairs of person and entity there are."""
 
-    def __init__(self, places: _Places, people: int) -> None:
-        self._places = places
-        self._people = people
-        self._reached = [BitMap() for _ in places.names]
-        self._accesses = [0] * len(places.names)
-        self._full: set[int] = set()
-        self._based: set[tuple[int, int]] = set()
+    def __init__(self, place_index: _PlaceIndex, people_count: int) -> None:
+        self._place_index = place_index
+        self._people_count = people_count
+        self._people_by_place = [BitMap() for _ in place_index.names]
+        self._accesses = [0] * len(place_index.names)
+        self._full_places: set[int] = set()
+        self._counted_bases: set[tuple[int, int]] = set()
 
-    def add(self, crowd: Crowd, by_entity: "array[int]") -> None:
+    def add(self, audience: Audience, counts_by_entity: "array[int]") -> None:
         """Count a crowd at the places of its entities."""
-        for number in crowd.alike.entities:
-            others = crowd.more.get(number)
-            for place in self._places.of.get(number, ()):
-                self._accesses[place] += by_entity[number]
-                if place in self._full:
+        for number in audience.group.entities:
+            extra_actors = audience.extra_by_entity.get(number)
+            for index in self._place_index.indexes_by_entity.get(number, ()):
+                self._accesses[index] += counts_by_entity[number]
+                if index in self._full_places:
                     continue
                 # Many crowds have one base, and it is told apart by being the same object.
-                if (place, id(crowd.base)) not in self._based:
-                    self._based.add((place, id(crowd.base)))
-                    self._reach(place, crowd.base)
-                if crowd.extra:
-                    self._reach(place, crowd.extra)
-                if others is not None:
-                    self._reach(place, others)
+                if (index, id(audience.base_actors)) not in self._counted_bases:
+                    self._counted_bases.add((index, id(audience.base_actors)))
+                    self._add_people(index, audience.base_actors)
+                if audience.extra_actors:
+                    self._add_people(index, audience.extra_actors)
+                if extra_actors is not None:
+                    self._add_people(index, extra_actors)
 
-    def _reach(self, place: int, people: FrozenBitMap) -> None:
-        self._reached[place] |= people
-        if len(self._reached[place]) == self._people:
-            self._full.add(place)
+    def _add_people(self, index: int, people: FrozenBitMap) -> None:
+        self._people_by_place[index] |= people
+        if len(self._people_by_place[index]) == self._people_count:
+            self._full_places.add(index)
 
-    def rows(self) -> list[tuple[str, str, int, int, bytes]]:
+    def list_rows(self) -> list[tuple[str, str, int, int, bytes]]:
         """Return kind, URN, entities, accesses and the people as a serialized bitmap."""
         return [
-            (kind, value, self._places.sizes[place], self._accesses[place], self._reached[place].serialize())
-            for place, (kind, value) in enumerate(self._places.names)
+            (
+                kind,
+                value,
+                self._place_index.sizes[index],
+                self._accesses[index],
+                self._people_by_place[index].serialize(),
+            )
+            for index, (kind, value) in enumerate(self._place_index.names)
         ]
 
 
-def _add_place(count: Count, row: _Row) -> None:
-    key = (row.what, row.name)
-    people = BitMap.deserialize(row.found)
-    known = count.places.get(key)
-    if known is None:
-        count.places[key] = Place(row.entities, row.accesses, people)
+def _add_place(count: PrivilegeCount, row: _CountRow) -> None:
+    key = (row.kind, row.name)
+    people = BitMap.deserialize(row.data)
+    place_count = count.places.get(key)
+    if place_count is None:
+        count.places[key] = PlaceCount(row.entities, row.accesses, people)
     else:
-        known.entities += row.entities
-        known.accesses += row.accesses
-        known.people |= people
+        place_count.entities += row.entities
+        place_count.accesses += row.accesses
+        place_count.people |= people
 
 
-def _spans(count: int, at_least: int) -> list[tuple[int, int]]:
+def _split_spans(count: int, min_partitions: int) -> list[tuple[int, int]]:
     """Return the slices as ranges of places, as equal as can be."""
-    parts = min(max(-(-count // SLICE), at_least), count)
-    return [(count * part // parts, count * (part + 1) // parts) for part in range(parts)]
+    part_count = min(max(-(-count // MAX_PARTITION_ENTITIES), min_partitions), count)
+    return [(count * part // part_count, count * (part + 1) // part_count) for part in range(part_count)]
 
 
-def _bytes(numbers: pa.Array) -> bytes:
+def _pack_numbers(numbers: pa.Array) -> bytes:
     return array("q", numbers.to_pylist()).tobytes()
 
 
-def _zeros(length: int) -> "array[int]":
+def _make_zeros(length: int) -> "array[int]":
     return array("q", bytes(8 * length))

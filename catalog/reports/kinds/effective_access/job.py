@@ -10,65 +10,68 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.reports.kinds.effective_access.counts import PLACES, Count, counted
+from catalog.reports.kinds.effective_access.counts import PLACE_FIELDS, PrivilegeCount, count_access
 from catalog.reports.snapshot import partitions, reader
-from catalog.reports.spark.job import BadInput, Job, progress, run
+from catalog.reports.spark.job import BadInput, Job, print_progress, run
 from policies.engine import families
 
 #: Shares of the catalog, in percent, up to which people are counted together.
-_REACHES = (0, 1, 10, 25, 50, 75, 99, 100)
+_REACH_PERCENTAGES = (0, 1, 10, 25, 50, 75, 99, 100)
 
-_MOST_BARS = 20
+_MAX_BARS = 20
 
 
-def read(source: str, manifest: Mapping[str, Any]) -> partitions.State:
+def load_state(source: str, manifest: Mapping[str, Any]) -> partitions.SnapshotState:
     """Return what all slices share."""
-    return partitions.state_of(source, manifest["policy_version"])
+    return partitions.load_state(source, manifest["policy_version"])
 
 
-def work(job: Job) -> Mapping[str, Any]:
+def compute_results(job: Job) -> Mapping[str, Any]:
     """Count, and write the tables."""
-    assert job.ahead is not None  # noqa: S101 - main says what to read
-    progress("Reading policies and people")
+    assert job.preload is not None  # noqa: S101 - main says what to read
+    print_progress("Reading policies and people")
     try:
-        state: partitions.State = job.ahead.result()
-        counts = counted(job, state, job.parameters["privileges"])
-    except (partitions.Corrupt, reader.UnknownPolicy) as error:
+        state: partitions.SnapshotState = job.preload.result()
+        counts = count_access(job, state, job.parameters["privileges"])
+    except (partitions.CorruptSnapshot, reader.UnknownPolicyFamily) as error:
         raise BadInput(str(error)) from error
-    progress("Writing the results")
-    return _written(job, state, counts)
+    print_progress("Writing the results")
+    return _write_tables(job, state, counts)
 
 
-def _written(job: Job, state: partitions.State, counts: Mapping[str, Count]) -> dict[str, Any]:
-    urns = job.table("entities", ["number", "urn"]).sort_by("number").column("urn").combine_chunks()
+def _write_tables(job: Job, state: partitions.SnapshotState, counts: Mapping[str, PrivilegeCount]) -> dict[str, Any]:
+    urns = job.read_table("entities", ["number", "urn"]).sort_by("number").column("urn").combine_chunks()
     people = pa.array([actor.urn for actor in state.actors], pa.string())
-    job.write("people", _ranked(counts, "person", "entities", lambda count: (people, count.people)))
-    job.write("entities", _ranked(counts, "entity", "people", lambda count: (urns, count.entities)))
-    for kind in PLACES:
-        job.write(f"{kind}s", _places(counts, kind))
-    return {"numbers": list(_numbers(state, counts, len(urns))), "charts": list(_charts(counts, len(urns)))}
+    job.write_table("people", _rank_counts(counts, "person", "entities", lambda count: (people, count.people)))
+    job.write_table("entities", _rank_counts(counts, "entity", "people", lambda count: (urns, count.entities)))
+    for kind in PLACE_FIELDS:
+        job.write_table(f"{kind}s", _build_place_table(counts, kind))
+    return {"numbers": list(_build_numbers(state, counts, len(urns))), "charts": list(_build_charts(counts, len(urns)))}
 
 
-def _ranked(
-    counts: Mapping[str, Count], name: str, counting: str, of: Callable[[Count], tuple[pa.Array, Sequence[int]]]
+def _rank_counts(
+    counts: Mapping[str, PrivilegeCount],
+    name_column: str,
+    count_column: str,
+    select_counts: Callable[[PrivilegeCount], tuple[pa.Array, Sequence[int]]],
 ) -> pa.Table:
     parts = []
     for privilege, count in counts.items():
-        names, values = of(count)
+        names, values = select_counts(count)
         columns = {
             "privilege": pa.array([privilege] * len(names), pa.string()),
-            name: names,
-            counting: pa.array(values, pa.int64()),
+            name_column: names,
+            count_column: pa.array(values, pa.int64()),
         }
-        parts.append(pa.table(columns).sort_by([(counting, "descending"), (name, "ascending")]))
+        parts.append(pa.table(columns).sort_by([(count_column, "descending"), (name_column, "ascending")]))
     return pa.concat_tables(parts)
 
 
-def _places(counts: Mapping[str, Count], kind: str) -> pa.Table:
+def _build_place_table(counts: Mapping[str, PrivilegeCount], kind: str) -> pa.Table:
     rows = [
-        (privilege, name, place.entities, len(place.people), place.accesses)
+        (privilege, name, place_count.entities, len(place_count.people), place_count.accesses)
         for privilege, count in counts.items()
-        for (kind_, name), place in sorted(count.places.items(), key=lambda item: (-item[1].accesses, item[0]))
+        for (kind_, name), place_count in sorted(count.places.items(), key=lambda item: (-item[1].accesses, item[0]))
         if kind_ == kind
     ]
     types = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int64())
@@ -76,9 +79,11 @@ def _places(counts: Mapping[str, Count], kind: str) -> pa.Table:
     return pa.table({name: pa.array([row[i] for row in rows], types[i]) for i, name in enumerate(names)})
 
 
-def _numbers(state: partitions.State, counts: Mapping[str, Count], entities: int) -> Iterable[dict[str, Any]]:
+def _build_numbers(
+    state: partitions.SnapshotState, counts: Mapping[str, PrivilegeCount], entity_count: int
+) -> Iterable[dict[str, Any]]:
     yield {"title": "People", "value": len(state.actors)}
-    yield {"title": "Entities", "value": entities}
+    yield {"title": "Entities", "value": entity_count}
     for privilege, count in counts.items():
         name = families.display_privilege(privilege)
         yield {"title": f"{name}: accesses, one for each person and entity", "value": sum(count.people)}
@@ -86,12 +91,14 @@ def _numbers(state: partitions.State, counts: Mapping[str, Count], entities: int
         yield {"title": f"{name}: entities that nobody reaches", "value": count.entities.count(0)}
 
 
-def _charts(counts: Mapping[str, Count], entities: int) -> Iterable[dict[str, Any]]:
+def _build_charts(counts: Mapping[str, PrivilegeCount], entity_count: int) -> Iterable[dict[str, Any]]:
     for privilege, count in counts.items():
-        for kind in PLACES:
-            found = [(name, place.accesses) for (kind_, name), place in count.places.items() if kind_ == kind]
-            largest = sorted(found, key=lambda one: (-one[1], one[0]))[:_MOST_BARS]
-            bars = [{"urn": name, "label": name, "value": value} for name, value in largest]
+        for kind in PLACE_FIELDS:
+            access_counts = [
+                (name, place_count.accesses) for (kind_, name), place_count in count.places.items() if kind_ == kind
+            ]
+            largest_places = sorted(access_counts, key=lambda item: (-item[1], item[0]))[:_MAX_BARS]
+            bars = [{"urn": name, "label": name, "value": value} for name, value in largest_places]
             yield {
                 "name": f"{kind}s {privilege}",
                 "title": f"{families.display_privilege(privilege)}: accesses by {kind}",
@@ -101,21 +108,27 @@ def _charts(counts: Mapping[str, Count], entities: int) -> Iterable[dict[str, An
         yield {
             "name": f"reach {privilege}",
             "title": f"{families.display_privilege(privilege)}: people by the share of entities that they reach",
-            "bars": _reaches(count, entities),
+            "bars": _build_reach_bars(count, entity_count),
         }
 
 
-def _reaches(count: Count, entities: int) -> list[dict[str, Any]]:
-    bars = [0] * len(_REACHES)
-    for reached in count.people:
-        bars[next(place for place, most in enumerate(_REACHES) if reached * 100 <= most * entities)] += 1
-    labels = ["nothing", *(f"up to {most} %" for most in _REACHES[1:-1]), "more"]
+def _build_reach_bars(count: PrivilegeCount, entity_count: int) -> list[dict[str, Any]]:
+    bars = [0] * len(_REACH_PERCENTAGES)
+    for reached_count in count.people:
+        bars[
+            next(
+                index
+                for index, percentage in enumerate(_REACH_PERCENTAGES)
+                if reached_count * 100 <= percentage * entity_count
+            )
+        ] += 1
+    labels = ["nothing", *(f"up to {percentage} %" for percentage in _REACH_PERCENTAGES[1:-1]), "more"]
     return [{"label": label, "value": value} for label, value in zip(labels, bars, strict=True)]
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the job and return its exit code."""
-    return run("effective_access", work, argv, ahead=read)
+    return run("effective_access", compute_results, argv, preload=load_state)
 
 
 if __name__ == "__main__":

@@ -9,25 +9,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from catalog.reports.kinds.policy_hygiene.hygiene import GROUP, USER, Seen, Stored
+from catalog.reports.kinds.policy_hygiene.hygiene import GROUP_PREFIX, USER_PREFIX, HygieneFacts, PolicyStatements
 from policies.engine import selectors
 from policies.engine.model import Actor, Effect
 from policies.engine.selectors import EVERYONE, OWNER_OF_ANY_TYPE, Condition
 
 #: From how many alike policies on it is a pattern, and from how many entities that one policy names one by one.
-ALIKE, MANY_URNS = 3, 20
+MIN_ALIKE_POLICIES, MIN_NAMED_URNS = 3, 20
 
 #: A domain that a policy names lies on the third level or has something on it: deeper than the guide wants a boundary.
-DEEP = 3
+MIN_DEEP_LEVELS = 3
 
-VIEWING = frozenset(("VIEW_ENTITY_PAGE", "VIEW_ENTITY"))
+VIEW_PRIVILEGES = frozenset(("VIEW_ENTITY_PAGE", "VIEW_ENTITY"))
 #: Whoever has one of these sees everything, whatever narrower policies say (guide, "Roles and VBAC").
 WIDE_ROLES = frozenset(f"urn:li:dataHubRole:{name}" for name in ("Admin", "Editor", "Reader"))
 #: The role that is for operators of the platform, who are meant to see everything.
-_OPERATORS = "urn:li:dataHubRole:Admin"
+_OPERATOR_ROLE = "urn:li:dataHubRole:Admin"
 
 
-class Pattern(StrEnum):
+class Antipattern(StrEnum):
     """What can be found."""
 
     ONE_USER = "ONE_POLICY_PER_USER"
@@ -38,129 +38,159 @@ class Pattern(StrEnum):
     ROLE_BESIDE = "ROLE_BESIDE_ISOLATION"
 
 
-class Found(NamedTuple):
+class AntipatternFinding(NamedTuple):
     """A pattern in a policy: a sentence, and what it is about (an entity, a person or another policy; "" for none)."""
 
-    pattern: Pattern
+    pattern: Antipattern
     policy: str
     sentence: str
     entity: str = ""
     actor: str = ""
 
 
-def found(
-    policies: Sequence[Stored], actors: Sequence[Actor], below: Mapping[str, Sequence[str]], seen: Seen
-) -> Iterator[Found]:
-    """Give every pattern in these policies; `below` maps a node to everything under it."""
-    above: dict[str, list[str]] = defaultdict(list)
-    for node, under in below.items():
-        for one in under:
-            above[one].append(node)
-    yield from _alike(
-        policies, _one_user, Pattern.ONE_USER, "one user each; one policy for a group of them says it once"
+def find_antipatterns(
+    policies: Sequence[PolicyStatements],
+    actors: Sequence[Actor],
+    descendants: Mapping[str, Sequence[str]],
+    hygiene_facts: HygieneFacts,
+) -> Iterator[AntipatternFinding]:
+    """Give every pattern in these policies; `descendants` maps a node to everything under it."""
+    ancestors: dict[str, list[str]] = defaultdict(list)
+    for node, node_descendants in descendants.items():
+        for descendant in node_descendants:
+            ancestors[descendant].append(node)
+    yield from _find_alike(
+        policies, _single_user_key, Antipattern.ONE_USER, "one user each; one policy for a group of them says it once"
     )
-    yield from _alike(policies, _one_urn, Pattern.URN_SPECIFIC, "entities named one by one; a tag and one policy do")
-    yield from _alike(
-        policies, _one_domain, Pattern.DOMAIN_OVERLAP, "a domain each; owners say the same with one policy"
+    yield from _find_alike(
+        policies, _single_urn_key, Antipattern.URN_SPECIFIC, "entities named one by one; a tag and one policy do"
+    )
+    yield from _find_alike(
+        policies, _single_domain_key, Antipattern.DOMAIN_OVERLAP, "a domain each; owners say the same with one policy"
     )
     for policy in policies:
-        yield from _many_urns(policy)
-        yield from _deep(policy, above, below)
-        yield from _chains(policy, below)
-        yield from _beside(policy, actors, seen)
+        yield from _find_long_urn_lists(policy)
+        yield from _find_deep_domains(policy, ancestors, descendants)
+        yield from _find_container_chains(policy, descendants)
+        yield from _find_role_bypasses(policy, actors, hygiene_facts)
 
 
-def isolating(policy: Stored) -> bool:
+def is_isolating(policy: PolicyStatements) -> bool:
     """Whether a policy lets somebody view what some domains hold, or what he owns, and not everybody everything."""
-    allows = [one for one in policy.statements if one.effect is Effect.ALLOW and one.privileges & VIEWING]
-    if not allows or EVERYONE in policy.tokens or not policy.tokens.isdisjoint(WIDE_ROLES):
+    allow_statements = [
+        item for item in policy.statements if item.effect is Effect.ALLOW and item.privileges & VIEW_PRIVILEGES
+    ]
+    if not allow_statements or EVERYONE in policy.tokens or not policy.tokens.isdisjoint(WIDE_ROLES):
         return False
-    is_by_domain = any(one.field == selectors.DOMAIN for some in allows for one in some.resources.criteria)
+    is_by_domain = any(
+        item.field == selectors.DOMAIN for statement in allow_statements for item in statement.resources.criteria
+    )
     return is_by_domain or any(token.startswith(OWNER_OF_ANY_TYPE) for token in policy.tokens)
 
 
 def has_wide_role(actor: Actor) -> bool:
     """Whether somebody sees everything by a role that is not for operators."""
-    return actor.is_active and not actor.roles.isdisjoint(WIDE_ROLES - {_OPERATORS})
+    return actor.is_active and not actor.roles.isdisjoint(WIDE_ROLES - {_OPERATOR_ROLE})
 
 
 #: What a policy is alike by, when it is of the kind that is looked for.
-_Likeness = Callable[[Stored], object | None]
+_GroupKeyFunction = Callable[[PolicyStatements], object | None]
 
 
-def _alike(policies: Iterable[Stored], likeness: _Likeness, pattern: Pattern, why: str) -> Iterator[Found]:
-    groups: dict[object, list[Stored]] = defaultdict(list)
+def _find_alike(
+    policies: Iterable[PolicyStatements], group_key: _GroupKeyFunction, pattern: Antipattern, advice: str
+) -> Iterator[AntipatternFinding]:
+    groups: dict[object, list[PolicyStatements]] = defaultdict(list)
     for policy in policies:
-        if policy.statements and (alike := likeness(policy)) is not None:
-            groups[alike].append(policy)
-    for some in groups.values():
-        if len(some) >= ALIKE:
+        if policy.statements and (key := group_key(policy)) is not None:
+            groups[key].append(policy)
+    for alike_policies in groups.values():
+        if len(alike_policies) >= MIN_ALIKE_POLICIES:
             yield from (
-                Found(pattern, one.urn, f"{len(some)} policies give the same privileges for {why}.") for one in some
+                AntipatternFinding(
+                    pattern, member.urn, f"{len(alike_policies)} policies give the same privileges for {advice}."
+                )
+                for member in alike_policies
             )
 
 
-def _one_user(policy: Stored) -> object | None:
+def _single_user_key(policy: PolicyStatements) -> object | None:
     """Alike are policies for one user that give the same on the same."""
-    if len(policy.tokens) != 1 or not next(iter(policy.tokens)).startswith(USER):
+    if len(policy.tokens) != 1 or not next(iter(policy.tokens)).startswith(USER_PREFIX):
         return None
-    return frozenset((one.privileges, one.resources, one.provisos, one.effect) for one in policy.statements)
+    return frozenset(
+        (statement.privileges, statement.resources, statement.actor_conditions, statement.effect)
+        for statement in policy.statements
+    )
 
 
-def _one_urn(policy: Stored) -> object | None:
+def _single_urn_key(policy: PolicyStatements) -> object | None:
     """Alike are policies on named entities that give the same to the same."""
-    return _for_same(policy) if _values(policy, selectors.URN) else None
+    return _grant_key(policy) if _facet_values(policy, selectors.URN) else None
 
 
-def _one_domain(policy: Stored) -> object | None:
+def _single_domain_key(policy: PolicyStatements) -> object | None:
     """Alike are policies on domains that give the same, to whomever."""
-    if not _values(policy, selectors.DOMAIN):
+    if not _facet_values(policy, selectors.DOMAIN):
         return None
-    return frozenset((one.privileges, one.provisos) for one in policy.statements)
+    return frozenset((statement.privileges, statement.actor_conditions) for statement in policy.statements)
 
 
-def _for_same(policy: Stored) -> object:
-    return frozenset((one.privileges, one.actors, one.provisos, one.effect) for one in policy.statements)
+def _grant_key(policy: PolicyStatements) -> object:
+    return frozenset(
+        (statement.privileges, statement.actors, statement.actor_conditions, statement.effect)
+        for statement in policy.statements
+    )
 
 
-def _values(policy: Stored, field: str) -> list[str]:
+def _facet_values(policy: PolicyStatements, field: str) -> list[str]:
     """Return the values that a policy wants of a facet, in order."""
-    criteria = (one for statement in policy.statements for one in statement.resources.criteria)
-    wanted = (one for one in criteria if one.field == field and one.condition is Condition.EQUALS)
-    return sorted({value for one in wanted for value in one.values})
+    criteria = (criterion for statement in policy.statements for criterion in statement.resources.criteria)
+    equals_criteria = (
+        criterion for criterion in criteria if criterion.field == field and criterion.condition is Condition.EQUALS
+    )
+    return sorted({value for criterion in equals_criteria for value in criterion.values})
 
 
-def _many_urns(policy: Stored) -> Iterator[Found]:
-    named = len(_values(policy, selectors.URN))
-    if named >= MANY_URNS:
-        sentence = f"It names {named} entities one by one; a tag on them and a policy on the tag does without a list."
-        yield Found(Pattern.URN_SPECIFIC, policy.urn, sentence)
+def _find_long_urn_lists(policy: PolicyStatements) -> Iterator[AntipatternFinding]:
+    urn_count = len(_facet_values(policy, selectors.URN))
+    if urn_count >= MIN_NAMED_URNS:
+        sentence = (
+            f"It names {urn_count} entities one by one; a tag on them and a policy on the tag does without a list."
+        )
+        yield AntipatternFinding(Antipattern.URN_SPECIFIC, policy.urn, sentence)
 
 
-def _deep(policy: Stored, above: Mapping[str, Sequence[str]], below: Mapping[str, Sequence[str]]) -> Iterator[Found]:
-    for domain in _values(policy, selectors.DOMAIN):
-        levels = max(len(above.get(node, ())) + 1 for node in (domain, *below.get(domain, ())))
-        if levels >= DEEP:
+def _find_deep_domains(
+    policy: PolicyStatements, ancestors: Mapping[str, Sequence[str]], descendants: Mapping[str, Sequence[str]]
+) -> Iterator[AntipatternFinding]:
+    for domain in _facet_values(policy, selectors.DOMAIN):
+        levels = max(len(ancestors.get(node, ())) + 1 for node in (domain, *descendants.get(domain, ())))
+        if levels >= MIN_DEEP_LEVELS:
             sentence = f"The tree of this domain has {levels} levels; keep domains shallow where they are a boundary."
-            yield Found(Pattern.DEEP_DOMAIN, policy.urn, sentence, entity=domain)
+            yield AntipatternFinding(Antipattern.DEEP_DOMAIN, policy.urn, sentence, entity=domain)
 
 
-def _chains(policy: Stored, below: Mapping[str, Sequence[str]]) -> Iterator[Found]:
-    for container in _values(policy, selectors.CONTAINER):
-        if below.get(container):
-            sentence = f"{len(below[container])} containers lie in this one; owners are the cheaper boundary."
-            yield Found(Pattern.CONTAINER_CHAIN, policy.urn, sentence, entity=container)
+def _find_container_chains(
+    policy: PolicyStatements, descendants: Mapping[str, Sequence[str]]
+) -> Iterator[AntipatternFinding]:
+    for container in _facet_values(policy, selectors.CONTAINER):
+        if descendants.get(container):
+            sentence = f"{len(descendants[container])} containers lie in this one; owners are the cheaper boundary."
+            yield AntipatternFinding(Antipattern.CONTAINER_CHAIN, policy.urn, sentence, entity=container)
 
 
-def _beside(policy: Stored, actors: Iterable[Actor], seen: Seen) -> Iterator[Found]:
+def _find_role_bypasses(
+    policy: PolicyStatements, actors: Iterable[Actor], hygiene_facts: HygieneFacts
+) -> Iterator[AntipatternFinding]:
     """Find whom a policy means to keep to something, and who sees everything by a role."""
-    if not isolating(policy):
+    if not is_isolating(policy):
         return
-    owners = seen.owners(policy.urn)
-    named = {token for token in policy.tokens if token.startswith((USER, GROUP))}
+    owners = hygiene_facts.list_owners(policy.urn)
+    named_tokens = {token for token in policy.tokens if token.startswith((USER_PREFIX, GROUP_PREFIX))}
     for actor in actors:
-        meant = not actor.tokens.isdisjoint(named) or not actor.holders.isdisjoint(owners)
-        if meant and has_wide_role(actor):
-            roles = ", ".join(sorted(one.rpartition(":")[2] for one in actor.roles & WIDE_ROLES))
+        is_targeted = not actor.tokens.isdisjoint(named_tokens) or not actor.holders.isdisjoint(owners)
+        if is_targeted and has_wide_role(actor):
+            roles = ", ".join(sorted(role.rpartition(":")[2] for role in actor.roles & WIDE_ROLES))
             sentence = f"It keeps this person to part of the catalog, but the role {roles} shows all of it."
-            yield Found(Pattern.ROLE_BESIDE, policy.urn, sentence, actor=actor.urn)
+            yield AntipatternFinding(Antipattern.ROLE_BESIDE, policy.urn, sentence, actor=actor.urn)

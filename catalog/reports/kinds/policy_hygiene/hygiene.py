@@ -9,22 +9,30 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from catalog.reports.spark.partition_facts import Facts
+from catalog.reports.spark.partition_facts import PartitionFacts
 from policies.engine import selectors as engine_selectors
-from policies.engine.model import Actor, Effect, Origin, Statement
+from policies.engine.model import Actor, Effect, Statement, StatementOrigin
 from policies.engine.postings import union
 from policies.engine.selectors import EVERYONE, IN_ANY_GROUP, ONESELF, OWNER_OF_ANY_TYPE, Condition
 
 #: What is told: a slice was there; a policy covers so many entities; somebody owns something of it; something that a
 #: policy names is there; all that a policy gives here is given by others (one of them alone); somebody owns something
 #: that a policy opens to its owners.
-SLICE, COVERS, OWNED, THERE, SHADOWED, ALONE, OWNER = "slice", "covers", "owned", "there", "shadowed", "alone", "owner"
+PARTITION_EXISTS, POLICY_COVERS, POLICY_IS_OWNED, URN_EXISTS, POLICY_IS_SHADOWED, POLICY_SHADOWS, POLICY_OWNER = (
+    "slice",
+    "covers",
+    "owned",
+    "there",
+    "shadowed",
+    "alone",
+    "owner",
+)
 
-USER, GROUP, ROLE = "urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:"
-_URN = "urn:li:"
+USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX = "urn:li:corpuser:", "urn:li:corpGroup:", "urn:li:dataHubRole:"
+_URN_PREFIX = "urn:li:"
 
 #: Facets whose values are URNs of something that can be gone.
-NAMING = frozenset(
+URN_FIELDS = frozenset(
     (
         engine_selectors.URN,
         engine_selectors.TAG,
@@ -37,17 +45,17 @@ NAMING = frozenset(
 )
 
 
-class Told(NamedTuple):
+class HygieneFact(NamedTuple):
     """One thing that a slice tells."""
 
-    told: str
+    kind: str
     policy: str
-    other: str = ""
+    other_urn: str = ""
     number: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class PolicyStatements:
     """A policy: its name and statements."""
 
     urn: str
@@ -57,237 +65,274 @@ class Stored:
     @property
     def tokens(self) -> frozenset[str]:
         """Whom any of its statements speaks to."""
-        return frozenset[str]().union(*(one.actors.tokens for one in self.statements))
+        return frozenset[str]().union(*(statement.actors.tokens for statement in self.statements))
 
     @property
-    def says(self) -> frozenset[Statement]:
+    def content(self) -> frozenset[Statement]:
         """What it says, without what it is called."""
-        return frozenset(replace(one, origin=Origin("", "")) for one in self.statements)
+        return frozenset(replace(statement, origin=StatementOrigin("", "")) for statement in self.statements)
 
     @property
     def is_about_entities(self) -> bool:
         """Whether all that it gives is given on entities, so that without any it gives nothing."""
-        return all(one.resources.needs_resource for one in self.statements)
+        return all(statement.resources.needs_resource for statement in self.statements)
 
-    def named(self) -> Iterator[tuple[str, str]]:
+    def iterate_references(self) -> Iterator[tuple[str, str]]:
         """Give (URN, facet) of what it names in its resources, and (URN, "") of users, groups and roles."""
         for statement in self.statements:
             for token in statement.actors.tokens:
-                if token.startswith((USER, GROUP, ROLE)):
+                if token.startswith((USER_PREFIX, GROUP_PREFIX, ROLE_PREFIX)):
                     yield token, ""
-            selectors = (one for one in (statement.resources, statement.subresources) if one is not None)
-            for criterion in (one for selector in selectors for one in selector.criteria):
-                if criterion.field in NAMING and criterion.condition is not Condition.STARTS_WITH:
-                    yield from ((value, criterion.field) for value in criterion.values if value.startswith(_URN))
+            selectors = (item for item in (statement.resources, statement.subresources) if item is not None)
+            for criterion in (item for selector in selectors for item in selector.criteria):
+                if criterion.field in URN_FIELDS and criterion.condition is not Condition.STARTS_WITH:
+                    yield from ((value, criterion.field) for value in criterion.values if value.startswith(_URN_PREFIX))
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class HygieneQuery:
     """What every slice looks for: the policies, whom tokens stand for, and who else says the same."""
 
-    policies: tuple[Stored, ...]
-    standing: Mapping[str, frozenset[str]]
-    twins: Mapping[str, tuple[str, ...]]
-    viewing: frozenset[str] = frozenset()
-    watched: frozenset[str] = frozenset()
+    policies: tuple[PolicyStatements, ...]
+    implied_tokens: Mapping[str, frozenset[str]]
+    duplicates: Mapping[str, tuple[str, ...]]
+    isolating_policies: frozenset[str] = frozenset()
+    watched_holders: frozenset[str] = frozenset()
 
 
-class Seen:
+class HygieneFacts:
     """What all slices told of all policies."""
 
-    def __init__(self, rows: Iterable[Told]) -> None:
+    def __init__(self, rows: Iterable[HygieneFact]) -> None:
         self._numbers: Counter[tuple[str, str, str]] = Counter()
         for row in rows:
-            self._numbers[row.told, row.policy, row.other] += row.number
-        self._slices = self._numbers[SLICE, "", ""]
+            self._numbers[row.kind, row.policy, row.other_urn] += row.number
+        self._partition_count = self._numbers[PARTITION_EXISTS, "", ""]
 
-    def covers(self, policy: str) -> int:
+    def count_covered(self, policy: str) -> int:
         """Return how many entities a policy is about."""
-        return self._numbers[COVERS, policy, ""]
+        return self._numbers[POLICY_COVERS, policy, ""]
 
     def is_owned(self, policy: str) -> bool:
         """Whether somebody who may act owns something that the policy opens to its owners."""
-        return (OWNED, policy, "") in self._numbers
+        return (POLICY_IS_OWNED, policy, "") in self._numbers
 
-    def is_there(self, urn: str) -> bool:
+    def has_urn(self, urn: str) -> bool:
         """Whether something that a policy names is in the catalog."""
-        return (THERE, "", urn) in self._numbers
+        return (URN_EXISTS, "", urn) in self._numbers
 
     def is_shadowed(self, policy: str) -> bool:
         """Whether others give all that this one gives, in every slice."""
-        return self._slices > 0 and self._numbers[SHADOWED, policy, ""] == self._slices
+        return self._partition_count > 0 and self._numbers[POLICY_IS_SHADOWED, policy, ""] == self._partition_count
 
-    def others(self, policy: str) -> list[str]:
+    def list_shadowing(self, policy: str) -> list[str]:
         """Return the policies of which each alone gives all that this one gives."""
         return sorted(
-            other
-            for (told, one, other), number in self._numbers.items()
-            if (told, one) == (ALONE, policy) and number == self._slices
+            shadowing_policy
+            for (kind, shadowed_policy, shadowing_policy), number in self._numbers.items()
+            if (kind, shadowed_policy) == (POLICY_SHADOWS, policy) and number == self._partition_count
         )
 
-    def owners(self, policy: str) -> set[str]:
+    def list_owners(self, policy: str) -> set[str]:
         """Return those who own something that a policy opens to its owners, of those that were watched for."""
-        return {other for told, one, other in self._numbers if (told, one) == (OWNER, policy)}
+        return {owner for kind, owned_policy, owner in self._numbers if (kind, owned_policy) == (POLICY_OWNER, policy)}
 
 
-def policies_of(statements: Iterable[Statement], stored: Mapping[str, str]) -> tuple[Stored, ...]:
+def group_by_policy(statements: Iterable[Statement], names_by_urn: Mapping[str, str]) -> tuple[PolicyStatements, ...]:
     """Return the stored policies, URN → name, with their statements; one without statements too."""
-    found: dict[str, list[Statement]] = {urn: [] for urn in stored}
+    statements_by_urn: dict[str, list[Statement]] = {urn: [] for urn in names_by_urn}
     for statement in statements:
-        if statement.origin.policy in found:
-            found[statement.origin.policy].append(statement)
-    return tuple(Stored(urn, stored[urn], tuple(some)) for urn, some in sorted(found.items()))
+        if statement.origin.policy in statements_by_urn:
+            statements_by_urn[statement.origin.policy].append(statement)
+    return tuple(
+        PolicyStatements(urn, names_by_urn[urn], tuple(policy_statements))
+        for urn, policy_statements in sorted(statements_by_urn.items())
+    )
 
 
-def look_of(policies: Sequence[Stored], actors: Sequence[Actor], roles: Mapping[str, frozenset[str]]) -> Look:
+def build_query(
+    policies: Sequence[PolicyStatements], actors: Sequence[Actor], roles: Mapping[str, frozenset[str]]
+) -> HygieneQuery:
     """Return what to look for; `roles` are those bound to each group."""
-    alike: dict[frozenset[Statement], list[str]] = defaultdict(list)
+    urns_by_content: dict[frozenset[Statement], list[str]] = defaultdict(list)
     for policy in policies:
         if policy.statements:
-            alike[policy.says].append(policy.urn)
-    twins = {urn: tuple(one for one in some if one != urn) for some in alike.values() if len(some) > 1 for urn in some}
-    known = {actor.urn: actor for actor in actors}
+            urns_by_content[policy.content].append(policy.urn)
+    duplicates = {
+        urn: tuple(other_urn for other_urn in urns if other_urn != urn)
+        for urns in urns_by_content.values()
+        if len(urns) > 1
+        for urn in urns
+    }
+    actors_by_urn = {actor.urn: actor for actor in actors}
     tokens = frozenset[str]().union(*(policy.tokens for policy in policies))
-    standing = {token: _standing(token, known, roles) for token in tokens}
-    return Look(tuple(policies), standing, twins)
+    implied_tokens = {token: _implied_tokens(token, actors_by_urn, roles) for token in tokens}
+    return HygieneQuery(tuple(policies), implied_tokens, duplicates)
 
 
-def told(facts: Facts, look: Look) -> Iterator[Told]:
+def collect_facts(facts: PartitionFacts, query: HygieneQuery) -> Iterator[HygieneFact]:
     """Look at one slice."""
-    yield Told(SLICE, "")
-    yield from _there(facts, look)
-    gifts = _Gifts(facts, look)
+    yield HygieneFact(PARTITION_EXISTS, "")
+    yield from _find_existing_urns(facts, query)
+    grant_index = _GrantIndex(facts, query)
     holders = frozenset[str]().union(*(actor.holders for actor in facts.actors if actor.is_active))
-    for policy in look.policies:
-        extent = union(facts.postings.extent(one.resources) for one in policy.statements)
+    for policy in query.policies:
+        extent = union(facts.postings.find_extent(item.resources) for item in policy.statements)
         if policy.statements and extent:
-            yield Told(COVERS, policy.urn, number=len(extent))
-        if any(_is_owned(facts, one, holders) for one in policy.statements):
-            yield Told(OWNED, policy.urn)
-        if policy.urn in look.viewing:
-            yield from (Told(OWNER, policy.urn, one) for one in _owners(facts, policy) & look.watched)
-        others = gifts.given_by_others(policy)
-        if others is not None:
-            yield Told(SHADOWED, policy.urn)
-            yield from (Told(ALONE, policy.urn, other) for other in sorted(others))
+            yield HygieneFact(POLICY_COVERS, policy.urn, number=len(extent))
+        if any(_is_owned(facts, item, holders) for item in policy.statements):
+            yield HygieneFact(POLICY_IS_OWNED, policy.urn)
+        if policy.urn in query.isolating_policies:
+            yield from (
+                HygieneFact(POLICY_OWNER, policy.urn, item)
+                for item in _find_owners(facts, policy) & query.watched_holders
+            )
+        shadowing_policies = grant_index.find_shadowing(policy)
+        if shadowing_policies is not None:
+            yield HygieneFact(POLICY_IS_SHADOWED, policy.urn)
+            yield from (
+                HygieneFact(POLICY_SHADOWS, policy.urn, shadowing_policy)
+                for shadowing_policy in sorted(shadowing_policies)
+            )
 
 
-def _there(facts: Facts, look: Look) -> Iterator[Told]:
+def _find_existing_urns(facts: PartitionFacts, query: HygieneQuery) -> Iterator[HygieneFact]:
     """Tell which of the things that policies name are in this slice, as an entity or as a value of one."""
-    named: dict[str, set[str]] = defaultdict(set)
-    for policy in look.policies:
-        for urn, facet in policy.named():
+    facets_by_urn: dict[str, set[str]] = defaultdict(set)
+    for policy in query.policies:
+        for urn, facet in policy.iterate_references():
             if facet:
-                named[urn].add(facet)
-    for urn, facets in named.items():
+                facets_by_urn[urn].add(facet)
+    for urn, facets in facets_by_urn.items():
         is_value = (urn in facts.postings.values(facet) for facet in facets if facet != engine_selectors.URN)
         if facts.postings.number(urn) is not None or any(is_value):
-            yield Told(THERE, "", urn)
+            yield HygieneFact(URN_EXISTS, "", urn)
 
 
-def _is_owned(facts: Facts, statement: Statement, holders: frozenset[str]) -> bool:
+def _is_owned(facts: PartitionFacts, statement: Statement, holders: frozenset[str]) -> bool:
     """Whether a statement for owners covers something that somebody who may act owns."""
-    types = [token for token in statement.actors.tokens if token.startswith(OWNER_OF_ANY_TYPE)]
-    if not types:
+    owner_tokens = [token for token in statement.actors.tokens if token.startswith(OWNER_OF_ANY_TYPE)]
+    if not owner_tokens:
         return False
-    owned = (facts.postings.owned(holders, _owner_type(token)) for token in types)
-    return bool(facts.postings.extent(statement.resources) & union(owned))
+    owned_extents = (facts.postings.find_owned_entities(holders, _owner_type(token)) for token in owner_tokens)
+    return bool(facts.postings.find_extent(statement.resources) & union(owned_extents))
 
 
-def _owners(facts: Facts, policy: Stored) -> set[str]:
+def _find_owners(facts: PartitionFacts, policy: PolicyStatements) -> set[str]:
     """Return the owners to whom a policy opens something here."""
-    found: set[str] = set()
+    owner_urns: set[str] = set()
     for statement in policy.statements:
-        extent = facts.postings.extent(statement.resources)
+        extent = facts.postings.find_extent(statement.resources)
         for token in statement.actors.tokens:
             if token.startswith(OWNER_OF_ANY_TYPE):
-                owners = facts.postings.owners(_owner_type(token))
-                found.update(urn for urn, owned in owners.items() if owned & extent)
-    return found
+                extents_by_owner = facts.postings.owners(_owner_type(token))
+                owner_urns.update(urn for urn, owned_extent in extents_by_owner.items() if owned_extent & extent)
+    return owner_urns
 
 
-class _Gifts:
+class _GrantIndex:
     """What every policy gives to whom in one slice: by privilege and token the plain allows, and what they cover."""
 
-    def __init__(self, facts: Facts, look: Look) -> None:
+    def __init__(self, facts: PartitionFacts, query: HygieneQuery) -> None:
         self._facts = facts
-        self._look = look
-        self._given: dict[tuple[str, str], list[Statement]] = defaultdict(list)
-        for policy in look.policies:
+        self._query = query
+        self._statements_by_grant: dict[tuple[str, str], list[Statement]] = defaultdict(list)
+        for policy in query.policies:
             for statement in policy.statements:
-                if statement.effect is Effect.ALLOW and statement.restriction is None and not statement.provisos:
+                if (
+                    statement.effect is Effect.ALLOW
+                    and statement.restriction is None
+                    and not statement.actor_conditions
+                ):
                     for privilege in statement.privileges:
                         for token in statement.actors.tokens:
-                            self._given[privilege, token].append(statement)
+                            self._statements_by_grant[privilege, token].append(statement)
 
-    def given_by_others(self, policy: Stored) -> set[str] | None:
+    def find_shadowing(self, policy: PolicyStatements) -> set[str] | None:
         """Return the policies of which each alone gives all that this one gives here; None when others do not.
 
         A policy whose twin says the same is no case of it; nor is one that denies, restricts or says nothing.
         """
-        plain = (one.effect is Effect.ALLOW and one.restriction is None for one in policy.statements)
-        if policy.urn in self._look.twins or not policy.statements or not all(plain):
+        are_plain = (item.effect is Effect.ALLOW and item.restriction is None for item in policy.statements)
+        if policy.urn in self._query.duplicates or not policy.statements or not all(are_plain):
             return None
-        alone: set[str] | None = None
+        shadowing_policies: set[str] | None = None
         for statement in policy.statements:
             for privilege in statement.privileges:
                 for token in statement.actors.tokens:
-                    found = self._alone(policy, statement, privilege, token)
-                    if found is None:
+                    covering_policies = self._find_covering_policies(policy, statement, privilege, token)
+                    if covering_policies is None:
                         return None
-                    alone = found if alone is None else alone & found
-        return alone
+                    shadowing_policies = (
+                        covering_policies if shadowing_policies is None else shadowing_policies & covering_policies
+                    )
+        return shadowing_policies
 
-    def _alone(self, policy: Stored, statement: Statement, privilege: str, token: str) -> set[str] | None:
+    def _find_covering_policies(
+        self, policy: PolicyStatements, statement: Statement, privilege: str, token: str
+    ) -> set[str] | None:
         """Return the policies that alone give this to this token; None when all together do not."""
-        postings, extent = self._facts.postings, self._facts.postings.extent(statement.resources)
-        reach: dict[str, list[Statement]] = defaultdict(list)
-        for standing in self._look.standing[token]:
-            for other in self._given.get((privilege, standing), ()):
-                if other.origin.policy != policy.urn and other.subresources in (None, statement.subresources):
-                    reach[other.origin.policy].append(other)
-        if not reach:
+        postings, extent = self._facts.postings, self._facts.postings.find_extent(statement.resources)
+        statements_by_policy: dict[str, list[Statement]] = defaultdict(list)
+        for implied_token in self._query.implied_tokens[token]:
+            for other_statement in self._statements_by_grant.get((privilege, implied_token), ()):
+                if other_statement.origin.policy != policy.urn and other_statement.subresources in (
+                    None,
+                    statement.subresources,
+                ):
+                    statements_by_policy[other_statement.origin.policy].append(other_statement)
+        if not statements_by_policy:
             return None
-        asks = not statement.resources.needs_resource
-        full = set()
-        for urn, some in reach.items():
-            covers = not extent - union(postings.extent(one.resources) for one in some)
-            if covers and (not asks or any(one.resources.covers(None) for one in some)):
-                full.add(urn)
-        if full:
-            return full
-        everybody = [one for some in reach.values() for one in some]
-        is_covered = not extent - union(postings.extent(one.resources) for one in everybody)
-        return set() if is_covered and (not asks or any(one.resources.covers(None) for one in everybody)) else None
+        includes_platform = not statement.resources.needs_resource
+        covering_policies = set()
+        for urn, policy_statements in statements_by_policy.items():
+            covers_extent = not extent - union(postings.find_extent(item.resources) for item in policy_statements)
+            if covers_extent and (
+                not includes_platform or any(item.resources.covers(None) for item in policy_statements)
+            ):
+                covering_policies.add(urn)
+        if covering_policies:
+            return covering_policies
+        all_statements = [item for policy_statements in statements_by_policy.values() for item in policy_statements]
+        is_covered = not extent - union(postings.find_extent(item.resources) for item in all_statements)
+        return (
+            set()
+            if is_covered and (not includes_platform or any(item.resources.covers(None) for item in all_statements))
+            else None
+        )
 
 
-def _standing(token: str, known: Mapping[str, Actor], roles: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def _implied_tokens(
+    token: str, actors_by_urn: Mapping[str, Actor], roles: Mapping[str, frozenset[str]]
+) -> frozenset[str]:
     """Return the tokens that whoever has this token has too."""
     if token.startswith(OWNER_OF_ANY_TYPE):
         return frozenset((token, OWNER_OF_ANY_TYPE, EVERYONE))
     if token in (EVERYONE, IN_ANY_GROUP, ONESELF):
         return frozenset((token, EVERYONE))
-    if token.startswith(GROUP):
+    if token.startswith(GROUP_PREFIX):
         return Actor(token, frozenset((token,)), roles.get(token, frozenset())).tokens
-    if token.startswith(ROLE):
+    if token.startswith(ROLE_PREFIX):
         return Actor(token, roles=frozenset((token,))).tokens
-    return known.get(token, Actor(token)).tokens
+    return actors_by_urn.get(token, Actor(token)).tokens
 
 
 def _owner_type(token: str) -> str | None:
     return None if token == OWNER_OF_ANY_TYPE else token.removeprefix(engine_selectors.owner_token(""))
 
 
-def reaches_nobody(policy: Stored, actors: Sequence[Actor], found: Seen) -> bool:
+def reaches_nobody(policy: PolicyStatements, actors: Sequence[Actor], hygiene_facts: HygieneFacts) -> bool:
     """Whether nobody who may act is meant, not as an owner of something either."""
     tokens = policy.tokens
-    if ONESELF in tokens or found.is_owned(policy.urn):
+    if ONESELF in tokens or hygiene_facts.is_owned(policy.urn):
         return False
     return not any(actor.is_active and not actor.tokens.isdisjoint(tokens) for actor in actors)
 
 
-def gone(policy: Stored, found: Seen, people: Collection[str]) -> Iterator[tuple[str, str]]:
+def missing_references(
+    policy: PolicyStatements, hygiene_facts: HygieneFacts, people: Collection[str]
+) -> Iterator[tuple[str, str]]:
     """Give (URN, facet) of everything that a policy names and that is not there; facet "" for people."""
-    for urn, facet in dict.fromkeys(policy.named()):
-        if urn not in people and (not facet or not found.is_there(urn)):
+    for urn, facet in dict.fromkeys(policy.iterate_references()):
+        if urn not in people and (not facet or not hygiene_facts.has_urn(urn)):
             yield urn, facet

@@ -11,125 +11,166 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.reports.kinds.policy_hygiene import antipatterns, hygiene
-from catalog.reports.kinds.policy_hygiene.antipatterns import Pattern
-from catalog.reports.kinds.policy_hygiene.hygiene import Look, Seen, Stored
+from catalog.reports.kinds.policy_hygiene.antipatterns import Antipattern
+from catalog.reports.kinds.policy_hygiene.hygiene import HygieneFacts, HygieneQuery, PolicyStatements
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import over_slices, roles_of, state_of
+from catalog.reports.spark.partition_facts import load_roles, load_state, map_partitions
 from policies.engine.model import Actor
 
-ORPHAN, NOBODY, NOTHING, SHADOWED, DUPLICATE = "ORPHAN", "REACHES_NOBODY", "REACHES_NOTHING", "SHADOWED", "DUPLICATE"
+ORPHAN, REACHES_NOBODY, REACHES_NOTHING, SHADOWED, DUPLICATE = (
+    "ORPHAN",
+    "REACHES_NOBODY",
+    "REACHES_NOTHING",
+    "SHADOWED",
+    "DUPLICATE",
+)
 
 #: How bad each is, the worst first.
 SEVERITIES = {
-    Pattern.ROLE_BESIDE: "HIGH",
+    Antipattern.ROLE_BESIDE: "HIGH",
     ORPHAN: "MEDIUM",
-    NOBODY: "MEDIUM",
+    REACHES_NOBODY: "MEDIUM",
     DUPLICATE: "MEDIUM",
-    NOTHING: "LOW",
+    REACHES_NOTHING: "LOW",
     SHADOWED: "LOW",
-    Pattern.ONE_USER: "LOW",
-    Pattern.URN_SPECIFIC: "LOW",
-    Pattern.DOMAIN_OVERLAP: "LOW",
-    Pattern.DEEP_DOMAIN: "LOW",
-    Pattern.CONTAINER_CHAIN: "LOW",
+    Antipattern.ONE_USER: "LOW",
+    Antipattern.URN_SPECIFIC: "LOW",
+    Antipattern.DOMAIN_OVERLAP: "LOW",
+    Antipattern.DEEP_DOMAIN: "LOW",
+    Antipattern.CONTAINER_CHAIN: "LOW",
 }
 
-_COLUMNS = ("severity", "type", "sentence", "policy", "entity", "person", "other", "repair", "key")
-FINDINGS = pa.schema([(name, pa.string()) for name in _COLUMNS])
+_FINDING_COLUMNS = ("severity", "type", "sentence", "policy", "entity", "person", "other", "repair", "key")
+FINDINGS = pa.schema([(name, pa.string()) for name in _FINDING_COLUMNS])
 POLICIES = pa.schema(
     [("policy", pa.string()), ("people", pa.int64()), ("entities", pa.int64()), ("findings", pa.int64())]
 )
 
 #: How many others a sentence names.
-_NAMED = 3
+_MAX_NAMED_POLICIES = 3
 
 
-def work(job: Job) -> Mapping[str, Any]:
+def compute_results(job: Job) -> Mapping[str, Any]:
     """Look at every active policy that people can change."""
-    state, roles = state_of(job), roles_of(job)
+    state, roles = load_state(job), load_roles(job)
     snapshot, actors = state.snapshot, state.actors
-    stored = {row["urn"]: row["name"] for row in job.table("policies").to_pylist() if _is_editable(row["document"])}
-    policies = hygiene.policies_of(snapshot.statements, stored)
-    look = looking(hygiene.look_of(policies, actors, roles), policies, actors)
-    listed = {name for policy in policies for one in policy.statements for name in one.privileges}
-    fields = snapshot.fields_for(listed) | hygiene.NAMING
-    seen = Seen(over_slices(job, state, hygiene.told, look, fields=fields, stage="Looking at policies"))
-    found = [
-        *idle(policies, look, actors, seen, frozenset(job.json("known.json")["people"])),
-        *patterns(policies, actors, state.below, seen),
+    names_by_urn = {
+        row["urn"]: row["name"] for row in job.read_table("policies").to_pylist() if _is_editable(row["document"])
+    }
+    policies = hygiene.group_by_policy(snapshot.statements, names_by_urn)
+    query = watch_wide_roles(hygiene.build_query(policies, actors, roles), policies, actors)
+    privileges = {name for policy in policies for statement in policy.statements for name in statement.privileges}
+    fields = snapshot.tested_fields(privileges) | hygiene.URN_FIELDS
+    hygiene_facts = HygieneFacts(
+        map_partitions(job, state, hygiene.collect_facts, query, fields=fields, stage="Looking at policies")
+    )
+    finding_rows = [
+        *find_idle(policies, query, actors, hygiene_facts, frozenset(job.read_json("known.json")["people"])),
+        *list_antipatterns(policies, actors, state.descendants, hygiene_facts),
     ]
-    found.sort(key=lambda row: (list(SEVERITIES).index(row["type"]), row["policy"], row["key"]))
-    each = Counter(row["policy"] for row in found)
-    job.write("findings", pa.Table.from_pylist(found, schema=FINDINGS))
-    job.write("policies", pa.Table.from_pylist(list(_reach(policies, actors, seen, each)), schema=POLICIES))
+    finding_rows.sort(key=lambda row: (list(SEVERITIES).index(row["type"]), row["policy"], row["key"]))
+    finding_counts = Counter(row["policy"] for row in finding_rows)
+    job.write_table("findings", pa.Table.from_pylist(finding_rows, schema=FINDINGS))
+    job.write_table(
+        "policies",
+        pa.Table.from_pylist(list(_count_reach(policies, actors, hygiene_facts, finding_counts)), schema=POLICIES),
+    )
     return {
         "numbers": [
             {"title": "Policies", "value": len(policies)},
-            {"title": "Policies with findings", "value": len(each)},
-            {"title": "Findings", "value": len(found)},
+            {"title": "Policies with findings", "value": len(finding_counts)},
+            {"title": "Findings", "value": len(finding_rows)},
         ],
         "charts": [
             {
                 "name": "findings",
                 "title": "Findings by kind",
                 "over_time": True,
-                "bars": [{"label": kind, "value": sum(row["type"] == kind for row in found)} for kind in SEVERITIES],
+                "bars": [
+                    {"label": kind, "value": sum(row["type"] == kind for row in finding_rows)} for kind in SEVERITIES
+                ],
             }
         ],
     }
 
 
-def looking(look: Look, policies: Sequence[Stored], actors: Sequence[Actor]) -> Look:
+def watch_wide_roles(
+    query: HygieneQuery, policies: Sequence[PolicyStatements], actors: Sequence[Actor]
+) -> HygieneQuery:
     """Watch as well for owners to whom a policy means to open what they own, and who see everything by a role."""
-    wide = [actor for actor in actors if antipatterns.has_wide_role(actor)]
-    viewing = frozenset(policy.urn for policy in policies if antipatterns.isolating(policy))
-    return replace(look, viewing=viewing, watched=frozenset[str]().union(*(actor.holders for actor in wide)))
+    wide_actors = [actor for actor in actors if antipatterns.has_wide_role(actor)]
+    isolating_policies = frozenset(policy.urn for policy in policies if antipatterns.is_isolating(policy))
+    return replace(
+        query,
+        isolating_policies=isolating_policies,
+        watched_holders=frozenset[str]().union(*(actor.holders for actor in wide_actors)),
+    )
 
 
-def idle(
-    policies: Sequence[Stored], look: Look, actors: Sequence[Actor], seen: Seen, people: Collection[str]
+def find_idle(
+    policies: Sequence[PolicyStatements],
+    query: HygieneQuery,
+    actors: Sequence[Actor],
+    hygiene_facts: HygieneFacts,
+    people: Collection[str],
 ) -> Iterator[dict[str, Any]]:
     """Give what of policies does nothing."""
     for policy in policies:
-        for urn, facet in hygiene.gone(policy, seen, people):
+        for urn, facet in hygiene.missing_references(policy, hygiene_facts, people):
             sentence = "It names something that is not there." if facet else "It names somebody who is not there."
-            yield _row(ORPHAN, policy.urn, sentence, entity=urn if facet else "", person="" if facet else urn)
-        if hygiene.reaches_nobody(policy, actors, seen):
-            yield _row(NOBODY, policy.urn, "Nobody who may act is meant by it.")
-        if policy.is_about_entities and not seen.covers(policy.urn):
-            yield _row(NOTHING, policy.urn, "Nothing in the catalog is meant by it.")
-        elif twins := look.twins.get(policy.urn):
-            yield _row(DUPLICATE, policy.urn, f"It says the same as {_listed(twins)}.", other=twins[0])
-        elif seen.is_shadowed(policy.urn):
-            others = seen.others(policy.urn)
-            by = _listed(others) if others else "several others together"
-            sentence = f"As the catalog is now, everything that it gives is given by {by} too."
-            yield _row(SHADOWED, policy.urn, sentence, other=others[0] if others else "")
+            yield _finding_row(ORPHAN, policy.urn, sentence, entity=urn if facet else "", person="" if facet else urn)
+        if hygiene.reaches_nobody(policy, actors, hygiene_facts):
+            yield _finding_row(REACHES_NOBODY, policy.urn, "Nobody who may act is meant by it.")
+        if policy.is_about_entities and not hygiene_facts.count_covered(policy.urn):
+            yield _finding_row(REACHES_NOTHING, policy.urn, "Nothing in the catalog is meant by it.")
+        elif duplicates := query.duplicates.get(policy.urn):
+            yield _finding_row(
+                DUPLICATE, policy.urn, f"It says the same as {_join_urns(duplicates)}.", other=duplicates[0]
+            )
+        elif hygiene_facts.is_shadowed(policy.urn):
+            shadowing_policies = hygiene_facts.list_shadowing(policy.urn)
+            shadowing_names = _join_urns(shadowing_policies) if shadowing_policies else "several others together"
+            sentence = f"As the catalog is now, everything that it gives is given by {shadowing_names} too."
+            yield _finding_row(
+                SHADOWED, policy.urn, sentence, other=shadowing_policies[0] if shadowing_policies else ""
+            )
 
 
-def patterns(
-    policies: Sequence[Stored], actors: Sequence[Actor], below: Mapping[str, Sequence[str]], seen: Seen
+def list_antipatterns(
+    policies: Sequence[PolicyStatements],
+    actors: Sequence[Actor],
+    descendants: Mapping[str, Sequence[str]],
+    hygiene_facts: HygieneFacts,
 ) -> Iterator[dict[str, Any]]:
     """Give what the guide warns of."""
-    for one in antipatterns.found(policies, actors, below, seen):
-        yield _row(one.pattern, one.policy, one.sentence, entity=one.entity, person=one.actor)
+    for finding in antipatterns.find_antipatterns(policies, actors, descendants, hygiene_facts):
+        yield _finding_row(
+            finding.pattern, finding.policy, finding.sentence, entity=finding.entity, person=finding.actor
+        )
 
 
-def _reach(
-    policies: Sequence[Stored], actors: Sequence[Actor], seen: Seen, each: Mapping[str, int]
+def _count_reach(
+    policies: Sequence[PolicyStatements],
+    actors: Sequence[Actor],
+    hygiene_facts: HygieneFacts,
+    finding_counts: Mapping[str, int],
 ) -> Iterator[dict[str, Any]]:
     """Give how many people each policy names (owners are not counted), and how many entities it is about."""
     for policy in policies:
         tokens = policy.tokens
         people = sum(actor.is_active and not actor.tokens.isdisjoint(tokens) for actor in actors)
-        reached = {"people": people, "entities": seen.covers(policy.urn), "findings": each.get(policy.urn, 0)}
-        yield {"policy": policy.urn, **reached}
+        counts = {
+            "people": people,
+            "entities": hygiene_facts.count_covered(policy.urn),
+            "findings": finding_counts.get(policy.urn, 0),
+        }
+        yield {"policy": policy.urn, **counts}
 
 
-def _row(
+def _finding_row(
     finding: str, policy: str, sentence: str, *, entity: str = "", person: str = "", other: str = ""
 ) -> dict[str, Any]:
-    about = json.dumps([policy, entity, person]).encode()
+    identity = json.dumps([policy, entity, person]).encode()
     return {
         "severity": SEVERITIES[finding],
         "type": str(finding),
@@ -140,13 +181,13 @@ def _row(
         "other": other or None,
         # What to do about it is for people to decide; there is no statement that would be right.
         "repair": "",
-        "key": f"{finding} {hashlib.sha256(about).hexdigest()}",
+        "key": f"{finding} {hashlib.sha256(identity).hexdigest()}",
     }
 
 
-def _listed(urns: Sequence[str]) -> str:
-    more = f" and {len(urns) - _NAMED} more" if len(urns) > _NAMED else ""
-    return f"{', '.join(urns[:_NAMED])}{more}"
+def _join_urns(urns: Sequence[str]) -> str:
+    suffix = f" and {len(urns) - _MAX_NAMED_POLICIES} more" if len(urns) > _MAX_NAMED_POLICIES else ""
+    return f"{', '.join(urns[:_MAX_NAMED_POLICIES])}{suffix}"
 
 
 def _is_editable(document: str) -> bool:
@@ -155,7 +196,7 @@ def _is_editable(document: str) -> bool:
 
 def main(argv: Sequence[str]) -> int:
     """Run the job and return its exit code."""
-    return run("policy_hygiene", work, argv)
+    return run("policy_hygiene", compute_results, argv)
 
 
 if __name__ == "__main__":

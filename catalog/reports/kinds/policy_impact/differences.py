@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyroaring import FrozenBitMap
 
-from catalog.reports.spark.partition_facts import Facts
+from catalog.reports.spark.partition_facts import PartitionFacts
 from policies.engine import explain, reach_index, selectors
 from policies.engine.evaluate import decide
-from policies.engine.families import vocabularies
+from policies.engine.families import load_vocabularies
 from policies.engine.model import Actor, Question, Statement
 from policies.engine.snapshot import Snapshot
 
@@ -44,101 +44,115 @@ PEOPLE = pa.schema(
 NO_GROUP = ""
 
 #: How many people of a privilege are explained in each slice.
-_EXPLAINED = 200
-_NOWHERE = -1
+_MAX_EXPLAINED_PEOPLE = 200
+_NO_ENTITY = -1
 
 
-class Row(NamedTuple):
+class AccessChange(NamedTuple):
     """What changes for one person with one privilege; `first_…` are numbers of entities, -1 where there is none."""
 
     privilege: str
     person: str
     gained: int
     lost: int
-    first_gained: int = _NOWHERE
+    first_gained: int = _NO_ENTITY
     gained_urn: str | None = None
-    first_lost: int = _NOWHERE
+    first_lost: int = _NO_ENTITY
     lost_urn: str | None = None
     policy: str | None = None
     because: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PolicyChange:
     """Policies as they would be: the other snapshot, the privileges to ask about, and whom changed statements name."""
 
-    then: Snapshot
+    proposed_snapshot: Snapshot
     privileges: tuple[str, ...]
-    platform: tuple[str, ...]
+    platform_privileges: tuple[str, ...]
     people: tuple[Actor, ...]
 
 
-def change_of(now: Snapshot, then: Snapshot, actors: Sequence[Actor]) -> Change:
+def compare_policies(current_snapshot: Snapshot, proposed_snapshot: Snapshot, actors: Sequence[Actor]) -> PolicyChange:
     """Compare two snapshots and return what is to be asked."""
-    changed = _only(now, then) + _only(then, now)
-    listed = frozenset[str]().union(*(one.privileges for one in changed))
-    tokens = frozenset[str]().union(*(one.actors.tokens for one in changed))
-    on_platform = {one.name for some in vocabularies().values() for one in some.platform()}
-    towards = any(one == selectors.ONESELF or one.startswith(selectors.OWNER_OF_ANY_TYPE) for one in tokens)
-    people = [one for one in actors if one.is_active and (towards or not one.tokens.isdisjoint(tokens))]
-    return Change(
-        then=then,
-        privileges=tuple(sorted(listed - on_platform)),
-        platform=tuple(sorted(listed & on_platform)),
-        people=tuple(sorted(people, key=lambda one: one.urn)),
+    changed_statements = _subtract_statements(current_snapshot, proposed_snapshot) + _subtract_statements(
+        proposed_snapshot, current_snapshot
+    )
+    changed_privileges = frozenset[str]().union(*(item.privileges for item in changed_statements))
+    tokens = frozenset[str]().union(*(item.actors.tokens for item in changed_statements))
+    platform_names = {
+        item.name
+        for family_vocabulary in load_vocabularies().values()
+        for item in family_vocabulary.platform_privileges()
+    }
+    is_relational = any(item == selectors.ONESELF or item.startswith(selectors.OWNER_OF_ANY_TYPE) for item in tokens)
+    people = [item for item in actors if item.is_active and (is_relational or not item.tokens.isdisjoint(tokens))]
+    return PolicyChange(
+        proposed_snapshot=proposed_snapshot,
+        privileges=tuple(sorted(changed_privileges - platform_names)),
+        platform_privileges=tuple(sorted(changed_privileges & platform_names)),
+        people=tuple(sorted(people, key=lambda item: item.urn)),
     )
 
 
-def changed(facts: Facts, change: Change) -> Iterator[Row]:
+def compare_partition(facts: PartitionFacts, change: PolicyChange) -> Iterator[AccessChange]:
     """Ask both sides about one slice."""
-    then = facts.under(change.then)
+    proposed_facts = facts.with_snapshot(change.proposed_snapshot)
     for privilege in change.privileges:
-        explained = 0
+        explained_count = 0
         for actor in change.people:
-            before, after = facts.may(actor, privilege), then.may(actor, privilege)
-            difference = reach_index.difference(before, after)
+            current_extent, proposed_extent = (
+                facts.find_allowed(actor, privilege),
+                proposed_facts.find_allowed(actor, privilege),
+            )
+            difference = reach_index.compare_extents(current_extent, proposed_extent)
             if not difference.gained and not difference.lost:
                 continue
-            row = Row(privilege, actor.urn, len(difference.gained), len(difference.lost))
-            row = _at(row, facts, difference)
-            if explained < _EXPLAINED:
-                place = (difference.gained or difference.lost).min()
-                side = then if difference.gained else facts
-                row = _explained(row, side.snapshot, facts.question(actor, privilege, place))
-            explained += 1
+            row = AccessChange(privilege, actor.urn, len(difference.gained), len(difference.lost))
+            row = _add_first_entities(row, facts, difference)
+            if explained_count < _MAX_EXPLAINED_PEOPLE:
+                entity_index = (difference.gained or difference.lost).min()
+                deciding_facts = proposed_facts if difference.gained else facts
+                row = _explain_row(row, deciding_facts.snapshot, facts.build_question(actor, privilege, entity_index))
+            explained_count += 1
             yield row
 
 
-def changed_platform(now: Snapshot, change: Change) -> Iterator[Row]:
+def compare_platform(current_snapshot: Snapshot, change: PolicyChange) -> Iterator[AccessChange]:
     """Ask both sides about the platform."""
-    for privilege in change.platform:
+    for privilege in change.platform_privileges:
         for actor in change.people:
             question = Question(actor, privilege)
-            before, after = decide(now, question).is_allowed, decide(change.then, question).is_allowed
-            if before != after:
-                side = change.then if after else now
-                yield _explained(Row(privilege, actor.urn, int(after), int(before)), side, question)
+            was_allowed, is_allowed = (
+                decide(current_snapshot, question).is_allowed,
+                decide(change.proposed_snapshot, question).is_allowed,
+            )
+            if was_allowed != is_allowed:
+                deciding_snapshot = change.proposed_snapshot if is_allowed else current_snapshot
+                yield _explain_row(
+                    AccessChange(privilege, actor.urn, int(is_allowed), int(was_allowed)), deciding_snapshot, question
+                )
 
 
-def results(
-    rows: Iterable[Row], actors: Iterable[Actor]
+def aggregate_rows(
+    rows: Iterable[AccessChange], actors: Iterable[Actor]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     """Add the rows of all slices up: by privilege, by group and privilege, and by person (most changed first)."""
-    people: dict[tuple[str, str], Row] = {}
+    people: dict[tuple[str, str], AccessChange] = {}
     for row in rows:
         key = (row.privilege, row.person)
-        people[key] = _sum(people[key], row) if key in people else row
+        people[key] = _merge_rows(people[key], row) if key in people else row
     groups_of = {actor.urn: sorted(actor.groups) or [NO_GROUP] for actor in actors}
-    by_privilege: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-    by_group: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    by_privilege: dict[tuple[str, ...], list[AccessChange]] = defaultdict(list)
+    by_group: dict[tuple[str, ...], list[AccessChange]] = defaultdict(list)
     for (privilege, person), row in people.items():
         by_privilege[privilege,].append(row)
         for group in groups_of[person]:
             by_group[group, privilege].append(row)
     ordered = sorted(people.values(), key=lambda row: (-row.gained - row.lost, row.privilege, row.person))
     return (
-        _counted(("privilege",), by_privilege),
-        _counted(("group", "privilege"), by_group),
+        _count_by_key(("privilege",), by_privilege),
+        _count_by_key(("group", "privilege"), by_group),
         [
             {
                 "person": row.person,
@@ -155,52 +169,56 @@ def results(
     )
 
 
-def _only(one: Snapshot, other: Snapshot) -> list[Statement]:
-    return list(set(one.statements) - set(other.statements))
+def _subtract_statements(snapshot: Snapshot, other_snapshot: Snapshot) -> list[Statement]:
+    return list(set(snapshot.statements) - set(other_snapshot.statements))
 
 
-def _at(row: Row, facts: Facts, difference: reach_index.Difference) -> Row:
-    def first(some: FrozenBitMap) -> tuple[int, str | None]:
-        return (facts.numbers[some.min()], facts.urns[some.min()]) if some else (_NOWHERE, None)
+def _add_first_entities(row: AccessChange, facts: PartitionFacts, difference: reach_index.Difference) -> AccessChange:
+    def first_entity(indexes: FrozenBitMap) -> tuple[int, str | None]:
+        return (facts.numbers[indexes.min()], facts.urns[indexes.min()]) if indexes else (_NO_ENTITY, None)
 
-    gained, lost = first(difference.gained), first(difference.lost)
-    return row._replace(first_gained=gained[0], gained_urn=gained[1], first_lost=lost[0], lost_urn=lost[1])
+    first_gained, first_lost = first_entity(difference.gained), first_entity(difference.lost)
+    return row._replace(
+        first_gained=first_gained[0], gained_urn=first_gained[1], first_lost=first_lost[0], lost_urn=first_lost[1]
+    )
 
 
-def _explained(row: Row, side: Snapshot, question: Question) -> Row:
+def _explain_row(row: AccessChange, snapshot: Snapshot, question: Question) -> AccessChange:
     """Add the statement that gives what is gained, or gave what is lost."""
-    for reason in explain.reasons(decide(side, question), question, str)[:1]:
-        return row._replace(policy=reason.policy, because=reason.because)
+    for reason in explain.list_reasons(decide(snapshot, question), question, str)[:1]:
+        return row._replace(policy=reason.policy, because=reason.explanation)
     return row
 
 
-def _sum(one: Row, other: Row) -> Row:
+def _merge_rows(row: AccessChange, other_row: AccessChange) -> AccessChange:
     """Add two slices up. What is explained is the first entity gained, or the first lost where nothing is gained."""
-    gain = min(one, other, key=lambda row: (row.first_gained == _NOWHERE, row.first_gained))
-    loss = min(one, other, key=lambda row: (row.first_lost == _NOWHERE, row.first_lost))
-    told = gain if gain.first_gained != _NOWHERE else loss
-    return Row(
-        one.privilege,
-        one.person,
-        one.gained + other.gained,
-        one.lost + other.lost,
+    gain = min(row, other_row, key=lambda candidate: (candidate.first_gained == _NO_ENTITY, candidate.first_gained))
+    loss = min(row, other_row, key=lambda candidate: (candidate.first_lost == _NO_ENTITY, candidate.first_lost))
+    explained_row = gain if gain.first_gained != _NO_ENTITY else loss
+    return AccessChange(
+        row.privilege,
+        row.person,
+        row.gained + other_row.gained,
+        row.lost + other_row.lost,
         gain.first_gained,
         gain.gained_urn,
         loss.first_lost,
         loss.lost_urn,
-        told.policy,
-        told.because,
+        explained_row.policy,
+        explained_row.because,
     )
 
 
-def _counted(names: tuple[str, ...], found: Mapping[tuple[str, ...], Sequence[Row]]) -> list[dict[str, Any]]:
+def _count_by_key(
+    columns: tuple[str, ...], rows_by_key: Mapping[tuple[str, ...], Sequence[AccessChange]]
+) -> list[dict[str, Any]]:
     return [
         {
-            **dict(zip(names, key, strict=True)),
+            **dict(zip(columns, key, strict=True)),
             "people_gain": sum(row.gained > 0 for row in rows),
             "people_lose": sum(row.lost > 0 for row in rows),
             "gained": sum(row.gained for row in rows),
             "lost": sum(row.lost for row in rows),
         }
-        for key, rows in sorted(found.items())
+        for key, rows in sorted(rows_by_key.items())
     ]

@@ -8,56 +8,58 @@ import pyarrow as pa
 
 from catalog.reports.kinds.policy_impact import differences
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import over_slices, state_of
+from catalog.reports.spark.partition_facts import load_state, map_partitions
 from policies.engine import families
-from policies.engine.model import Origin, Statement
+from policies.engine.model import Statement, StatementOrigin
 
 #: How many bars the chart has.
-_BARS = 20
+_MAX_BARS = 20
 
 
-def work(job: Job) -> Mapping[str, Any]:
+def compute_results(job: Job) -> Mapping[str, Any]:
     """Ask every question that the change could answer otherwise, of both sides."""
-    state = state_of(job)
-    now, actors = state.snapshot, state.actors
-    then = now.replace(now.version, _compiled(job.json("proposed.json")))
-    change = differences.change_of(now, then, actors)
+    state = load_state(job)
+    current_snapshot, actors = state.snapshot, state.actors
+    proposed_snapshot = current_snapshot.replace(
+        current_snapshot.version, _compile_proposed(job.read_json("proposed.json"))
+    )
+    change = differences.compare_policies(current_snapshot, proposed_snapshot, actors)
     # What is tested on either side has to be loaded; asking for more never changes an answer.
-    fields = now.fields_for(change.privileges) | then.fields_for(change.privileges)
-    found = over_slices(job, state, differences.changed, change, fields=fields, stage="Comparing")
-    found += differences.changed_platform(now, change)
-    privileges, groups, people = differences.results(found, actors)
-    job.write("privileges", pa.Table.from_pylist(privileges, schema=differences.PRIVILEGES))
-    job.write("groups", pa.Table.from_pylist(groups, schema=differences.GROUPS))
-    job.write("people", pa.Table.from_pylist(people, schema=differences.PEOPLE))
+    fields = current_snapshot.tested_fields(change.privileges) | proposed_snapshot.tested_fields(change.privileges)
+    rows = map_partitions(job, state, differences.compare_partition, change, fields=fields, stage="Comparing")
+    rows += differences.compare_platform(current_snapshot, change)
+    privileges, groups, people = differences.aggregate_rows(rows, actors)
+    job.write_table("privileges", pa.Table.from_pylist(privileges, schema=differences.PRIVILEGES))
+    job.write_table("groups", pa.Table.from_pylist(groups, schema=differences.GROUPS))
+    job.write_table("people", pa.Table.from_pylist(people, schema=differences.PEOPLE))
     return {
         "numbers": [
-            {"title": "People who gain", "value": len({one["person"] for one in people if one["gained"]})},
-            {"title": "People who lose", "value": len({one["person"] for one in people if one["lost"]})},
+            {"title": "People who gain", "value": len({row["person"] for row in people if row["gained"]})},
+            {"title": "People who lose", "value": len({row["person"] for row in people if row["lost"]})},
         ],
         "charts": [
-            _chart(privileges, "gained", "Gained by privilege"),
-            _chart(privileges, "lost", "Lost by privilege"),
+            _build_chart(privileges, "gained", "Gained by privilege"),
+            _build_chart(privileges, "lost", "Lost by privilege"),
         ],
     }
 
 
-def _compiled(proposed: Mapping[str, Any]) -> dict[str, tuple[Statement, ...]]:
-    found: dict[str, tuple[Statement, ...]] = dict.fromkeys(proposed["gone"], ())
-    for one in proposed["policies"]:
-        origin = Origin(one["urn"], one["name"])
-        found[one["urn"]] = families.get(one["family"]).compile(one["document"], origin)
-    return found
+def _compile_proposed(document: Mapping[str, Any]) -> dict[str, tuple[Statement, ...]]:
+    statements_by_urn: dict[str, tuple[Statement, ...]] = dict.fromkeys(document["gone"], ())
+    for policy in document["policies"]:
+        origin = StatementOrigin(policy["urn"], policy["name"])
+        statements_by_urn[policy["urn"]] = families.get(policy["family"]).compile(policy["document"], origin)
+    return statements_by_urn
 
 
-def _chart(rows: Sequence[Mapping[str, Any]], name: str, title: str) -> Mapping[str, Any]:
-    first = sorted((row for row in rows if row[name]), key=lambda row: (-row[name], row["privilege"]))[:_BARS]
-    return {"name": name, "title": title, "bars": [{"label": row["privilege"], "value": row[name]} for row in first]}
+def _build_chart(rows: Sequence[Mapping[str, Any]], name: str, title: str) -> Mapping[str, Any]:
+    top_rows = sorted((row for row in rows if row[name]), key=lambda row: (-row[name], row["privilege"]))[:_MAX_BARS]
+    return {"name": name, "title": title, "bars": [{"label": row["privilege"], "value": row[name]} for row in top_rows]}
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the job and return its exit code."""
-    return run("policy_impact", work, argv)
+    return run("policy_impact", compute_results, argv)
 
 
 if __name__ == "__main__":

@@ -7,54 +7,62 @@ from typing import Any
 
 from catalog.models import Report
 from catalog.reports.kinds.effective_access import spec as effective_access_spec
-from catalog.reports.spec import WRONG, Column, ColumnKind, Input, Kind, Parameter, ResultTable
+from catalog.reports.spec import (
+    INVALID_PARAMETER,
+    ColumnKind,
+    Parameter,
+    ParameterType,
+    ReportColumn,
+    ReportSpec,
+    ResultTable,
+)
 from policies.authoring.services import import_export
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
 
-def _proposed(value: Any) -> Iterable[Problem]:
+def _check_proposed(value: Any) -> Iterable[Problem]:
     """Say what is wrong with proposed policies: they are read as a file of policies is."""
     try:
-        import_export.proposed(value)
+        import_export.read_proposals(value)
     except Invalid as error:
         yield from error.problems
 
 
-def _removed(value: Any) -> Iterable[Problem]:
-    for place, urn in enumerate(value):
+def _check_removed(value: Any) -> Iterable[Problem]:
+    for index, urn in enumerate(value):
         if not urn.startswith("urn:li:"):
-            yield Problem(WRONG, f"/{place}", f"{urn!r} is not the URN of a policy.")
+            yield Problem(INVALID_PARAMETER, f"/{index}", f"{urn!r} is not the URN of a policy.")
 
 
 def prepare(report: Report, folder: Path) -> None:
     """Write down the proposed policies, as they would be stored; one that would not be active gives nothing."""
-    effective_access_spec.say_settings(report, folder)
-    wanted: Mapping[str, Any] = report.parameters
-    entries = import_export.proposed(wanted.get("proposed") or [])
-    said = {
+    effective_access_spec.write_grant_settings(report, folder)
+    parameters: Mapping[str, Any] = report.parameters
+    entries = import_export.read_proposals(parameters.get("proposed") or [])
+    document = {
         "policies": [
-            {"urn": one.urn, "family": one.family, "name": one.name, "document": one.document}
-            for one in entries
-            if one.is_active
+            {"urn": entry.urn, "family": entry.family, "name": entry.name, "document": entry.document}
+            for entry in entries
+            if entry.is_active
         ],
-        "gone": [*(wanted.get("removed") or []), *(one.urn for one in entries if not one.is_active)],
+        "gone": [*(parameters.get("removed") or []), *(entry.urn for entry in entries if not entry.is_active)],
     }
-    (folder / "proposed.json").write_text(json.dumps(said, ensure_ascii=False), encoding="utf-8")
+    (folder / "proposed.json").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 
 
-def _counts() -> tuple[Column, ...]:
+def _change_columns() -> tuple[ReportColumn, ...]:
     return (
-        Column("people_gain", "People who gain", ColumnKind.NUMBER),
-        Column("people_lose", "People who lose", ColumnKind.NUMBER),
-        Column("gained", "Gained", ColumnKind.NUMBER),
-        Column("lost", "Lost", ColumnKind.NUMBER),
+        ReportColumn("people_gain", "People who gain", ColumnKind.NUMBER),
+        ReportColumn("people_lose", "People who lose", ColumnKind.NUMBER),
+        ReportColumn("gained", "Gained", ColumnKind.NUMBER),
+        ReportColumn("lost", "Lost", ColumnKind.NUMBER),
     )
 
 
-_PRIVILEGE = Column("privilege", "Privilege", ColumnKind.PRIVILEGE)
+_PRIVILEGE = ReportColumn("privilege", "Privilege", ColumnKind.PRIVILEGE)
 
-KIND = Kind(
+SPEC = ReportSpec(
     name="policy_impact",
     title="Policy impact",
     description="Who would gain and who would lose what if policies became as proposed, over the whole catalog.",
@@ -63,40 +71,40 @@ KIND = Kind(
         Parameter(
             name="proposed",
             title="Proposed policies",
-            input=Input.JSON,
+            input=ParameterType.JSON,
             help="In the format of Export. A policy whose URN is stored is replaced, others are added.",
             default=[],
-            check=_proposed,
+            check=_check_proposed,
         ),
         Parameter(
             name="removed",
             title="Policies removed",
-            input=Input.TEXTS,
+            input=ParameterType.TEXTS,
             help="Their URNs, one a line.",
             default=[],
-            check=_removed,
+            check=_check_removed,
         ),
     ),
     tables=(
-        ResultTable("privileges", "By privilege", (_PRIVILEGE, *_counts())),
+        ResultTable("privileges", "By privilege", (_PRIVILEGE, *_change_columns())),
         ResultTable(
             "groups",
             "By group",
-            (Column("group", "Group", ColumnKind.ACTOR), _PRIVILEGE, *_counts()),
+            (ReportColumn("group", "Group", ColumnKind.ACTOR), _PRIVILEGE, *_change_columns()),
             key=("group", "privilege"),
         ),
         ResultTable(
             "people",
             "By person",
             (
-                Column("person", "Person", ColumnKind.ACTOR),
+                ReportColumn("person", "Person", ColumnKind.ACTOR),
                 _PRIVILEGE,
-                Column("gained", "Gained", ColumnKind.NUMBER),
-                Column("lost", "Lost", ColumnKind.NUMBER),
-                Column("gained_entity", "First gained", ColumnKind.ENTITY),
-                Column("lost_entity", "First lost", ColumnKind.ENTITY),
-                Column("policy", "Policy", ColumnKind.POLICY),
-                Column("because", "Because"),
+                ReportColumn("gained", "Gained", ColumnKind.NUMBER),
+                ReportColumn("lost", "Lost", ColumnKind.NUMBER),
+                ReportColumn("gained_entity", "First gained", ColumnKind.ENTITY),
+                ReportColumn("lost_entity", "First lost", ColumnKind.ENTITY),
+                ReportColumn("policy", "Policy", ColumnKind.POLICY),
+                ReportColumn("because", "Because"),
             ),
             key=("person", "privilege"),
             limit=10_000,

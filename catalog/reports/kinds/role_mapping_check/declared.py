@@ -7,40 +7,41 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check.exports import TYPES, Export
+from catalog.reports.kinds.role_mapping_check.exports import ROLE_TYPE_LEVELS, Export
 from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, object_key, without_domain
 
-_URN = r"^urn:li:dataset:\(urn:li:dataPlatform:([^,]+),(.*),([^,]+)\)$"
-_ROLE, _USER, _GROUP = "urn:li:role:", "urn:li:corpuser:", "urn:li:corpGroup:"
+_DATASET_URN_PATTERN = r"^urn:li:dataset:\(urn:li:dataPlatform:([^,]+),(.*),([^,]+)\)$"
+_ROLE_PREFIX, _USER_PREFIX, _GROUP_PREFIX = "urn:li:role:", "urn:li:corpuser:", "urn:li:corpGroup:"
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredAccess:
     """What the catalog says; `role` is always the identifier of a role's URN in lower case.
 
     - `datasets`: number, urn, export, name (in its installation), key, is_sensitive; of those that an export covers.
-    - `opens`: export, number, role; of those datasets.
+    - `role_datasets`: export, number, role; of those datasets.
     - `roles`: role, role_urn, declared_level (null: it does not say), is_described, count (of datasets of any kind).
-    - `expected`: export, role; which roles an export has to have.
+    - `expected_roles`: export, role; which roles an export has to have.
     - `members`: export, role, kind, member_key, actor; who has to hold them.
-    - `allowed`: export, role, kind, member_key; who may hold them besides.
-    - `in_groups`: export, group_key, member_key; who is in which group.
+    - `allowed_members`: export, role, kind, member_key; who may hold them besides.
+    - `group_members`: export, group_key, member_key; who is in which group.
     - `people`: member_key, urn; users whom the catalog knows.
-    - `uncovered`: urn, of sensitive datasets of any platform that no role opens.
-    - `sensitive`: tag, number; of datasets with a sensitive tag. `tagged`: the same with each role that they name.
+    - `uncovered_datasets`: urn, of sensitive datasets of any platform that no role opens.
+    - `sensitive_datasets`: tag, number; of datasets with a sensitive tag. `sensitive_role_datasets`: the same with each
+    role that they name.
     """
 
     datasets: DataFrame
-    opens: DataFrame
+    role_datasets: DataFrame
     roles: DataFrame
-    expected: DataFrame
+    expected_roles: DataFrame
     members: DataFrame
-    allowed: DataFrame
-    in_groups: DataFrame
+    allowed_members: DataFrame
+    group_members: DataFrame
     people: DataFrame
-    uncovered: DataFrame
-    sensitive: DataFrame
-    tagged: DataFrame
+    uncovered_datasets: DataFrame
+    sensitive_datasets: DataFrame
+    sensitive_role_datasets: DataFrame
 
 
 def read(
@@ -49,76 +50,82 @@ def read(
     *,
     tags: Sequence[str],
     stage: Callable[[str, DataFrame], DataFrame],
-) -> Declared:
+) -> DeclaredAccess:
     """Return what a snapshot says of the roles and datasets of the exports; `tags` mark what is sensitive.
 
     `table` gives the tables of the snapshot, `stage` writes an intermediate one down and returns it.
     """
     facets = table("facets")
     entities = table("entities").filter(f.col("type").isin("dataset", "role"))
-    sensitive = facets.filter((f.col("field") == "TAG") & f.col("value").isin(list(tags))).select(
+    sensitive_datasets = facets.filter((f.col("field") == "TAG") & f.col("value").isin(list(tags))).select(
         f.col("entity").alias("number"), f.col("value").alias("tag")
     )
-    marked = sensitive.select("number").distinct().withColumn("is_sensitive", f.expr("true"))
+    sensitive_numbers = sensitive_datasets.select("number").distinct().withColumn("is_sensitive", f.expr("true"))
     all_datasets = entities.filter("type = 'dataset'").select("number", "urn")
-    datasets = _covered(all_datasets, exports).join(marked, "number", "left")
+    datasets = _select_covered_datasets(all_datasets, exports).join(sensitive_numbers, "number", "left")
     datasets = stage("datasets", datasets.withColumn("is_sensitive", f.coalesce("is_sensitive", f.expr("false"))))
-    access = facets.filter("field = 'ACCESS_ROLE'").select(
-        f.col("entity").alias("number"), f.col("value").alias("role_urn"), _identifier("value", _ROLE).alias("role")
+    role_facets = facets.filter("field = 'ACCESS_ROLE'").select(
+        f.col("entity").alias("number"),
+        f.col("value").alias("role_urn"),
+        _role_identifier("value", _ROLE_PREFIX).alias("role"),
     )
-    roles = stage("roles", _roles(entities, facets, access))
-    opens = access.join(datasets.select("number", "export"), "number").select("export", "number", "role").distinct()
-    opens = stage("opens", opens)
-    expected = stage("expected", _expected(opens, roles, exports))
-    membership = _members(table, entities, facets, expected, exports, stage)
-    held = sensitive.join(all_datasets, "number").join(access, "number", "left")
-    return Declared(
+    roles = stage("roles", _collect_roles(entities, facets, role_facets))
+    role_datasets = (
+        role_facets.join(datasets.select("number", "export"), "number").select("export", "number", "role").distinct()
+    )
+    role_datasets = stage("opens", role_datasets)
+    expected_roles = stage("expected", _find_expected_roles(role_datasets, roles, exports))
+    membership = _collect_members(table, entities, facets, expected_roles, exports, stage)
+    sensitive_role_facets = sensitive_datasets.join(all_datasets, "number").join(role_facets, "number", "left")
+    return DeclaredAccess(
         datasets=datasets,
-        opens=opens,
+        role_datasets=role_datasets,
         roles=roles,
-        expected=expected,
-        uncovered=held.filter("role IS NULL").select("urn").distinct(),
-        sensitive=sensitive,
-        tagged=held.filter("role IS NOT NULL").select("tag", "number", "role"),
+        expected_roles=expected_roles,
+        uncovered_datasets=sensitive_role_facets.filter("role IS NULL").select("urn").distinct(),
+        sensitive_datasets=sensitive_datasets,
+        sensitive_role_datasets=sensitive_role_facets.filter("role IS NOT NULL").select("tag", "number", "role"),
         **membership,
     )
 
 
-def _covered(datasets: DataFrame, exports: Sequence[Export]) -> DataFrame:
+def _select_covered_datasets(datasets: DataFrame, exports: Sequence[Export]) -> DataFrame:
     """Return the datasets that exports are of, with their names as the sources have them."""
-    platform, name, env = (f.regexp_extract("urn", _URN, place) for place in (1, 2, 3))
-    split = datasets.select("number", "urn", platform.alias("platform"), name.alias("name"), env.alias("env"))
-    found = []
+    platform, name, env = (f.regexp_extract("urn", _DATASET_URN_PATTERN, group_number) for group_number in (1, 2, 3))
+    parsed_datasets = datasets.select("number", "urn", platform.alias("platform"), name.alias("name"), env.alias("env"))
+    covered_datasets = []
     for export in exports:
-        start = f"{export.instance}." if export.instance else ""
-        mine = split.filter((f.col("platform") == export.platform) & (f.col("env") == export.env))
-        mine = mine.filter(f.col("name").startswith(start) & (f.length("name") > len(start)))
-        bare = f.substring(f.col("name"), f.lit(len(start) + 1), f.length("name"))
-        found.append(
-            mine.select("number", "urn", f.lit(export.name).alias("export"), bare.alias("name")).withColumn(
-                "key", object_key(export, f.col("name"))
-            )
+        instance_prefix = f"{export.instance}." if export.instance else ""
+        export_datasets = parsed_datasets.filter((f.col("platform") == export.platform) & (f.col("env") == export.env))
+        export_datasets = export_datasets.filter(
+            f.col("name").startswith(instance_prefix) & (f.length("name") > len(instance_prefix))
         )
-    return reduce(DataFrame.union, found)
+        bare_name = f.substring(f.col("name"), f.lit(len(instance_prefix) + 1), f.length("name"))
+        covered_datasets.append(
+            export_datasets.select(
+                "number", "urn", f.lit(export.name).alias("export"), bare_name.alias("name")
+            ).withColumn("key", object_key(export, f.col("name")))
+        )
+    return reduce(DataFrame.union, covered_datasets)
 
 
-def _identifier(column: str, prefix: str) -> Column:
+def _role_identifier(column: str, prefix: str) -> Column:
     return f.lower(f.substring(column, len(prefix) + 1, 1 << 30))
 
 
-def _roles(entities: DataFrame, facets: DataFrame, access: DataFrame) -> DataFrame:
-    described = entities.filter("type = 'role'").select("number", "urn")
+def _collect_roles(entities: DataFrame, facets: DataFrame, role_facets: DataFrame) -> DataFrame:
+    described_roles = entities.filter("type = 'role'").select("number", "urn")
     types = facets.filter("field = 'ROLE_TYPE'").select(f.col("entity").alias("number"), f.col("value").alias("said"))
-    levels = f.create_map(*(f.lit(one) for pair in TYPES.items() for one in pair))
-    described = described.join(types, "number", "left").select(
-        _identifier("urn", _ROLE).alias("role"),
+    levels = f.create_map(*(f.lit(item) for pair in ROLE_TYPE_LEVELS.items() for item in pair))
+    described_roles = described_roles.join(types, "number", "left").select(
+        _role_identifier("urn", _ROLE_PREFIX).alias("role"),
         f.col("urn").alias("role_urn"),
         f.try_element_at(levels, f.col("said")).alias("declared_level"),
         f.expr("true").alias("is_described"),
         f.lit(0).alias("count"),
     )
-    named = access.groupBy("role").agg(f.min("role_urn").alias("role_urn"), f.count("*").alias("count"))
-    named = named.select(
+    named_roles = role_facets.groupBy("role").agg(f.min("role_urn").alias("role_urn"), f.count("*").alias("count"))
+    named_roles = named_roles.select(
         "role",
         "role_urn",
         f.lit(None).cast("int").alias("declared_level"),
@@ -126,7 +133,7 @@ def _roles(entities: DataFrame, facets: DataFrame, access: DataFrame) -> DataFra
         "count",
     )
     return (
-        described.union(named)
+        described_roles.union(named_roles)
         .groupBy("role")
         .agg(
             f.min("role_urn").alias("role_urn"),
@@ -137,72 +144,86 @@ def _roles(entities: DataFrame, facets: DataFrame, access: DataFrame) -> DataFra
     )
 
 
-def _expected(opens: DataFrame, roles: DataFrame, exports: Sequence[Export]) -> DataFrame:
+def _find_expected_roles(role_datasets: DataFrame, roles: DataFrame, exports: Sequence[Export]) -> DataFrame:
     """Return which roles an export has to have: they open its datasets, or their names say that they are of it."""
-    found = opens.select("export", "role").distinct()
+    expected_roles = role_datasets.select("export", "role").distinct()
     for export in exports:
-        mapped = [identifier.lower() for identifier in export.roles.values()]
-        mine = f.col("role").isin(mapped)
+        mapped_identifiers = [identifier.lower() for identifier in export.roles.values()]
+        is_expected = f.col("role").isin(mapped_identifiers)
         if export.role_prefix:
-            mine |= f.col("role").startswith(export.role_prefix.lower())
-        found = found.union(roles.filter(mine & f.col("is_described")).select(f.lit(export.name), "role"))
-    return found.distinct()
+            is_expected |= f.col("role").startswith(export.role_prefix.lower())
+        expected_roles = expected_roles.union(
+            roles.filter(is_expected & f.col("is_described")).select(f.lit(export.name), "role")
+        )
+    return expected_roles.distinct()
 
 
-def _members(
+def _collect_members(
     table: Callable[[str], DataFrame],
     entities: DataFrame,
     facets: DataFrame,
-    expected: DataFrame,
+    expected_roles: DataFrame,
     exports: Sequence[Export],
     stage: Callable[[str, DataFrame], DataFrame],
 ) -> dict[str, DataFrame]:
     """Return members, allowed and in_groups: a user who may not act has to hold nothing, and may not either."""
-    described = entities.filter("type = 'role'").select(
-        f.col("number").alias("entity"), _identifier("urn", _ROLE).alias("role")
+    described_roles = entities.filter("type = 'role'").select(
+        f.col("number").alias("entity"), _role_identifier("urn", _ROLE_PREFIX).alias("role")
     )
     kinds = f.when(f.col("field") == "ROLE_USER", Grantee.USER).when(f.col("field") == "ROLE_GROUP", Grantee.GROUP)
-    named = facets.filter(f.col("field").isin("ROLE_USER", "ROLE_GROUP")).withColumn("kind", kinds)
-    held = (
-        named.join(described, "entity")
-        .join(expected, "role")
+    member_facets = facets.filter(f.col("field").isin("ROLE_USER", "ROLE_GROUP")).withColumn("kind", kinds)
+    declared_members = (
+        member_facets.join(described_roles, "entity")
+        .join(expected_roles, "role")
         .select("export", "role", "kind", f.col("value").alias("actor"))
     )
-    users, groups = held.filter(f.col("kind") == Grantee.USER), held.filter(f.col("kind") == Grantee.GROUP)
+    user_rows, group_rows = (
+        declared_members.filter(f.col("kind") == Grantee.USER),
+        declared_members.filter(f.col("kind") == Grantee.GROUP),
+    )
     memberships = table("memberships").select(f.col("group").alias("actor"), f.col("user"))
-    through = groups.join(memberships, "actor").select(
+    members_through_groups = group_rows.join(memberships, "actor").select(
         "export", "role", f.lit(Grantee.USER).alias("kind"), f.col("user").alias("actor")
     )
-    inactive = table("users").filter("NOT may_act").select(f.col("urn").alias("actor"))
+    inactive_users = table("users").filter("NOT may_act").select(f.col("urn").alias("actor"))
     keeps_groups = f.col("export").isin([export.name for export in exports if export.has_groups])
 
-    def keyed(rows: DataFrame) -> DataFrame:
-        known = rows.distinct().join(inactive, "actor", "left_anti")
-        return known.select("export", "role", "kind", "actor", _key(exports, "actor").alias("member_key"))
+    def with_member_key(rows: DataFrame) -> DataFrame:
+        active_members = rows.distinct().join(inactive_users, "actor", "left_anti")
+        return active_members.select(
+            "export", "role", "kind", "actor", _member_key(exports, "actor").alias("member_key")
+        )
 
-    within = [
+    export_memberships = [
         memberships.select(f.lit(export.name).alias("export"), "actor", "user")
         for export in exports
         if export.has_groups
     ]
-    none = memberships.select(f.lit("").alias("export"), "actor", "user").limit(0)
-    known = table("users").select(f.lower(f.substring("urn", len(_USER) + 1, 1 << 30)).alias("member_key"), "urn")
+    no_memberships = memberships.select(f.lit("").alias("export"), "actor", "user").limit(0)
+    users_by_key = table("users").select(
+        f.lower(f.substring("urn", len(_USER_PREFIX) + 1, 1 << 30)).alias("member_key"), "urn"
+    )
     return {
-        "people": known.groupBy("member_key").agg(f.min("urn").alias("urn")),
+        "people": users_by_key.groupBy("member_key").agg(f.min("urn").alias("urn")),
         "members": stage(
-            "members", keyed(users.union(groups.filter(keeps_groups)).union(through.filter(~keeps_groups)))
+            "members",
+            with_member_key(
+                user_rows.union(group_rows.filter(keeps_groups)).union(members_through_groups.filter(~keeps_groups))
+            ),
         ),
-        "allowed": stage("allowed", keyed(users.union(groups).union(through)).drop("actor")),
-        "in_groups": reduce(DataFrame.union, within, none).select(
-            "export", _key(exports, "actor").alias("group_key"), _key(exports, "user").alias("member_key")
+        "allowed": stage(
+            "allowed", with_member_key(user_rows.union(group_rows).union(members_through_groups)).drop("actor")
+        ),
+        "in_groups": reduce(DataFrame.union, export_memberships, no_memberships).select(
+            "export", _member_key(exports, "actor").alias("group_key"), _member_key(exports, "user").alias("member_key")
         ),
     }
 
 
-def _key(exports: Sequence[Export], actor: str) -> Column:
+def _member_key(exports: Sequence[Export], actor: str) -> Column:
     """Return the URN of a user or group as the names of its row's export are compared."""
-    bare = f.regexp_replace(actor, f"^({_USER}|{_GROUP})", "")
-    key: Column = f.lower(bare)
+    bare_name = f.regexp_replace(actor, f"^({_USER_PREFIX}|{_GROUP_PREFIX})", "")
+    key: Column = f.lower(bare_name)
     for export in exports:
-        key = f.when(f.col("export") == export.name, without_domain(export, bare)).otherwise(key)
+        key = f.when(f.col("export") == export.name, without_domain(export, bare_name)).otherwise(key)
     return key

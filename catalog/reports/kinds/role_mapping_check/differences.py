@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.exports import Export
 
 
-class Type(StrEnum):
+class DifferenceType(StrEnum):
     """What can be wrong."""
 
     GRANT_MISSING = "GRANT_MISSING"
@@ -23,7 +23,7 @@ class Type(StrEnum):
     DIRECT_USER_GRANT = "DIRECT_USER_GRANT"
 
 
-class Severity(StrEnum):
+class DifferenceSeverity(StrEnum):
     """How bad it is, the worst first: access that nobody meant to give comes before access that somebody lacks."""
 
     CRITICAL = "CRITICAL"
@@ -35,7 +35,7 @@ class Severity(StrEnum):
 #: The columns of a difference. `object` is the place in the source's own words (parts with SEPARATOR between them),
 #: `name` the same in the catalog's; `via` the role through which somebody has it, '' when directly; `bits` and
 #: `level` what there is, `wanted` the level that should be; `count` how many datasets it is about.
-COLUMNS = {
+DIFFERENCE_COLUMNS = {
     "type": "string",
     "severity": "string",
     "export": "string",
@@ -54,39 +54,43 @@ COLUMNS = {
     "count": "bigint",
 }
 
-AT_ROLE = ["export", "role"]
+ROLE_COLUMNS = ["export", "role"]
 
 #: Writes an intermediate table down under a name and returns it, so that nobody computes it twice and what is joined to
 #: it stays easy to plan.
 Stage = Callable[[str, DataFrame], DataFrame]
 
 #: What stands for everybody in one source or another.
-EVERYBODY = ("PUBLIC", "allUsers", "allAuthenticatedUsers")
+EVERYBODY_NAMES = ("PUBLIC", "allUsers", "allAuthenticatedUsers")
 
 
-def shaped(rows: DataFrame, **columns: Column | str) -> DataFrame:
+def select_difference_columns(rows: DataFrame, **columns: Column | str) -> DataFrame:
     """Return rows with COLUMNS: those that are named, the others null."""
-    chosen = [
-        (f.col(one) if isinstance(one := columns.get(name, f.lit(None)), str) else one).cast(kind).alias(name)
-        for name, kind in COLUMNS.items()
+    selected_columns = [
+        (f.col(column) if isinstance(column := columns.get(name, f.lit(None)), str) else column)
+        .cast(type_name)
+        .alias(name)
+        for name, type_name in DIFFERENCE_COLUMNS.items()
     ]
-    return rows.select(*chosen)
+    return rows.select(*selected_columns)
 
 
-def worst(is_sensitive: Column) -> Column:
+def excess_severity(is_sensitive: Column) -> Column:
     """Return how bad it is when somebody can do more than is meant."""
-    return f.when(is_sensitive, Severity.CRITICAL).otherwise(Severity.HIGH)
+    return f.when(is_sensitive, DifferenceSeverity.CRITICAL).otherwise(DifferenceSeverity.HIGH)
 
 
-def here(*names: str) -> dict[str, Column | str]:
+def same_named_columns(*names: str) -> dict[str, Column | str]:
     """Return columns that are called the same in the rows at hand."""
     return {name: name for name in names}
 
 
-def is_one_of(exports: Sequence[Export], names: Callable[[Export], Iterable[str]]) -> Column:
+def is_named_role(exports: Sequence[Export], names: Callable[[Export], Iterable[str]]) -> Column:
     """Whether the role of a row is one of those that are named in the words of its export."""
-    found = f.expr("false")
+    condition = f.expr("false")
     for export in exports:
-        known = [one for name in names(export) for one in (export.identifier(name), name.lower())]
-        found |= (f.col("export") == export.name) & f.col("role").isin(known)
-    return found
+        identifiers = [
+            identifier for name in names(export) for identifier in (export.role_identifier(name), name.lower())
+        ]
+        condition |= (f.col("export") == export.name) & f.col("role").isin(identifiers)
+    return condition

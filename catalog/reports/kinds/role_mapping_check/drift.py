@@ -12,103 +12,121 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import membership
-from catalog.reports.kinds.role_mapping_check.declared import Declared
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
-    AT_ROLE,
-    EVERYBODY,
-    Severity,
+    EVERYBODY_NAMES,
+    ROLE_COLUMNS,
+    DifferenceSeverity,
+    DifferenceType,
     Stage,
-    Type,
-    here,
-    is_one_of,
-    shaped,
-    worst,
+    excess_severity,
+    is_named_role,
+    same_named_columns,
+    select_difference_columns,
 )
 from catalog.reports.kinds.role_mapping_check.exports import READ, Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, What
+from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
 
 
-def closure(facts: DataFrame, stage: Stage) -> DataFrame:
+def compute_role_closure(facts: DataFrame, stage: Stage) -> DataFrame:
     """Return which role has all that another one has, at any distance: export, role, given, given_name.
 
     The distance doubles with every turn, so a chain of a thousand roles takes ten; circles end like everything else.
     """
-    edges = facts.filter(f.col("what") == What.INHERIT)
-    step = edges.select(
+    edges = facts.filter(f.col("what") == FactKind.INHERIT)
+    inheritance = edges.select(
         "export", f.col("grantee_key").alias("role"), f.col("object_key").alias("given"), f.col("object").alias("name")
     )
-    pairs = step.filter("role <> given").groupBy("export", "role", "given").agg(f.min("name").alias("given_name"))
+    pairs = (
+        inheritance.filter("role <> given").groupBy("export", "role", "given").agg(f.min("name").alias("given_name"))
+    )
     pairs = stage("closure", pairs)
-    before, now = 0, pairs.count()
-    while now > before:
-        one, other = pairs.alias("one"), pairs.alias("other")
+    previous_count, pair_count = 0, pairs.count()
+    while pair_count > previous_count:
+        left, right = pairs.alias("one"), pairs.alias("other")
         is_next = (f.col("one.export") == f.col("other.export")) & (f.col("one.given") == f.col("other.role"))
-        further = one.join(other, is_next).select("one.export", "one.role", "other.given", "other.given_name")
-        pairs = pairs.union(further.filter("role <> given"))
+        longer_pairs = left.join(right, is_next).select("one.export", "one.role", "other.given", "other.given_name")
+        pairs = pairs.union(longer_pairs.filter("role <> given"))
         pairs = pairs.groupBy("export", "role", "given").agg(f.min("given_name").alias("given_name"))
         pairs = stage("closure", pairs)
-        before, now = now, pairs.count()
+        previous_count, pair_count = pair_count, pairs.count()
     return pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparisonResult:
     """What a comparison found: `differences` with COLUMNS, each there once; `reach`: tag, role_urn, level, declared,
-    opened, how many datasets with a sensitive tag each role opens by the catalog and in the sources; `granted`: a row
+    opened, how many datasets with a sensitive tag each role opens by the catalog and in the sources; `grants`: a row
     for each grant that reaches a dataset of the catalog."""
 
     differences: DataFrame
     reach: DataFrame
-    granted: DataFrame
+    grants: DataFrame
 
 
-def compare(facts: DataFrame, declared: Declared, exports: Sequence[Export], *, stage: Stage) -> Compared:
-    """Compare what the exports say with what the catalog says; `facts` and `declared` are read more than once."""
-    inherited = closure(facts, stage)
-    there = stage("there", membership.there(facts))
-    gone = stage("gone", declared.expected.join(there, AT_ROLE, "left_anti"))
-    granted = stage("granted", _granted(facts, declared))
-    pairs = _pairs(granted.filter(f.col("kind") == Grantee.ROLE), declared, inherited)
+def compare(
+    facts: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export], *, stage: Stage
+) -> ComparisonResult:
+    """Compare what the exports say with what the catalog says; both are read more than once."""
+    inherited_roles = compute_role_closure(facts, stage)
+    existing_roles = stage("there", membership.find_existing_roles(facts))
+    missing_roles = stage("gone", declared_access.expected_roles.join(existing_roles, ROLE_COLUMNS, "left_anti"))
+    grants = stage("granted", _select_reaching_grants(facts, declared_access))
+    pairs = _pair_roles_with_datasets(grants.filter(f.col("kind") == Grantee.ROLE), declared_access, inherited_roles)
     pairs = stage("pairs", pairs)
-    found = [
-        _missing(pairs, gone),
-        *_extra(pairs, exports),
-        _wrong(pairs),
-        _direct(granted.filter(f.col("kind") == Grantee.USER), declared),
-        membership.gone(gone, declared),
-        membership.idle(declared, there),
-        shaped(
-            declared.uncovered, type=f.lit(Type.SENSITIVE_WITHOUT_ROLE), severity=f.lit(Severity.HIGH), entity="urn"
+    differences = [
+        _find_missing_grants(pairs, missing_roles),
+        *_find_extra_grants(pairs, exports),
+        _find_wrong_levels(pairs),
+        _find_direct_grants(grants.filter(f.col("kind") == Grantee.USER), declared_access),
+        membership.build_missing_roles(missing_roles, declared_access),
+        membership.find_idle_roles(declared_access, existing_roles),
+        select_difference_columns(
+            declared_access.uncovered_datasets,
+            type=f.lit(DifferenceType.SENSITIVE_WITHOUT_ROLE),
+            severity=f.lit(DifferenceSeverity.HIGH),
+            entity="urn",
         ),
-        *membership.membership(stage("held", membership.held(facts)), declared, inherited, gone, exports),
+        *membership.compare_members(
+            stage("held", membership.select_members(facts)), declared_access, inherited_roles, missing_roles, exports
+        ),
     ]
-    return Compared(reduce(DataFrame.union, found), _reach(pairs, declared), granted)
+    return ComparisonResult(
+        reduce(DataFrame.union, differences), _count_sensitive_reach(pairs, declared_access), grants
+    )
 
 
 # -- grants -----------------------------------------------------------------------------------------------------------
 
 
-def _granted(facts: DataFrame, declared: Declared) -> DataFrame:
+def _select_reaching_grants(facts: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
     """Return the grants that reach a dataset of the catalog: export, number, kind, grantee …, `at` the container."""
-    grants = facts.filter(f.col("what") == What.GRANT)
-    known = declared.datasets.select("export", "number", "key")
-    single = grants.filter("NOT is_container").join(
-        known.withColumnRenamed("key", "object_key"), ["export", "object_key"]
+    all_grants = facts.filter(f.col("what") == FactKind.GRANT)
+    dataset_keys = declared_access.datasets.select("export", "number", "key")
+    table_grants = all_grants.filter("NOT is_container").join(
+        dataset_keys.withColumnRenamed("key", "object_key"), ["export", "object_key"]
     )
     # A dataset lies in whatever its name begins with, so each has as many containers as its name has parts.
-    parts = f.split("key", "[.]")
-    starts = f.transform(
-        f.sequence(f.lit(1), f.size(parts) - 1), lambda size: f.array_join(f.slice(parts, f.lit(1), size), ".")
+    name_parts = f.split("key", "[.]")
+    container_keys = f.transform(
+        f.sequence(f.lit(1), f.size(name_parts) - 1),
+        lambda size: f.array_join(f.slice(name_parts, f.lit(1), size), "."),
     )
-    nested = known.filter(f.size(parts) > 1).select("export", "number", f.explode(starts).alias("object_key"))
-    wide = grants.filter("is_container").join(nested, ["export", "object_key"])
+    nested_datasets = dataset_keys.filter(f.size(name_parts) > 1).select(
+        "export", "number", f.explode(container_keys).alias("object_key")
+    )
+    container_grants = all_grants.filter("is_container").join(nested_datasets, ["export", "object_key"])
     columns = ["export", "number", "kind", "grantee_key", "grantee", "bit", "level", "object"]
-    return single.select(*columns, f.lit("").alias("at")).union(wide.select(*columns, f.col("object").alias("at")))
+    return table_grants.select(*columns, f.lit("").alias("at")).union(
+        container_grants.select(*columns, f.col("object").alias("at"))
+    )
 
 
-def _pairs(granted: DataFrame, declared: Declared, inherited: DataFrame) -> DataFrame:
+def _pair_roles_with_datasets(
+    grants: DataFrame, declared_access: DeclaredAccess, inherited_roles: DataFrame
+) -> DataFrame:
     """Return role and dataset together, once: whether the catalog says so, whether and how it is so."""
-    own = granted.select(
+    direct_pairs = grants.select(
         "export",
         "number",
         f.col("grantee_key").alias("role"),
@@ -120,10 +138,10 @@ def _pairs(granted: DataFrame, declared: Declared, inherited: DataFrame) -> Data
         f.lit("").alias("via"),
     )
     # What undeclared roles have through others says no more than what those others have.
-    known = inherited.join(declared.roles.select("role"), "role", "left_semi").select(
+    known_roles = inherited_roles.join(declared_access.roles.select("role"), "role", "left_semi").select(
         "export", f.col("role").alias("holder"), f.col("given").alias("role"), f.col("given_name")
     )
-    through = own.join(known, AT_ROLE).select(
+    inherited_pairs = direct_pairs.join(known_roles, ROLE_COLUMNS).select(
         "export",
         "number",
         f.col("holder").alias("role"),
@@ -134,12 +152,15 @@ def _pairs(granted: DataFrame, declared: Declared, inherited: DataFrame) -> Data
         "level",
         f.col("given_name").alias("via"),
     )
-    said = declared.opens.select(
-        "export", "number", "role", *(f.lit(None).cast(kind).alias(name) for name, kind in _OF_A_GRANT.items())
+    declared_pairs = declared_access.role_datasets.select(
+        "export",
+        "number",
+        "role",
+        *(f.lit(None).cast(type_name).alias(name) for name, type_name in _GRANT_COLUMNS.items()),
     )
-    merged = (
-        said.withColumn("is_said", f.expr("true"))
-        .union(own.union(through).withColumn("is_said", f.expr("false")))
+    merged_pairs = (
+        declared_pairs.withColumn("is_said", f.expr("true"))
+        .union(direct_pairs.union(inherited_pairs).withColumn("is_said", f.expr("false")))
         .groupBy("export", "number", "role")
         .agg(
             f.max("is_said").alias("is_said"),
@@ -150,10 +171,10 @@ def _pairs(granted: DataFrame, declared: Declared, inherited: DataFrame) -> Data
             f.min("grantee").alias("grantee"),
         )
     )
-    dataset = declared.datasets.select("number", f.col("urn").alias("entity"), "name", "is_sensitive")
-    role = declared.roles.select("role", "role_urn", "declared_level")
+    dataset = declared_access.datasets.select("number", f.col("urn").alias("entity"), "name", "is_sensitive")
+    role = declared_access.roles.select("role", "role_urn", "declared_level")
     return (
-        merged.join(dataset, "number")
+        merged_pairs.join(dataset, "number")
         .join(role, "role", "left")
         .select("*", "how.via", "how.at", "how.object")
         .drop("how")
@@ -162,7 +183,7 @@ def _pairs(granted: DataFrame, declared: Declared, inherited: DataFrame) -> Data
     )
 
 
-_OF_A_GRANT = {
+_GRANT_COLUMNS = {
     "grantee": "string",
     "object": "string",
     "at": "string",
@@ -172,29 +193,29 @@ _OF_A_GRANT = {
 }
 
 
-def _missing(pairs: DataFrame, gone: DataFrame) -> DataFrame:
+def _find_missing_grants(pairs: DataFrame, missing_roles: DataFrame) -> DataFrame:
     """Return what the catalog says and the source does not hold, unless the role itself is gone."""
-    rows = pairs.filter("is_said AND level IS NULL").join(gone, AT_ROLE, "left_anti")
-    return shaped(
+    rows = pairs.filter("is_said AND level IS NULL").join(missing_roles, ROLE_COLUMNS, "left_anti")
+    return select_difference_columns(
         rows,
-        type=f.lit(Type.GRANT_MISSING),
-        severity=f.lit(Severity.MEDIUM),
-        **here("export", "role", "role_urn", "entity", "name"),
+        type=f.lit(DifferenceType.GRANT_MISSING),
+        severity=f.lit(DifferenceSeverity.MEDIUM),
+        **same_named_columns("export", "role", "role_urn", "entity", "name"),
         wanted=f.coalesce("declared_level", f.lit(READ)),
     )
 
 
-def _extra(pairs: DataFrame, exports: Sequence[Export]) -> list[DataFrame]:
+def _find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataFrame]:
     """Return what the source holds and the catalog does not say.
 
     What comes from a container or through another role is one difference, however many datasets it reaches: taking back
     one grant ends it.
     """
-    is_everybody = is_one_of(exports, lambda _: EVERYBODY)
-    severity = worst(f.col("is_sensitive") | is_everybody)
-    rows = pairs.filter(f.expr("NOT is_said") & ~is_one_of(exports, lambda export: export.ignored_roles))
-    single = rows.filter("via = '' AND at = ''")
-    several = (
+    is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
+    severity = excess_severity(f.col("is_sensitive") | is_everybody)
+    rows = pairs.filter(f.expr("NOT is_said") & ~is_named_role(exports, lambda export: export.ignored_roles))
+    direct_rows = rows.filter("via = '' AND at = ''")
+    grouped_rows = (
         rows.filter("via <> '' OR at <> ''")
         .withColumn("object", f.when(f.col("via") == "", f.col("at")))
         .groupBy("export", "role", "role_urn", "via", "object")
@@ -208,33 +229,38 @@ def _extra(pairs: DataFrame, exports: Sequence[Export]) -> list[DataFrame]:
         )
     )
     return [
-        shaped(
-            one,
-            type=f.lit(Type.EXTRA_GRANT),
+        select_difference_columns(
+            frame,
+            type=f.lit(DifferenceType.EXTRA_GRANT),
             severity=severity,
-            **here("export", "role", "role_urn", "grantee", "object", "name", "via", "bits", "level"),
-            **more,
+            **same_named_columns("export", "role", "role_urn", "grantee", "object", "name", "via", "bits", "level"),
+            **extra_columns,
         )
-        for one, more in ((single, {"entity": "entity", "count": f.lit(1)}), (several, {"count": "count"}))
+        for frame, extra_columns in (
+            (direct_rows, {"entity": "entity", "count": f.lit(1)}),
+            (grouped_rows, {"count": "count"}),
+        )
     ]
 
 
-def _wrong(pairs: DataFrame) -> DataFrame:
-    above = f.col("level") > f.col("declared_level")
-    return shaped(
+def _find_wrong_levels(pairs: DataFrame) -> DataFrame:
+    is_too_high = f.col("level") > f.col("declared_level")
+    return select_difference_columns(
         pairs.filter("is_said AND level <> declared_level"),
-        type=f.lit(Type.WRONG_LEVEL),
-        severity=f.when(above, worst(f.col("is_sensitive"))).otherwise(Severity.MEDIUM),
-        **here("export", "role", "role_urn", "entity", "grantee", "object", "name", "via", "bits", "level"),
+        type=f.lit(DifferenceType.WRONG_LEVEL),
+        severity=f.when(is_too_high, excess_severity(f.col("is_sensitive"))).otherwise(DifferenceSeverity.MEDIUM),
+        **same_named_columns(
+            "export", "role", "role_urn", "entity", "grantee", "object", "name", "via", "bits", "level"
+        ),
         wanted="declared_level",
     )
 
 
-def _direct(granted: DataFrame, declared: Declared) -> DataFrame:
+def _find_direct_grants(grants: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
     """Return what users have without any role, container by container where they have it on one."""
-    dataset = declared.datasets.select("number", f.col("urn").alias("entity"), "name", "is_sensitive")
-    rows = granted.join(dataset, "number").withColumn("table", f.when(f.col("at") == "", f.col("entity")))
-    merged = rows.groupBy("export", "grantee_key", "object", "at", "table").agg(
+    dataset = declared_access.datasets.select("number", f.col("urn").alias("entity"), "name", "is_sensitive")
+    rows = grants.join(dataset, "number").withColumn("table", f.when(f.col("at") == "", f.col("entity")))
+    grouped_rows = rows.groupBy("export", "grantee_key", "object", "at", "table").agg(
         f.max("level").alias("level"),
         f.bit_or("bit").alias("bits"),
         f.max("is_sensitive").alias("is_sensitive"),
@@ -242,24 +268,32 @@ def _direct(granted: DataFrame, declared: Declared) -> DataFrame:
         f.min("name").alias("name"),
         f.count_distinct("number").alias("count"),
     )
-    merged = merged.withColumnRenamed("grantee_key", "member_key").join(declared.people, "member_key", "left")
-    return shaped(
-        merged,
-        type=f.lit(Type.DIRECT_USER_GRANT),
-        severity=worst(f.col("is_sensitive")),
-        **here("export", "grantee", "object", "name", "bits", "level", "count"),
+    grouped_rows = grouped_rows.withColumnRenamed("grantee_key", "member_key").join(
+        declared_access.people, "member_key", "left"
+    )
+    return select_difference_columns(
+        grouped_rows,
+        type=f.lit(DifferenceType.DIRECT_USER_GRANT),
+        severity=excess_severity(f.col("is_sensitive")),
+        **same_named_columns("export", "grantee", "object", "name", "bits", "level", "count"),
         entity="table",
         kind=f.lit(Grantee.USER),
         actor=f.coalesce("urn", f.concat(f.lit("urn:li:corpuser:"), "member_key")),
     )
 
 
-def _reach(pairs: DataFrame, declared: Declared) -> DataFrame:
-    said = declared.tagged.select("tag", "role", "number", f.lit(1).alias("declared"), f.lit(0).alias("opened"))
-    held = pairs.filter("is_sensitive AND level IS NOT NULL").join(declared.sensitive, "number")
-    held = held.select("tag", "role", "number", f.lit(0).alias("declared"), f.lit(1).alias("opened"))
-    both = said.union(held).groupBy("tag", "role", "number").agg(f.max("declared"), f.max("opened"))
-    both = both.toDF("tag", "role", "number", "declared", "opened")
-    counted = both.groupBy("tag", "role").agg(f.sum("declared").alias("declared"), f.sum("opened").alias("opened"))
+def _count_sensitive_reach(pairs: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
+    declared_rows = declared_access.sensitive_role_datasets.select(
+        "tag", "role", "number", f.lit(1).alias("declared"), f.lit(0).alias("opened")
+    )
+    opened_rows = pairs.filter("is_sensitive AND level IS NOT NULL").join(declared_access.sensitive_datasets, "number")
+    opened_rows = opened_rows.select("tag", "role", "number", f.lit(0).alias("declared"), f.lit(1).alias("opened"))
+    all_rows = declared_rows.union(opened_rows).groupBy("tag", "role", "number").agg(f.max("declared"), f.max("opened"))
+    all_rows = all_rows.toDF("tag", "role", "number", "declared", "opened")
+    role_counts = all_rows.groupBy("tag", "role").agg(
+        f.sum("declared").alias("declared"), f.sum("opened").alias("opened")
+    )
     # A role that the catalog does not know has no URN, and its grants are differences of their own.
-    return counted.join(declared.roles, "role").select("tag", "role_urn", "declared_level", "declared", "opened")
+    return role_counts.join(declared_access.roles, "role").select(
+        "tag", "role_urn", "declared_level", "declared", "opened"
+    )

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-NAME = "exports.json"
+EXPORTS_FILE = "exports.json"
 
 #: How far an access goes. What a privilege gives is the highest that it includes.
 READ, WRITE, ADMIN = 1, 2, 3
 LEVELS: Mapping[str, int] = {"READ": READ, "WRITE": WRITE, "ADMIN": ADMIN}
 #: What the type of an external role says about it; any other type says nothing about how far it goes.
-TYPES: Mapping[str, int] = {
+ROLE_TYPE_LEVELS: Mapping[str, int] = {
     **dict.fromkeys(("READ", "READER", "VIEW", "VIEWER", "SELECT"), READ),
     **dict.fromkeys(("WRITE", "WRITER", "EDIT", "EDITOR"), WRITE),
     **dict.fromkeys(("ADMIN", "ADMINISTRATOR", "OWN", "OWNER"), ADMIN),
@@ -41,7 +41,7 @@ PRIVILEGES: Mapping[str, Mapping[str, int]] = {
     },
 }
 #: How many privileges of a form can be told apart: one bit each of a 64 bit number.
-_MOST_PRIVILEGES = 62
+_MAX_PRIVILEGES = 62
 _DIALECTS = ("snowflake", "bigquery", "postgres", "")
 _DIALECT_OF = {"snowflake": "snowflake", "bigquery": "bigquery", "postgres": "postgres", "redshift": "postgres"}
 _SPELLINGS = ("upper", "lower", "exact")
@@ -85,126 +85,144 @@ class Export:
         """Each privilege that reaches data, with its level; its place here is its bit."""
         return {**PRIVILEGES[self.form], **self.levels}
 
-    def spelt(self, name: str) -> str:
+    def spell(self, name: str) -> str:
         """Return how the source writes a name of the catalog."""
         return {"upper": name.upper(), "lower": name.lower()}.get(self.spelling, name)
 
-    def identifier(self, name: str) -> str:
+    def role_identifier(self, name: str) -> str:
         """Return the identifier, in lower case, of the catalog's role that the source calls so."""
-        bare = self.bare(name)
-        known = {self.bare(one): identifier.lower() for one, identifier in self.roles.items()}
-        return known.get(bare, f"{self.role_prefix.lower()}{bare}")
+        normalized_name = self.normalize(name)
+        identifiers_by_name = {
+            self.normalize(source_name): identifier.lower() for source_name, identifier in self.roles.items()
+        }
+        return identifiers_by_name.get(normalized_name, f"{self.role_prefix.lower()}{normalized_name}")
 
-    def bare(self, name: str) -> str:
+    def normalize(self, name: str) -> str:
         """Return a name of a role, person or group as it is compared: in lower case, without the domain."""
-        lowered = name.lower()
-        return lowered.removesuffix(f"@{self.email_domain.lower()}") if self.email_domain else lowered
+        lowercase_name = name.lower()
+        return lowercase_name.removesuffix(f"@{self.email_domain.lower()}") if self.email_domain else lowercase_name
 
     def role_name(self, identifier: str) -> str:
         """Return what the source calls a role of the catalog."""
-        for name, known in self.roles.items():
-            if known.lower() == identifier.lower():
+        for name, known_identifier in self.roles.items():
+            if known_identifier.lower() == identifier.lower():
                 return name
-        bare = identifier
+        bare_name = identifier
         if identifier.lower().startswith(self.role_prefix.lower()):
-            bare = identifier[len(self.role_prefix) :]
-        return self.account(bare)
+            bare_name = identifier[len(self.role_prefix) :]
+        return self.account_name(bare_name)
 
-    def account(self, name: str) -> str:
+    def account_name(self, name: str) -> str:
         """Return what the source calls a person or group of the catalog."""
-        spelt = self.spelt(name)
-        return f"{spelt}@{self.email_domain}" if self.email_domain and "@" not in spelt else spelt
+        spelled_name = self.spell(name)
+        return f"{spelled_name}@{self.email_domain}" if self.email_domain and "@" not in spelled_name else spelled_name
 
 
-def read(text: str) -> tuple[Export, ...]:
+def parse_exports(text: str) -> tuple[Export, ...]:
     """Return the exports that the text of `exports.json` names. Raises BadExports."""
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise BadExports(f"{NAME} is no JSON: {error}.") from error
-    listed = document.get("exports") if isinstance(document, dict) else None
-    if not isinstance(listed, list) or not listed:
-        raise BadExports(f'{NAME} has to hold {{"exports": […]}} with one export or more.')
+        raise BadExports(f"{EXPORTS_FILE} is no JSON: {error}.") from error
+    entries = document.get("exports") if isinstance(document, dict) else None
+    if not isinstance(entries, list) or not entries:
+        raise BadExports(f'{EXPORTS_FILE} has to hold {{"exports": […]}} with one export or more.')
     problems: list[str] = []
-    found = [export for place, one in enumerate(listed) if (export := _export(one, f"exports/{place}", problems))]
-    problems += _clashes(found)
+    exports = [
+        export for index, entry in enumerate(entries) if (export := _parse_export(entry, f"exports/{index}", problems))
+    ]
+    problems += _find_clashes(exports)
     if problems:
-        raise BadExports(f"{NAME}: {' '.join(problems)}")
-    return tuple(found)
+        raise BadExports(f"{EXPORTS_FILE}: {' '.join(problems)}")
+    return tuple(exports)
 
 
-def _export(sent: Any, place: str, problems: list[str]) -> Export | None:
-    if not isinstance(sent, dict):
-        problems.append(f"{place} is no object.")
+def _parse_export(entry: Any, pointer: str, problems: list[str]) -> Export | None:
+    if not isinstance(entry, dict):
+        problems.append(f"{pointer} is no object.")
         return None
-    before = len(problems)
-    problems += [f"{place} has an unknown key {key!r}." for key in sent if key not in _KEYS]
-    for key, is_right, wanted in (
-        *((key, _is_text, "a text") for key in _TEXTS),
-        *((key, _are_texts, "a list of texts") for key in ("grants", "members", "ignored_roles")),
-        *((key, _maps_texts, "an object of texts") for key in ("roles", "levels")),
+    problem_count = len(problems)
+    problems += [f"{pointer} has an unknown key {key!r}." for key in entry if key not in _KEYS]
+    for key, is_valid, type_label in (
+        *((key, _is_text, "a text") for key in _TEXT_KEYS),
+        *((key, _is_text_list, "a list of texts") for key in ("grants", "members", "ignored_roles")),
+        *((key, _is_text_map, "an object of texts") for key in ("roles", "levels")),
         ("has_groups", lambda value: isinstance(value, bool), "true or false"),
     ):
-        if key in sent and not is_right(sent[key]):
-            problems.append(f"{place}/{key} has to be {wanted}.")
-    problems += [f"{place}/{key} is missing." for key in ("name", "platform", "form", "grants") if not sent.get(key)]
-    if len(problems) > before:
+        if key in entry and not is_valid(entry[key]):
+            problems.append(f"{pointer}/{key} has to be {type_label}.")
+    problems += [f"{pointer}/{key} is missing." for key in ("name", "platform", "form", "grants") if not entry.get(key)]
+    if len(problems) > problem_count:
         return None
-    problems += _unknown(sent, place)
-    return _made(sent) if len(problems) == before else None
+    problems += _find_unknown_values(entry, pointer)
+    return _build_export(entry) if len(problems) == problem_count else None
 
 
-def _unknown(sent: Mapping[str, Any], place: str) -> Iterable[str]:
+def _find_unknown_values(entry: Mapping[str, Any], pointer: str) -> Iterable[str]:
     """Tell which values are none of those that there are."""
-    chosen = (("form", tuple(PRIVILEGES)), ("dialect", _DIALECTS), ("spelling", _SPELLINGS))
-    for key, among in chosen:
-        if key in sent and sent[key] not in among:
-            yield f"{place}/{key} has to be one of {', '.join(one or 'nothing' for one in among)}."
-    for name, level in sent.get("levels", {}).items():
+    choices_by_key = (("form", tuple(PRIVILEGES)), ("dialect", _DIALECTS), ("spelling", _SPELLINGS))
+    for key, choices in choices_by_key:
+        if key in entry and entry[key] not in choices:
+            yield f"{pointer}/{key} has to be one of {', '.join(choice or 'nothing' for choice in choices)}."
+    for name, level in entry.get("levels", {}).items():
         if level.upper() not in LEVELS:
-            yield f"{place}/levels/{name} has to be one of {', '.join(LEVELS)}."
-    if len(sent.get("levels", {})) + max(map(len, PRIVILEGES.values())) > _MOST_PRIVILEGES:
-        yield f"{place}/levels names too many privileges; there can be {_MOST_PRIVILEGES} in all."
+            yield f"{pointer}/levels/{name} has to be one of {', '.join(LEVELS)}."
+    if len(entry.get("levels", {})) + max(map(len, PRIVILEGES.values())) > _MAX_PRIVILEGES:
+        yield f"{pointer}/levels names too many privileges; there can be {_MAX_PRIVILEGES} in all."
 
 
-def _made(sent: Mapping[str, Any]) -> Export:
-    form = sent["form"]
-    own: dict[str, Any] = {
-        "dialect": _DIALECT_OF.get(sent["platform"], ""),
+def _build_export(entry: Mapping[str, Any]) -> Export:
+    form = entry["form"]
+    defaults: dict[str, Any] = {
+        "dialect": _DIALECT_OF.get(entry["platform"], ""),
         "spelling": "upper" if form == "snowflake" else "exact",
         "has_groups": form == "bigquery",
     }
-    given = {**own, **sent}
+    arguments = {**defaults, **entry}
     for key in ("grants", "members", "ignored_roles"):
-        given[key] = tuple(given.get(key, ()))
-    given["levels"] = {name: LEVELS[level.upper()] for name, level in given.get("levels", {}).items()}
-    return Export(**given)
+        arguments[key] = tuple(arguments.get(key, ()))
+    arguments["levels"] = {name: LEVELS[level.upper()] for name, level in arguments.get("levels", {}).items()}
+    return Export(**arguments)
 
 
-def _clashes(found: Iterable[Export]) -> Iterable[str]:
+def _find_clashes(exports: Iterable[Export]) -> Iterable[str]:
     """Tell which exports cannot be told apart: each dataset lies in one at most."""
-    seen: list[Export] = []
-    for one in found:
-        for other in seen:
-            if one.name == other.name:
-                yield f"Two exports are called {one.name}."
-            alike = (one.platform, one.env) == (other.platform, other.env)
-            if alike and (one.instance == other.instance or not one.instance or not other.instance):
-                yield f"{other.name} and {one.name} are both of {one.platform}, {one.env}: give each its own instance."
-        seen.append(one)
+    earlier_exports: list[Export] = []
+    for export in exports:
+        for other_export in earlier_exports:
+            if export.name == other_export.name:
+                yield f"Two exports are called {export.name}."
+            is_same_platform = (export.platform, export.env) == (other_export.platform, other_export.env)
+            if is_same_platform and (
+                export.instance == other_export.instance or not export.instance or not other_export.instance
+            ):
+                names = f"{other_export.name} and {export.name}"
+                yield f"{names} are both of {export.platform}, {export.env}: give each its own instance."
+        earlier_exports.append(export)
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+def _is_text_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _maps_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+def _is_text_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
 
 
-_TEXTS = ("name", "platform", "form", "instance", "env", "dialect", "spelling", "role_prefix", "email_domain", "owner")
-_KEYS = (*_TEXTS, "grants", "members", "roles", "levels", "ignored_roles", "has_groups")
+_TEXT_KEYS = (
+    "name",
+    "platform",
+    "form",
+    "instance",
+    "env",
+    "dialect",
+    "spelling",
+    "role_prefix",
+    "email_domain",
+    "owner",
+)
+_KEYS = (*_TEXT_KEYS, "grants", "members", "roles", "levels", "ignored_roles", "has_groups")

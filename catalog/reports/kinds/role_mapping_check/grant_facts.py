@@ -17,10 +17,10 @@ from catalog.reports.kinds.role_mapping_check.exports import Export
 SEPARATOR = "\x1f"
 
 #: Longest piece of a bad row that is kept, in characters.
-_MOST_OF_A_ROW = 500
+_MAX_ROW_LENGTH = 500
 
 
-class What(StrEnum):
+class FactKind(StrEnum):
     """What a fact says.
 
     GRANT: `grantee` has a privilege on `object`. INHERIT: the role `grantee` has all that the role `object` has.
@@ -65,61 +65,63 @@ SCHEMA = StructType(
 
 
 def role_key(export: Export, name: Column) -> Column:
-    """Return `Export.identifier` of a column."""
-    bare = without_domain(export, name)
-    key: Column = f.concat(f.lit(export.role_prefix.lower()), bare)
-    for known, identifier in export.roles.items():
-        key = f.when(bare == export.bare(known), f.lit(identifier.lower())).otherwise(key)
+    """Return `Export.role_identifier` of a column."""
+    bare_name = without_domain(export, name)
+    key: Column = f.concat(f.lit(export.role_prefix.lower()), bare_name)
+    for source_name, identifier in export.roles.items():
+        key = f.when(bare_name == export.normalize(source_name), f.lit(identifier.lower())).otherwise(key)
     return key
 
 
 def without_domain(export: Export, name: Column) -> Column:
-    """Return `Export.bare` of a column."""
-    lowered = f.lower(name)
+    """Return `Export.normalize` of a column."""
+    lowercase_name = f.lower(name)
     if not export.email_domain:
-        return lowered
+        return lowercase_name
     ending = f"@{export.email_domain.lower()}"
-    cut = f.substring(lowered, f.lit(1), f.length(lowered) - len(ending))
-    return f.when(lowered.endswith(ending), cut).otherwise(lowered)
+    bare_name = f.substring(lowercase_name, f.lit(1), f.length(lowercase_name) - len(ending))
+    return f.when(lowercase_name.endswith(ending), bare_name).otherwise(lowercase_name)
 
 
 def object_key(export: Export, path: Column) -> Column:
     """Return a name of several parts as it is compared with the names of datasets."""
-    dotted = f.translate(path, SEPARATOR, ".")
-    return dotted if export.spelling == "exact" else f.lower(dotted)
+    dotted_path = f.translate(path, SEPARATOR, ".")
+    return dotted_path if export.spelling == "exact" else f.lower(dotted_path)
 
 
-def bit_of(export: Export, privilege: Column) -> Column:
+def privilege_bit(export: Export, privilege: Column) -> Column:
     """Return the bit of a privilege, null for one that does not reach data."""
-    return _among({name: 1 << place for place, name in enumerate(export.vocabulary)}, privilege).cast("long")
+    return _map_privilege({name: 1 << index for index, name in enumerate(export.vocabulary)}, privilege).cast("long")
 
 
-def level_of(export: Export, privilege: Column) -> Column:
+def privilege_level(export: Export, privilege: Column) -> Column:
     """Return how far a privilege goes, null for one that does not reach data."""
-    return _among(export.vocabulary, privilege).cast("int")
+    return _map_privilege(export.vocabulary, privilege).cast("int")
 
 
-def _among(values: Mapping[str, int], privilege: Column) -> Column:
+def _map_privilege(values: Mapping[str, int], privilege: Column) -> Column:
     choices = [(privilege == name, f.lit(value)) for name, value in values.items()]
-    first, *others = choices
-    return reduce(lambda chain, one: chain.when(*one), others, f.when(*first))
+    first_choice, *other_choices = choices
+    return reduce(lambda chain, choice: chain.when(*choice), other_choices, f.when(*first_choice))
 
 
-def privileges_of(export: Export, bits: int) -> list[str]:
+def list_privileges(export: Export, bits: int) -> list[str]:
     """Return the privileges that a number of bits stands for, in the order of the vocabulary."""
-    return [name for place, name in enumerate(export.vocabulary) if bits >> place & 1]
+    return [name for index, name in enumerate(export.vocabulary) if bits >> index & 1]
 
 
-def shaped(rows: DataFrame, export: Export, **columns: Column) -> DataFrame:
+def select_fact_columns(rows: DataFrame, export: Export, **columns: Column) -> DataFrame:
     """Return rows as facts of an export: the columns that are named, the others null.
 
     Whatever has a reason is BAD or, when `what` says so, PASSED; a bad row's object is the row, cut where it is long.
     """
-    given = {"export": f.lit(export.name), **columns}
-    chosen = [given.get(field.name, f.lit(None)).cast(field.dataType).alias(field.name) for field in SCHEMA.fields]
-    return rows.select(*chosen)
+    columns_by_name = {"export": f.lit(export.name), **columns}
+    selected_columns = [
+        columns_by_name.get(field.name, f.lit(None)).cast(field.dataType).alias(field.name) for field in SCHEMA.fields
+    ]
+    return rows.select(*selected_columns)
 
 
-def cut(row: Column) -> Column:
+def truncate_row(row: Column) -> Column:
     """Return as much of a bad row as is kept."""
-    return f.substring(row, 1, _MOST_OF_A_ROW)
+    return f.substring(row, 1, _MAX_ROW_LENGTH)

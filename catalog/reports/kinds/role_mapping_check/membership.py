@@ -5,50 +5,57 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check.declared import Declared
-from catalog.reports.kinds.role_mapping_check.differences import AT_ROLE, Severity, Type, here, is_one_of, shaped
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
+from catalog.reports.kinds.role_mapping_check.differences import (
+    ROLE_COLUMNS,
+    DifferenceSeverity,
+    DifferenceType,
+    is_named_role,
+    same_named_columns,
+    select_difference_columns,
+)
 from catalog.reports.kinds.role_mapping_check.exports import Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import Grantee, What
+from catalog.reports.kinds.role_mapping_check.grant_facts import FactKind, Grantee
 
 
-def there(facts: DataFrame) -> DataFrame:
+def find_existing_roles(facts: DataFrame) -> DataFrame:
     """Return which roles there are: whoever has something, is held, gives something, or is said to exist."""
-    has = facts.filter(f.col("what").isin(What.GRANT, What.INHERIT) & (f.col("kind") == Grantee.ROLE))
-    is_role = facts.filter(f.col("what").isin(What.INHERIT, What.MEMBER, What.ROLE))
-    both = has.select("export", f.col("grantee_key").alias("role"), f.col("grantee").alias("role_name")).union(
-        is_role.select("export", f.col("object_key").alias("role"), f.col("object").alias("role_name"))
-    )
-    return both.groupBy(*AT_ROLE).agg(f.min("role_name").alias("role_name"))
+    granted_roles = facts.filter(f.col("what").isin(FactKind.GRANT, FactKind.INHERIT) & (f.col("kind") == Grantee.ROLE))
+    role_facts = facts.filter(f.col("what").isin(FactKind.INHERIT, FactKind.MEMBER, FactKind.ROLE))
+    role_names = granted_roles.select(
+        "export", f.col("grantee_key").alias("role"), f.col("grantee").alias("role_name")
+    ).union(role_facts.select("export", f.col("object_key").alias("role"), f.col("object").alias("role_name")))
+    return role_names.groupBy(*ROLE_COLUMNS).agg(f.min("role_name").alias("role_name"))
 
 
 # -- roles ------------------------------------------------------------------------------------------------------------
 
 
-def gone(missing: DataFrame, declared: Declared) -> DataFrame:
+def build_missing_roles(missing_roles: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
     """Return the roles that an export should have and does not."""
-    return shaped(
-        missing.join(declared.roles, "role"),
-        type=f.lit(Type.ROLE_GONE),
-        severity=f.lit(Severity.HIGH),
-        **here("export", "role", "role_urn", "count"),
+    return select_difference_columns(
+        missing_roles.join(declared_access.roles, "role"),
+        type=f.lit(DifferenceType.ROLE_GONE),
+        severity=f.lit(DifferenceSeverity.HIGH),
+        **same_named_columns("export", "role", "role_urn", "count"),
     )
 
 
-def idle(declared: Declared, there: DataFrame) -> DataFrame:
+def find_idle_roles(declared_access: DeclaredAccess, existing_roles: DataFrame) -> DataFrame:
     """Return described roles that open nothing, with the export that has them, if any has."""
-    rows = declared.roles.filter("is_described AND count = 0").join(there, "role", "left")
-    return shaped(
+    rows = declared_access.roles.filter("is_described AND count = 0").join(existing_roles, "role", "left")
+    return select_difference_columns(
         rows,
-        type=f.lit(Type.ROLE_WITHOUT_DATASETS),
-        severity=f.lit(Severity.LOW),
-        **here("export", "role", "role_urn"),
+        type=f.lit(DifferenceType.ROLE_WITHOUT_DATASETS),
+        severity=f.lit(DifferenceSeverity.LOW),
+        **same_named_columns("export", "role", "role_urn"),
         grantee="role_name",
     )
 
 
-def held(facts: DataFrame) -> DataFrame:
+def select_members(facts: DataFrame) -> DataFrame:
     """Return who holds which role directly: export, role, kind, member_key, and the names that the source uses."""
-    rows = facts.filter(f.col("what") == What.MEMBER)
+    rows = facts.filter(f.col("what") == FactKind.MEMBER)
     keys: list[Column | str | int] = [
         "export",
         f.col("object_key").alias("role"),
@@ -58,8 +65,12 @@ def held(facts: DataFrame) -> DataFrame:
     return rows.groupBy(*keys).agg(f.min("object").alias("role_name"), f.min("grantee").alias("grantee"))
 
 
-def membership(
-    held: DataFrame, declared: Declared, inherited: DataFrame, gone: DataFrame, exports: Sequence[Export]
+def compare_members(
+    direct_members: DataFrame,
+    declared_access: DeclaredAccess,
+    inherited_roles: DataFrame,
+    missing_roles: DataFrame,
+    exports: Sequence[Export],
 ) -> list[DataFrame]:
     """Return who should hold a role and does not, and who holds one and should not.
 
@@ -67,43 +78,53 @@ def membership(
     the catalog describes somebody comes rightly, and what that role has too much of is told of the role; a role that it
     does not describe brings people who should not be here.
     """
-    above = inherited.select("export", "role", "given")
-    through = held.join(above, AT_ROLE).withColumn("via", f.col("role_name"))
+    role_pairs = inherited_roles.select("export", "role", "given")
+    inherited_members = direct_members.join(role_pairs, ROLE_COLUMNS).withColumn("via", f.col("role_name"))
     columns = ["export", "role", "kind", "member_key"]
-    has = held.select(*columns).union(through.select("export", "given", "kind", "member_key"))
-    inside = has.filter(f.col("kind") == Grantee.GROUP).withColumnRenamed("member_key", "group_key")
-    inside = inside.join(declared.in_groups, ["export", "group_key"]).select(
+    role_members = direct_members.select(*columns).union(
+        inherited_members.select("export", "given", "kind", "member_key")
+    )
+    group_members = role_members.filter(f.col("kind") == Grantee.GROUP).withColumnRenamed("member_key", "group_key")
+    group_members = group_members.join(declared_access.group_members, ["export", "group_key"]).select(
         "export", "role", f.lit(Grantee.USER).alias("kind"), "member_key"
     )
-    missing = declared.members.join(has.union(inside), columns, "left_anti").join(gone, AT_ROLE, "left_anti")
-    is_ignored = is_one_of(exports, lambda export: export.ignored_roles)
-    strangers = through.join(declared.roles.select("role"), "role", "left_anti").filter(~is_ignored)
-    foreign = (
-        held.withColumn("via", f.lit(""))
+    missing_members = declared_access.members.join(role_members.union(group_members), columns, "left_anti").join(
+        missing_roles, ROLE_COLUMNS, "left_anti"
+    )
+    is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
+    undescribed_members = inherited_members.join(declared_access.roles.select("role"), "role", "left_anti").filter(
+        ~is_ignored
+    )
+    extra_members = (
+        direct_members.withColumn("via", f.lit(""))
         .select(*columns, "grantee", "role_name", "via")
-        .union(strangers.select("export", "given", "kind", "member_key", "grantee", f.lit(None).cast("string"), "via"))
+        .union(
+            undescribed_members.select(
+                "export", "given", "kind", "member_key", "grantee", f.lit(None).cast("string"), "via"
+            )
+        )
     )
-    foreign = (
-        foreign.filter(~is_ignored)
-        .join(declared.roles.select("role", "role_urn"), "role")
-        .join(declared.allowed, columns, "left_anti")
+    extra_members = (
+        extra_members.filter(~is_ignored)
+        .join(declared_access.roles.select("role", "role_urn"), "role")
+        .join(declared_access.allowed_members, columns, "left_anti")
     )
-    foreign = foreign.groupBy(*columns, "role_urn").agg(
+    extra_members = extra_members.groupBy(*columns, "role_urn").agg(
         f.min("grantee").alias("grantee"), f.max("role_name").alias("object"), f.min("via").alias("via")
     )
     prefix = f.when(f.col("kind") == Grantee.GROUP, "urn:li:corpGroup:").otherwise("urn:li:corpuser:")
     return [
-        shaped(
-            missing.join(declared.roles.select("role", "role_urn"), "role"),
-            type=f.lit(Type.MEMBER_MISSING),
-            severity=f.lit(Severity.MEDIUM),
-            **here("export", "role", "role_urn", "kind", "actor"),
+        select_difference_columns(
+            missing_members.join(declared_access.roles.select("role", "role_urn"), "role"),
+            type=f.lit(DifferenceType.MEMBER_MISSING),
+            severity=f.lit(DifferenceSeverity.MEDIUM),
+            **same_named_columns("export", "role", "role_urn", "kind", "actor"),
         ),
-        shaped(
-            foreign.join(declared.people, "member_key", "left"),
-            type=f.lit(Type.EXTRA_MEMBER),
-            severity=f.lit(Severity.HIGH),
-            **here("export", "role", "role_urn", "kind", "grantee", "object", "via"),
+        select_difference_columns(
+            extra_members.join(declared_access.people, "member_key", "left"),
+            type=f.lit(DifferenceType.EXTRA_MEMBER),
+            severity=f.lit(DifferenceSeverity.HIGH),
+            **same_named_columns("export", "role", "role_urn", "kind", "grantee", "object", "via"),
             actor=f.coalesce("urn", f.concat(prefix, "member_key")),
         ),
     ]

@@ -9,15 +9,15 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from catalog.reports.kinds.role_mapping_check.differences import Type
+from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
 from catalog.reports.kinds.role_mapping_check.exports import ADMIN, LEVELS, READ, WRITE, Export
-from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, privileges_of
+from catalog.reports.kinds.role_mapping_check.grant_facts import SEPARATOR, list_privileges
 
-Difference = Mapping[str, Any]
+DifferenceRow = Mapping[str, Any]
 
-_NAMES = {level: name for name, level in LEVELS.items()}
+_LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
 #: What to grant for a level.
-_GRANTED: Mapping[str, Mapping[int, str]] = {
+_LEVEL_PRIVILEGES: Mapping[str, Mapping[int, str]] = {
     "snowflake": {READ: "SELECT", WRITE: "SELECT, INSERT, UPDATE, DELETE, TRUNCATE", ADMIN: "ALL PRIVILEGES"},
     "postgres": {READ: "SELECT", WRITE: "SELECT, INSERT, UPDATE, DELETE, TRUNCATE", ADMIN: "ALL PRIVILEGES"},
     "bigquery": {
@@ -26,258 +26,283 @@ _GRANTED: Mapping[str, Mapping[int, str]] = {
         ADMIN: "roles/bigquery.dataOwner",
     },
 }
-_MEMBERSHIPS = ("identity", "groups", "memberships")
-_OF_BIGQUERY = {1: "PROJECT", 2: "SCHEMA", 3: "TABLE"}
+_MEMBERSHIP_COMMAND = ("identity", "groups", "memberships")
+_BIGQUERY_OBJECT_TYPES = {1: "PROJECT", 2: "SCHEMA", 3: "TABLE"}
 
 
-def repair(export: Export | None, found: Difference) -> str:
+def render_repair(export: Export | None, difference: DifferenceRow) -> str:
     """Return the statements that would end it, one a line; each line that begins with -- is for a person to do."""
-    return _REPAIRS[Type(found["type"])](export, found)
+    return _REPAIRS[DifferenceType(difference["type"])](export, difference)
 
 
-def sentence(found: Difference) -> str:
+def render_sentence(difference: DifferenceRow) -> str:
     """Return what differs, in words."""
     words = {
-        "role": _role(found),
-        "who": found["grantee"] or found["actor"],
-        "there": _NAMES.get(found["level"] or 0, ""),
-        "wanted": _NAMES.get(found["wanted"] or 0, ""),
-        "place": _dotted(found["object"]) or found["name"] or found["entity"],
-        "datasets": "1 dataset" if found["count"] == 1 else f"{found['count'] or 0:,} datasets",
-        "via": f" through {found['via']}" if found["via"] else "",
+        "role": _role_label(difference),
+        "who": difference["grantee"] or difference["actor"],
+        "there": _LEVEL_NAMES.get(difference["level"] or 0, ""),
+        "wanted": _LEVEL_NAMES.get(difference["wanted"] or 0, ""),
+        "place": _dotted_name(difference["object"]) or difference["name"] or difference["entity"],
+        "datasets": "1 dataset" if difference["count"] == 1 else f"{difference['count'] or 0:,} datasets",
+        "via": f" through {difference['via']}" if difference["via"] else "",
     }
-    kind = found["type"]
-    if kind == Type.EXTRA_GRANT and not found["entity"]:
-        place = " on {place}" if found["object"] else ""
-        return ("{role} has {there}{via}" + place + ", which opens {datasets} that the catalog does not name.").format(
-            **words
-        )
-    return _SENTENCES[Type(kind)].format(**words)
+    difference_type = difference["type"]
+    if difference_type == DifferenceType.EXTRA_GRANT and not difference["entity"]:
+        object_phrase = " on {place}" if difference["object"] else ""
+        return (
+            "{role} has {there}{via}" + object_phrase + ", which opens {datasets} that the catalog does not name."
+        ).format(**words)
+    return _SENTENCES[DifferenceType(difference_type)].format(**words)
 
 
-_SENTENCES: Mapping[Type, str] = {
-    Type.GRANT_MISSING: "The catalog says that {role} opens {place}; the source has no such grant.",
-    Type.EXTRA_GRANT: "{role} has {there} on {place}; the catalog does not say so.",
-    Type.WRONG_LEVEL: "{role} should have {wanted} on {place} and has {there}{via}.",
-    Type.ROLE_GONE: "The source has no role {role}, which the catalog says opens {datasets}.",
-    Type.ROLE_WITHOUT_DATASETS: "{role} opens nothing that the catalog knows.",
-    Type.SENSITIVE_WITHOUT_ROLE: "{place} is sensitive, and no role says how it is reached.",
-    Type.MEMBER_MISSING: "{who} should hold {role} and does not.",
-    Type.EXTRA_MEMBER: "{who} holds {role}{via}; the catalog does not say so.",
-    Type.DIRECT_USER_GRANT: "{who} has {there} on {place} without any role.",
+_SENTENCES: Mapping[DifferenceType, str] = {
+    DifferenceType.GRANT_MISSING: "The catalog says that {role} opens {place}; the source has no such grant.",
+    DifferenceType.EXTRA_GRANT: "{role} has {there} on {place}; the catalog does not say so.",
+    DifferenceType.WRONG_LEVEL: "{role} should have {wanted} on {place} and has {there}{via}.",
+    DifferenceType.ROLE_GONE: "The source has no role {role}, which the catalog says opens {datasets}.",
+    DifferenceType.ROLE_WITHOUT_DATASETS: "{role} opens nothing that the catalog knows.",
+    DifferenceType.SENSITIVE_WITHOUT_ROLE: "{place} is sensitive, and no role says how it is reached.",
+    DifferenceType.MEMBER_MISSING: "{who} should hold {role} and does not.",
+    DifferenceType.EXTRA_MEMBER: "{who} holds {role}{via}; the catalog does not say so.",
+    DifferenceType.DIRECT_USER_GRANT: "{who} has {there} on {place} without any role.",
 }
 
 
-def _role(found: Difference) -> str:
-    return str(found["role"] if found["role_urn"] else found["grantee"] or found["role"])
+def _role_label(difference: DifferenceRow) -> str:
+    return str(difference["role"] if difference["role_urn"] else difference["grantee"] or difference["role"])
 
 
-def _dotted(name: str | None) -> str:
+def _dotted_name(name: str | None) -> str:
     return (name or "").replace(SEPARATOR, ".")
 
 
 # -- names ------------------------------------------------------------------------------------------------------------
 
 
-def _identifier(export: Export, name: str) -> str:
+def _quote_identifier(export: Export, name: str) -> str:
     if export.dialect == "bigquery":
         return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
     return '"' + name.replace('"', '""') + '"'
 
 
-def _text(name: str) -> str:
+def _quote_text(name: str) -> str:
     """Return a text of BigQuery."""
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r") + '"'
 
 
-def _comment(text: str) -> str:
+def _render_comment(text: str) -> str:
     return "-- " + re.sub(r"[\x00-\x1f\x7f-\xa0\u2028\u2029]+", " ", text)
 
 
-def _command(*words: str) -> str:
+def _render_command(*words: str) -> str:
     """Return a command of Google's own program, each word quoted for the shell."""
     return shlex.join(["gcloud", *words])
 
 
-def _path(export: Export, found: Difference) -> list[str]:
+def _object_path(export: Export, difference: DifferenceRow) -> list[str]:
     """Return the parts of the object's name: as the source wrote it, else as it would write what the catalog says."""
-    if found["object"]:
-        return str(found["object"]).split(SEPARATOR)
-    return [export.spelt(part) for part in str(found["name"]).split(".")]
+    if difference["object"]:
+        return str(difference["object"]).split(SEPARATOR)
+    return [export.spell(part) for part in str(difference["name"]).split(".")]
 
 
-def _place(export: Export, found: Difference) -> str:
-    path = _path(export, found)
+def _object_clause(export: Export, difference: DifferenceRow) -> str:
+    path = _object_path(export, difference)
     if export.dialect == "bigquery":
-        kind = _OF_BIGQUERY.get(len(path), "TABLE")
-        return f"{kind} {_identifier(export, '.'.join(path))}"
+        object_type = _BIGQUERY_OBJECT_TYPES.get(len(path), "TABLE")
+        return f"{object_type} {_quote_identifier(export, '.'.join(path))}"
     # PostgreSQL reaches one database at a time, so its own name is not part of the name of a table.
     parts = path[-2:] if export.dialect == "postgres" else path
-    is_schema = export.dialect == "postgres" and len(path) < 3 and found["entity"] is None
-    kind = "ALL TABLES IN SCHEMA" if is_schema else "TABLE"
-    return f"{kind} {'.'.join(_identifier(export, part) for part in (parts[-1:] if is_schema else parts))}"
+    is_schema = export.dialect == "postgres" and len(path) < 3 and difference["entity"] is None
+    object_type = "ALL TABLES IN SCHEMA" if is_schema else "TABLE"
+    return f"{object_type} {'.'.join(_quote_identifier(export, part) for part in (parts[-1:] if is_schema else parts))}"
 
 
-def _whom(export: Export, found: Difference) -> str:
+def _grantee_clause(export: Export, difference: DifferenceRow) -> str:
     """Return who has it, as the source writes it."""
-    name = found["grantee"]
-    is_user = found["kind"] == "USER"
+    name = difference["grantee"]
+    is_user = difference["kind"] == "USER"
     if export.dialect == "bigquery":
-        return _text(name or f"group:{export.role_name(found['role'])}")
+        return _quote_text(name or f"group:{export.role_name(difference['role'])}")
     if is_user:
-        return ("USER " if export.dialect == "snowflake" else "") + _identifier(export, name)
-    return ("ROLE " if export.dialect == "snowflake" else "") + _identifier(export, name or _role_name(export, found))
+        return ("USER " if export.dialect == "snowflake" else "") + _quote_identifier(export, name)
+    return ("ROLE " if export.dialect == "snowflake" else "") + _quote_identifier(
+        export, name or _role_name(export, difference)
+    )
 
 
-def _role_name(export: Export, found: Difference) -> str:
-    return export.role_name(_after(found["role_urn"]) if found["role_urn"] else found["role"])
+def _role_name(export: Export, difference: DifferenceRow) -> str:
+    return export.role_name(_urn_identifier(difference["role_urn"]) if difference["role_urn"] else difference["role"])
 
 
-def _after(urn: str) -> str:
+def _urn_identifier(urn: str) -> str:
     return urn.split(":", 3)[3]
 
 
 # -- statements -------------------------------------------------------------------------------------------------------
 
 
-def _grant(export: Export, found: Difference, level: int) -> str:
-    right = _GRANTED[export.dialect][level]
+def _render_grant(export: Export, difference: DifferenceRow, level: int) -> str:
+    privilege_list = _LEVEL_PRIVILEGES[export.dialect][level]
     if export.dialect == "bigquery":
-        right = _identifier(export, right)
-    return f"GRANT {right} ON {_place(export, found)} TO {_whom(export, found)};"
+        privilege_list = _quote_identifier(export, privilege_list)
+    return f"GRANT {privilege_list} ON {_object_clause(export, difference)} TO {_grantee_clause(export, difference)};"
 
 
-def _revoke(export: Export, found: Difference, privileges: Sequence[str]) -> list[str]:
+def _render_revokes(export: Export, difference: DifferenceRow, privileges: Sequence[str]) -> list[str]:
     """Return statements that take privileges back; whoever owns something hands it on instead."""
-    place, whom = _place(export, found), _whom(export, found)
+    object_clause, grantee_clause = _object_clause(export, difference), _grantee_clause(export, difference)
     if export.dialect == "bigquery":
-        return [f"REVOKE {_identifier(export, one)} ON {place} FROM {whom};" for one in privileges]
-    done = []
+        return [
+            f"REVOKE {_quote_identifier(export, privilege)} ON {object_clause} FROM {grantee_clause};"
+            for privilege in privileges
+        ]
+    statements = []
     if "OWNERSHIP" in privileges or "OWNER" in privileges:
-        done.append(_handed_over(export, place))
-    plain = [one for one in privileges if one not in ("OWNERSHIP", "OWNER")]
-    known = _plain(plain)
-    if known:
-        done.append(f"REVOKE {', '.join(known)} ON {place} FROM {whom};")
-    return done
+        statements.append(_render_owner_change(export, object_clause))
+    other_privileges = [privilege for privilege in privileges if privilege not in ("OWNERSHIP", "OWNER")]
+    sql_privileges = _sql_privileges(other_privileges)
+    if sql_privileges:
+        statements.append(f"REVOKE {', '.join(sql_privileges)} ON {object_clause} FROM {grantee_clause};")
+    return statements
 
 
-def _handed_over(export: Export, place: str) -> str:
-    owner = _identifier(export, export.owner)
+def _render_owner_change(export: Export, object_clause: str) -> str:
+    owner = _quote_identifier(export, export.owner)
     if export.dialect == "snowflake":
-        return f"GRANT OWNERSHIP ON {place} TO ROLE {owner} COPY CURRENT GRANTS;"
-    if not place.startswith("TABLE "):
-        return _comment(f"Hand {place} on to {export.owner}, table by table.")
-    return f"ALTER {place} OWNER TO {owner};"
+        return f"GRANT OWNERSHIP ON {object_clause} TO ROLE {owner} COPY CURRENT GRANTS;"
+    if not object_clause.startswith("TABLE "):
+        return _render_comment(f"Hand {object_clause} on to {export.owner}, table by table.")
+    return f"ALTER {object_clause} OWNER TO {owner};"
 
 
-def _plain(privileges: Sequence[str]) -> list[str]:
+def _sql_privileges(privileges: Sequence[str]) -> list[str]:
     """Return privileges in the words of SQL, each once; whoever has all loses all."""
     words = {"READ": "SELECT", "WRITE": "INSERT, UPDATE, DELETE, TRUNCATE", "ADMIN": "ALL PRIVILEGES"}
-    said = [part for one in privileges for part in words.get(one, one).split(", ")]
-    said = ["ALL PRIVILEGES" if one == "ALL" else one for one in said]
-    return ["ALL PRIVILEGES"] if "ALL PRIVILEGES" in said else list(dict.fromkeys(said))
+    names = [part for name in privileges for part in words.get(name, name).split(", ")]
+    names = ["ALL PRIVILEGES" if name == "ALL" else name for name in names]
+    return ["ALL PRIVILEGES"] if "ALL PRIVILEGES" in names else list(dict.fromkeys(names))
 
 
-def _in_sql(
-    work: Callable[[Export, Difference], str], words: Callable[[Difference], str]
-) -> Callable[[Export | None, Difference], str]:
+def _require_dialect(
+    render: Callable[[Export, DifferenceRow], str], describe: Callable[[DifferenceRow], str]
+) -> Callable[[Export | None, DifferenceRow], str]:
     """Return the statement where there is a dialect, else the words for a person as a comment."""
 
-    def done(export: Export | None, found: Difference) -> str:
+    def render_or_comment(export: Export | None, difference: DifferenceRow) -> str:
         if export is None or not export.dialect:
-            return _comment(words(found))
-        return work(export, found)
+            return _render_comment(describe(difference))
+        return render(export, difference)
 
-    return done
-
-
-def _missing(export: Export, found: Difference) -> str:
-    return _grant(export, found, found["wanted"])
+    return render_or_comment
 
 
-def _extra(export: Export, found: Difference) -> str:
-    if found["via"]:
-        return _role_back(export, found["via"], found)
-    return "\n".join(_revoke(export, found, privileges_of(export, found["bits"])))
+def _repair_missing_grant(export: Export, difference: DifferenceRow) -> str:
+    return _render_grant(export, difference, difference["wanted"])
 
 
-def _role_back(export: Export, given: str, found: Difference) -> str:
-    holder = _identifier(export, found["grantee"] or _role_name(export, found))
+def _repair_extra_grant(export: Export, difference: DifferenceRow) -> str:
+    if difference["via"]:
+        return _render_role_revoke(export, difference["via"], difference)
+    return "\n".join(_render_revokes(export, difference, list_privileges(export, difference["bits"])))
+
+
+def _render_role_revoke(export: Export, granted_role: str, difference: DifferenceRow) -> str:
+    holder = _quote_identifier(export, difference["grantee"] or _role_name(export, difference))
     if export.dialect == "snowflake":
-        return f"REVOKE ROLE {_identifier(export, given)} FROM ROLE {holder};"
+        return f"REVOKE ROLE {_quote_identifier(export, granted_role)} FROM ROLE {holder};"
     if export.dialect == "postgres":
-        return f"REVOKE {_identifier(export, given)} FROM {holder};"
-    return _comment(f"Take {_role(found)} out of {given}.")
+        return f"REVOKE {_quote_identifier(export, granted_role)} FROM {holder};"
+    return _render_comment(f"Take {_role_label(difference)} out of {granted_role}.")
 
 
-def _level(export: Export, found: Difference) -> str:
+def _repair_wrong_level(export: Export, difference: DifferenceRow) -> str:
     """Take back what goes too far, unless it comes through another role; then grant what is left to grant."""
-    wanted = found["wanted"]
-    if found["level"] < wanted:
-        return _grant(export, found, wanted)
-    if found["via"]:
-        return f"{_role_back(export, found['via'], found)}\n{_grant(export, found, wanted)}"
-    held = privileges_of(export, found["bits"])
-    further = [one for one in held if export.vocabulary[one] > wanted]
-    lines = _revoke(export, found, further)
-    if not any(export.vocabulary[one] == wanted for one in held) or "ALL PRIVILEGES" in _plain(further):
-        lines.append(_grant(export, found, wanted))
+    target_level = difference["wanted"]
+    if difference["level"] < target_level:
+        return _render_grant(export, difference, target_level)
+    if difference["via"]:
+        revoke = _render_role_revoke(export, difference["via"], difference)
+        return f"{revoke}\n{_render_grant(export, difference, target_level)}"
+    held_privileges = list_privileges(export, difference["bits"])
+    excess_privileges = [privilege for privilege in held_privileges if export.vocabulary[privilege] > target_level]
+    lines = _render_revokes(export, difference, excess_privileges)
+    if not any(
+        export.vocabulary[privilege] == target_level for privilege in held_privileges
+    ) or "ALL PRIVILEGES" in _sql_privileges(excess_privileges):
+        lines.append(_render_grant(export, difference, target_level))
     return "\n".join(lines)
 
 
-def _gone(export: Export, found: Difference) -> str:
-    name = _role_name(export, found)
+def _repair_missing_role(export: Export, difference: DifferenceRow) -> str:
+    name = _role_name(export, difference)
     if export.dialect == "bigquery":
-        return _command("identity", "groups", "create", name)
-    return f"CREATE ROLE {_identifier(export, name)};"
+        return _render_command("identity", "groups", "create", name)
+    return f"CREATE ROLE {_quote_identifier(export, name)};"
 
 
-def _idle(export: Export, found: Difference) -> str:
+def _repair_idle_role(export: Export, difference: DifferenceRow) -> str:
     if export.dialect == "bigquery":
-        return _comment(f"Name the datasets that {_role(found)} opens, or delete the group.")
-    return f"DROP ROLE {_identifier(export, found['grantee'])};"
+        return _render_comment(f"Name the datasets that {_role_label(difference)} opens, or delete the group.")
+    return f"DROP ROLE {_quote_identifier(export, difference['grantee'])};"
 
 
-def _member_missing(export: Export, found: Difference) -> str:
-    account = export.account(_after(found["actor"]))
+def _repair_missing_member(export: Export, difference: DifferenceRow) -> str:
+    account = export.account_name(_urn_identifier(difference["actor"]))
     if export.dialect == "bigquery":
-        return _command(*_MEMBERSHIPS, "add", f"--group-email={_role_name(export, found)}", f"--member-email={account}")
-    to = {"snowflake": {"USER": "USER ", "GROUP": "ROLE "}[found["kind"]]}.get(export.dialect, "")
+        return _render_command(
+            *_MEMBERSHIP_COMMAND, "add", f"--group-email={_role_name(export, difference)}", f"--member-email={account}"
+        )
+    grantee_type = {"snowflake": {"USER": "USER ", "GROUP": "ROLE "}[difference["kind"]]}.get(export.dialect, "")
     verb = "GRANT ROLE" if export.dialect == "snowflake" else "GRANT"
-    return f"{verb} {_identifier(export, _role_name(export, found))} TO {to}{_identifier(export, account)};"
+    role = _quote_identifier(export, _role_name(export, difference))
+    return f"{verb} {role} TO {grantee_type}{_quote_identifier(export, account)};"
 
 
-def _extra_member(export: Export, found: Difference) -> str:
-    given = found["via"] or found["object"] or _role_name(export, found)
+def _repair_extra_member(export: Export, difference: DifferenceRow) -> str:
+    granted_role = difference["via"] or difference["object"] or _role_name(export, difference)
     if export.dialect == "bigquery":
-        whom = f"--member-email={found['grantee']}"
-        return _command(*_MEMBERSHIPS, "delete", f"--group-email={given}", whom)
-    to = {"snowflake": {"USER": "USER ", "GROUP": "ROLE "}[found["kind"]]}.get(export.dialect, "")
+        member_option = f"--member-email={difference['grantee']}"
+        return _render_command(*_MEMBERSHIP_COMMAND, "delete", f"--group-email={granted_role}", member_option)
+    grantee_type = {"snowflake": {"USER": "USER ", "GROUP": "ROLE "}[difference["kind"]]}.get(export.dialect, "")
     verb = "REVOKE ROLE" if export.dialect == "snowflake" else "REVOKE"
-    return f"{verb} {_identifier(export, given)} FROM {to}{_identifier(export, found['grantee'])};"
+    grantee = _quote_identifier(export, difference["grantee"])
+    return f"{verb} {_quote_identifier(export, granted_role)} FROM {grantee_type}{grantee};"
 
 
-def _direct(export: Export, found: Difference) -> str:
-    return "\n".join(_revoke(export, found, privileges_of(export, found["bits"])))
+def _repair_direct_grant(export: Export, difference: DifferenceRow) -> str:
+    return "\n".join(_render_revokes(export, difference, list_privileges(export, difference["bits"])))
 
 
-def _unreached(_: Export | None, found: Difference) -> str:
-    return _comment(f"Name an external role on {found['entity']}, or take its tag off.")
+def _repair_uncovered_dataset(_: Export | None, difference: DifferenceRow) -> str:
+    return _render_comment(f"Name an external role on {difference['entity']}, or take its tag off.")
 
 
-_REPAIRS: Mapping[Type, Callable[[Export | None, Difference], str]] = {
-    Type.GRANT_MISSING: _in_sql(_missing, lambda it: f"Give {_role(it)} access to {it['name']}."),
-    Type.EXTRA_GRANT: _in_sql(_extra, lambda it: f"Take the access to {_dotted(it['object'])} from {_role(it)}."),
-    Type.WRONG_LEVEL: _in_sql(
-        _level, lambda it: f"Give {_role(it)} {_NAMES[it['wanted']]} on {_dotted(it['object'])} and no more."
+_REPAIRS: Mapping[DifferenceType, Callable[[Export | None, DifferenceRow], str]] = {
+    DifferenceType.GRANT_MISSING: _require_dialect(
+        _repair_missing_grant, lambda it: f"Give {_role_label(it)} access to {it['name']}."
     ),
-    Type.ROLE_GONE: _in_sql(_gone, lambda it: f"Make the role {_role(it)}, or take it off its datasets."),
-    Type.ROLE_WITHOUT_DATASETS: _in_sql(_idle, lambda it: f"Name {_role(it)} on what it opens, or delete it."),
-    Type.SENSITIVE_WITHOUT_ROLE: _unreached,
-    Type.MEMBER_MISSING: _in_sql(_member_missing, lambda it: f"Give {_role(it)} to {it['actor']}."),
-    Type.EXTRA_MEMBER: _in_sql(_extra_member, lambda it: f"Take {_role(it)} from {it['grantee']}."),
-    Type.DIRECT_USER_GRANT: _in_sql(
-        _direct, lambda it: f"Take the access to {_dotted(it['object'])} from {it['grantee']}."
+    DifferenceType.EXTRA_GRANT: _require_dialect(
+        _repair_extra_grant, lambda it: f"Take the access to {_dotted_name(it['object'])} from {_role_label(it)}."
+    ),
+    DifferenceType.WRONG_LEVEL: _require_dialect(
+        _repair_wrong_level,
+        lambda it: f"Give {_role_label(it)} {_LEVEL_NAMES[it['wanted']]} on {_dotted_name(it['object'])} and no more.",
+    ),
+    DifferenceType.ROLE_GONE: _require_dialect(
+        _repair_missing_role, lambda it: f"Make the role {_role_label(it)}, or take it off its datasets."
+    ),
+    DifferenceType.ROLE_WITHOUT_DATASETS: _require_dialect(
+        _repair_idle_role, lambda it: f"Name {_role_label(it)} on what it opens, or delete it."
+    ),
+    DifferenceType.SENSITIVE_WITHOUT_ROLE: _repair_uncovered_dataset,
+    DifferenceType.MEMBER_MISSING: _require_dialect(
+        _repair_missing_member, lambda it: f"Give {_role_label(it)} to {it['actor']}."
+    ),
+    DifferenceType.EXTRA_MEMBER: _require_dialect(
+        _repair_extra_member, lambda it: f"Take {_role_label(it)} from {it['grantee']}."
+    ),
+    DifferenceType.DIRECT_USER_GRANT: _require_dialect(
+        _repair_direct_grant, lambda it: f"Take the access to {_dotted_name(it['object'])} from {it['grantee']}."
     ),
 }

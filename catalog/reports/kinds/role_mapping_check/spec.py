@@ -12,21 +12,30 @@ from catalog.aspects.base import ACCESS_ROLE
 from catalog.models import Report
 from catalog.reports import finding_writer
 from catalog.reports.finding_labels import FINDING_LABELS
-from catalog.reports.spec import UNTESTED, WRONG, Column, ColumnKind, Input, Kind, Parameter, ResultTable
+from catalog.reports.spec import (
+    INVALID_PARAMETER,
+    UNTESTED_FACET_FIELDS,
+    ColumnKind,
+    Parameter,
+    ParameterType,
+    ReportColumn,
+    ReportSpec,
+    ResultTable,
+)
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
 #: Tags that mark what is sensitive, unless somebody says others.
-SENSITIVE = ["urn:li:tag:PII"]
+SENSITIVE_TAGS = ["urn:li:tag:PII"]
 
 #: Where the exports lie beside the snapshot, and the file that says so.
-FOLDER, PLACE = "exports", "grants_exports.json"
+EXPORTS_FOLDER, EXPORTS_LOCATION_FILE = "exports", "grants_exports.json"
 
 
-def _tags(value: Any) -> Iterable[Problem]:
-    for place, urn in enumerate(value):
+def _check_tags(value: Any) -> Iterable[Problem]:
+    for index, urn in enumerate(value):
         if not urn.startswith("urn:li:tag:"):
-            yield Problem(WRONG, f"/{place}", f"{urn!r} is not the URN of a tag.")
+            yield Problem(INVALID_PARAMETER, f"/{index}", f"{urn!r} is not the URN of a tag.")
 
 
 def prepare(_: Report, folder: Path) -> None:
@@ -34,58 +43,58 @@ def prepare(_: Report, folder: Path) -> None:
 
     Raises Invalid when none are configured or there is nothing at the place.
     """
-    place: str = settings.GRANTS_EXPORTS
-    if not place:
+    location: str = settings.GRANTS_EXPORTS
+    if not location:
         raise Invalid([Problem("grants.none", "", "GRANTS_EXPORTS names no exports of grants.")])
-    if ":/" in place:
-        said = place.rstrip("/")
+    if ":/" in location:
+        exports_folder = location.rstrip("/")
     else:
-        if not Path(place).is_dir():
+        if not Path(location).is_dir():
             raise Invalid([Problem("grants.none", "", "There is no folder at the place that GRANTS_EXPORTS names.")])
-        shutil.copytree(place, folder / FOLDER)
-        said = FOLDER
-    (folder / PLACE).write_text(json.dumps({"folder": said}), encoding="utf-8")
+        shutil.copytree(location, folder / EXPORTS_FOLDER)
+        exports_folder = EXPORTS_FOLDER
+    (folder / EXPORTS_LOCATION_FILE).write_text(json.dumps({"folder": exports_folder}), encoding="utf-8")
 
 
 def merge(report: Report) -> None:
     """Take over the findings of a run."""
-    finding_writer.merge(report, KIND)
+    finding_writer.merge(report, SPEC)
 
 
-def _number(name: str, title: str) -> Column:
-    return Column(name, title, ColumnKind.NUMBER)
+def _number_column(name: str, title: str) -> ReportColumn:
+    return ReportColumn(name, title, ColumnKind.NUMBER)
 
 
-KIND = Kind(
+SPEC = ReportSpec(
     name="role_mapping_check",
     title="Role mapping check",
     description="Do Snowflake, BigQuery and others grant what the catalog says of their roles, and to whom?",
     module=f"{__package__}.job",
-    unread=UNTESTED - {ACCESS_ROLE},
+    excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE},
     parameters=(
         Parameter(
             name="tags",
             title="Sensitive tags",
-            input=Input.TEXTS,
+            input=ParameterType.TEXTS,
             help="URNs of tags. What carries one counts as sensitive.",
-            default=SENSITIVE,
-            check=_tags,
+            default=SENSITIVE_TAGS,
+            check=_check_tags,
         ),
     ),
     tables=(
         ResultTable(
-            finding_writer.TABLE,
+            finding_writer.FINDINGS_TABLE,
             "Findings",
             (
-                Column("severity", "Severity", ColumnKind.SEVERITY),
-                Column("type", "Finding", ColumnKind.STATE, FINDING_LABELS),
-                Column("sentence", "What differs"),
-                Column("role", "Role", ColumnKind.ENTITY),
-                Column("entity", "Dataset", ColumnKind.ENTITY),
-                Column("actor", "Who", ColumnKind.ACTOR),
-                Column("export", "Export"),
-                Column("repair", "Repair", ColumnKind.SQL),
-                Column("key", "Key"),
+                ReportColumn("severity", "Severity", ColumnKind.SEVERITY),
+                ReportColumn("type", "Finding", ColumnKind.STATE, FINDING_LABELS),
+                ReportColumn("sentence", "What differs"),
+                ReportColumn("role", "Role", ColumnKind.ENTITY),
+                ReportColumn("entity", "Dataset", ColumnKind.ENTITY),
+                ReportColumn("actor", "Who", ColumnKind.ACTOR),
+                ReportColumn("export", "Export"),
+                ReportColumn("repair", "Repair", ColumnKind.SQL),
+                ReportColumn("key", "Key"),
             ),
             key=("key",),
         ),
@@ -93,11 +102,11 @@ KIND = Kind(
             "compliance",
             "Roles that open what is sensitive",
             (
-                Column("tag", "Tag", ColumnKind.ENTITY),
-                Column("role", "Role", ColumnKind.ENTITY),
-                Column("level", "Level"),
-                _number("declared", "Datasets by the catalog"),
-                _number("opened", "Datasets in the sources"),
+                ReportColumn("tag", "Tag", ColumnKind.ENTITY),
+                ReportColumn("role", "Role", ColumnKind.ENTITY),
+                ReportColumn("level", "Level"),
+                _number_column("declared", "Datasets by the catalog"),
+                _number_column("opened", "Datasets in the sources"),
             ),
             key=("tag", "role"),
         ),
@@ -105,20 +114,25 @@ KIND = Kind(
             "exports",
             "Exports",
             (
-                Column("export", "Export"),
-                Column("platform", "Platform"),
-                _number("grants", "Grants"),
-                _number("members", "Members"),
-                _number("inherited", "Roles in roles"),
-                _number("unknown", "On unknown tables"),
-                _number("passed", "About something else"),
-                _number("bad", "Not understood"),
+                ReportColumn("export", "Export"),
+                ReportColumn("platform", "Platform"),
+                _number_column("grants", "Grants"),
+                _number_column("members", "Members"),
+                _number_column("inherited", "Roles in roles"),
+                _number_column("unknown", "On unknown tables"),
+                _number_column("passed", "About something else"),
+                _number_column("bad", "Not understood"),
             ),
         ),
         ResultTable(
             "quarantine",
             "Rows not understood",
-            (Column("export", "Export"), Column("file", "File"), Column("reason", "Reason"), Column("row", "Row")),
+            (
+                ReportColumn("export", "Export"),
+                ReportColumn("file", "File"),
+                ReportColumn("reason", "Reason"),
+                ReportColumn("row", "Row"),
+            ),
             key=("export", "file", "row"),
             limit=10_000,
         ),

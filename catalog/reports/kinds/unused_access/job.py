@@ -8,49 +8,51 @@ import pyarrow as pa
 
 from catalog.reports.kinds.policy_hygiene import hygiene
 from catalog.reports.kinds.unused_access import unused
-from catalog.reports.kinds.unused_access.unused import Usage, Use
+from catalog.reports.kinds.unused_access.unused import Usage, UsageRow
 from catalog.reports.spark.job import Job, run
-from catalog.reports.spark.partition_facts import over_slices, roles_of, state_of
+from catalog.reports.spark.partition_facts import load_roles, load_state, map_partitions
 
 
-def work(job: Job) -> Mapping[str, Any]:
+def compute_results(job: Job) -> Mapping[str, Any]:
     """Lay what is held beside what was used."""
-    state, said = state_of(job), job.json("usage.json")
+    state, usage_document = load_state(job), job.read_json("usage.json")
     snapshot, actors = state.snapshot, state.actors
-    policies = hygiene.policies_of(
-        snapshot.statements, {row["urn"]: row["name"] for row in job.table("policies").to_pylist()}
+    policies = hygiene.group_by_policy(
+        snapshot.statements, {row["urn"]: row["name"] for row in job.read_table("policies").to_pylist()}
     )
-    uses = (Use(*row.values()) for row in job.table("usage", list(Use._fields)).to_pylist())
-    usage = Usage(uses, policies, is_sure=said["is_sure"])
-    ask = unused.ask_of(policies, actors, job.parameters.get("privileges") or ())
-    fields = snapshot.fields_for(ask.privileges)
-    found = set(over_slices(job, state, unused.held, ask, fields=fields, stage="Looking who holds what"))
-    found |= set(unused.held_on_platform(snapshot, ask))
-    privileges, people = unused.privileges_used(ask, found, usage)
+    uses = (UsageRow(*row.values()) for row in job.read_table("usage", list(UsageRow._fields)).to_pylist())
+    usage = Usage(uses, policies, is_sure=usage_document["is_sure"])
+    query = unused.build_query(policies, actors, job.parameters.get("privileges") or ())
+    fields = snapshot.tested_fields(query.privileges)
+    held_privileges = set(
+        map_partitions(job, state, unused.find_held, query, fields=fields, stage="Looking who holds what")
+    )
+    held_privileges |= set(unused.find_held_on_platform(snapshot, query))
+    privileges, people = unused.build_privilege_rows(query, held_privileges, usage)
     tables = {
-        "policies": (unused.policies_used(policies, actors, usage), unused.POLICIES),
+        "policies": (unused.build_policy_rows(policies, actors, usage), unused.POLICIES),
         "privileges": (privileges, unused.PRIVILEGES),
         "people": (people, unused.PEOPLE),
-        "memberships": (unused.memberships_unused(policies, actors, roles_of(job), usage), unused.MEMBERSHIPS),
+        "memberships": (unused.find_unused_memberships(policies, actors, load_roles(job), usage), unused.MEMBERSHIPS),
     }
-    for name, (listed, schema) in tables.items():
-        job.write(name, pa.Table.from_pylist(listed, schema=schema))
-    idle = {name: sum(row["state"] != unused.USED for row in listed) for name, (listed, _) in tables.items()}
+    for name, (rows, schema) in tables.items():
+        job.write_table(name, pa.Table.from_pylist(rows, schema=schema))
+    unused_counts = {name: sum(row["state"] != unused.USED for row in rows) for name, (rows, _) in tables.items()}
     return {
         "numbers": [
-            {"title": "Days looked back", "value": said["days"]},
-            {"title": "Percent of what is allowed that the log keeps", "value": said["percent"]},
-            {"title": "The log is whole (1: yes, 0: no)", "value": int(said["is_sure"])},
-            {"title": "Policies without a use", "value": idle["policies"]},
-            {"title": "Privileges without a use", "value": idle["privileges"]},
-            {"title": "Memberships without a use", "value": idle["memberships"]},
+            {"title": "Days looked back", "value": usage_document["days"]},
+            {"title": "Percent of what is allowed that the log keeps", "value": usage_document["percent"]},
+            {"title": "The log is whole (1: yes, 0: no)", "value": int(usage_document["is_sure"])},
+            {"title": "Policies without a use", "value": unused_counts["policies"]},
+            {"title": "Privileges without a use", "value": unused_counts["privileges"]},
+            {"title": "Memberships without a use", "value": unused_counts["memberships"]},
         ]
     }
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the job and return its exit code."""
-    return run("unused_access", work, argv)
+    return run("unused_access", compute_results, argv)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports.kinds.effective_access import spec as effective_access_spec
-from catalog.reports.spec import Column, ColumnKind, Input, Kind, Parameter, ResultTable
+from catalog.reports.spec import ColumnKind, Parameter, ParameterType, ReportColumn, ReportSpec, ResultTable
 from policies.pdp import decision_log_queries
 
-_SCHEMA = pa.schema([(name, pa.string()) for name in ("person", "privilege", "policy", "last")])
+_USAGE_SCHEMA = pa.schema([(name, pa.string()) for name in ("person", "privilege", "policy", "last")])
 
 
 def prepare(report: Report, folder: Path) -> None:
@@ -22,38 +22,44 @@ def prepare(report: Report, folder: Path) -> None:
 
     It would when it keeps every answer, keeps them for as long as is looked back, and goes back that far.
     """
-    effective_access_spec.say_settings(report, folder)
+    effective_access_spec.write_grant_settings(report, folder)
     days = report.parameters["days"]
     since = timezone.now() - timedelta(days=days)
-    last: dict[tuple[str, str, str], str] = {}
-    for use in decision_log_queries.uses(since=since):
+    last_use_by_key: dict[tuple[str, str, str], str] = {}
+    for use in decision_log_queries.iterate_privilege_uses(since=since):
         for privilege in use.privileges:
             for policy in use.policies or ("",):
                 key = (use.actor, privilege, policy)
-                last[key] = max(last.get(key, ""), use.last.isoformat(timespec="seconds"))
-    columns = zip(*((*key, at) for key, at in sorted(last.items())), strict=True) if last else ([],) * len(_SCHEMA)
-    pq.write_table(pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), schema=_SCHEMA), folder / "usage.parquet")
-    began = decision_log_queries.decisions_began()
-    share, kept = settings.DECISION_LOG_SAMPLE, settings.DECISION_LOG_DAYS
-    is_sure = share >= 1 and kept >= days and began is not None and began <= since
-    said = {"days": days, "percent": round(100 * share, 2), "is_sure": is_sure}
-    (folder / "usage.json").write_text(json.dumps(said), encoding="utf-8")
+                last_use_by_key[key] = max(last_use_by_key.get(key, ""), use.last_at.isoformat(timespec="seconds"))
+    columns = (
+        zip(*((*key, last_use) for key, last_use in sorted(last_use_by_key.items())), strict=True)
+        if last_use_by_key
+        else ([],) * len(_USAGE_SCHEMA)
+    )
+    pq.write_table(
+        pa.table(dict(zip(_USAGE_SCHEMA.names, columns, strict=True)), schema=_USAGE_SCHEMA), folder / "usage.parquet"
+    )
+    log_start = decision_log_queries.find_first_decision_time()
+    sample_share, log_days = settings.DECISION_LOG_SAMPLE, settings.DECISION_LOG_DAYS
+    is_sure = sample_share >= 1 and log_days >= days and log_start is not None and log_start <= since
+    document = {"days": days, "percent": round(100 * sample_share, 2), "is_sure": is_sure}
+    (folder / "usage.json").write_text(json.dumps(document), encoding="utf-8")
 
 
-def _counts() -> tuple[Column, ...]:
+def _usage_columns() -> tuple[ReportColumn, ...]:
     return (
-        Column("people", "People", ColumnKind.NUMBER),
-        Column("used_by", "Used by", ColumnKind.NUMBER),
-        Column("last", "Last use"),
-        Column("state", "State", ColumnKind.STATE),
+        ReportColumn("people", "People", ColumnKind.NUMBER),
+        ReportColumn("used_by", "Used by", ColumnKind.NUMBER),
+        ReportColumn("last", "Last use"),
+        ReportColumn("state", "State", ColumnKind.STATE),
     )
 
 
-_PERSON = Column("person", "Person", ColumnKind.ACTOR)
-_PRIVILEGE = Column("privilege", "Privilege", ColumnKind.PRIVILEGE)
-_STATE = Column("state", "State", ColumnKind.STATE)
+_PERSON = ReportColumn("person", "Person", ColumnKind.ACTOR)
+_PRIVILEGE = ReportColumn("privilege", "Privilege", ColumnKind.PRIVILEGE)
+_STATE = ReportColumn("state", "State", ColumnKind.STATE)
 
-KIND = Kind(
+SPEC = ReportSpec(
     name="unused_access",
     title="Unused access",
     description="Policies, privileges and memberships that nobody used for some days, as the decision log tells.",
@@ -62,7 +68,7 @@ KIND = Kind(
         Parameter(
             name="days",
             title="Days",
-            input=Input.NUMBER,
+            input=ParameterType.NUMBER,
             help="How far to look back. The log keeps answers for DECISION_LOG_DAYS.",
             default=30,
             is_required=True,
@@ -72,20 +78,20 @@ KIND = Kind(
         Parameter(
             name="privileges",
             title="Privileges",
-            input=Input.CHOICES,
+            input=ParameterType.CHOICES,
             help="Without a choice all that policies give to some people and not to everybody.",
             default=[],
-            choices=effective_access_spec.privileges,
+            choices=effective_access_spec.privilege_labels,
         ),
     ),
     tables=(
-        ResultTable("policies", "Policies", (Column("policy", "Policy", ColumnKind.POLICY), *_counts())),
-        ResultTable("privileges", "Privileges", (_PRIVILEGE, *_counts())),
+        ResultTable("policies", "Policies", (ReportColumn("policy", "Policy", ColumnKind.POLICY), *_usage_columns())),
+        ResultTable("privileges", "Privileges", (_PRIVILEGE, *_usage_columns())),
         ResultTable("people", "Not used by", (_PERSON, _PRIVILEGE, _STATE), key=("person", "privilege"), limit=50_000),
         ResultTable(
             "memberships",
             "Memberships",
-            (_PERSON, Column("group", "Group", ColumnKind.ACTOR), _STATE),
+            (_PERSON, ReportColumn("group", "Group", ColumnKind.ACTOR), _STATE),
             key=("person", "group"),
             limit=50_000,
         ),

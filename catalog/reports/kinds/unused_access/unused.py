@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from catalog.reports.kinds.policy_hygiene.hygiene import Stored
-from catalog.reports.spark.partition_facts import Facts
+from catalog.reports.kinds.policy_hygiene.hygiene import PolicyStatements
+from catalog.reports.spark.partition_facts import PartitionFacts
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.model import Actor, Effect, Question
@@ -23,14 +23,14 @@ from policies.engine.snapshot import Snapshot
 #: Said of what was used, of what was not, and of what the log did not keep a use of but may have left out.
 USED, UNUSED, NOT_SEEN = "USED", "UNUSED", "NOT_SEEN"
 
-_COUNTS = (("people", pa.int64()), ("used_by", pa.int64()), ("last", pa.string()), ("state", pa.string()))
-POLICIES = pa.schema([("policy", pa.string()), *_COUNTS])
-PRIVILEGES = pa.schema([("privilege", pa.string()), *_COUNTS])
+_COUNT_COLUMNS = (("people", pa.int64()), ("used_by", pa.int64()), ("last", pa.string()), ("state", pa.string()))
+POLICIES = pa.schema([("policy", pa.string()), *_COUNT_COLUMNS])
+PRIVILEGES = pa.schema([("privilege", pa.string()), *_COUNT_COLUMNS])
 PEOPLE = pa.schema([(name, pa.string()) for name in ("person", "privilege", "state")])
 MEMBERSHIPS = pa.schema([(name, pa.string()) for name in ("person", "group", "state")])
 
 
-class Use(NamedTuple):
+class UsageRow(NamedTuple):
     """That somebody was allowed something by a policy, and when last (ISO 8601); `policy` "" when none is known."""
 
     person: str
@@ -39,7 +39,7 @@ class Use(NamedTuple):
     last: str
 
 
-class Held(NamedTuple):
+class HeldPrivilege(NamedTuple):
     """That somebody has a privilege on something, or on the platform."""
 
     privilege: str
@@ -47,75 +47,84 @@ class Held(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class UsageQuery:
     """The privileges to look for on entities and on the platform, and the people to look at."""
 
     privileges: tuple[str, ...]
-    platform: tuple[str, ...]
+    platform_privileges: tuple[str, ...]
     people: tuple[Actor, ...]
 
 
-def ask_of(policies: Iterable[Stored], actors: Iterable[Actor], wanted: Iterable[str] = ()) -> Ask:
+def build_query(
+    policies: Iterable[PolicyStatements], actors: Iterable[Actor], requested_privileges: Iterable[str] = ()
+) -> UsageQuery:
     """Return what to look for: the wanted privileges, else all that policies give to some and not to everybody."""
-    given: set[str] = set()
-    everybodys: set[str] = set()
-    for statement in (one for policy in policies for one in policy.statements if one.effect is Effect.ALLOW):
-        given |= statement.privileges
+    allowed_privileges: set[str] = set()
+    public_privileges: set[str] = set()
+    for statement in (item for policy in policies for item in policy.statements if item.effect is Effect.ALLOW):
+        allowed_privileges |= statement.privileges
         if EVERYONE in statement.actors.tokens:
-            everybodys |= statement.privileges
-    chosen = frozenset(wanted) or given - everybodys
-    on_platform = {one.name for some in families.vocabularies().values() for one in some.platform()}
-    return Ask(
-        tuple(sorted(chosen - on_platform)),
-        tuple(sorted(chosen & on_platform)),
+            public_privileges |= statement.privileges
+    privileges = frozenset(requested_privileges) or allowed_privileges - public_privileges
+    platform_names = {
+        item.name
+        for family_vocabulary in families.load_vocabularies().values()
+        for item in family_vocabulary.platform_privileges()
+    }
+    return UsageQuery(
+        tuple(sorted(privileges - platform_names)),
+        tuple(sorted(privileges & platform_names)),
         tuple(actor for actor in actors if actor.is_active),
     )
 
 
-def held(facts: Facts, ask: Ask) -> Iterator[Held]:
+def find_held(facts: PartitionFacts, query: UsageQuery) -> Iterator[HeldPrivilege]:
     """Tell who has which of the privileges on something in this slice."""
-    for privilege in ask.privileges:
-        for actor in ask.people:
-            covered = facts.reached(actor, privilege)
-            is_open = (facts.decide(actor, privilege, place).is_allowed for place in covered.undecided)
-            if covered.certain or any(is_open):
-                yield Held(privilege, actor.urn)
+    for privilege in query.privileges:
+        for actor in query.people:
+            extent = facts.find_extent(actor, privilege)
+            is_allowed = (facts.decide(actor, privilege, index).is_allowed for index in extent.needs_decision)
+            if extent.allowed or any(is_allowed):
+                yield HeldPrivilege(privilege, actor.urn)
 
 
-def held_on_platform(snapshot: Snapshot, ask: Ask) -> Iterator[Held]:
+def find_held_on_platform(snapshot: Snapshot, query: UsageQuery) -> Iterator[HeldPrivilege]:
     """Tell who has which of the privileges on the platform."""
-    for privilege in ask.platform:
-        for actor in ask.people:
+    for privilege in query.platform_privileges:
+        for actor in query.people:
             if decide(snapshot, Question(actor, privilege)).is_allowed:
-                yield Held(privilege, actor.urn)
+                yield HeldPrivilege(privilege, actor.urn)
 
 
 class Usage:
     """The uses that the log kept, and what may be said of what has none."""
 
-    def __init__(self, uses: Iterable[Use], policies: Iterable[Stored], *, is_sure: bool) -> None:
-        self._given = {
-            policy.urn: frozenset[str]().union(*(one.privileges for one in policy.statements)) for policy in policies
+    def __init__(self, uses: Iterable[UsageRow], policies: Iterable[PolicyStatements], *, is_sure: bool) -> None:
+        self._privileges_by_policy = {
+            policy.urn: frozenset[str]().union(*(statement.privileges for statement in policy.statements))
+            for policy in policies
         }
-        self._uses = [use for use in uses if use.privilege in self._given.get(use.policy, (use.privilege,))]
-        self._unused = UNUSED if is_sure else NOT_SEEN
+        self._uses = [
+            use for use in uses if use.privilege in self._privileges_by_policy.get(use.policy, (use.privilege,))
+        ]
+        self._unused_state = UNUSED if is_sure else NOT_SEEN
 
     def state(self, *, is_used: bool) -> str:
         """Return what is said of something."""
-        return USED if is_used else self._unused
+        return USED if is_used else self._unused_state
 
-    def by(self, key: Callable[[Use], str]) -> Mapping[str, list[Use]]:
+    def group_uses(self, key: Callable[[UsageRow], str]) -> Mapping[str, list[UsageRow]]:
         """Return the uses by something of them."""
-        found: dict[str, list[Use]] = defaultdict(list)
+        uses_by_key: dict[str, list[UsageRow]] = defaultdict(list)
         for use in self._uses:
-            found[key(use)].append(use)
-        return found
+            uses_by_key[key(use)].append(use)
+        return uses_by_key
 
-    def pairs(self) -> set[tuple[str, str]]:
+    def list_pairs(self) -> set[tuple[str, str]]:
         """Return who used which privilege."""
         return {(use.person, use.privilege) for use in self._uses}
 
-    def counted(self, name: str, value: str, people: int, uses: Sequence[Use]) -> dict[str, Any]:
+    def build_row(self, name: str, value: str, people: int, uses: Sequence[UsageRow]) -> dict[str, Any]:
         """Return the row of a policy or a privilege."""
         return {
             name: value,
@@ -126,55 +135,62 @@ class Usage:
         }
 
 
-def policies_used(policies: Sequence[Stored], actors: Sequence[Actor], usage: Usage) -> list[dict[str, Any]]:
+def build_policy_rows(
+    policies: Sequence[PolicyStatements], actors: Sequence[Actor], usage: Usage
+) -> list[dict[str, Any]]:
     """Return a row for each policy, with how many people it names (owners are not counted)."""
-    uses = usage.by(lambda use: use.policy)
-    named = {
-        policy.urn: sum(one.is_active and not one.tokens.isdisjoint(policy.tokens) for one in actors)
+    uses = usage.group_uses(lambda use: use.policy)
+    people_counts = {
+        policy.urn: sum(actor.is_active and not actor.tokens.isdisjoint(policy.tokens) for actor in actors)
         for policy in policies
     }
-    rows = [usage.counted("policy", policy.urn, named[policy.urn], uses.get(policy.urn, ())) for policy in policies]
-    return _unused_first(rows, "policy")
+    rows = [
+        usage.build_row("policy", policy.urn, people_counts[policy.urn], uses.get(policy.urn, ()))
+        for policy in policies
+    ]
+    return _sort_unused_first(rows, "policy")
 
 
-def privileges_used(ask: Ask, found: Iterable[Held], usage: Usage) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def build_privilege_rows(
+    query: UsageQuery, held_privileges: Iterable[HeldPrivilege], usage: Usage
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a row for each privilege, and one for each person and privilege that was not used."""
     holders: dict[str, set[str]] = defaultdict(set)
-    for one in found:
-        holders[one.privilege].add(one.person)
-    uses, pairs = usage.by(lambda use: use.privilege), usage.pairs()
-    names = (*ask.privileges, *ask.platform)
-    rows = [usage.counted("privilege", name, len(holders[name]), uses.get(name, ())) for name in names]
-    idle = [
+    for held_privilege in held_privileges:
+        holders[held_privilege.privilege].add(held_privilege.person)
+    uses, pairs = usage.group_uses(lambda use: use.privilege), usage.list_pairs()
+    names = (*query.privileges, *query.platform_privileges)
+    rows = [usage.build_row("privilege", name, len(holders[name]), uses.get(name, ())) for name in names]
+    unused_rows = [
         {"person": person, "privilege": name, "state": usage.state(is_used=False)}
         for name in names
         for person in holders[name]
         if (person, name) not in pairs
     ]
-    return _unused_first(rows, "privilege"), sorted(idle, key=lambda row: (row["person"], row["privilege"]))
+    return _sort_unused_first(rows, "privilege"), sorted(unused_rows, key=lambda row: (row["person"], row["privilege"]))
 
 
-def memberships_unused(
-    policies: Iterable[Stored], actors: Iterable[Actor], roles: Mapping[str, frozenset[str]], usage: Usage
+def find_unused_memberships(
+    policies: Iterable[PolicyStatements], actors: Iterable[Actor], roles: Mapping[str, frozenset[str]], usage: Usage
 ) -> list[dict[str, Any]]:
     """Return the memberships through which nobody can be shown to have been allowed something."""
     tokens = {policy.urn: policy.tokens for policy in policies}
-    uses, rows = usage.by(lambda use: use.person), []
+    uses, rows = usage.group_uses(lambda use: use.person), []
     for actor in actors:
         if not actor.is_active:
             continue
-        spoken = [tokens.get(policy) for policy in {use.policy for use in uses.get(actor.urn, ())}]
+        used_token_sets = [tokens.get(policy) for policy in {use.policy for use in uses.get(actor.urn, ())}]
         for group in sorted(actor.groups):
             names = frozenset((group, IN_ANY_GROUP)) | roles.get(group, frozenset())
-            if not any(some is None or _may_speak(some, names) for some in spoken):
+            if not any(used_tokens is None or _may_apply(used_tokens, names) for used_tokens in used_token_sets):
                 rows.append({"person": actor.urn, "group": group, "state": usage.state(is_used=False)})
     return sorted(rows, key=lambda row: (row["person"], row["group"]))
 
 
-def _may_speak(tokens: frozenset[str], names: frozenset[str]) -> bool:
+def _may_apply(tokens: frozenset[str], names: frozenset[str]) -> bool:
     """Whether a policy could have spoken to somebody as a member: by name, or as an owner through the group."""
     return not tokens.isdisjoint(names) or any(token.startswith(OWNER_OF_ANY_TYPE) for token in tokens)
 
 
-def _unused_first(rows: Iterable[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+def _sort_unused_first(rows: Iterable[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["state"] == USED, row["last"] or "", -row["people"], row[name]))

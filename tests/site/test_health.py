@@ -130,9 +130,9 @@ def test_without_the_row_of_the_version_nothing_is_answered(client):
 @pytest.mark.skipif(sys.platform != "linux", reason="The limit on the size of files is Linux's.")
 def test_a_full_disk_is_said_plainly(tmp_path):
     show = (
-        "import json, resource; from authzsite import health; before = health.outcome(health.disk); "
+        "import json, resource; from authzsite import health; before = health.run_check(health.disk); "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); "
-        "print(json.dumps([before, health.outcome(health.disk)]))"
+        "print(json.dumps([before, health.run_check(health.disk)]))"
     )
     told = manage("shell", "--verbosity", "0", "-c", show, folder=tmp_path)
     before, after = json.loads(told.stdout.splitlines()[-1])
@@ -142,7 +142,7 @@ def test_a_full_disk_is_said_plainly(tmp_path):
 
 
 def test_a_broker_that_refuses_is_said_plainly(tmp_path):
-    show = "import json; from authzsite import health; print(json.dumps(health.outcome(health.broker)))"
+    show = "import json; from authzsite import health; print(json.dumps(health.run_check(health.broker)))"
     away = f"redis://127.0.0.1:{servers.free_port()}/0"
     told = manage("shell", "--verbosity", "0", "-c", show, folder=tmp_path, REDIS_URL=away)
     assert json.loads(told.stdout.splitlines()[-1]) == {
@@ -154,7 +154,7 @@ def test_a_broker_that_refuses_is_said_plainly(tmp_path):
 @pytest.mark.redis
 def test_a_broker_is_asked_once(tmp_path):
     """A second question could meet a Redis that says nothing any more, and then takes seconds."""
-    show = "import json; from authzsite import health; print(json.dumps(health.outcome(health.broker)))"
+    show = "import json; from authzsite import health; print(json.dumps(health.run_check(health.broker)))"
     with servers.redis_server() as server, closing(redis.Redis.from_url(server.address)) as client:
         before = client.info("stats")["total_connections_received"]
         told = manage("shell", "--verbosity", "0", "-c", show, folder=tmp_path, REDIS_URL=server.address)

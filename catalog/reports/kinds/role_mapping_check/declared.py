@@ -166,7 +166,10 @@ def _collect_members(
     exports: Sequence[Export],
     stage: Callable[[str, DataFrame], DataFrame],
 ) -> dict[str, DataFrame]:
-    """Return members, allowed and in_groups: a user who may not act has to hold nothing, and may not either."""
+    """Return people, members, allowed_members and group_members, as the fields of `DeclaredAccess`.
+
+    A user who may not act has to hold nothing, and may not either.
+    """
     described_roles = entities.filter("type = 'role'").select(
         f.col("number").alias("entity"), _role_identifier("urn", _ROLE_PREFIX).alias("role")
     )
@@ -211,10 +214,10 @@ def _collect_members(
                 user_rows.union(group_rows.filter(keeps_groups)).union(members_through_groups.filter(~keeps_groups))
             ),
         ),
-        "allowed": stage(
+        "allowed_members": stage(
             "allowed", with_member_key(user_rows.union(group_rows).union(members_through_groups)).drop("actor")
         ),
-        "in_groups": reduce(DataFrame.union, export_memberships, no_memberships).select(
+        "group_members": reduce(DataFrame.union, export_memberships, no_memberships).select(
             "export", _member_key(exports, "actor").alias("group_key"), _member_key(exports, "user").alias("member_key")
         ),
     }

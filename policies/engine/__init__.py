@@ -1,1 +1,1 @@
-"""The pure core: nouns, matching and decisions, without Django, I/O or a clock."""
+"""The pure core: model, matching and decisions, without Django, I/O or a clock."""

@@ -1,6 +1,6 @@
-"""What one actor reaches by what it is, owns, and is known for: the part of `bulk` that is worked out actor by actor.
+"""The entities that one actor reaches through ownership and actor conditions: the part of `reach_index` per actor.
 
-Statements with provisos have no crowd: whom they speak to hangs on what is known of each.
+Statements with actor conditions have no fixed audience: it depends on the attributes of each actor.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE
 
 
 class OwnedEntities:
-    """What one actor is or owns, each kind of ownership looked up once: many statements speak to owners alike."""
+    """The entities that one actor is or owns, each kind of ownership looked up once, since many covers share it."""
 
     def __init__(self, postings: Postings, actor: Actor) -> None:
         self._postings = postings
@@ -43,7 +43,7 @@ class OwnedEntities:
 
 
 class ConditionalReach:
-    """What statements with provisos give to one actor: each as it speaks to that actor."""
+    """The entities that statements with actor conditions give to one actor."""
 
     def __init__(self, postings: Postings, statements: list[Statement]) -> None:
         self.statements = statements
@@ -53,14 +53,14 @@ class ConditionalReach:
         self._is_relational = any(item == ONESELF or item.startswith(OWNER_OF_ANY_TYPE) for item in self._tokens)
 
     def group_key(self, actor: Actor) -> object:
-        """Return what is the same for actors to whom the same is given."""
+        """Return a key that is equal for actors to whom these statements give the same entities."""
         if not self.statements:
             return None
         self_urn = actor.urn if self._is_relational else ""
         return actor.tokens & self._tokens, relevant_attributes(actor, self._tested_attributes), self_urn
 
     def find_extents(self, actor: Actor) -> tuple[FrozenBitMap, ...]:
-        """Return the entities that are given to an actor by plain allows, by restricted ones, and by denies."""
+        """Return the entities that an actor gets by plain allows, by restricted allows, and by denies."""
         owned_entities, tokens = OwnedEntities(self._postings, actor), actor.tokens
         kinds: tuple[list[FrozenBitMap], ...] = ([], [], [])
         for statement in self.statements:
@@ -73,9 +73,9 @@ class ConditionalReach:
 
 
 class ConditionalAudience:
-    """Whom statements with provisos let in (`allowed_by_entity`) and keep out (`denied_by_entity`), by entity.
+    """The audiences of statements with actor conditions: `allowed_by_entity` and `denied_by_entity`, by entity number.
 
-    `actors` are those who may act, by their numbers in a crowd. Those alike to the statements are looked at once.
+    `actors` are the active actors with their numbers in the actor index. Actors with equal keys are evaluated once.
     """
 
     def __init__(self, postings: Postings, statements: list[Statement], actors: Iterable[tuple[int, Actor]]) -> None:
@@ -102,7 +102,7 @@ def self_entity(postings: Postings, actor: Actor) -> FrozenBitMap:
 
 
 def statement_kind(statement: Statement) -> int:
-    """Return the place of a statement among plain allows, restricted allows and denies."""
+    """Return the kind of a statement: 0 a plain allow, 1 a restricted allow, 2 a deny."""
     if statement.effect is Effect.DENY:
         return 2
     return 0 if statement.restriction is None else 1

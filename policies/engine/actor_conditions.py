@@ -1,4 +1,4 @@
-"""Statements with provisos: what they say to one actor, once it is known who asks and what for."""
+"""Actor conditions of statements: binding them to one actor and its action, and testing them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -11,12 +11,12 @@ _OWNER_OF_TYPE = f"{OWNER_OF_ANY_TYPE}:"
 
 
 def actor_attributes(facts: Mapping[str, Iterable[str]]) -> frozenset[tuple[str, str]]:
-    """Return facts about an actor or an action as actors carry them."""
+    """Return facts about an actor or an action as (field, value) pairs, as actors hold them."""
     return frozenset((field, value) for field, values in facts.items() for value in values)
 
 
 def override_attributes(actor: Actor, overrides: Mapping[str, frozenset[str]]) -> Actor:
-    """Return the actor with these facts in place of those that are known of it, for one question."""
+    """Return the actor with these facts in place of its own values of the same fields, for one question."""
     if not overrides:
         return actor
     unchanged_attributes = frozenset(pair for pair in actor.attributes if pair[0] not in overrides)
@@ -24,7 +24,7 @@ def override_attributes(actor: Actor, overrides: Mapping[str, frozenset[str]]) -
 
 
 def attributes_of(actor: Actor) -> dict[str, frozenset[str]]:
-    """Return field → values of what is known of an actor and its action."""
+    """Return the attributes of an actor and its action, as field -> values."""
     values_by_field: dict[str, frozenset[str]] = {}
     for field, value in actor.attributes:
         values_by_field[field] = values_by_field.get(field, frozenset()) | {value}
@@ -32,7 +32,7 @@ def attributes_of(actor: Actor) -> dict[str, frozenset[str]]:
 
 
 def bind_actor(statement: Statement, actor: Actor) -> Statement | None:
-    """Return the statement as it speaks to one actor, without provisos; None when they keep it from speaking."""
+    """Return the statement for one actor, its actor conditions turned into criteria; None if one of them fails."""
     if not statement.actor_conditions:
         return statement
     attributes = attributes_of(actor)
@@ -48,23 +48,23 @@ def bind_actor(statement: Statement, actor: Actor) -> Statement | None:
 
 
 def meets_conditions(statement: Statement, actor: Actor, resource: Resource | None) -> bool:
-    """Whether every proviso of a statement holds. Raises MissingFact for a facet that was not loaded."""
+    """Whether every actor condition of a statement holds. Raises MissingFact for a facet that was not loaded."""
     return not (statement.actor_conditions and failing_conditions(statement, actor, resource))
 
 
 def failing_conditions(statement: Statement, actor: Actor, resource: Resource | None) -> list[ActorCondition]:
-    """Return the provisos of a statement that do not hold. Raises MissingFact for a facet that was not loaded."""
+    """Return the failing actor conditions of a statement. Raises MissingFact for a facet that was not loaded."""
     attributes = attributes_of(actor)
     return [condition for condition in statement.actor_conditions if not condition.holds(attributes, resource)]
 
 
 def relevant_attributes(actor: Actor, fields: frozenset[str]) -> frozenset[tuple[str, str]]:
-    """Return what is known of an actor in these fields; actors alike in it are alike to the statements with them."""
+    """Return the actor's attributes in these fields, which decide how statements on these fields apply to it."""
     return frozenset(pair for pair in actor.attributes if pair[0] in fields)
 
 
 def tested_attributes(statements: Iterable[Statement]) -> frozenset[str]:
-    """Return the fields of actor and action that these statements look at."""
+    """Return the fields of actor and action that the conditions of these statements test."""
     return frozenset(
         field
         for statement in statements
@@ -74,7 +74,7 @@ def tested_attributes(statements: Iterable[Statement]) -> frozenset[str]:
 
 
 def actor_cover(statement: Statement, actor_tokens: frozenset[str]) -> Cover:
-    """Return a settled statement as an actor who has these tokens sees it."""
+    """Return the cover of a statement without actor conditions, for an actor with these tokens."""
     tokens = statement.actors.tokens
     types = frozenset(token.removeprefix(_OWNER_OF_TYPE) for token in tokens if token.startswith(_OWNER_OF_TYPE))
     return Cover(

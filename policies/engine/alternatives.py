@@ -1,4 +1,4 @@
-"""Lists of missing privileges of which any one would be enough: how they combine, and which of them is narrowest."""
+"""Alternative lists of missing privileges, any one of which would suffice: combining and sorting them."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,15 +10,15 @@ from policies.engine.model import MissingPrivilege
 #: Most lists that one refusal names.
 MAX_ALTERNATIVES = 16
 
-#: Lists of missing privileges; everything in one of them together is enough.
+#: Lists of missing privileges; all privileges of one list together suffice.
 Alternatives = tuple[tuple[MissingPrivilege, ...], ...]
 
 
 def join_alternatives(alternatives_by_refusal: Sequence[Alternatives]) -> Alternatives:
-    """Return what is enough for all of several refusals together.
+    """Return lists of privileges that suffice for all of several refusals together.
 
-    The first alternatives of each stand together, then the second ones, and so on; where one refusal has fewer than the
-    others its last one is repeated. Mixtures would do as well and are not listed, because there are too many of them.
+    The first alternatives of each are combined, then the second ones, and so on; a refusal with fewer alternatives
+    repeats its last one. Other combinations would suffice too and are not listed, because there are too many of them.
     """
     alternatives_by_refusal = [alternatives for alternatives in alternatives_by_refusal if alternatives]
     count = max((len(alternatives) for alternatives in alternatives_by_refusal), default=0)
@@ -35,17 +35,17 @@ def join_alternatives(alternatives_by_refusal: Sequence[Alternatives]) -> Altern
 
 
 def limit_alternatives(lists: Iterable[tuple[MissingPrivilege, ...]]) -> Alternatives:
-    """Return these lists in their order, each once, without empty ones; MAX_ALTERNATIVES at most."""
+    """Return at most MAX_ALTERNATIVES of these lists in their order, without duplicates and empty ones."""
     return tuple(dict.fromkeys(missing_privileges for missing_privileges in lists if missing_privileges))[
         :MAX_ALTERNATIVES
     ]
 
 
 def sort_narrowest_first(lists: Iterable[tuple[MissingPrivilege, ...]]) -> Alternatives:
-    """Return these lists with those first that give away least.
+    """Return these lists sorted so that those that give away least come first.
 
-    Privileges on entities are narrower than those on the whole platform; then comes the list whose broadest privilege
-    opens least, then the shorter list. Lists that are alike stay in their order.
+    Privileges on entities are narrower than platform privileges; then comes the list whose broadest privilege permits
+    least, then the shorter list. The sort is stable.
     """
     return tuple(sorted(lists, key=_breadth))
 
@@ -66,7 +66,7 @@ def _breadth(missing_privileges: tuple[MissingPrivilege, ...]) -> tuple[int, int
 
 @cache
 def _count_breadth_by_privilege() -> Counter[str]:
-    """Return how much each privilege opens: the operations that it is enough for or part of, and what it implies."""
+    """Return the breadth of each privilege: the number of operations that name it plus the privileges it implies."""
     breadth_by_privilege: Counter[str] = Counter()
     for requirement in (*datahub.load_operations().values(), *datahub.load_operation_groups().values()):
         breadth_by_privilege.update(requirement.privileges)

@@ -1,11 +1,11 @@
-"""Who may use one privilege on each of many entities, for all actors at once: `bulk` seen from the entities.
+"""The actors who may use one privilege on each of many entities: `reach_index` seen from the entities.
 
-Actors are numbered from 0. A crowd is a set of actors, a compressed bitmap. Statements are gathered into units
-(`policies.engine.statement_groups`), which speak to one crowd together. An entity is reached by the units that cover
-it, so entities that the same units cover share their crowd but for owners.
+Actors are numbered from 0. An audience is a set of actors, a compressed bitmap. Statements are gathered into statement
+groups (`policies.engine.statement_groups`) with one audience each. Entities that the same statement groups cover share
+their audience except for owners.
 
-No product of actors and entities is formed. What only a restricted allow reaches is decided one by one, each kind of
-actor on each kind of entity once (rules/datazone.md DZ-55 to DZ-57, DZ-67).
+No product of actors and entities is formed. Where a restricted allow applies, `decide` is called, once for each kind of
+actor and of entity (rules/datazone.md DZ-55 to DZ-57, DZ-67).
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ from policies.engine.statement_groups import EntityGroup, StatementGroup, group_
 
 
 class ActorIndex:
-    """Actors by number, and the crowd behind each token; inactive ones are in no crowd, the system actor in all."""
+    """Actors by number, and the actors of each token; inactive ones have none, the system actor is always allowed."""
 
     def __init__(self, actors: Sequence[Actor]) -> None:
         self.actors = actors
@@ -37,33 +37,33 @@ class ActorIndex:
         self._numbers_by_holder = _invert((number, actor.holders) for number, actor in active_actors)
 
     def with_any_token(self, tokens: Iterable[str]) -> FrozenBitMap:
-        """Return the actors that have one of the tokens."""
+        """Return the actors that have any of the tokens."""
         return union(self._numbers_by_token[token] for token in tokens if token in self._numbers_by_token)
 
     def with_holder(self, holder: str) -> FrozenBitMap:
-        """Return the actors that own what somebody owns: itself, or members of a group."""
+        """Return the actors that own the entities of a holder: the user itself, or the members of a group."""
         return self._numbers_by_holder.get(holder, EMPTY)
 
     def active_actors(self) -> Iterator[tuple[int, Actor]]:
-        """Give those who may act, with their numbers, but for the system actor."""
+        """Yield the active actors with their numbers, without the system actor."""
         return (
             (self.numbers[actor.urn], actor) for actor in self.actors if actor.is_active and actor.urn != SYSTEM_ACTOR
         )
 
     def with_urn(self, urn: str) -> FrozenBitMap:
-        """Return the actor of this URN."""
+        """Return the actor of this URN as a set, empty if it is unknown or inactive."""
         number = self.numbers.get(urn)
         return EMPTY if number is None or not self.actors[number].is_active else FrozenBitMap((number,))
 
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Who reaches the entities of a group.
+    """The actors who reach the entities of a group.
 
     `base_actors` and `extra_actors` reach all of them, `extra_by_entity` has further actors of single entities.
 
-    The three share nobody, and many groups have one `base_actors`. `extra_by_entity` leaves out entities that nobody
-    else reaches; `decided_by_entity` are those in it that a restricted allow reaches.
+    The three are disjoint, and many groups share one `base_actors`. `extra_by_entity` has only entities with further
+    actors; `decided_by_entity` are those of its actors that `decide` allowed because of a restricted allow.
     """
 
     group: EntityGroup
@@ -73,13 +73,13 @@ class Audience:
     decided_by_entity: Mapping[int, FrozenBitMap] = field(default_factory=dict)
 
     def find_actors(self, number: int) -> FrozenBitMap:
-        """Return who reaches one entity of the group."""
+        """Return the actors who reach one entity of the group."""
         group_actors = self.base_actors | self.extra_actors
         return group_actors | self.extra_by_entity[number] if number in self.extra_by_entity else group_actors
 
 
 class _GroupBase:
-    """The wide units of a type that cover an entity: whom they name, and what units add to them for everybody else."""
+    """The whole-type statement groups that cover an entity: the actors they name, and those that other groups add."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class _GroupBase:
         self._added_by_group: dict[int, FrozenBitMap] = {}
 
     def find_added_actors(self, number: int, find_named: Callable[[int], FrozenBitMap]) -> FrozenBitMap:
-        """Return whom a unit adds, of those whom it plainly names."""
+        """Return the actors that a statement group's plain allows name and the base's do not."""
         added_actors = self._added_by_group.get(number)
         if added_actors is None:
             added_actors = self._added_by_group[number] = find_named(number) & self.unnamed_actors
@@ -103,7 +103,7 @@ class _GroupBase:
 
 
 class AudienceIndex:
-    """What units say about people; serves any number of slices of entities."""
+    """The audiences of statement groups; serves any number of partitions of entities."""
 
     def __init__(
         self, snapshot: Snapshot, privilege: str, statement_groups: Sequence[StatementGroup], actor_index: ActorIndex
@@ -128,9 +128,9 @@ class AudienceIndex:
         self._has_conditional_deny = any(statement.effect is Effect.DENY for statement in self._conditional)
 
     def iterate_audiences(self, postings: Postings) -> Iterator[Audience]:
-        """Give who reaches the entities of a slice, those alike together; every entity is in one group.
+        """Yield the audiences of a partition's entities, grouped by statement groups; every entity is in one group.
 
-        Raises MissingFact when a facet that a statement tests was not loaded.
+        Raises MissingFact if a facet that a statement tests was not loaded.
         """
         group_bases = [
             (entity_group, self._get_base(entity_group))
@@ -158,7 +158,7 @@ class AudienceIndex:
     def _apply_conditional(
         self, audience: Audience, conditional_audience: ConditionalAudience, postings: Postings
     ) -> Audience:
-        """Return the crowd with those whom statements with provisos let in, without those whom they keep out."""
+        """Return the audience with the actors that statements with actor conditions allow, without those they deny."""
         extra_by_entity, decided_by_entity = dict(audience.extra_by_entity), dict(audience.decided_by_entity)
         for number in audience.group.entities:
             gained_actors = conditional_audience.allowed_by_entity.get(number, EMPTY) - audience.find_actors(number)
@@ -205,9 +205,9 @@ class AudienceIndex:
     def _iterate_plain(
         self, postings: Postings, group_bases: Sequence[tuple[EntityGroup, _GroupBase]]
     ) -> Iterator[Audience]:
-        """Look at groups of which only plain allows speak.
+        """Yield the audiences of groups to which only plain allows apply.
 
-        Where every base names nearly everybody, hardly anybody else counts: what only these reach is left out at once.
+        Relational tokens are resolved only for the usually few actors that some base does not name.
         """
         bases = {id(base): base.actors_by_kind[0] for _, base in group_bases}
         uncommon_actors = (
@@ -231,7 +231,7 @@ class AudienceIndex:
             )
             extra_by_entity: dict[int, FrozenBitMap] = {}
             for number, owner_sets in relational_actors.iterate_actors(entity_group.entities, relational_tokens):
-                # Most owners are among those whom the base names, and a union costs more than looking first.
+                # The base names most owners already, and a union costs more than this check.
                 unnamed_actors = [
                     actors for owners in owner_sets if (actors := (owners & base.unnamed_actors) - extra_actors)
                 ]
@@ -250,7 +250,7 @@ class AudienceIndex:
     def _decide_group(
         self, relational_actors: "_RelationalActors", entity_group: EntityGroup, base: _GroupBase
     ) -> Audience:
-        """Look at each entity of a group whose owners or restrictions count."""
+        """Return the audience of a group, computed per entity because some statement restricts or denies."""
         covering_groups = (*entity_group.covering_groups, *base.group_numbers)
         extra_by_entity: dict[int, FrozenBitMap] = {}
         decided_by_entity: dict[int, FrozenBitMap] = {}
@@ -300,7 +300,7 @@ class AudienceIndex:
         tokens_by_kind: Sequence[frozenset[str]],
         answers: dict[frozenset[str], bool],
     ) -> FrozenBitMap:
-        """Decide about actors that a restricted allow reaches; those who hold the same of what is named are alike."""
+        """Decide for actors that a restricted allow reaches; actors with the same named tokens share one decision."""
         if not actor_numbers:
             return EMPTY
         named_tokens = frozenset[str]().union(*tokens_by_kind)
@@ -318,7 +318,7 @@ class AudienceIndex:
 
 
 class _RelationalActors:
-    """The actors, of some, that have tokens only towards an entity: by being it, or by owning it."""
+    """The actors (of a given set) that have relational tokens for an entity: by being it, or by owning it."""
 
     def __init__(self, postings: Postings, actor_index: ActorIndex, actor_numbers: FrozenBitMap) -> None:
         self.postings = postings
@@ -329,7 +329,7 @@ class _RelationalActors:
     def iterate_actors(
         self, entities: Sequence[int], relational_tokens: frozenset[str]
     ) -> Iterator[tuple[int, Sequence[FrozenBitMap]]]:
-        """Give, for those of the entities that have any, the actors that one of the tokens stands for."""
+        """Yield the entities for which actors have one of the relational tokens, with these sets of actors."""
         if not relational_tokens:
             return
         owners_by_entity, is_oneself = self._find_owners(relational_tokens), ONESELF in relational_tokens
@@ -343,14 +343,14 @@ class _RelationalActors:
                 yield number, actor_sets
 
     def find_actors(self, number: int, relational_tokens: frozenset[str]) -> Sequence[FrozenBitMap]:
-        """Return the actors that one of the tokens stands for towards one entity."""
+        """Return the sets of actors that have one of the relational tokens for one entity."""
         return next((actor_sets for _, actor_sets in self.iterate_actors((number,), relational_tokens)), ())
 
     def _find_owners(self, relational_tokens: frozenset[str]) -> Mapping[int, list[FrozenBitMap]]:
         owners_by_entity = self._owners_by_tokens.get(relational_tokens)
         if owners_by_entity is None:
             owners_by_entity = self._owners_by_tokens[relational_tokens] = defaultdict(list)
-            # An owner of some type is one of any type.
+            # An owner of a specific type is also an owner of any type.
             for token in (OWNER_OF_ANY_TYPE,) if OWNER_OF_ANY_TYPE in relational_tokens else relational_tokens:
                 if token.startswith(OWNER_OF_ANY_TYPE):
                     owner_type = None if token == OWNER_OF_ANY_TYPE else token.removeprefix(owner_token(""))

@@ -1,10 +1,10 @@
-"""Conditions on properties in words, for reasons and near misses."""
+"""Wording of conditions on properties, for reasons and near misses."""
 
 from policies.engine import property_conditions
 from policies.engine.property_conditions import ActorCondition
 from policies.engine.selectors import Condition, Criterion, Resource
 
-#: How many values a clause lists before it says how many more there are.
+#: Most values that a clause lists; the rest is counted.
 _MAX_LISTED_VALUES = 3
 
 _VERBS = {Condition.EQUALS: "is", Condition.STARTS_WITH: "begins with", Condition.NOT_EQUALS: "is not"}
@@ -17,7 +17,7 @@ def is_property(field: str) -> bool:
 
 
 def word_condition(condition: Criterion | ActorCondition, *, actor_name: str, resource_name: str) -> str:
-    """Say that a condition holds; `actor_name` and `resource_name` are what the actor and the resource are called."""
+    """Return a clause that states that a condition holds; `actor_name` and `resource_name` are display names."""
     name = _name_property(condition.field, actor_name, resource_name)
     return f"{name} {_VERBS[condition.condition]} {_join_values(condition, actor_name, resource_name)}"
 
@@ -25,7 +25,7 @@ def word_condition(condition: Criterion | ActorCondition, *, actor_name: str, re
 def word_failed_condition(
     condition: Criterion | ActorCondition, attributes: dict[str, frozenset[str]], *, actor_name: str, resource_name: str
 ) -> str:
-    """Say that a condition does not hold; `attributes` is what is known of actor and action."""
+    """Return a clause that states that a condition fails; `attributes` are those known of actor and action."""
     unknown_fields = (
         sorted(condition.tested_attributes - attributes.keys()) if isinstance(condition, ActorCondition) else []
     )
@@ -36,7 +36,7 @@ def word_failed_condition(
 
 
 def name_resource(resource: Resource | None) -> str:
-    """Return what a resource is called in a clause."""
+    """Return the noun phrase for a resource in a clause, such as "the dataset"."""
     return f"the {resource.type}" if resource is not None and resource.type else "the resource"
 
 

@@ -1,7 +1,7 @@
-"""The criteria of many statements on one field under one condition, as bit sets of statements per wanted value.
+"""Criteria of many statements on one field under one condition, as bit sets of statements per value.
 
-A column rules statements out: it holds at most one criterion of each statement, and keeps of the statements that are
-still in play those without a criterion here and those whose criterion the values pass.
+A criterion index holds at most one criterion of each statement. `retain_matching` keeps the candidates without a
+criterion here and those whose criterion holds for the values.
 """
 
 from bisect import bisect_right
@@ -10,12 +10,12 @@ from typing import Protocol, Self
 
 from policies.engine.selectors import Condition
 
-#: A value of a resource → the statements that want it (under NOT_EQUALS: that exclude it), None or 0 when none does.
+#: A value of a resource -> the statements that list it (under NOT_EQUALS: that exclude it), None or 0 if none does.
 ValueLookup = Callable[[str], int | None]
 
 
 class CriterionIndex(Protocol):
-    """What the snapshot needs of a column.
+    """An index of criteria, as the snapshot uses it.
 
     `mentions` are the statements with a criterion here.
     """
@@ -24,26 +24,26 @@ class CriterionIndex(Protocol):
     mentions: int
 
     def copy(self) -> "CriterionIndex":
-        """Return a column that can be changed without changing this one."""
+        """Return a copy that can be changed independently."""
 
     def put(self, bit: int, values: Iterable[str]) -> None:
         """Add a statement's criterion."""
 
     def drop(self, bit: int, values: Iterable[str]) -> None:
-        """Take a statement's criterion out."""
+        """Remove a statement's criterion."""
 
     def seal(self, everything: int) -> None:
-        """Make ready for questions after changes; `everything` holds the bit of every statement of the snapshot."""
+        """Prepare for lookups after changes; `everything` holds the bit of every statement of the snapshot."""
 
     def retain_matching(self, candidates: int, values: Collection[str]) -> int:
-        """Return those of the live statements that a resource with these values is not ruled out of."""
+        """Return the candidates that a resource with these values does not rule out."""
 
     def get_lookup(self) -> ValueLookup:
-        """Return what gives the statements that one value of a resource speaks to; good until the next change."""
+        """Return a function from a value of a resource to the statements that list it; valid until the next change."""
 
 
 class _ValueIndex:
-    """`bits_by_value` are the statements per wanted value, `unconstrained_bits` those without a criterion here."""
+    """Statements per value of their criterion (`bits_by_value`), and those without one here (`unconstrained_bits`)."""
 
     __slots__ = ("bits_by_value", "field", "mentions", "unconstrained_bits")
 
@@ -91,7 +91,7 @@ class _EqualsIndex(_ValueIndex):
         matching_bits = 0
         for value in values:
             matching_bits |= self.bits_by_value.get(value, 0)
-        # No statement is in both, so the XOR is their union; of integers it costs half an OR.
+        # No statement is in both, so the XOR is their union; on integers it costs half of an OR.
         return candidates & (self.unconstrained_bits ^ matching_bits)
 
 
@@ -105,11 +105,11 @@ class _NotEqualsIndex(_ValueIndex):
 
 
 class _PrefixIndex(_ValueIndex):
-    """The wanted prefixes in order, and for each the statements that want it or a shorter prefix of it.
+    """The prefixes of the criteria in sorted order, and for each the statements that list it or a shorter prefix of it.
 
-    All wanted prefixes of a value lie on one chain that ends at the last prefix not after the value, or at one of the
-    prefixes of that prefix, so one search finds them all. They begin alike, in URNs above all: `_ranges` says between
-    which places to search for a value that begins with so many characters as the shortest of them has.
+    All listed prefixes of a value are on one chain that ends at the last prefix not after the value, or at one of that
+    prefix's own prefixes, so one binary search finds them all. Prefixes of URNs begin alike: `_ranges` maps the first
+    `_key_length` characters (the length of the shortest prefix) to the range of indexes to search.
     """
 
     __slots__ = ("_chain_bits", "_key_length", "_parents", "_prefixes", "_ranges")
@@ -137,7 +137,7 @@ class _PrefixIndex(_ValueIndex):
         self._chain_bits = None
 
     def seal(self, everything: int) -> None:
-        """Sort the prefixes and link each to the longest one that begins it (-1: none does)."""
+        """Sort the prefixes and link each to the longest other one that it begins with (-1: none)."""
         super().seal(everything)
         if self._chain_bits is not None:
             return
@@ -175,7 +175,7 @@ class _PrefixIndex(_ValueIndex):
 
 
 def create_criterion_index(field: str, condition: Condition) -> CriterionIndex:
-    """Return an empty column for the criteria of a field under a condition."""
+    """Return an empty index for the criteria on a field under a condition."""
     match condition:
         case Condition.EQUALS:
             return _EqualsIndex(field)

@@ -1,26 +1,26 @@
-"""What can be wrong with input or facts, said completely.
+"""Errors in input or facts, each with every problem that was found.
 
-A refusal is a value (`Decision`), never an exception; these are for broken documents and missing facts.
+A refusal is a value (`Decision`), never an exception; these errors are for broken documents and missing facts.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Most problems that one refusal names; checks stop there, so that a refusal is bounded like what it refuses.
+#: Most problems that one error lists; checks stop there, so that a response is bounded like its request.
 MAX_PROBLEMS = 100
-#: Longest sentence and longest place of a problem, in characters: both may repeat what was sent.
+#: Longest detail and longest pointer of a problem, in characters: both may repeat input.
 MAX_DETAIL = 1_000
 MAX_POINTER = 1_000
 
-#: Code of the entry that ends a list of problems that was cut.
+#: Code of the entry that ends a truncated list of problems.
 MORE_PROBLEMS = "problems.more"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a document: a stable code, a JSON pointer into what was sent, and a sentence.
+    """One problem of a document: a stable code, a JSON pointer into the input, and a sentence.
 
-    Pointer and sentence are cut where they repeat more of what was sent than anybody reads.
+    Pointer and sentence are truncated to MAX_POINTER and MAX_DETAIL characters, since they may repeat input.
     """
 
     code: str
@@ -35,7 +35,7 @@ class Problem:
 
 
 def limit_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Return the first MAX_PROBLEMS problems, and where there were more a last entry that says so."""
+    """Return the first MAX_PROBLEMS problems; if there were more, a last entry says so."""
     if len(problems) <= MAX_PROBLEMS or problems[MAX_PROBLEMS].code == MORE_PROBLEMS:
         return tuple(problems[: MAX_PROBLEMS + 1])
     detail = f"There are more problems; the first {MAX_PROBLEMS} are listed."
@@ -43,7 +43,7 @@ def limit_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
 
 
 def quote(value: object) -> str:
-    """Return a value as a sentence repeats it: a long text is cut, a list or an object is named by its kind."""
+    """Return a value as a sentence quotes it: a long text is truncated, a list or an object is named by its type."""
     if isinstance(value, str):
         return repr(value) if len(value) <= _MAX_QUOTED_LENGTH else f"{value[:_MAX_QUOTED_LENGTH]!r}…"
     if isinstance(value, list | dict):
@@ -52,7 +52,7 @@ def quote(value: object) -> str:
     return text if len(text) <= _MAX_QUOTED_LENGTH else f"{text[:_MAX_QUOTED_LENGTH]}…"
 
 
-#: Most characters of what was sent that a sentence repeats.
+#: Most characters of input that a sentence repeats.
 _MAX_QUOTED_LENGTH = 100
 
 
@@ -63,7 +63,7 @@ class EngineError(Exception):
 
 
 class InvalidPolicy(EngineError):
-    """A policy document with every problem that was found in it (at most MAX_PROBLEMS), never only the first."""
+    """A policy document with all its problems (at most MAX_PROBLEMS), never only the first."""
 
     code = "policy.invalid"
 
@@ -73,7 +73,7 @@ class InvalidPolicy(EngineError):
 
 
 class InvalidQuestion(EngineError):
-    """A question that contradicts itself or leaves something out, with every problem and its place."""
+    """A contradictory or incomplete question, with all its problems and their pointers."""
 
     code = "question.invalid"
 
@@ -83,7 +83,7 @@ class InvalidQuestion(EngineError):
 
 
 class MissingFact(EngineError):
-    """A facet was tested that nobody loaded.
+    """A tested facet was not loaded.
 
     An empty set would be wrong: NOT_EQUALS matches an entity without values, so a lookup that failed would grant.
     """

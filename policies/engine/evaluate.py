@@ -1,4 +1,4 @@
-"""The decision: default is deny, deny wins, order does not matter.
+"""Decisions: default is deny, deny wins, order does not matter.
 
 Collect the statements that match; if one denies the answer is no; else if one allows the answer is yes; else no.
 """
@@ -22,7 +22,7 @@ from policies.engine.restrictions import RoleAllow, RoleSlice, combine_allows
 from policies.engine.selectors import Resource, resource_tokens
 from policies.engine.snapshot import Snapshot, meets_constraint
 
-#: The resources of each relative a requirement names. A question without a resource has (None,) under SELF.
+#: The resources of each relative that a requirement names. A question without a resource has (None,) under SELF.
 Relatives = Mapping[str, Sequence[Resource | None]]
 
 
@@ -30,9 +30,9 @@ _ALLOWED_CODE = DecisionCode.ALLOWED
 
 
 def decide(snapshot: Snapshot, question: Question, grants: Iterable[Statement] = ()) -> Decision:
-    """Answer one question from the snapshot and from the grants that were loaded for this actor and resource.
+    """Decide one question from the snapshot and from the grants that were loaded for this actor and resource.
 
-    Raises MissingFact when a facet that a candidate tests was not loaded.
+    Raises MissingFact if a facet that a candidate tests was not loaded.
     """
     actor = question.actor
     if actor.urn == SYSTEM_ACTOR:
@@ -49,7 +49,7 @@ def decide(snapshot: Snapshot, question: Question, grants: Iterable[Statement] =
             is_allowed=False, code=DecisionCode.EXPLICIT_DENY, version=snapshot.version, source=snapshot, bits=deny_bits
         )
     if matching_grants or not snapshot.filter_restricted(matching_bits):
-        return Decision(True, _ALLOWED_CODE, snapshot.version, None, (), snapshot, matching_bits, matching_grants)  # noqa: FBT003 - by place, because this is the line that every allow pays for
+        return Decision(True, _ALLOWED_CODE, snapshot.version, None, (), snapshot, matching_bits, matching_grants)  # noqa: FBT003 - positional, because every allow runs this line and keywords take time
     slices = _combine_slices(actor, snapshot.select(matching_bits))
     code = DecisionCode.NO_COLUMNS if slices == () else DecisionCode.ALLOWED
     return Decision(
@@ -65,11 +65,11 @@ def decide_requirement(
     subresources: tuple[Resource, ...] = (),
     grants: Iterable[Statement] = (),
 ) -> Decision:
-    """Answer whether the actor meets one of the alternatives of a requirement.
+    """Decide whether the actor meets one of the alternatives of a requirement.
 
-    A refusal names what is missing: of several alternatives, those of the one that lacks least, and beside them those
-    of every alternative. One that asks for something on relatives that are not there, such as the domains of a product
-    that is in none, is named only when there is no other: no privilege would help with it.
+    A refusal has in `missing` the privileges of the alternative that lacks least, in `missing_any` those of all. One
+    with needs on relatives that do not exist, such as the domains of a product without domains, is named only if there
+    is no other: no privilege would help with it. Raises MissingFact as `decide`.
     """
     if actor.urn == SYSTEM_ACTOR or not actor.is_active:
         return decide(snapshot, Question(actor, ""))
@@ -85,7 +85,7 @@ def decide_requirement(
 
 
 def matches(statement: Statement, question: Question) -> bool:
-    """Whether one statement speaks to a question: its parts in the order of what they cost."""
+    """Whether one statement matches a question; cheap tests come first."""
     actor, resource = question.actor, question.resource
     tokens = statement.actors.tokens
     return (
@@ -101,7 +101,7 @@ def matches(statement: Statement, question: Question) -> bool:
 
 
 class _RequirementEvaluator:
-    """Asks the needs of one requirement; keeps what they have in common."""
+    """Evaluates the needs of one requirement for one actor."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _RequirementEvaluator:
 
 @lru_cache(maxsize=16)
 def _get_implicit_deny(version: int) -> Decision:
-    """Return the commonest answer, one object a version: making it would cost as much as finding it."""
+    """Return the most frequent decision, one object per version: creating it would cost as much as deciding."""
     return Decision(is_allowed=False, code=DecisionCode.IMPLICIT_DENY, version=version)
 
 
@@ -168,7 +168,7 @@ def _with_missing(refusal: Decision, need: Need, urn: str | None) -> Decision:
 
 
 def _combine_refusals(refusals: list[Decision]) -> Decision:
-    """Return the refusal of several together, with what is missing for any of them; a deny is told first."""
+    """Combine several refusals into one that lacks the privileges of all; an explicit deny takes precedence."""
     if len(refusals) == 1:
         return refusals[0]
     missing_privileges = tuple(
@@ -219,7 +219,7 @@ def _select_refusal(snapshot: Snapshot, refusals: list[list[Decision]]) -> Decis
 
 
 def _combine_slices(actor: Actor, allows: tuple[Statement, ...]) -> tuple[RoleSlice, ...] | None:
-    """Combine the restrictions of all matching allows, each under the roles through which the actor holds it."""
+    """Combine the restrictions of all matching allows, each under the roles through which the actor has it."""
     role_allows: list[RoleAllow] = []
     for statement in allows:
         roles = sorted(statement.actors.tokens & actor.roles) or [""]

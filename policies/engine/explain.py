@@ -1,4 +1,4 @@
-"""From a trace to reasons: one sentence for each deciding statement, and the nearest misses of a refusal."""
+"""Wording of decisions: one sentence for each deciding statement, and the near misses of a refusal."""
 
 import heapq
 from collections.abc import Callable, Iterable
@@ -36,13 +36,13 @@ from policies.engine.selectors import (
 )
 from policies.engine.snapshot import Snapshot, meets_constraint
 
-#: Gives the display name of a URN, or the URN itself where there is none.
+#: Gives the display name of a URN, or the URN itself if there is none.
 NameOf = Callable[[str], str]
 
-#: How many names a sentence lists before it says how many more there are.
+#: Most names that a sentence lists; the rest is counted.
 _MAX_LISTED_NAMES = 3
 
-#: What is said of an entity that has a value of a field, and of one that has not.
+#: Predicates for an entity that has a value of a field, and for one that does not.
 _FIELD_PHRASES = {
     DOMAIN: ("is in domain", "is not in domain"),
     CONTAINER: ("is in", "is not in"),
@@ -57,7 +57,7 @@ _FIELD_PHRASES = {
     PROJECT: ("is in project", "is not in project"),
 }
 
-#: Who can change a condition: the privilege that lets somebody change the fact. Other conditions are the policy's own.
+#: The privilege to change the fact that a criterion tests, by field. Other criteria need a change of the policy.
 _REMEDY_PRIVILEGES = {
     DOMAIN: "EDIT_DOMAINS_PRIVILEGE",
     GLOSSARY: "EDIT_ENTITY_GLOSSARY_TERMS",
@@ -68,7 +68,7 @@ _REMEDY_PRIVILEGES = {
 
 
 class ConditionPart(StrEnum):
-    """Which part of a statement a condition belongs to."""
+    """The part of a statement to which a condition belongs."""
 
     ACTOR = "actor"
     RESOURCE = "resource"
@@ -79,7 +79,7 @@ class ConditionPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One deciding statement: its policy's URN and name, its place there, its effect and why it matched."""
+    """One deciding statement: its policy's URN and name, its index there, its effect, and its matching conditions."""
 
     policy: str
     name: str
@@ -90,9 +90,9 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class FailedCondition:
-    """One condition that did not hold, and the privilege with which somebody could change that.
+    """One condition that did not hold, and the privilege that allows changing that.
 
-    `remedy_actors` are the (URN, name) of those who could, where that is known.
+    `remedy_actors` are the (URN, name) of the actors who could, if that is known.
     """
 
     part: ConditionPart
@@ -103,7 +103,7 @@ class FailedCondition:
 
 @dataclass(frozen=True, slots=True)
 class NearMatch:
-    """A statement that came close: everything about it that held, as a sentence, and what it lacked."""
+    """A statement that nearly matched: its conditions that held, as a sentence, and those that failed."""
 
     policy: str
     name: str
@@ -129,7 +129,7 @@ def list_reasons(decision: Decision, question: Question, name_of: NameOf) -> tup
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """An allowing statement that came close, not yet in words."""
+    """An allow that nearly matched, not yet worded."""
 
     statement: Statement
     question: Question
@@ -137,7 +137,7 @@ class NearMiss:
     is_last_resort: bool = False
 
     def to_near_match(self, name_of: NameOf) -> NearMatch:
-        """Return what held of it and what it lacked, in words."""
+        """Return the conditions that held and those that failed, worded."""
         origin = self.statement.origin
         tokens = _actor_tokens(self.question)
         return NearMatch(
@@ -153,11 +153,11 @@ class NearMiss:
 def list_near_misses(
     snapshot: Snapshot, question: Question, limit: int = 3, administrators: frozenset[str] = frozenset()
 ) -> tuple[NearMiss, ...]:
-    """Return the allowing statements on the privilege that came closest.
+    """Return the allows on the privilege that nearly matched, at most `limit`.
 
-    Fewest lacking conditions first; of equals, the one that says most about the resource, since a policy for exactly
-    such things is likelier to be meant than one for everything. What speaks to `administrators` (tokens) alone, and
-    not to who asks, comes behind all others: nobody is meant to be made one of them for this.
+    Fewest failing conditions first, then most criteria on the resource, since a policy for exactly such entities is
+    likelier to be meant than one for everything. Statements that name only `administrators` (tokens), none of them the
+    actor's, come last: nobody should be made an administrator for this.
     """
     near_misses: list[NearMiss] = []
     last_resorts: list[NearMiss] = []
@@ -190,7 +190,7 @@ def _is_for_administrators(statement: Statement, actor: Actor, administrators: f
 
 
 def explain_match(statement: Statement, question: Question, name_of: NameOf) -> str:
-    """Return one sentence that says which conditions of the statement hold for the question."""
+    """Return one sentence that lists the conditions of the statement that hold for the question."""
     clauses = [_actor_clause(statement, question.actor, question.resource, name_of)]
     resource = question.resource
     if resource is not None:
@@ -220,7 +220,7 @@ def _relevance_sort_key(statement: Statement) -> tuple[int, str, int]:
 def _iterate_failed_conditions(
     statement: Statement, question: Question, tokens: frozenset[str], name_of: NameOf
 ) -> Iterable[FailedCondition]:
-    """Find what does not hold, in the order in which a policy is written."""
+    """Yield the conditions that do not hold, in the order of a policy document."""
     resource = question.resource
     if statement.actors.tokens.isdisjoint(tokens):
         text = join_clauses([f"{name_of(question.actor.urn)} is not {_audience_phrase(statement, name_of)}"])
@@ -285,7 +285,7 @@ def _ownership_clause(statement: Statement, actor: Actor, resource: Resource, na
 
 
 def _audience_phrase(statement: Statement, name_of: NameOf) -> str:
-    """Say whom a statement is for, to follow "is not"."""
+    """Return the audience of a statement as a phrase to follow "is not"."""
     tokens = statement.actors.tokens
     users = sorted(token for token in tokens if token.startswith("urn:li:corpuser:"))
     groups = sorted(token for token in tokens if token.startswith("urn:li:corpGroup:"))
@@ -328,7 +328,7 @@ def _criterion_remedy(criterion: Criterion, resource: Resource) -> MissingPrivil
 
 
 def _word_criterion(criterion: Criterion, resource: Resource, name_of: NameOf) -> str:
-    """Say that a criterion holds; what goes without saying (it exists, is on main, has an id) is ''."""
+    """Return the clause for a criterion that holds, '' if self-evident (it exists, is on main, has an id)."""
     if criterion.field == CREATION:
         return "it is about making one" if YES in criterion.values else ""
     if criterion.field == BRANCH:
@@ -392,7 +392,7 @@ def _join_names(values: list[str], name_of: NameOf) -> str:
 
 
 def join_clauses(clauses: Iterable[str]) -> str:
-    """Return clauses as one sentence; none is the empty text. A URN keeps its small letter."""
+    """Return clauses as one sentence, '' for none. A URN at the beginning is not capitalized."""
     text = "; ".join(clauses)
     if not text.startswith("urn:"):
         text = text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""Python's collector of cycles, kept away from what makes millions of objects that stay."""
+"""A pause of Python's cyclic garbage collector, for code that creates millions of long-lived objects."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def pause_gc() -> Iterator[None]:
-    """Let the collector rest in the block: going through everything over and over would double its time."""
+    """Pause the collector in the block: scanning all those objects repeatedly would double the time it takes."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""A refusal that grants would mend: for each pair that is missing, what is held there and who could give the rest."""
+"""Missing grants of a refusal: for each missing pair, the privileges held there and the actors who can grant it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from policies.engine.ports import GrantsByEntity
 
 @dataclass(frozen=True, slots=True)
 class MissingGrant:
-    """A privilege that the actor was not granted on an entity, not yet in words.
+    """A privilege that the actor was not granted on an entity, not yet worded.
 
-    `held_privileges` are the privileges it has there, `grantors` who could give this one (none when that is not known),
-    and `missing_count` how many pairs the same question lacks.
+    `held_privileges` are the actor's privileges on the entity, `grantors` the actors who could grant this one (empty if
+    not known), and `missing_count` the number of pairs that the question lacks.
     """
 
     actor: str
@@ -25,7 +25,7 @@ class MissingGrant:
     missing_count: int
 
     def to_near_match(self, name_of: NameOf) -> NearMatch:
-        """Return what is held there already, what is lacking and who could give it, in words."""
+        """Return the privileges held on the entity, the missing one, and the actors who could grant it, worded."""
         actor_name, resource_name = name_of(self.actor), f"the {urn_type(self.entity)} {name_of(self.entity)}"
         origin = families.grant_origin()
         failed_condition = FailedCondition(
@@ -47,7 +47,7 @@ class MissingGrant:
 
 
 def grantable_pairs(decision: Decision) -> tuple[MissingPrivilege, ...]:
-    """Return the pairs of a refusal that a grant would mend; none when a deny stands in the way."""
+    """Return the (entity, privilege) pairs of a refusal that a grant would provide; none if a deny decided."""
     if decision.is_allowed or decision.code is not DecisionCode.IMPLICIT_DENY:
         return ()
     return tuple(
@@ -60,10 +60,10 @@ def grantable_pairs(decision: Decision) -> tuple[MissingPrivilege, ...]:
 def list_missing_grants(
     decision: Decision, actor: Actor, grants: GrantsByEntity, grantors: Mapping[str, Sequence[str]]
 ) -> tuple[MissingGrant, ...]:
-    """Return what was not granted, in the order in which it is missing.
+    """Return the missing grants, in the order of `decision.missing`.
 
-    `grants` are all grants that reach the entities in question, and `grantors` those who could give more, both by the
-    entity; an entity is left out of `grantors` where the actor may not be told who they are.
+    `grants` are all grants that reach the entities in question, and `grantors` the actors who could grant more, both by
+    entity URN; an entity is left out of `grantors` if the actor may not learn who they are.
     """
     return tuple(
         MissingGrant(
@@ -79,11 +79,11 @@ def list_missing_grants(
 
 
 def actor_privileges(actor: Actor, grants: Mapping[str, Sequence[Statement]]) -> tuple[str, ...]:
-    """Return the privileges that the grants on one entity, by their holder, give an actor, in their own order."""
+    """Return the privileges that an actor has through the grants on one entity, by holder URN, in display order."""
     actor_grants = [grant for holder in actor.holders | actor.roles for grant in grants.get(holder, ())]
     return families.sort_privileges(frozenset[str]().union(*(grant.privileges for grant in actor_grants)))
 
 
 def urn_type(urn: str) -> str:
-    """Return the type that a URN names; what is no URN is an entity."""
+    """Return the entity type of a URN; `entity` if the text is no URN."""
     return urn.split(":", 3)[2] if urn.count(":") > 2 else "entity"

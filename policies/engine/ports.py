@@ -1,7 +1,7 @@
-"""What the engine's hosts must supply: facts about entities, grants, and names for people to read.
+"""Ports of the engine, which its host implements: facts about entities, grants, and display names.
 
-A source promises complete facts or an error. It never answers an empty set because a lookup failed: NOT_EQUALS matches
-an entity without values, so a swallowed failure would grant.
+A source returns complete facts or raises an error. It never returns an empty set because a lookup failed: NOT_EQUALS
+matches an entity without values, so a swallowed failure would grant.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,54 +16,54 @@ class FacetSource(Protocol):
     """Facts about entities."""
 
     def load(self, *, urns: Collection[str], fields: Collection[str]) -> Mapping[str, Resource]:
-        """Return a resource for each URN, known or not, with a value set for each of the fields.
+        """Return a resource for each URN, stored or not, with a set of values for each of the fields.
 
-        Hierarchical fields come closed over their ancestors. `owners` is filled when `fields` holds OWNER. An entity
-        that is not known has its URN, the type its URN names, and empty facets. One query whatever the number of URNs.
+        Hierarchical fields include all ancestors. `owners` is filled if `fields` contains OWNER. An entity that is not
+        stored has its URN, the type its URN names, and empty facets. One query, whatever the number of URNs.
         """
 
     def load_relatives(
         self, *, urns: Collection[str], names: Collection[str]
     ) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-        """Return, for each URN, the URNs of each of the named relatives, in a number of queries that does not grow.
+        """Return the relatives of each URN, as URN -> relative name -> URNs, in a constant number of queries.
 
-        Names: `parent` (the entity it lies in), `domains` (of a data product its associations, or else the older list),
-        `subjects` (of a query, a schema field standing for its dataset), `dataset` (the one a schema field belongs to),
-        `term_group` and `term_groups` (of a term or term group, the group it is directly in, and all above it).
-        A relative that an entity does not have is an empty tuple.
+        Names: `parent` (the entity that contains it), `domains` (of a data product its associations, or else the older
+        list), `subjects` (of a query, a schema field standing for its dataset), `dataset` (the one a schema field
+        belongs to), `term_group` and `term_groups` (of a term or term group, the group it is directly in, and all above
+        it). A relative that an entity does not have is an empty tuple.
         """
 
     def load_types(self, *, urns: Collection[str]) -> Mapping[str, str]:
-        """Return URN → entity type of those that are stored."""
+        """Return the types of the stored entities, as URN -> entity type."""
 
     def find(self, *, objects: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
-        """Return (type, object id) → URN of those that are stored, in a number of queries that does not grow."""
+        """Return the URNs of the stored entities, as (type, object id) -> URN, in a constant number of queries."""
 
 
-#: Grants by the entity they reach and by who holds them: a user, a group or a role.
+#: Grants as entity URN -> holder URN (a user, a group or a role) -> statements.
 GrantsByEntity = Mapping[str, Mapping[str, tuple[Statement, ...]]]
 
 
 class GrantSource(Protocol):
-    """Grants: statements for one holder on the entities it was granted privileges on."""
+    """Grants: statements for one holder on the entities on which it was granted privileges."""
 
     def load_statements(self, *, holders: Collection[str] | None, urns: Collection[str]) -> GrantsByEntity:
-        """Return the grants of these holders (None: of everybody) that reach these entities, stored or not.
+        """Return the grants of these holders (None: of all holders) that reach these entities, stored or not.
 
-        One query whatever the number of holders and entities. An entity or holder without grants is left out.
+        One query, whatever the number of holders and entities. An entity or holder without grants is left out.
         """
 
     def load_grantors(self, *, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return who could give privileges on each of these entities, stored or not: first those who hold the privilege
-        to do so there, then those who may do so anywhere, each in order and once. Nobody who is suspended or removed.
+        """Return the actors who can grant privileges on each of these entities, stored or not, as URN -> actor URNs.
 
-        A number of queries that does not grow.
+        First those who hold the privilege for it there, then those who may do so anywhere, each sorted and once. Nobody
+        who is suspended or removed. A constant number of queries.
         """
 
     def list_sole_administered(self, *, holder: str, limit: int) -> Sequence[str]:
-        """Return the entities on which nobody but this holder may act and give privileges, in order.
+        """Return the entities on which only this holder may act and grant privileges, sorted.
 
-        Looks at a limit of those that the holder was itself given the privilege to do so on.
+        Checks at most `limit` of the entities on which the holder itself was granted that privilege.
         """
 
 
@@ -78,55 +78,55 @@ class DirectoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class TreeNode(DirectoryEntry):
-    """A node of a tree that people open: whether something lies in it."""
+    """A node of an expandable tree; `is_parent` if it contains something."""
 
     is_parent: bool
 
 
 @dataclass(frozen=True, slots=True)
 class LeveledNode(DirectoryEntry):
-    """A node of a tree, and on which level it lies: 1 is a root."""
+    """A node of a tree with its level: 1 is a root."""
 
     level: int
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPage:
-    """A part of a list, and how long the list is, counted up to a limit."""
+    """One page of a list, and the length of the list, counted up to a limit."""
 
     rows: Sequence[DirectoryEntry]
     count: int
 
 
 class Directory(Protocol):
-    """Names and search over everything that has a URN outside `policies`, and how much of it a policy reaches.
+    """Names and search for everything that has a URN outside `policies`, and counts of the entities a policy reaches.
 
-    It is made for whoever reads it, `viewer` (None: the system, which sees everything), and names, lists and counts
-    nothing that they may not view.
+    Each directory is made for a `viewer` (None: the system, which sees everything), and names, lists and counts nothing
+    that the viewer may not view.
     """
 
     def load_names(self, *, urns: Collection[str]) -> Mapping[str, str]:
-        """Return the display names of those that have one; a URN without a name is left out."""
+        """Return the display names, as URN -> name; a URN without a name is left out."""
 
     def find_hidden_urns(self, *, urns: Collection[str]) -> frozenset[str]:
-        """Return those that the viewer may not view, stored or not; a number of queries that does not grow."""
+        """Return the URNs that the viewer may not view, stored or not; a constant number of queries."""
 
     def search(self, *, text: str, types: Collection[str], limit: int) -> Sequence[DirectoryEntry]:
-        """Return entities whose name or URN has words beginning with the words of the text, best first."""
+        """Return entities whose name or URN has words that begin with the words of the text, best first."""
 
     def list_children(self, *, parent: str, types: Collection[str], limit: int) -> Sequence[TreeNode]:
-        """Return what of these types lies directly in the parent, by name; without one what lies in nothing stored."""
+        """Return the children of these types by name; without a parent, the entities in no stored entity."""
 
     def count_covered(self, *, coverage: Coverage, limit: int) -> int:
-        """Return how many entities that are not removed a coverage reaches, counting no further than the limit."""
+        """Return the number of entities that a coverage reaches, without removed ones, counted up to the limit."""
 
     def sample_covered(self, *, coverage: Coverage, excluded: Coverage | None, limit: int) -> Sequence[DirectoryEntry]:
-        """Return the first few that a coverage reaches, by name, leaving out what another one reaches."""
+        """Return the first entities by name that a coverage reaches, without those that `excluded` reaches."""
 
     def list_covered_owners(self, *, coverage: Coverage, types: Collection[str] | None, limit: int) -> frozenset[str]:
-        """Return who owns something that a coverage reaches, as one of these types (None: any), up to a limit.
+        """Return the owners of the entities that a coverage reaches, as one of these types (None: any), up to a limit.
 
-        These are people, whom nobody hides: what they own counts whether or not the viewer may view it.
+        Owners are never hidden: their entities count whether or not the viewer may view them.
         """
 
     def list_covered(
@@ -140,11 +140,10 @@ class Directory(Protocol):
         limit: int,
         max_count: int,
     ) -> DirectoryPage:
-        """Return what a coverage reaches, people and policies too, from the start on, and how long the list is.
+        """Return the entities that a coverage reaches, people and policies included, from `start` on, and their count.
 
-        It is counted up to `max_count`, one more standing for all numbers above. `text` and `types` narrow it as a
-        search does; `viewer` (not the directory's own) leaves out what this actor may not view, None leaves out
-        nothing.
+        Counted up to `max_count`; a count of `max_count` + 1 means more. `text` and `types` filter as in `search`;
+        `viewer` (not the directory's own) leaves out entities that this actor may not view, None leaves out nothing.
         """
 
     def list_deepest_nodes(self, *, type: str, limit: int) -> Sequence[LeveledNode]:

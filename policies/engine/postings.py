@@ -1,4 +1,4 @@
-"""Entities numbered from 0, and the compressed sets of those that share a facet value or that a selector covers."""
+"""Entities numbered from 0, and compressed bitmaps of those that share a facet value or that a selector covers."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -25,18 +25,18 @@ from policies.engine.selectors import (
 
 EMPTY = FrozenBitMap()
 
-#: What a row says: the number of an entity, a field, one value, and for OWNER the ownership type ('' for none).
+#: Entity number, field, one value, and for OWNER the ownership type ('' for none).
 FacetRow = tuple[int, str, str, str]
-#: What a group says: a field, one value, for OWNER the ownership type, and the numbers of the entities that have it.
+#: Field, one value, for OWNER the ownership type, and the numbers of the entities that have the value.
 FacetGroup = tuple[str, str, str, "array[int]"]
 
 
 class Postings:
-    """Which entities have which facet values. Extents are kept, so one object should serve one set of facts.
+    """Bitmaps of entities per facet value. Extents are cached, so one object should serve one set of facts.
 
-    `urns` and `types` are those of entity 0, 1, 2 …; `rows` their other facets one by one, `groups` those that many
-    share; `fields` the fields that were loaded, whether or not any row has them. `below` maps a node to all nodes under
-    it when rows hold direct values of hierarchical fields; without it they must be closed already.
+    `urns` and `types` are those of entity 0, 1, 2 …; `rows` their other facets one by one, `groups` values that many
+    entities share; `fields` the loaded fields, whether or not any row has them. `descendants` maps a node to all nodes
+    below it if rows hold only direct values of hierarchical fields; without it the values must include ancestors.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class Postings:
         self._values_by_entity: dict[int, dict[str, set[str]]] | None = None
 
     def number(self, urn: str) -> int | None:
-        """Return the number of an entity, None when it is not one of these."""
+        """Return the number of an entity, or None if it is not one of these."""
         return self._numbers.get(urn)
 
     def find_extent(self, selector: Selector) -> FrozenBitMap:
         """Return the entities that a selector covers.
 
-        Raises MissingFact when it tests a field that was not loaded.
+        Raises MissingFact if it tests a field that was not loaded.
         """
         extent = self._extents.get(selector)
         if extent is None:
@@ -92,20 +92,20 @@ class Postings:
         return self.everything - union(self._values[TYPE].values())
 
     def values(self, field: str) -> Mapping[str, FrozenBitMap]:
-        """Return the direct values of a field, each with the entities that have it; none when it was not loaded."""
+        """Return the entities with each direct value of a field, as value -> entities; empty if it was not loaded."""
         return self._values.get(field, {})
 
     def owners(self, owner_type: str | None) -> Mapping[str, FrozenBitMap]:
-        """Return who owns what, as any type of owner (None) or as this one.
+        """Return the entities of each owner, for any ownership type (None) or for this one, as owner URN -> entities.
 
-        Raises MissingFact when owners were not loaded.
+        Raises MissingFact if owners were not loaded.
         """
         if OWNER not in self._values:
             raise MissingFact(OWNER, "")
         return self._values[OWNER] if owner_type is None else self._owners.get(owner_type, {})
 
     def build_resource(self, number: int) -> Resource:
-        """Return an entity as a question takes it, with every facet that was loaded, hierarchies closed."""
+        """Return an entity as a Resource with every loaded facet, hierarchical ones with all ancestors."""
         if self._values_by_entity is None:
             self._values_by_entity = self._group_by_entity()
         values_by_field = self._values_by_entity.get(number, {})
@@ -133,15 +133,15 @@ class Postings:
         return values_by_entity
 
     def find_owned_entities(self, holders: Iterable[str], owner_type: str | None) -> FrozenBitMap:
-        """Return the entities that one of the holders owns, as any type of owner (None) or as this one.
+        """Return the entities that one of the holders owns, for any ownership type (None) or for this one.
 
-        Raises MissingFact when owners were not loaded.
+        Raises MissingFact if owners were not loaded.
         """
         owners = self.owners(owner_type)
         return union(owners[holder] for holder in holders if holder in owners)
 
     def _find_matching(self, criterion: Criterion) -> FrozenBitMap:
-        """Return the entities that have a value the criterion names (for STARTS_WITH, begins)."""
+        """Return the entities with a value that the criterion lists (for STARTS_WITH, that begins with one)."""
         field, values = criterion.field, criterion.values
         if field == URN:
             return self._with_urns(criterion)
@@ -162,7 +162,7 @@ class Postings:
         return FrozenBitMap(self._numbers[urn] for urns in ranges for urn in urns)
 
     def _find_posting(self, field: str, value: str) -> FrozenBitMap:
-        """Return the entities with a value; a hierarchical one also stands for the nodes below it."""
+        """Return the entities with a value; for a hierarchical field also those with a node below it."""
         postings = self._values[field]
         if field not in HIERARCHICAL_FIELDS or value not in self._descendants:
             return postings.get(value, EMPTY)
@@ -174,7 +174,7 @@ class Postings:
         return posting
 
     def _sort_values(self, field: str) -> list[str]:
-        """Return every value the field can have, in order."""
+        """Return every value the field can have, sorted."""
         sorted_values = self._sorted_values.get(field)
         if sorted_values is None:
             values = set(self.urns) if field == URN else set(self._values[field])
@@ -184,12 +184,12 @@ class Postings:
         return sorted_values
 
 
-#: Up to how many sets are united two by two, which is quicker than all at once where they are small.
+#: Up to this many sets, pairwise unions are quicker than one union of all.
 _MAX_PAIRWISE_SETS = 6
 
 
 def union(sets: Iterable[FrozenBitMap]) -> FrozenBitMap:
-    """Return the entities that are in one of the sets."""
+    """Return the entities that are in any of the sets."""
     bitmaps = list(sets)
     if len(bitmaps) > _MAX_PAIRWISE_SETS:
         return FrozenBitMap.union(*bitmaps)
@@ -197,7 +197,7 @@ def union(sets: Iterable[FrozenBitMap]) -> FrozenBitMap:
 
 
 def _prefix_range(sorted_values: Sequence[str], prefix: str) -> slice:
-    """Return the stretch of an ordered list whose values begin with the prefix."""
+    """Return the slice of a sorted list whose values begin with the prefix."""
     start = bisect_left(sorted_values, prefix)
     return slice(start, bisect_right(sorted_values, prefix, lo=start, key=lambda value: value[: len(prefix)]))
 
@@ -208,7 +208,7 @@ _PostingTable = dict[str, dict[str, FrozenBitMap]]
 def _collect_postings(
     rows: Iterable[FacetRow], groups: Iterable[FacetGroup], types: Sequence[str], fields: Collection[str]
 ) -> tuple[_PostingTable, _PostingTable]:
-    """Return field → value → entities, and ownership type → owner → entities."""
+    """Return field -> value -> entities, and ownership type -> owner -> entities."""
     by_type: dict[str, array[int]] = defaultdict(_create_numbers)
     for number, name in enumerate(types):
         if name:

@@ -1,8 +1,8 @@
 """Conditions on properties: of the resource, of the actor, of the action, and comparisons between them.
 
-A property of the resource is a facet like any other (`PROPERTY.status`). What hangs on who asks, or on what they are
-doing, is a proviso: for one actor and one action it comes down to a plain criterion on the resource, or to yes or no.
-So decisions, lists and reports see facets only, once it is known who asks.
+A property of the resource is a facet like any other (`PROPERTY.status`). A condition that depends on the actor or the
+action is an actor condition: for one actor and one action it becomes a plain criterion on the resource, or true or
+false. So decisions, lists and reports test facets only, once actor and action are known.
 """
 
 import hashlib
@@ -13,33 +13,33 @@ from typing import Any
 
 from policies.engine.selectors import Condition, Criterion, Resource
 
-#: How the field of a property begins, by whose it is. What follows is its name, in its own letter case.
+#: Prefix of a property's field, by its party. The property's name follows, case-sensitive.
 RESOURCE, ACTOR, ACTION = "PROPERTY.", "ACTOR.PROPERTY.", "ACTION.PROPERTY."
 _PREFIXES = (RESOURCE, ACTOR, ACTION)
 
-#: Longest name and longest value that can be told apart, in characters. A longer value is known by its beginning and
-#: a digest; no policy names one.
+#: Longest name and longest value, in characters, that are stored whole. A longer value is stored as its beginning and a
+#: digest; no policy names one.
 MAX_NAME_LENGTH, MAX_VALUE_LENGTH = 55, 500
 _DIGEST_LENGTH = 64
 
-#: How a value refers to a property of the actor or the action: ${ACTOR.PROPERTY.department}.
+#: Delimiters of a reference to a property of the actor or the action: ${ACTOR.PROPERTY.department}.
 _OPENING, _CLOSING = "${", "}"
 
 
 def property_prefix(field: str) -> str:
-    """Return how the field of a property begins, '' for a field that is none or has no name that can be stored."""
+    """Return the prefix of a property's field, '' for another field or an invalid property name."""
     prefix = next((candidate for candidate in _PREFIXES if field.startswith(candidate)), "")
     name = field.removeprefix(prefix)
     return prefix if prefix and name.strip() == name and 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() else ""
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value stands for something else, well said or not."""
+    """Whether a value is a reference, valid or not."""
     return value.startswith(_OPENING)
 
 
 def referenced_field(value: str) -> str:
-    """Return the field that a value refers to, '' when it is no reference to a property of the actor or the action."""
+    """Return the field that a value refers to, '' if it is no valid reference to actor or action."""
     if not (is_reference(value) and value.endswith(_CLOSING)):
         return ""
     field = value[len(_OPENING) : -len(_CLOSING)]
@@ -52,10 +52,10 @@ def to_reference(field: str) -> str:
 
 
 def to_texts(value: Any) -> frozenset[str]:
-    """Return the values of a property that came as JSON; null, an empty text and an empty list are no value.
+    """Return the values of a JSON property as texts; null, an empty text and an empty list are no value.
 
-    Numbers and booleans are as JSON writes them, whole numbers without a fraction; an object is its JSON in the order
-    of its keys. Raises RecursionError for what is nested too deeply.
+    Numbers and booleans are written as in JSON, whole numbers without a fraction; an object is its JSON with sorted
+    keys. Raises RecursionError for a value that is nested too deeply.
     """
     match value:
         case None | "":
@@ -71,7 +71,7 @@ def to_texts(value: Any) -> frozenset[str]:
 
 
 def to_facets(properties: Mapping[str, Any], prefix: str) -> dict[str, frozenset[str]]:
-    """Return field → values of properties as they came; `prefix` says whose they are. Names nobody can ask for go."""
+    """Return JSON properties as field -> values, under a party's `prefix`, without those with invalid names."""
     return {
         f"{prefix}{name}": to_texts(value) for name, value in properties.items() if property_prefix(f"{prefix}{name}")
     }
@@ -79,7 +79,7 @@ def to_facets(properties: Mapping[str, Any], prefix: str) -> dict[str, frozenset
 
 @dataclass(frozen=True, slots=True)
 class ActorCondition:
-    """A criterion that hangs on who asks or what they do: by its field, or by the fields that its values refer to."""
+    """A criterion that depends on the actor or action: through its field, or through the fields its values refer to."""
 
     field: str
     condition: Condition
@@ -93,13 +93,13 @@ class ActorCondition:
 
     @property
     def tested_attributes(self) -> frozenset[str]:
-        """The fields of actor and action that it looks at."""
+        """The fields of actor and action that it tests."""
         return self.references if self.is_about_resource else self.references | {self.field}
 
     def bind(self, attributes: Mapping[str, frozenset[str]]) -> Criterion | bool:
-        """Return what is left for these facts about actor and action: a criterion on the resource, or the outcome.
+        """Return the criterion on the resource that remains for these facts about actor and action, or the outcome.
 
-        What is not known makes it false, under NOT_EQUALS too: nobody gets in by keeping something back.
+        An unknown attribute makes it false, under NOT_EQUALS too: nobody gains access by withholding a fact.
         """
         no_values = frozenset[str]()
         if self.condition is Condition.NOT_EQUALS and not self.references <= attributes.keys():

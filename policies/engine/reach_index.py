@@ -1,9 +1,9 @@
-"""The same question for all entities at once: set algebra over entities, the mirror image of the snapshot's.
+"""The entities that actors reach with one privilege: set algebra over entities, the mirror image of the snapshot's.
 
 Entities are numbered from 0. A posting is the set of entities that share one facet value, an extent the set that one
-selector covers; both are compressed bitmaps. Questions about a type alone or without a resource have no place here, and
-sub-resources neither. What a restricted allow reaches is left open, for `decide`: several restrictions together may
-show nothing, and that depends on the roles of the actor (rules/datazone.md DZ-55 to DZ-57).
+selector covers; both are compressed bitmaps. Questions about a type alone, without a resource or with sub-resources are
+not supported. Entities that a restricted allow reaches are left to `decide`: several restrictions together may show
+nothing, and that depends on the roles of the actor (rules/datazone.md DZ-55 to DZ-57).
 """
 
 from collections import defaultdict
@@ -31,10 +31,9 @@ _GROUP_PREFIX, _ROLE_PREFIX = "urn:li:corpGroup:", "urn:li:dataHubRole:"
 
 @dataclass(frozen=True, slots=True)
 class EntityExtent:
-    """What one actor may use one privilege on.
+    """The entities on which one actor may use one privilege.
 
-    `allowed` are allowed. `needs_decision` are reached by a restricted allow and by no deny: `decide` must say, one by
-    one.
+    `allowed` is final. `needs_decision` are reached by a restricted allow and no deny: call `decide` for each.
     """
 
     allowed: FrozenBitMap
@@ -44,7 +43,7 @@ class EntityExtent:
 def compute_extent(postings: Postings, coverage: Coverage) -> EntityExtent:
     """Return the entities that a coverage reaches by some of its allows and by none of its denies.
 
-    Raises MissingFact when a facet it tests was not loaded.
+    Raises MissingFact if a facet it tests was not loaded.
     """
     if coverage.is_everything:
         return EntityExtent(postings.everything, EMPTY)
@@ -60,11 +59,11 @@ def compute_extent(postings: Postings, coverage: Coverage) -> EntityExtent:
 
 
 class ReachIndex:
-    """What actors reach with one privilege; everything that does not depend on the actor is computed once.
+    """The entities that each actor reaches with one privilege; everything independent of the actor is computed once.
 
-    One posting a token: the entities that some statement gives to whoever has the token, and to owners what the token
-    owns. An actor's reach is the union over its tokens, so actors share the work for their groups and roles, and those
-    with the same tokens share all. What statements with provisos give is worked out for each actor.
+    For each token one bitmap holds the entities that statements give to actors with the token (to owners: if owned). An
+    actor's reach is the union over its tokens, so actors share the work for their groups and roles. Entities given by
+    statements with actor conditions are computed for each actor.
     """
 
     def __init__(self, postings: Postings, snapshot: Snapshot, privilege: str) -> None:
@@ -85,7 +84,7 @@ class ReachIndex:
         )
 
     def find_extent(self, actor: Actor) -> EntityExtent:
-        """Return what one actor reaches; equal to `compute_extent` of its coverage."""
+        """Return the entities that one actor reaches; equal to `compute_extent` of its coverage."""
         if actor.urn == SYSTEM_ACTOR:
             return EntityExtent(self._postings.everything, EMPTY)
         if not actor.is_active:
@@ -99,7 +98,7 @@ class ReachIndex:
         return _subtract_denies(*extents)
 
     def count_entities(self, actors: Iterable[Actor]) -> dict[str, int]:
-        """Return, for each actor, how many entities it certainly reaches (restricted allows left out)."""
+        """Return the number of entities each actor reaches without `needs_decision`, as actor URN -> count."""
         count_by_actor: dict[str, int] = {}
         count_by_key: dict[tuple[object, ...], int] = {}
         for actor in actors:
@@ -113,7 +112,7 @@ class ReachIndex:
 
 
 class _TokenExtents:
-    """What one kind of statement gives to whoever has a token."""
+    """The entities that one kind of statement gives to the actors with each token."""
 
     def __init__(self, postings: Postings, extent_by_token: dict[str, FrozenBitMap]) -> None:
         self._postings = postings
@@ -129,7 +128,7 @@ class _TokenExtents:
         self._extent_by_holder: dict[str, FrozenBitMap] = {}
 
     def group_key(self, actor: Actor) -> object:
-        """Return what is the same for actors to whom the same is given."""
+        """Return a key that is equal for actors to whom these statements give the same entities."""
         if not self._extent_by_token:
             return None
         tokens = actor.tokens
@@ -141,7 +140,7 @@ class _TokenExtents:
         return (tokens & self._tokens, actor.holders & self._owner_urns if self._owner_urns else None, self_urn)
 
     def find_extent(self, actor: Actor) -> FrozenBitMap:
-        """Return the entities that are given to an actor."""
+        """Return the entities that these statements give to an actor."""
         if not self._extent_by_token:
             return EMPTY
         tokens, holders = actor.tokens, actor.holders
@@ -154,7 +153,7 @@ class _TokenExtents:
         return union(extents)
 
     def _find_holder_extent(self, holder: str) -> FrozenBitMap:
-        """Return what a user or group is given by name, and as owner of an entity."""
+        """Return the entities that a user or group gets by name, and as owner of an entity."""
         extent = self._extent_by_holder.get(holder)
         if extent is None:
             extents = [self._extent_by_token[holder]] if holder in self._extent_by_token else []
@@ -169,7 +168,7 @@ class _TokenExtents:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Which entities were gained and which were lost between two states."""
+    """The entities that were gained and that were lost between two states."""
 
     gained: FrozenBitMap
     lost: FrozenBitMap
@@ -182,7 +181,7 @@ def compare_extents(before: FrozenBitMap, after: FrozenBitMap) -> Difference:
 
 @dataclass(frozen=True, slots=True)
 class NamedActors:
-    """Whom the statements on a privilege name, towards one resource. Groups and roles are not expanded."""
+    """The actors that statements on a privilege name for one resource. Groups and roles are not expanded."""
 
     is_all_users: bool
     is_all_groups: bool
@@ -193,13 +192,12 @@ class NamedActors:
 
 
 def list_named_actors(snapshot: Snapshot, privilege: str, resource: Resource | None) -> NamedActors:
-    """Return whom allows name for a privilege on a resource, owners among users and groups (rules/datahub.md a.8).
+    """Return the actors that allows name for a privilege on a resource, owners included (rules/datahub.md a.8).
 
-    A deny takes out exactly whom it names: of everybody all, of all groups every group and `is_all_groups`, of a group
-    that group. It does not take its members out of other names, since nothing is expanded: `decide` is exact for one
-    actor. An allow with provisos names nobody, a deny with provisos whomever it may deny. That everybody may use some
-    privileges on itself is not told.
-    Raises MissingFact when a facet that one of the statements tests was not loaded.
+    A deny removes exactly the names it lists: everyone removes all, any group removes every group and `is_all_groups`,
+    a group only itself. Nothing is expanded, so its members stay under other names: `decide` is exact for one actor. An
+    allow with actor conditions adds no names, a deny with actor conditions removes all names it may deny. ONESELF is
+    left out. Raises MissingFact if a facet that one of the statements tests was not loaded.
     """
     allowed_names: set[str] = set()
     denied_names: set[str] = set()
@@ -224,7 +222,7 @@ def list_named_actors(snapshot: Snapshot, privilege: str, resource: Resource | N
 
 
 def _audience_names(statement: Statement, resource: Resource | None) -> set[str]:
-    """Return the URNs, EVERYONE and IN_ANY_GROUP that a statement names, the owners it speaks to among them."""
+    """Return the URNs, EVERYONE and IN_ANY_GROUP that a statement names, with the owners that its tokens match."""
     tokens = statement.actors.tokens
     names = {token for token in tokens if token in (EVERYONE, IN_ANY_GROUP) or not token.startswith(EVERYONE)}
     for owner in resource.owners if resource is not None else ():
@@ -237,7 +235,7 @@ def _audience_names(statement: Statement, resource: Resource | None) -> set[str]
 def _subtract_denies(
     plain_extent: FrozenBitMap, restricted_extent: FrozenBitMap, denied_extent: FrozenBitMap
 ) -> EntityExtent:
-    """Deny wins; what a restricted allow reaches is undecided even where a plain one reaches it too (DZ-55, DZ-67)."""
+    """Subtract denies; a restricted allow leaves an entity undecided even if a plain one reaches it (DZ-55, DZ-67)."""
     if not restricted_extent and not denied_extent:
         return EntityExtent(plain_extent, EMPTY)
     return EntityExtent(plain_extent - restricted_extent - denied_extent, restricted_extent - denied_extent)

@@ -1,7 +1,7 @@
 """A decision about part of a resource: some columns of a table, or a path in a repository.
 
-Rules: `rules/datazone.md` DZ-55 to DZ-67. What was decided about the whole is narrowed afterwards, so the evaluator
-knows nothing of columns and paths.
+Rules: `rules/datazone.md` DZ-55 to DZ-67. The finished decision about the whole resource is narrowed here, so that
+`evaluate` needs no knowledge of columns and paths.
 """
 
 from collections import defaultdict
@@ -25,9 +25,9 @@ def apply_requested_columns(
 ) -> Decision:
     """Return the decision about these columns (None: all of them) and this path (None: the question names none).
 
-    Of restricted columns only the ones asked for are kept; when none is left the answer is no (DZ-59). A path inside a
-    prefix is answered without restriction by prefix; one outside all of them, or one that is no path, is refused
-    (DZ-65). A refusal stays what it is.
+    Of restricted columns only the requested ones remain; if none is left the answer is no (DZ-59). For a path inside a
+    prefix, slices are returned without paths; a path outside all prefixes, or one that is invalid, is refused (DZ-65).
+    A refusal is returned unchanged.
     """
     if not decision.is_allowed or (columns is None and path is None):
         return decision
@@ -69,17 +69,17 @@ def _with_slices(decision: Decision, slices: list[RoleSlice], refusal_code: Deci
 
 @dataclass(frozen=True, slots=True)
 class HiddenExtent:
-    """Entities of which restricted allows leave no column to see; only the `lifting_covers` allows still reach them."""
+    """Entities of which restricted allows leave no visible column; only the `lifting_covers` still reach them."""
 
     selector: Selector
     lifting_covers: tuple[Cover, ...]
 
 
 def find_hidden_extents(coverage: Coverage) -> Iterator[HiddenExtent]:
-    """Return where a coverage reaches entities that nothing of can be seen: a question about one is refused (DZ-57).
+    """Yield the entities of which a coverage leaves no visible column: a question about one is refused (DZ-57).
 
-    Restrictions of one role on one entity stack, so lists that share no column show nothing; another role that sees a
-    column, or all of them, still does (DZ-55, DZ-56).
+    Restrictions of one role on one entity stack, so column lists without a common column show nothing, unless another
+    role sees a column or all of them (DZ-55, DZ-56).
     """
     covers_by_selector: dict[Selector, list[Cover]] = defaultdict(list)
     for cover in coverage.allows:
@@ -95,7 +95,7 @@ def find_hidden_extents(coverage: Coverage) -> Iterator[HiddenExtent]:
 
 
 def _find_roles_without_columns(coverage: Coverage, selector: Selector) -> frozenset[str]:
-    """Return the roles that see no column of what the selector covers."""
+    """Return the roles that see no column of the entities that the selector covers."""
     allows_by_role: dict[str, list[RoleAllow]] = defaultdict(list)
     for cover in coverage.allows:
         if cover.selector == selector:

@@ -1,7 +1,7 @@
-"""What an operation needs: privileges on an entity and on its relatives.
+"""Requirements of operations: privileges on an entity and on its relatives.
 
-A requirement is a disjunction of conjunctions of needs. Quantifiers do not hold over nothing: "any of its domains" and
-"each of its subjects" are false when there are none (source 000, derived authorization rules).
+A requirement is a disjunction of conjunctions of needs. Quantifiers are false over nothing: "any of its domains" and
+"each of its subjects" do not hold if there are none (source 000, derived authorization rules).
 """
 
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
-#: Relatives every family understands. Families may name further ones; who asks supplies the resources for each.
+#: The relative that every family has. Families may name more; the caller supplies the resources of each.
 SELF = "self"
 
 
 class Quantifier(StrEnum):
-    """Over how many of the relatives a need must hold."""
+    """The number of relatives on which a need must hold: at least one, or all (and at least one)."""
 
     ANY = "any"
     EACH = "each"
@@ -22,7 +22,7 @@ class Quantifier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One of these privileges, on one relative (or any, or each of several)."""
+    """One of these privileges, on one relative (or on any, or each, of several)."""
 
     privileges: tuple[str, ...]
     relative: str = SELF
@@ -33,8 +33,8 @@ class Need:
 class Requirement:
     """Any of several lists of needs; all needs of that list must hold. No list, or an empty list, is a refusal.
 
-    `privileges` are all that may be asked for, `relatives` those whose facts must be loaded, `other_relatives` these
-    but for the entity itself; all follow from it.
+    Derived: `privileges` are all privileges of the needs, `relatives` those whose facts must be loaded,
+    `other_relatives` these without the entity itself.
     """
 
     any_of: tuple[tuple[Need, ...], ...]
@@ -43,7 +43,7 @@ class Requirement:
     other_relatives: frozenset[str] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Derive what is asked for."""
+        """Derive the fields `privileges`, `relatives` and `other_relatives`."""
         needs = self.needs
         object.__setattr__(self, "privileges", frozenset(privilege for need in needs for privilege in need.privileges))
         object.__setattr__(self, "relatives", frozenset(need.relative for need in needs))
@@ -57,7 +57,7 @@ class Requirement:
 
 @lru_cache(maxsize=1024)
 def privilege_requirement(privilege: str) -> Requirement:
-    """Return the requirement of a lone privilege on the entity itself."""
+    """Return the requirement of a single privilege on the entity itself."""
     return Requirement(((Need((privilege,)),),))
 
 

@@ -1,4 +1,4 @@
-"""Row and column views attached to an allow, and how several combine (rules/datazone.md DZ-52 to DZ-67)."""
+"""Row conditions and visible columns attached to an allow, and their combination (rules/datazone.md DZ-52 to DZ-67)."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
@@ -11,10 +11,10 @@ ColumnPath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """What one statement limits its allow to.
+    """The restriction that one statement puts on its allow.
 
     `rows` are boolean SQL expressions, all of which a row must meet. `columns` are the visible columns, None for all.
-    `paths` are the path prefixes, None where the statement has none. Names of columns are kept as written.
+    `paths` are the path prefixes, None if the statement has none. Names of columns keep their spelling.
     """
 
     rows: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True)
 class RoleSlice:
-    """What one role lets its holder see: these columns of the rows that meet all conditions.
+    """The part of a table that one role shows to its holder: these columns of the rows that meet all conditions.
 
     Rows and columns of one slice belong together: the columns of one are never shown for the rows of another (DZ-56).
     """
@@ -37,18 +37,18 @@ class RoleSlice:
 
 @dataclass(frozen=True, slots=True)
 class RoleAllow:
-    """One matching allow and the role through which the actor holds it ('' when it is not held through a role)."""
+    """One matching allow and the role through which the actor has it ('' if not through a role)."""
 
     role: str
     restriction: Restriction | None
 
 
 def combine_allows(allows: Iterable[RoleAllow]) -> tuple[RoleSlice, ...] | None:
-    """Combine all matching allows into slices, or None when the actor is not restricted.
+    """Combine all matching allows into slices, or return None if the actor is not restricted.
 
-    Inside one role restrictions stack and a plain allow does not lift them (DZ-55); across roles access adds up and a
-    role without restriction lifts all (DZ-56). A slice without a column gives nothing and is left out (DZ-57), so an
-    empty tuple means that nothing can be seen. Slices are sorted by role; equal ones appear once, under the first role
+    Within one role restrictions stack and a plain allow does not lift them (DZ-55); across roles access adds up and a
+    role without restriction lifts all (DZ-56). A slice without columns gives nothing and is left out (DZ-57), so an
+    empty tuple means that nothing is visible. Slices are sorted by role; equal ones appear once, under the first role
     (DZ-61).
     """
     by_role: dict[str, list[Restriction]] = {}
@@ -67,7 +67,7 @@ def combine_allows(allows: Iterable[RoleAllow]) -> tuple[RoleSlice, ...] | None:
 
 
 def deduplicate_slices(slices: Iterable[RoleSlice]) -> tuple[RoleSlice, ...]:
-    """Return slices that show the same once, under the first role (DZ-61)."""
+    """Return the slices without duplicates: slices that show the same appear once, under the first role (DZ-61)."""
     slice_by_key: dict[tuple[object, ...], RoleSlice] = {}
     for role_slice in slices:
         slice_by_key.setdefault(_slice_key(role_slice), role_slice)
@@ -86,9 +86,9 @@ def _intersect_restrictions(restrictions: list[Restriction]) -> tuple[str, ...] 
 
 
 def intersect_columns(columns: Sequence[str], other_columns: Sequence[str]) -> tuple[str, ...]:
-    """Return what two lists of columns have in common, in the order and spelling of the first (DZ-51).
+    """Return the columns that two lists share, in the order and spelling of the first (DZ-51).
 
-    Case does not matter. A column holds its nested fields: `address` and `address.city` share `address.city`.
+    Case does not matter. A column includes its nested fields: `address` and `address.city` share `address.city`.
     """
     common_columns: dict[ColumnPath, str] = {}
     name_by_path = {column_path(name): name for name in other_columns}
@@ -107,22 +107,22 @@ def intersect_columns(columns: Sequence[str], other_columns: Sequence[str]) -> t
 
 
 def column_path(name: str) -> ColumnPath:
-    """Return the parts of a column's name, so that equal ones mean the same column."""
+    """Return the case-folded parts of a column's name; equal paths mean the same column."""
     return tuple(name.casefold().split("."))
 
 
 def is_included(path: ColumnPath, paths: Container[ColumnPath]) -> bool:
-    """Whether a column as a whole is among these: itself, or one that it is a field of."""
+    """Whether a column as a whole is in `paths`: itself, or a column of which it is a nested field."""
     return any(path[:length] in paths for length in range(1, len(path) + 1))
 
 
 def is_within(path: str, prefix: str) -> bool:
-    """Whether a path is the prefix or lies below it, by whole parts (DZ-65)."""
+    """Whether a path equals the prefix or is below it, by whole parts (DZ-65)."""
     return path == prefix or path.startswith(f"{prefix}/")
 
 
 def normalize_path(text: str) -> str | None:
-    """Return a path without a slash at its end, or None when it is not a relative path of plain parts (DZ-64)."""
+    """Return a path without its trailing slash, or None if it is not a relative path of plain parts (DZ-64)."""
     path = text.removesuffix("/")
     if any(part in ("", ".", "..") for part in path.split("/")) or "\\" in path or not path.isprintable():
         return None

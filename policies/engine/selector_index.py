@@ -1,7 +1,7 @@
-"""Which statements cover a resource, asked of their columns in the order that costs least.
+"""The statements that cover a resource, from the criterion indexes on every field but TYPE, cheapest test first.
 
-Most statements have one criterion at most beside TYPE. Finding those that want the values of a resource costs less than
-ruling out column by column, so a criterion that is its statement's only one stands in a column apart.
+Most statements have at most one criterion besides TYPE. Looking up the statements that accept a value costs less than
+excluding statements index by index, so a criterion that is its statement's only one is in a separate index.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,16 +11,16 @@ from policies.engine.errors import MissingFact
 from policies.engine.model import Statement
 from policies.engine.selectors import TYPE, URN, Condition, Resource
 
-#: Where a criterion stands: field, condition, and which of several columns on both.
+#: Key of a criterion index: field, condition, and a number to tell several indexes on both apart.
 Slot = tuple[str, Condition, int]
 Facets = Mapping[str, frozenset[str]]
 
-#: The column of criteria that are their statement's only one but for TYPE; the others count from 0.
+#: The number of the index of criteria that are their statement's only one besides TYPE; others count from 0.
 _SOLE_SLOT = -1
 
 
 def iterate_slots(statement: Statement) -> Iterator[tuple[Slot, frozenset[str]]]:
-    """Give each criterion its column. A second criterion on one field and condition needs a column of its own."""
+    """Yield slot and values of each criterion; a second one on the same field and condition has its own slot."""
     next_slots: dict[tuple[str, Condition], int] = {}
     criteria = statement.resources.criteria
     first_slot = _SOLE_SLOT if sum(criterion.field != TYPE for criterion in criteria) == 1 else 0
@@ -32,11 +32,11 @@ def iterate_slots(statement: Statement) -> Iterator[tuple[Slot, frozenset[str]]]
 
 
 class SelectorIndex:
-    """The sealed columns on everything but TYPE; good until the next change of the statements.
+    """The sealed criterion indexes on all fields but TYPE; valid until the statements change.
 
-    `_unconstrained_bits` are the statements without a criterion, and those whose only one excludes, which
-    `_excluding_lookups` finds; `_wanting_lookups` finds those whose only one is EQUALS or STARTS_WITH. `_multi_tests`
-    are the columns of `_multi_bits`, the statements that are left.
+    `_wanting_lookups` find the statements whose only criterion is EQUALS or STARTS_WITH, `_excluding_lookups` those
+    whose only one is NOT_EQUALS. `_unconstrained_bits` are the latter and the statements without a criterion;
+    `_multi_bits` are all others, and `_multi_tests` their indexes.
     """
 
     __slots__ = (
@@ -73,9 +73,9 @@ class SelectorIndex:
         self._unconstrained_bits = everything & ~(self._unconstrained_bits | self._multi_bits)
 
     def retain_covering(self, candidates: int, resource: Resource) -> int:
-        """Keep the statements that cover the resource, whose type they were found to accept.
+        """Keep the candidates that cover the resource; they must already accept its type.
 
-        Raises MissingFact when a facet that one of them tests was not loaded; what nobody tests does not matter.
+        Raises MissingFact if a facet that a candidate tests was not loaded; other facets may be missing.
         """
         urn = (resource.urn,) if resource.urn else ()
         try:
@@ -109,7 +109,7 @@ class SelectorIndex:
                 raise MissingFact(index.field, resource.urn)
 
     def _retain_passing_all(self, candidates: int, facets: Facets, urn: Sequence[str]) -> int:
-        """Keep those of the statements with several criteria of which all hold."""
+        """Keep the statements with several criteria all of which hold."""
         for field, retain_matching in self._multi_tests:
             candidates = retain_matching(candidates, urn if field == URN else facets[field])
             if not candidates:

@@ -1,7 +1,7 @@
-"""Tests on facts: criteria on facets, selectors of entities, and who an actor clause speaks to.
+"""Tests on facts: criteria on facets, selectors of entities, and the tokens of actor clauses.
 
-Everything here is a plain set test. The snapshot and `bulk` compile the same objects into bit sets; these methods
-say what those bit sets must mean.
+All tests are plain set operations. `snapshot` and `reach_index` compile the same objects into bit sets and bitmaps;
+these methods define the meaning of both.
 """
 
 from collections.abc import Mapping
@@ -22,20 +22,20 @@ GROUP_MEMBERSHIP = "GROUP_MEMBERSHIP"
 ID = "ID"
 PROJECT = "PROJECT"
 
-#: Facts of the question rather than of the entity: whether it is about making one, and on which branch.
+#: Facets of the question, not of the entity: whether it is about creating the entity, and on which branch.
 CREATION = "CREATION"
 BRANCH = "BRANCH"
 YES, NO = "yes", "no"
 MAIN_BRANCH = "main"
 
-#: Their one value for every entity in a list, a count or a report: it exists, and is looked at on its main branch.
+#: The value of each for every entity in a list, a count or a report: it exists, and its main branch is meant.
 CONSTANT_FACETS = {CREATION: NO, BRANCH: MAIN_BRANCH}
 
-#: Fields whose values are closed over the hierarchy before the engine sees them (rules/datahub.md a.4).
+#: Fields whose values include all ancestors before the engine sees them (rules/datahub.md a.4).
 HIERARCHICAL_FIELDS = frozenset({DOMAIN, CONTAINER, GLOSSARY})
 
-#: The field that an entity of this type is itself a value of. Beside itself it has only its ancestors there: what else
-#: its documents say about the field is no fact for policies (a.4).
+#: The field of which an entity of this type is itself a value. There it has only itself and its ancestors: other values
+#: that its documents give for the field are no facts for policies (a.4).
 OWN_FIELDS = {
     "container": CONTAINER,
     "dataPlatformInstance": DATA_PLATFORM_INSTANCE,
@@ -44,12 +44,12 @@ OWN_FIELDS = {
     "glossaryTerm": GLOSSARY,
 }
 
-#: The sub-resource that stands for "some tag": always passes a constraint (rules/datahub.md a.5).
+#: The sub-resource that stands for "some tag": it meets every constraint (rules/datahub.md a.5).
 ANY_SUBRESOURCE = "urn:li:allEntities:all"
 
 
 class Condition(StrEnum):
-    """How a criterion compares the values an entity has with the values it wants."""
+    """The comparison between the values of an entity and the values of a criterion."""
 
     EQUALS = "EQUALS"
     STARTS_WITH = "STARTS_WITH"
@@ -65,10 +65,10 @@ class Criterion:
     values: frozenset[str]
 
     def holds(self, values: frozenset[str]) -> bool:
-        """Whether an entity with these values passes.
+        """Whether an entity with these values meets the criterion.
 
-        EQUALS and STARTS_WITH need one value that one wanted value accepts; NOT_EQUALS needs that none of the wanted
-        values is there, so it is true for an entity without values and for an empty wanted list (a.4).
+        EQUALS and STARTS_WITH need one value of the entity that one value of the criterion accepts; NOT_EQUALS needs
+        that none of the criterion's values is present, so it holds for an entity, or a criterion, without values (a.4).
         """
         match self.condition:
             case Condition.EQUALS:
@@ -79,13 +79,13 @@ class Criterion:
                 return self.values.isdisjoint(values)
 
 
-#: A criterion that nothing passes: what an unknown field or condition compiles to (a.4, "anything else: false").
+#: A criterion that never holds: an unknown field or condition compiles to it (a.4, "anything else: false").
 NEVER_CRITERION = Criterion(URN, Condition.EQUALS, frozenset())
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One entry of an entity's ownership: who, and as which type of owner ('' when the entry names no type)."""
+    """One entry of an entity's ownership: the owner's URN and the ownership type ('' if the entry names none)."""
 
     actor: str
     type: str
@@ -93,10 +93,10 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """The part an entity plays in a question: its URN, its type and the facets that were loaded for it.
+    """A resource in a question: its URN, its type and its loaded facets.
 
-    `urn` is empty when the question is about a type alone. `facets` holds every field that may be tested, hierarchical
-    fields with their ancestors; a field that is not there was not loaded, which is an error and not an empty set.
+    `urn` is empty if the question is about a type alone. `facets` holds every field that may be tested, hierarchical
+    fields with their ancestors; an absent field was not loaded, which is an error and not an empty set.
     """
 
     urn: str
@@ -112,7 +112,7 @@ class Resource:
     def values(self, field: str) -> frozenset[str]:
         """Return the values of one facet.
 
-        Raises MissingFact when the facet was not loaded.
+        Raises MissingFact if the facet was not loaded.
         """
         if field == TYPE:
             return frozenset((self.type,)) if self.type else frozenset()
@@ -129,7 +129,7 @@ class Selector:
     """Criteria that must all hold; the empty selector matches everything.
 
     With `needs_resource` a question without a resource is not covered: a metadata policy with a resource block, even an
-    empty one (a.3). Platform policies and metadata policies without the block have it false.
+    empty one (a.3). It is false for platform policies and for metadata policies without the block.
     """
 
     criteria: tuple[Criterion, ...] = ()
@@ -143,13 +143,13 @@ class Selector:
 
     @property
     def fields(self) -> frozenset[str]:
-        """The facets that must be loaded before `covers` can answer."""
+        """The facets that must be loaded before `covers` is called."""
         return frozenset(criterion.field for criterion in self.criteria) - {TYPE, URN}
 
 
 EVERYTHING = Selector()
 
-#: Tokens that are no URN. A token is anything an actor clause can name: a URN or one of these.
+#: Tokens that are not URNs. A token is a value by which an actor clause can name actors: a URN or one of these.
 EVERYONE = "*"
 IN_ANY_GROUP = "*group"
 ONESELF = "*self"
@@ -158,10 +158,10 @@ OWNER_OF_ANY_TYPE = "*owner"
 
 @dataclass(frozen=True, slots=True)
 class ActorMatch:
-    """Whom a statement speaks to: any one of the tokens.
+    """The actor clause of a statement: it applies to actors with any of the tokens.
 
-    Tokens are URNs of users, groups and roles, EVERYONE, IN_ANY_GROUP, ONESELF (the resource is the actor), and what
-    `owner_token` makes (the actor or one of its groups owns the resource). No tokens: nobody (rules/datahub.md a.2).
+    Tokens are URNs of users, groups and roles, EVERYONE, IN_ANY_GROUP, ONESELF (the resource is the actor), and those
+    of `owner_token` (the actor or one of its groups owns the resource). No tokens: nobody (rules/datahub.md a.2).
     """
 
     tokens: frozenset[str] = frozenset()
@@ -173,9 +173,9 @@ def owner_token(owner_type: str | None) -> str:
 
 
 def resource_tokens(actor_urn: str, holders: frozenset[str], resource: Resource | None) -> frozenset[str]:
-    """Return the tokens an actor has only towards this resource: being it, and owning it itself or through a group.
+    """Return the tokens an actor has only for this resource: being it, and owning it itself or through a group.
 
-    An entry without a type counts for clauses on any type only (a.2).
+    An ownership entry without a type counts only for clauses on any type (a.2).
     """
     if resource is None:
         return frozenset()

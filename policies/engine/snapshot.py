@@ -1,12 +1,12 @@
 """All compiled statements at one policy version, numbered, and the bit sets that index them.
 
-Deciding is set algebra over statements: for one question AND together the set that lists the privilege, the set that
-speaks to any of the actor's tokens, and for each column of criteria the set that does not mention it or accepts one of
-the resource's values. Plain integers hold the sets, one bit a statement, numbered once for the whole snapshot, so a
-privilege that every policy lists costs no more than a rare one.
+Deciding is set algebra over statements. One question ANDs the set that lists the privilege, the set whose actor clause
+has any of the actor's tokens, and for each criterion index the set of statements without a criterion there or with one
+that the resource's values meet. Plain integers hold the sets, one bit per statement, numbered once for the whole
+snapshot, so a privilege that every policy lists costs no more than a rare one.
 
-What follows from the statements alone is kept once it was asked for: the statement set of a set of tokens, and that of
-a privilege on a type of resource. Decisions are not kept.
+Sets that follow from the statements alone are cached: those of an actor's tokens, of a privilege on a type of resource,
+and the tested fields of privileges. Decisions are not cached.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,12 +30,12 @@ from policies.engine.statement_index import StatementIndex, union
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-#: How many statement sets are kept of each kind. Each takes a kilobyte or two at 10,000 statements.
+#: Most cached sets of each kind. Each takes a kilobyte or two at 10,000 statements.
 _MAX_CACHED_SETS = 2048
 
 
 class Snapshot(StatementIndex):
-    """Immutable once built: `replace` gives a new snapshot and leaves this one as it was."""
+    """Statements and their indexes at one version. Immutable once built: `replace` returns a new snapshot."""
 
     __slots__ = ("__weakref__", "_by_actor", "_by_question", "_tested_fields", "version")
 
@@ -48,7 +48,7 @@ class Snapshot(StatementIndex):
 
     @classmethod
     def build(cls, version: int, policies: Iterable[tuple[str, tuple[Statement, ...]]]) -> Self:
-        """Build from pairs of policy URN and the statements that policy compiles to."""
+        """Build from pairs of policy URN and the policy's compiled statements."""
         snapshot = cls(version)
         for policy, statements in sorted(policies, key=_locality_sort_key):
             snapshot._insert(policy, statements)
@@ -56,7 +56,7 @@ class Snapshot(StatementIndex):
         return snapshot
 
     def replace(self, version: int, changes: Mapping[str, tuple[Statement, ...]]) -> "Snapshot":
-        """Return a snapshot in which these policies have these statements; no statements takes the policy out."""
+        """Return a snapshot in which these policies have these statements; no statements removes the policy."""
         snapshot = Snapshot(version)
         snapshot._copy_from(self)
         for policy, statements in changes.items():
@@ -83,7 +83,7 @@ class Snapshot(StatementIndex):
 
     @property
     def everything(self) -> int:
-        """The numbers of all statements."""
+        """The numbers of all statements, free numbers included."""
         return (1 << len(self._statements)) - 1
 
     def select(self, bits: int) -> tuple[Statement, ...]:
@@ -93,7 +93,7 @@ class Snapshot(StatementIndex):
     def match(self, question: Question) -> int:
         """Return the numbers of all statements that match the question, allows and denies together.
 
-        Raises MissingFact when a facet that one of the candidates tests was not loaded.
+        Raises MissingFact if a facet that one of the candidates tests was not loaded.
         """
         actor, resource = question.actor, question.resource
         candidates = self._find_candidates(question.privilege, None if resource is None else resource.type)
@@ -112,9 +112,9 @@ class Snapshot(StatementIndex):
         return candidates
 
     def list_covering_statements(self, privilege: str, resource: Resource | None) -> tuple[Statement, ...]:
-        """Return the statements on a privilege that cover a resource, whomever they speak to and on which provisos.
+        """Return the statements on a privilege that cover a resource, whatever actors and actor conditions they have.
 
-        Raises MissingFact when a facet that one of them tests was not loaded.
+        Raises MissingFact if a facet that one of them tests was not loaded.
         """
         candidates = self._find_candidates(privilege, None if resource is None else resource.type)
         return self.select(
@@ -122,17 +122,17 @@ class Snapshot(StatementIndex):
         )
 
     def filter_denies(self, bits: int) -> int:
-        """Return those of the statements that deny."""
+        """Return the denies among the statements."""
         return bits & self._deny_bits
 
     def filter_restricted(self, bits: int) -> int:
-        """Return those of the statements that carry a restriction."""
+        """Return the statements that have a restriction."""
         return bits & self._restricted_bits
 
     def tested_fields(self, privileges: Iterable[str]) -> frozenset[str]:
         """Return the facets of the resource that statements on these privileges test.
 
-        OWNER is among them when ownership matters. TYPE and URN never are: they come with the question.
+        OWNER is among them if ownership matters. TYPE and URN never are: they come with the question.
         """
         return self._find_tested_fields(privileges)[0]
 
@@ -160,13 +160,13 @@ class Snapshot(StatementIndex):
         return self.select(self._by_privilege.get(privilege, 0))
 
     def group_by_shortfall(self, question: Question) -> tuple[tuple[Statement, ...], ...]:
-        """Return the allowing statements on the privilege by how many of their conditions do not hold: none, one, two …
+        """Return the allows on the privilege by number of failing conditions: at index 0 none, at index 1 one, …
 
-        Raises MissingFact when a facet that one of them tests was not loaded.
+        Raises MissingFact if a facet that one of them tests was not loaded.
         """
         levels = [self._by_privilege.get(question.privilege, 0) & ~self._deny_bits]
         for failing_bits in self._iterate_failures(levels[0], question):
-            # A statement that is short of one more condition moves one level up.
+            # A statement with one more failing condition moves one level up.
             moved_levels = [level & failing_bits for level in levels]
             levels = [
                 level ^ leaving_bits | entering_bits
@@ -179,7 +179,7 @@ class Snapshot(StatementIndex):
         return tuple(tuple(self._iterate_statements(level)) for level in levels)
 
     def compute_coverage(self, actor: Actor, privilege: str) -> Coverage:
-        """Return what the actor may use the privilege on, as selectors (questions without sub-resources)."""
+        """Return the actor's coverage for the privilege, as selectors, ignoring constraints on sub-resources."""
         if actor.urn == SYSTEM_ACTOR:
             return Coverage(actor=actor, version=self.version, is_everything=True)
         if not actor.is_active:
@@ -228,20 +228,20 @@ class Snapshot(StatementIndex):
                 for token in tokens:
                     bits = get_bits(token)
                     if bits is not None:
-                        # With nothing found yet the union would be a copy, which costs as much as a union.
+                        # While the set is empty, a union would be a copy, which costs as much as a union.
                         matching_bits = matching_bits | bits if matching_bits else bits
             _remember(self._by_actor, key, matching_bits)
         return matching_bits
 
     def _match_relational_candidates(self, privilege: str, actor: Actor, resource: Resource) -> int:
-        """Return the candidates that speak to what the actor is to the resource."""
+        """Return the candidates whose actor clause names the actor as the resource itself or as an owner of it."""
         matching_bits = self._match_relational(actor, resource)
         return matching_bits & self._find_candidates(privilege, resource.type) if matching_bits else 0
 
     def _match_relational(self, actor: Actor, resource: Resource) -> int:
-        """Return the statements that speak to what the actor is to the resource: itself, or an owner of it.
+        """Return the statements whose actor clause names the actor as the resource itself or as an owner of it.
 
-        An entry without a type counts for clauses on any type only (rules/datahub.md a.2).
+        An ownership entry without a type counts only for clauses on any type (rules/datahub.md a.2).
         """
         get_bits = self._by_relational_token.get
         matching_bits = get_bits(ONESELF, 0) if resource.urn and resource.urn == actor.urn else 0
@@ -253,7 +253,7 @@ class Snapshot(StatementIndex):
         return matching_bits
 
     def _iterate_failures(self, candidates: int, question: Question) -> Iterator[int]:
-        """Give for each kind of condition the statements of which it does not hold."""
+        """Yield, for each kind of condition, the candidates of which it does not hold."""
         actor, resource = question.actor, question.resource
         matching_bits = self._match_actor(actor)
         if resource is not None:
@@ -273,14 +273,14 @@ class Snapshot(StatementIndex):
         return union(self._by_privilege.get(privilege, 0) for privilege in privileges)
 
     def _apply_subresource_constraints(self, candidates: int, subresources: tuple[Resource, ...]) -> int:
-        """Keep the statements whose constraint every sub-resource passes: one statement covers all (a.5)."""
+        """Keep the statements whose constraint every sub-resource meets: one statement must cover them all (a.5)."""
         for bit, statement in self._iterate_bits(candidates & self._constrained_bits):
             if not meets_constraint(statement, subresources):
                 candidates ^= bit
         return candidates
 
     def _apply_conditions(self, candidates: int, actor: Actor, resource: Resource | None) -> int:
-        """Keep the statements whose provisos hold."""
+        """Keep the statements whose actor conditions all hold."""
         attributes = actor_conditions.attributes_of(actor)
         for bit, statement in self._iterate_bits(candidates & self._conditional_bits):
             if not all(condition.holds(attributes, resource) for condition in statement.actor_conditions):
@@ -288,7 +288,7 @@ class Snapshot(StatementIndex):
         return candidates
 
     def _iterate_condition_failures(self, candidates: int, actor: Actor, resource: Resource | None) -> Iterator[int]:
-        """Give the statements of which at least one proviso does not hold, those of which two do not, and so on."""
+        """Yield the statements with at least one failing actor condition, then those with at least two, and so on."""
         levels: list[int] = []
         for bit, statement in self._iterate_bits(candidates):
             for level in range(len(actor_conditions.failing_conditions(statement, actor, resource))):
@@ -299,7 +299,7 @@ class Snapshot(StatementIndex):
 
 
 def meets_constraint(statement: Statement, subresources: tuple[Resource, ...]) -> bool:
-    """Whether every sub-resource passes the statement's constraint; no sub-resources, or no constraint, passes."""
+    """Whether every sub-resource meets the statement's constraint; true without sub-resources or constraint."""
     selector = statement.subresources
     if selector is None:
         return True
@@ -307,9 +307,9 @@ def meets_constraint(statement: Statement, subresources: tuple[Resource, ...]) -
 
 
 def _locality_sort_key(policy: tuple[str, tuple[Statement, ...]]) -> tuple[str, str]:
-    """Order policies by a facet value that they want, so that those that want the same have numbers close together.
+    """Sort policies by the first value of their criteria, so that statements on the same value have close numbers.
 
-    A set is as long as its highest number, and fetching sets from memory is most of what a decision waits for.
+    A set is as long as its highest number, and fetching sets from memory takes most of the time of a decision.
     """
     criteria = [
         criterion for statement in policy[1] for criterion in statement.resources.criteria if criterion.field != TYPE

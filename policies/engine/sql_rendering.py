@@ -1,7 +1,7 @@
-"""A decision about a table as SQL: the SELECT that shows exactly what may be read (rules/datazone.md DZ-56 to DZ-62).
+"""A decision about a table as SQL: the SELECT that shows exactly the readable part (rules/datazone.md DZ-56 to DZ-62).
 
-`build_view` says which rows and which cells are shown; `render_select` prints that in a dialect. Nothing is pasted:
-conditions are printed from their trees, names from identifiers. A dialect that has no equal of a condition is refused.
+`build_view` computes the visible rows and cells; `render_select` prints them in a dialect. No text is pasted into SQL:
+conditions are printed from trees, names from identifiers. A condition without equivalent in the dialect is refused.
 """
 
 import re
@@ -17,14 +17,14 @@ from policies.engine.families.datazone_row_conditions import SqlNode, list_colum
 from policies.engine.families.vocabulary import read_table
 from policies.engine.restrictions import ColumnPath, RoleSlice, column_path, intersect_columns, is_included
 
-#: One alternative: conditions that a row must all meet. None at all: every row does.
+#: One alternative: conditions that a row must all meet; () for every row.
 RowConditions = tuple[str, ...]
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class RenderError(EngineError):
-    """A query that cannot be printed: `code` says why and `pointer` which part of what was asked stands in the way."""
+    """A query that cannot be printed: `code` gives the cause, `pointer` the part of the request that prevents it."""
 
     def __init__(self, code: str, pointer: str, detail: str) -> None:
         self.code = code
@@ -40,7 +40,7 @@ class NoVisibleColumns(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class VisibleColumn:
-    """A column, and the alternatives of which a row must meet one for its cell to be shown; () where it always is."""
+    """A column, and the alternatives of which a row must meet one for its cell to be shown; () if it always is."""
 
     name: str
     rows: tuple[RowConditions, ...] = ()
@@ -48,7 +48,7 @@ class VisibleColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """What may be read of a table: these columns (None: all), of the rows that meet one of the alternatives (): all."""
+    """The readable part of a table: these columns (None: all) of rows that meet one of the alternatives ((): all)."""
 
     columns: tuple[VisibleColumn, ...] | None
     rows: tuple[RowConditions, ...] = ()
@@ -60,11 +60,10 @@ def build_view(
     table_columns: Sequence[str] | None = None,
     requested_columns: Sequence[str] | None = None,
 ) -> TableView:
-    """Return what slices (None: no restriction) show of a table.
+    """Return the part of a table that slices (None: no restriction) show.
 
-    `table_columns` are the columns that the table has, where they are known, and `requested_columns` those that are
-    asked for (None: all). Raises NothingToShow, or CannotRender when several slices meet on columns that nobody has
-    named.
+    `table_columns` are the columns that the table has, if known, and `requested_columns` those to show (None: all).
+    Raises NoVisibleColumns, or RenderError if several slices must be combined without a list of columns.
     """
     role_slices = (RoleSlice("", (), None, None),) if slices is None else slices
     table = None if table_columns is None else _TableColumns(table_columns)
@@ -94,10 +93,10 @@ def build_view(
 
 
 def render_select(view: TableView, *, table: str, dialect: str, table_columns: Collection[str] | None = None) -> str:
-    """Return the SELECT of a view, in `spark`, `sqlite` or `postgres`, names quoted only where they must be.
+    """Return the SELECT of a view, in `spark`, `sqlite` or `postgres`, names quoted only if they must be.
 
-    `table` may have dots. Raises CannotRender for what is no name of a table, and for a condition that the dialect has
-    no equal of.
+    `table` may have up to three parts with dots. Raises RenderError for an invalid table name, and for a condition
+    without an equivalent in the dialect.
     """
     printer = _SqlPrinter(dialect, table_columns)
     if view.columns is None:
@@ -110,11 +109,11 @@ def render_select(view: TableView, *, table: str, dialect: str, table_columns: C
     return _render_for_spark(query) if dialect == "spark" else query.sql(dialect=_sqlglot_dialect(dialect))
 
 
-# -- which cells ------------------------------------------------------------------------------------------------------
+# -- visible cells ----------------------------------------------------------------------------------------------------
 
 
 class _TableColumns:
-    """The columns that a table is known to have."""
+    """The known columns of a table."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
@@ -124,7 +123,7 @@ class _TableColumns:
         self._struct_paths: set[ColumnPath] = {(), *(path[:-1] for path in self._paths)}
 
     def has_column(self, name: str) -> bool:
-        """Whether the table has a column, as far as is known: not every schema tells the fields of its columns."""
+        """Whether the table has a column, as far as is known: not every schema lists the fields of its columns."""
         path = column_path(name)
         known_path = path
         while known_path and known_path not in self._paths:
@@ -132,14 +131,14 @@ class _TableColumns:
         return known_path == path or known_path not in self._struct_paths
 
     def can_evaluate(self, rows: RowConditions) -> bool:
-        """Whether the table has every column that the conditions read; one that it has not grants nothing (DZ-51)."""
+        """Whether the table has every column that the conditions read; a slice without them grants nothing (DZ-51)."""
         return all(self.has_column(column) for row in rows for column in list_columns(row))
 
 
 def _select_columns(
     allowed: Sequence[str] | None, table: _TableColumns | None, requested_columns: Sequence[str] | None
 ) -> tuple[str, ...] | None:
-    """Return the columns that one slice shows, spelled as the table spells them; None for all, whichever they are."""
+    """Return the columns that one slice shows, in the table's spelling if it is known; None for all."""
     if allowed is None and requested_columns is None:
         return None
     column_lists = [
@@ -156,13 +155,13 @@ def _select_columns(
 
 
 def _drop_nested(names: Sequence[str]) -> tuple[str, ...]:
-    """Leave out fields of columns that are there as a whole."""
+    """Drop columns that are nested in another listed column."""
     paths = frozenset(map(column_path, names))
     return tuple(name for name in names if not is_included(column_path(name)[:-1], paths))
 
 
 def _row_alternatives(slices: Iterable[RoleSlice]) -> tuple[RowConditions, ...]:
-    """Return the different conditions of slices, or () when one of them has none."""
+    """Return the distinct row conditions of slices, or () if one of them has none."""
     alternatives = tuple(dict.fromkeys(role_slice.rows for role_slice in slices))
     return () if () in alternatives else alternatives
 
@@ -193,15 +192,15 @@ def _iterate_cells(
 
 
 class _SQLite(SQLite):
-    """SQLite, with names between backticks: between double quotes it takes an unknown name for a text."""
+    """SQLite with names between backticks: an unknown name between double quotes would be read as a text."""
 
     class Tokenizer(SQLite.Tokenizer):
-        """The same words, the backtick first."""
+        """SQLite's tokenizer, with the backtick first."""
 
         IDENTIFIERS = ["`", '"', ("[", "]")]
 
 
-#: The dialects offered, and what each has no equal of.
+#: The offered dialects, each with its sqlglot dialect and the nodes it has no equivalent of.
 _DIALECTS: dict[str, tuple[str | type[SQLite], tuple[type[SqlNode], ...]]] = {
     "spark": ("spark", ()),
     "postgres": ("postgres", (exp.RegexpLike, exp.EndsWith, exp.Contains)),
@@ -222,12 +221,12 @@ _DIALECTS: dict[str, tuple[str | type[SQLite], tuple[type[SqlNode], ...]]] = {
 }
 DIALECTS = tuple(_DIALECTS)
 
-#: SQLite gives other numbers than the others for texts that are none, so only these casts mean the same.
+#: SQLite converts a text that is no number to another value than the other dialects do; only these casts are the same.
 _SQLITE_CASTS = frozenset({exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.DATE})
 
 
 def _render_for_spark(query: exp.Select) -> str:
-    """Print so that Spark puts no setting of its session for `${name}`, which it does even inside texts and names."""
+    """Print so that Spark does not substitute a session setting for `${name}`, even inside texts and names."""
     if any("${" in name.name for name in query.find_all(exp.Identifier)):
         raise RenderError("dialect.unsupported", "/dialect", "spark reads ${ in the name of a column as a setting.")
     return query.sql(dialect="spark").replace("${", "$\\u007b")
@@ -238,7 +237,7 @@ def _sqlglot_dialect(name: str) -> str | type[SQLite]:
 
 
 class _SqlPrinter:
-    """Makes the parts of one query."""
+    """Builds the parts of one query."""
 
     def __init__(self, dialect: str, table_columns: Collection[str] | None) -> None:
         self._dialect = dialect
@@ -297,7 +296,7 @@ class _SqlPrinter:
             raise RenderError("dialect.unsupported", "/dialect", detail)
 
     def _spell(self, column: exp.Column) -> None:
-        """Spell a column as the table does; conditions do not mind case (DZ-51)."""
+        """Spell a column as the table does; conditions ignore case (DZ-51)."""
         parts = column.parts
         full_name = self._spelling_by_key.get(".".join(part.name for part in parts).casefold())
         spelling = (
@@ -311,7 +310,7 @@ class _SqlPrinter:
         return exp.Identifier(this=name, quoted=self._must_be_quoted(name, is_exact=is_exact))
 
     def _must_be_quoted(self, name: str, *, is_exact: bool) -> bool:
-        """PostgreSQL takes capitals for small letters unless quoted; a name that is not known to be exact lets it."""
+        """Whether a name needs quotes; PostgreSQL folds unquoted names, which suits a name not known to be exact."""
         is_folded = self._dialect == "postgres" and is_exact and name != name.lower()
         return is_folded or _PLAIN_NAME.fullmatch(name) is None or name.lower() in _load_reserved_words(self._dialect)
 
@@ -329,7 +328,7 @@ def _join_nodes(connector: type[exp.Connector], nodes: Sequence[SqlNode]) -> Sql
 
 
 def _as_sqlite(node: SqlNode) -> SqlNode:
-    """Say in SQLite what it would otherwise understand differently: its LIKE does not mind case, its GLOB does."""
+    """Replace nodes that SQLite reads differently: its LIKE ignores case, its GLOB does not."""
     if isinstance(node, exp.Like):
         return exp.Glob(this=node.this, expression=exp.Literal.string(_as_glob(node.expression.name)))
     if isinstance(node, exp.TryCast):

@@ -1,7 +1,7 @@
-"""Statements gathered by what they cover, and entities by the statements that cover them.
+"""Statements grouped by the entities they cover, and entities grouped by the statement groups that cover them.
 
-Statements that say the same of entities of one type are one unit. Units without a positive criterion cover nearly
-everything of their type; of them an entity is told those that do not cover it.
+Statements with equal criteria on entities of one type are one statement group. Groups without a positive criterion
+cover nearly all of their type; for those, an entity group lists the ones that do not cover it.
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ from policies.engine.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class StatementGroup:
-    """Statements that cover the same entities of a type: whom the plain allows, the restricted and the denies name."""
+    """Statements with equal criteria on a type, and the tokens of their plain allows, restricted allows and denies."""
 
     type: str
     criteria: tuple[Criterion, ...]
@@ -26,24 +26,24 @@ class StatementGroup:
 
     @property
     def covers_whole_type(self) -> bool:
-        """Whether it covers its whole type but for what its criteria leave out."""
+        """Whether it covers its whole type except for the entities that its criteria exclude."""
         return all(criterion.condition is Condition.NOT_EQUALS for criterion in self.criteria)
 
     def tokens(self, kind: int) -> frozenset[str]:
-        """Return whom statements of one kind name (`policies.engine.actor_conditional_reach.statement_kind`)."""
+        """Return the tokens of one kind of statement (`policies.engine.actor_conditional_reach.statement_kind`)."""
         return (self.allow_tokens, self.restricted_tokens, self.deny_tokens)[kind]
 
     @property
     def relational_tokens(self) -> frozenset[str]:
-        """The tokens that an actor has only towards an entity."""
+        """The tokens that an actor has only in relation to an entity: ONESELF and owners."""
         tokens = self.allow_tokens | self.restricted_tokens | self.deny_tokens
         return frozenset(token for token in tokens if token == ONESELF or token.startswith(OWNER_OF_ANY_TYPE))
 
 
 def group_statements(snapshot: Snapshot, privilege: str, types: Iterable[str]) -> tuple[StatementGroup, ...]:
-    """Return the units of a privilege for these types of entities, in an order that depends on the statements alone.
+    """Return the statement groups of a privilege for these entity types, in an order that depends on statements alone.
 
-    Statements with provisos are in none: they speak to each actor apart (`policies.engine.actor_conditional_reach`).
+    Statements with actor conditions are in none (see `policies.engine.actor_conditional_reach`).
     """
     tokens_by_criteria: dict[tuple[str, tuple[Criterion, ...]], tuple[set[str], set[str], set[str]]] = {}
     type_names = sorted(set(types))
@@ -74,7 +74,7 @@ def group_statements(snapshot: Snapshot, privilege: str, types: Iterable[str]) -
 
 @dataclass(frozen=True, slots=True)
 class EntityGroup:
-    """Entities that the same groups cover, by number: `covering_groups` want something, `excluding_groups` are wide."""
+    """Entities with the same statement groups, by number: positive ones covering, whole-type ones excluding them."""
 
     covering_groups: tuple[int, ...]
     excluding_groups: tuple[int, ...]
@@ -83,7 +83,7 @@ class EntityGroup:
 
 
 def group_entities(postings: Postings, statement_groups: Sequence[StatementGroup]) -> Iterator[EntityGroup]:
-    """Give the entities of the slice, grouped by the units that cover them."""
+    """Yield the entities of the postings, grouped by the statement groups that cover them."""
     covering_groups: list[list[int]] = [[] for _ in postings.urns]
     excluding_groups: dict[int, list[int]] = defaultdict(list)
     for group_number, statement_group in enumerate(statement_groups):

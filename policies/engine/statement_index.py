@@ -1,6 +1,6 @@
-"""Statements by number, and for everything a statement mentions the bit set of the statements that mention it.
+"""Statements by number, and bit sets of statements for every privilege, token, field and criterion they mention.
 
-A number is a bit in every set. Numbers that became free are given to the next statements, so that sets stay short.
+A statement's number is its bit in every set. Free numbers are given to the next statements, so that sets stay short.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,12 +13,12 @@ from policies.engine.selectors import ONESELF, OWNER_OF_ANY_TYPE, TYPE
 
 
 class StatementIndex:
-    """The tables. Changing them is for whoever builds a snapshot; `seal` ends every round of changes.
+    """The tables of a snapshot. Only the construction of a snapshot changes them; `_seal` ends every round of changes.
 
-    `_by_token` has the tokens of who an actor is, `_by_relational_token` those of what it is to the resource. Columns
-    on TYPE are apart because the sets of a type are kept; what the others say of a resource is for `_selector_index`.
-    `_conditional_bits` are the statements with provisos, `_condition_fields` has the fields of the resource that these
-    test.
+    `_by_token` holds the tokens that do not depend on the resource, `_by_relational_token` those that do. Criterion
+    indexes on TYPE are separate because the sets of a type are cached; `_selector_index` has all others.
+    `_conditional_bits` are the statements with actor conditions, `_condition_fields` the fields of the resource that
+    these conditions test.
     """
 
     __slots__ = (
@@ -125,7 +125,7 @@ class StatementIndex:
         self._resourceless_bits &= ~bit
 
     def _iterate_entries(self, statement: Statement) -> Iterator[tuple[dict[str, int], str]]:
-        """Give the tables that have an entry for the statement, and under which key."""
+        """Yield each table that has an entry for the statement, with its key there."""
         for privilege in statement.privileges:
             yield self._by_privilege, privilege
         for token in statement.actors.tokens:
@@ -159,7 +159,7 @@ class StatementIndex:
 
 
 def union(sets: Iterable[int]) -> int:
-    """Return the statements that are in one of the sets."""
+    """Return the statements that are in any of the sets."""
     union_bits = 0
     for bits in sets:
         union_bits |= bits

@@ -1,1 +1,1 @@
-"""How a change reaches every process: publish and subscribe, invalidation, caches."""
+"""Propagation of a change to every process: publish and subscribe, invalidation, the invalidating cache, metrics."""

@@ -1,12 +1,11 @@
-"""What this process keeps of tokens, actors and entities, so that a question it has met before costs no query.
+"""The cache of this process for tokens, actors and entities, so that a repeated question costs no query.
 
-Every write has a number (`PolicyVersion.change_seq`) and says which facts it touched. `heard` drops those; it drops
-everything when a number is missing in between. `compared` drops everything when the number in the database moved
-without a word, so what is kept is never older than the last comparison. What was loaded while something was dropped is
-not kept: it may have been read before the write and would outlive its word.
+Every write has a number (`PolicyVersion.change_seq`) and an invalidation that names the facts it touched. `apply` drops
+those, or everything when a number is missing in between. `confirm_sequence` drops everything when the number in the
+database moved and no invalidation came, so cached values are never older than the last confirmation. Values loaded
+while an invalidation was applied are not cached: they may have been read before the write and would never be dropped.
 
-Nothing here asks the database, and no clock of the day counts. Shelves are bounded: a full one lets go of what has been
-there longest.
+The module makes no query and uses monotonic time only. Regions are bounded: a full one evicts its oldest entries.
 """
 
 import threading
@@ -17,15 +16,15 @@ from typing import Generic, NamedTuple, TypeVar
 
 Value = TypeVar("Value")
 
-#: How much of a full shelf is cleared at once, so that a full shelf does not cost every newcomer a search.
+#: Share of a full region that is evicted at once (one eighth), so that not every new entry causes an eviction.
 _EVICTION_DIVISOR = 8
 
 
 class Invalidation(NamedTuple):
-    """What the write with this number touched; `previous_number` is the number that was the last one when it began.
+    """The facts touched by write `number`; `previous_number` is the number before that write.
 
-    `urns` are whose facts changed; `dependency_urns` what they may be known through: a group of an actor, a domain
-    above an entity. `urns` None: nobody knows what was touched.
+    `urns` are the entities whose facts changed, `dependency_urns` the URNs through which other facts follow from them:
+    a group of an actor, a domain above an entity. `urns` None: it is not known which facts changed.
     """
 
     previous_number: int
@@ -35,10 +34,10 @@ class Invalidation(NamedTuple):
 
 
 class CacheRegion(Generic[Value]):
-    """Facts of one kind by URN (tokens by their digest), at most `capacity` of them.
+    """Values of one kind by URN (tokens by their digest), at most `capacity` of them.
 
-    `names` gives the URNs that a value depends on beside its key; those that begin with `never` are not among them,
-    which saves looking.
+    `list_dependencies` gives the URNs that a value depends on beside its key. Dependencies with an `ignored_prefixes`
+    prefix never occur there and are not searched for.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class CacheRegion(Generic[Value]):
         return len(self._values)
 
     def get(self, key: str) -> Value | None:
-        """Return what is kept under a key; whether it may be relied upon is the memory's to say."""
+        """Return the value of a key, or None; the caller must check `InvalidatingCache.is_fresh`."""
         return self._values.get(key)
 
     def _put(self, entries: Mapping[str, Value]) -> None:
@@ -84,7 +83,7 @@ class CacheRegion(Generic[Value]):
 
 
 class InvalidatingCache:
-    """All shelves of a process, and up to which number they follow the database."""
+    """All regions of a process, and the number of the last write that they reflect."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -100,27 +99,27 @@ class InvalidatingCache:
         list_dependencies: Callable[[Value], Iterable[Collection[str]]],
         ignored_prefixes: tuple[str, ...] = (),
     ) -> CacheRegion[Value]:
-        """Return a new shelf."""
+        """Return a new region."""
         region = CacheRegion(capacity, list_dependencies, ignored_prefixes)
-        self._regions.append(region)  # type: ignore[arg-type]  # what lies on it does not matter here
+        self._regions.append(region)  # type: ignore[arg-type]  # the type of its values does not matter here
         return region
 
     def is_fresh(self, seconds: float) -> bool:
-        """Whether what is kept was compared with the database within so many seconds."""
+        """Whether the cache was confirmed against the database within this many seconds."""
         return time.monotonic() - self._confirmed_at < seconds
 
     def generation(self) -> int:
-        """Return what `put_if_current` wants to see: taken before loading."""
+        """Return the generation to pass to `put_if_current`; take it before loading."""
         return self._generation
 
     def put_if_current(self, region: CacheRegion[Value], entries: Mapping[str, Value], generation: int) -> None:
-        """Keep what was loaded since the ticket was taken, unless something was dropped meanwhile."""
+        """Store values loaded since `generation` was taken, unless an invalidation was applied meanwhile."""
         with self._lock:
             if self._number is not None and generation == self._generation:
                 region._put(entries)
 
     def apply(self, invalidation: Invalidation) -> None:
-        """Drop what a write touched; everything when it does not say, or when a write before it was not heard of."""
+        """Drop the values a write touched; everything if it names no URNs or an earlier number is missing."""
         with self._lock:
             if self._number is not None and invalidation.number <= self._number:
                 return
@@ -135,10 +134,10 @@ class InvalidatingCache:
                 self._number = invalidation.number
 
     def confirm_sequence(self, number: int, at: float) -> None:
-        """Take in the number that the database had at this time (monotonic).
+        """Compare with the number that the database had at this time (monotonic, seconds).
 
-        A number that moved may be explained by a word that is on its way, so nothing counts as compared until it is
-        heard. If the next comparison finds another number than was heard of again, everything is dropped.
+        After a higher number the cache is unconfirmed until the invalidation on its way is applied. If the next
+        comparison finds a number other than the applied one again, everything is dropped.
         """
         with self._lock:
             if self._number is not None and number > self._number and not self._is_awaiting:
@@ -152,14 +151,14 @@ class InvalidatingCache:
             self._confirmed_at = max(self._confirmed_at, at)
 
     def clear(self) -> None:
-        """Forget everything, and the number too: nothing is kept until the next comparison."""
+        """Drop everything and forget the number; nothing is cached until the next comparison."""
         with self._lock:
             self._generation += 1
             self._number, self._is_awaiting, self._confirmed_at = None, False, float("-inf")
             self._clear_regions()
 
     def expire(self) -> None:
-        """Have the next question compare before it relies on anything."""
+        """Require a comparison before the cache is used again."""
         with self._lock:
             self._confirmed_at = float("-inf")
 
@@ -168,5 +167,5 @@ class InvalidatingCache:
             region._clear()
 
 
-#: The one memory of this process.
+#: The cache of this process.
 process_cache = InvalidatingCache()

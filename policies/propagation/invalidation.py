@@ -1,4 +1,4 @@
-"""Spreads the word of a committed write: this process forgets what was touched, and so does whoever hears the bell."""
+"""Invalidations of committed writes: applied to this process's cache and published to all other processes."""
 
 import json
 import logging
@@ -8,12 +8,12 @@ from policies.propagation.invalidating_cache import Invalidation
 
 log = logging.getLogger(__name__)
 
-#: Of a write that touched more, nobody is told what: to forget everything is then the cheaper message.
+#: Most URNs that one message names; for more it names none, and every process clears its cache.
 MAX_NAMED_URNS = 2000
 
 
 def broadcast(invalidation: Invalidation) -> None:
-    """Forget here, and ring. A carrier that is away undoes nothing: everybody compares within a second."""
+    """Apply an invalidation here and publish it; a failed publish is only logged, since processes poll every second."""
     if invalidation.urns is not None and len(invalidation.urns) + len(invalidation.dependency_urns) > MAX_NAMED_URNS:
         invalidation = invalidation._replace(urns=None, dependency_urns=())
     invalidating_cache.process_cache.apply(invalidation)
@@ -24,7 +24,7 @@ def broadcast(invalidation: Invalidation) -> None:
 
 
 def receive(message: str) -> bool:
-    """Forget what a message says was touched; return False for one that only says that something changed."""
+    """Apply a published invalidation; for a message without one, expire the cache and return False."""
     invalidation = _decode_message(message)
     if invalidation is None:
         invalidating_cache.process_cache.expire()

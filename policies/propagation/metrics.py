@@ -1,7 +1,7 @@
-"""What the process counts about its work, for whoever scrapes `/metrics`.
+"""Prometheus metrics of this process, scraped at `/metrics`.
 
-In a web process the numbers lie in files that its siblings share (authzsite/metrics_multiprocess.py), so one scrape
-sums up all of them; gauges stay apart, one for each process.
+In a web process the numbers are in files shared by the processes of one server (authzsite/metrics_multiprocess.py), so
+one scrape sums up all of them; gauges are reported per process.
 """
 
 from collections import Counter as Tally
@@ -41,7 +41,7 @@ _COMPARISON_TIME = Gauge(
 
 
 def count_decisions(requirements: Iterable[Requirement], decisions: Sequence[Decision]) -> None:
-    """Count decisions, each with the requirement it answers."""
+    """Count decisions by family and outcome; `requirements` and `decisions` correspond one to one."""
     counts = Tally(
         (_family(requirement), "ALLOW" if decision.is_allowed else "DENY")
         for requirement, decision in zip(requirements, decisions, strict=True)
@@ -56,17 +56,17 @@ def count_unlogged(count: int) -> None:
 
 
 def count_response(*, method: str, route: str | None, status: int) -> None:
-    """Count an answer that was sent; `route` is None for static files and addresses that do not exist."""
+    """Count a sent response; `route` is None for static files and addresses that do not exist."""
     _request_counter(method if method in _METHODS else "other", route, status).inc()
 
 
 def record_comparison(*, at: float) -> None:
-    """Note when this process last compared, in Unix time."""
+    """Record the time (Unix, seconds) at which this process last compared its policies with the database."""
     _COMPARISON_TIME.set(at)
 
 
 def record_load(*, version: int, statements: int, seconds: float, kind: str) -> None:
-    """Note what this process answers from now, and how long it took to load (`kind`: all or changes)."""
+    """Record a loaded snapshot: version, number of statements, seconds of loading; `kind` is all or changes."""
     _LOADS.labels(kind).observe(seconds)
     _VERSION.set(version)
     _STATEMENTS.set(statements)
@@ -83,7 +83,7 @@ def _request_counter(method: str, route: str | None, status: int) -> Counter:
 
 
 def _family(requirement: Requirement) -> str:
-    """Return the family whose privilege comes first; privileges that an administrator defined are of none."""
+    """Return the family of the first privilege; `own` if no vocabulary has it, `none` if there is no privilege."""
     first_need = next(iter(chain.from_iterable(requirement.any_of)), None)
     return (
         "none"

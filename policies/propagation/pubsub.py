@@ -1,8 +1,8 @@
-"""How processes tell one another at once that policies changed; who misses it finds out within a second.
+"""Publish and subscribe between processes, so that a policy change is seen at once and not only by the next poll.
 
-Redis carries it where there is one, else PostgreSQL. On SQLite alone nobody rings. A message says which facts a write
-touched (policies.propagation.invalidation), or nothing but "look": what changed is in the database, so a message that
-is lost, late, doubled or forged is made good within a second.
+Redis carries the messages if REDIS_URL is set, else PostgreSQL; on SQLite alone nothing is published. A message holds
+an invalidation (policies.propagation.invalidation), or is empty: look at the database. The database holds the change
+itself and is polled, so the effect of a message that is lost, late or doubled ends within a second.
 """
 
 import threading
@@ -23,10 +23,10 @@ from policies.deadlines import BoundedConnection
 
 TOPIC = "policies_changed"
 
-#: What goes wrong when whoever carries the messages is away.
+#: Errors of an unreachable message carrier.
 CONNECTION_ERRORS = (RedisError, psycopg.Error, DatabaseError, OSError)
 
-#: Seconds to reach who carries the messages, and for which a Redis that did not answer is not asked again.
+#: Seconds to connect to the carrier, and seconds for which a Redis that did not answer is not asked again.
 _CONNECT_SECONDS = 1
 _REDIS_RETRY_SECONDS = 5.0
 
@@ -35,10 +35,10 @@ _MAX_NOTIFY_LENGTH = 7999
 
 
 class Subscription(Protocol):
-    """Waits for others to ring."""
+    """Waits for published messages."""
 
     def wait(self, seconds: float) -> Sequence[str]:
-        """Return what is said as soon as somebody rings, nothing after that many seconds; raises one of AWAY."""
+        """Return the next message, or nothing after that many seconds; raises one of CONNECTION_ERRORS."""
         ...
 
 
@@ -66,7 +66,7 @@ class _NullSubscription:
 
 
 class _RedisOutage:
-    """Until when (monotonic) a Redis that did not answer counts as away, so that not every write waits for it."""
+    """Time (monotonic) until which a failed Redis counts as unreachable, so that not every write waits for it."""
 
     def __init__(self) -> None:
         self.ends_at = float("-inf")
@@ -76,14 +76,14 @@ _redis_outage = _RedisOutage()
 
 
 def publish(message: str = "") -> None:
-    """Say this to every process, or nothing but that it is to look at once; raises one of AWAY.
+    """Publish a message to every process; the empty one only asks it to look; raises one of CONNECTION_ERRORS.
 
-    What is too long to be carried becomes the latter. A Redis that did not answer is not asked again for some seconds.
+    A message too long for PostgreSQL is sent empty. A Redis that did not answer is not asked again for some seconds.
     """
     if settings.REDIS_URL:
         if time.monotonic() < _redis_outage.ends_at:
             raise redis.ConnectionError("Redis did not answer a moment ago.")
-        # A server that is there and says nothing must not hold the writer for longer than one that is away.
+        # A Redis that connects and does not answer must not delay the writer longer than an unreachable one.
         try:
             with closing(_connect_redis(socket_timeout=_CONNECT_SECONDS)) as client:
                 client.publish(TOPIC, message)
@@ -96,9 +96,9 @@ def publish(message: str = "") -> None:
 
 
 def check_redis(*, seconds: float = _CONNECT_SECONDS) -> None:
-    """Return once Redis has answered, at once where the site runs without; raises RedisError or OSError.
+    """Return once Redis has answered, at once where REDIS_URL is not set; raises RedisError or OSError.
 
-    To be called before what would wait longer for a server that says nothing.
+    Call it before an operation that would wait longer for a server that does not answer.
     """
     if settings.REDIS_URL:
         limits = {"socket_connect_timeout": seconds, "socket_timeout": seconds}
@@ -108,15 +108,15 @@ def check_redis(*, seconds: float = _CONNECT_SECONDS) -> None:
 
 @contextmanager
 def subscribe() -> Iterator[Subscription]:
-    """A bell of this process's own, which hears whatever is rung from now on; raises one of AWAY."""
+    """Open a subscription to every message published from now on; raises one of CONNECTION_ERRORS."""
     if settings.REDIS_URL:
         with closing(_connect_redis()) as client, client.pubsub(ignore_subscribe_messages=True) as subscription:
             subscription.subscribe(TOPIC)
-            # The answer to the subscription: from then on nothing is missed.
+            # The confirmation of the subscription: from here on no message is missed.
             subscription.get_message(timeout=_CONNECT_SECONDS)
             yield _RedisSubscription(subscription)
     elif connection.vendor == "postgresql":
-        # A connection apart from the pool: it listens as long as the process lives.
+        # A connection outside the pool, because it listens as long as the process lives.
         parameters = connection.get_connection_params() | {"autocommit": True, "connect_timeout": _CONNECT_SECONDS}
         with BoundedConnection.connect(**parameters) as listener:
             with deadlines.open_budget(_CONNECT_SECONDS):

@@ -1,7 +1,7 @@
-"""The families of access rules: each translates its documents and operations into the nouns of the engine.
+"""Registry of the families of access rules, which translate documents and operations into the model of the engine.
 
-Nobody outside this room asks which family a policy is of; they look it up here and use what every family has. CDAP has
-operations and privileges but no documents, so it is not among those that policies can be of.
+Other code looks up the family of a policy here and uses the functions that every family has. CDAP has operations and
+privileges but no documents, so it is not among the families of policies.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -19,8 +19,8 @@ from policies.engine.requirements import Requirement
 class DocumentParser(Protocol):
     """Check a document; return it as it is to be stored, or raise InvalidPolicy with every problem.
 
-    With `keeps_unknown` a family whose documents arrive from programs of other makers keeps fields it does not know,
-    and puts the document out of force.
+    With `keeps_unknown` a family whose documents also arrive from other products' programs keeps unknown fields, and
+    makes the document inactive.
     """
 
     def __call__(
@@ -30,13 +30,13 @@ class DocumentParser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PolicyFamily:
-    """What every family supplies.
+    """The functions that every family supplies.
 
-    `column_values` are the facts that lists show and that follow from a document; `as_active` is the same document as
-    if it were in force. `unknown_fields` names the fields of a stored document that keep it out of force.
-    `required_urns` are the URNs, with their pointers, that must exist when a document is stored, and `document_terms`
-    the privileges and resources as a document spells them. `unversioned_types` are the types of entities that questions
-    are about on their main branch only.
+    `column_values` returns the columns of lists that follow from a document; `as_active` the same document as if it
+    were active. `unknown_fields` returns the fields of a stored document that keep it inactive. `required_urns` returns
+    the URNs, as (pointer, URN), that must exist when a document is stored, and `document_terms` the privileges and
+    resources as a document spells them. `unversioned_types` returns the entity types whose questions are always about
+    the main branch.
     """
 
     name: str
@@ -98,7 +98,7 @@ def get(name: str) -> PolicyFamily:
 
 
 def get_requirement(operation: str, relatives: Collection[str] = ()) -> Requirement:
-    """Return what an operation needs when the question gives these relatives; raises UnknownOperation."""
+    """Return the requirement of an operation for a question with these relatives; raises UnknownOperation."""
     for family in FAMILIES.values():
         requirement = family.load_operations().get(operation)
         if requirement is not None:
@@ -107,45 +107,45 @@ def get_requirement(operation: str, relatives: Collection[str] = ()) -> Requirem
 
 
 def implicit_policies() -> Iterable[tuple[str, tuple[Statement, ...]]]:
-    """Return what holds in every snapshot without being stored."""
+    """Yield the policies that every snapshot contains without being stored, as (policy URN, statements)."""
     yield from (pair for family in FAMILIES.values() for pair in family.implicit_policies())
     yield from cdap.implicit_policies()
 
 
 @cache
 def load_vocabularies() -> Mapping[str, vocabulary.Vocabulary]:
-    """Return the privileges of every family by its name, those that are granted and not written in policies too."""
+    """Return the vocabulary of every family by its name, including CDAP, whose privileges are granted."""
     vocabulary_by_family = {name: family.load_vocabulary() for name, family in FAMILIES.items()}
     return MappingProxyType({**vocabulary_by_family, cdap.NAME: cdap.load_vocabulary()})
 
 
 def display_privilege(name: str) -> str:
-    """Return the display name of a privilege of any family, and its own name where no family knows it."""
+    """Return the display name of a privilege of any family, or its own name if no family has it."""
     infos = (family_vocabulary.get(name) for family_vocabulary in load_vocabularies().values())
     return next((info.display for info in infos if info is not None), name)
 
 
 @cache
 def unversioned_types() -> frozenset[str]:
-    """Return the types of entities that questions are about on their main branch only."""
+    """Return the entity types whose questions are always about the main branch."""
     return frozenset[str]().union(*(family.unversioned_types() for family in FAMILIES.values()))
 
 
 def is_granted(privileges: Iterable[str]) -> bool:
-    """Whether grants have a say about one of these privileges; where they have none they are not looked up."""
+    """Whether grants can give one of these privileges; otherwise grants need not be loaded."""
     return cdap.is_granted(privileges)
 
 
 def admin_privilege() -> str:
-    """Return the privilege whose holder gives and takes privileges on an entity (rules/cdap.md CD-18)."""
+    """Return the privilege whose holder grants and revokes privileges on an entity (rules/cdap.md CD-18)."""
     return cdap.ADMIN
 
 
 def grant_origin() -> StatementOrigin:
-    """Return what stands for the policy in what is said about grants; no policy of this URN is stored."""
+    """Return the origin that stands for the policy in reasons about grants; no policy with this URN is stored."""
     return StatementOrigin(cdap.GRANTS_POLICY_URN, "Grant")
 
 
 def sort_privileges(privileges: Iterable[str]) -> tuple[str, ...]:
-    """Return granted privileges in the order in which they are shown, each once."""
+    """Return granted privileges in display order, each once."""
     return cdap.expand(privileges)

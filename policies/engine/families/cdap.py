@@ -1,7 +1,7 @@
-"""CDAP: operations that need privileges on an entity and on what it lies in, and privileges granted one by one.
+"""CDAP: operations that need privileges on an entity and its parent, and privileges granted per entity.
 
 Rules: `rules/cdap.md` CD-1 to CD-102; the table is `tables/cdap_operations.toml`. There are no policy documents here:
-what is granted is kept by the host and comes to the engine as statements.
+the host stores the grants and passes them to the engine as statements.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,18 +20,18 @@ from policies.engine.selectors import EVERYONE, EVERYTHING, URN, ActorMatch, Con
 
 NAME = "cdap"
 
-#: In the order in which grants are shown (api.md section 2).
+#: In display order of grants (api.md section 2).
 PRIVILEGES = ("READ", "WRITE", "EXECUTE", "ADMIN")
 READ, WRITE, EXECUTE, ADMIN = PRIVILEGES
 _GRANTABLE = frozenset(PRIVILEGES)
-#: Stands for the four (CD-2); it is no privilege of its own.
+#: Stands for the four (CD-2); it is not a privilege itself.
 ALL = "ALL"
-#: Any one of these lists an entity; EXECUTE alone does not (CD-12).
+#: Any one of these suffices to list an entity; EXECUTE alone does not (CD-12).
 LISTING_PRIVILEGES = (READ, WRITE, ADMIN)
 
-#: Stands in reasons where other statements name their policy.
+#: The policy URN of grants in reasons.
 GRANTS_POLICY_URN = "urn:li:dataHubPolicy:__grants"
-#: What everybody may do without it being granted: ask for a list. What is on it is filtered (CD-12, CD-13).
+#: The implicit permission of everyone to ask for a list. The entries are filtered (CD-12, CD-13).
 LISTS_ORIGIN = StatementOrigin("urn:li:dataHubPolicy:__cdap_lists", "Lists")
 _LIST_PRIVILEGE = "cdap:list"
 
@@ -39,7 +39,7 @@ PARENT, ARTIFACT = "parent", "artifact"
 
 
 class OperationEffect(StrEnum):
-    """What applying an operation does to the catalog, where that is more than checking."""
+    """The effect on the catalog of applying an operation, if it does more than check."""
 
     CREATE = "create"
     DELETE = "delete"
@@ -49,7 +49,7 @@ class OperationEffect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CdapOperation:
-    """One operation on one kind of entity: the rule it comes from, what it needs, and what it does."""
+    """One operation on one kind of entity: the rule it comes from, its needs, and its effect."""
 
     name: str
     kind: str
@@ -60,13 +60,13 @@ class CdapOperation:
 
     @property
     def is_about_many(self) -> bool:
-        """Whether it is asked of a place, and its needs judge each entity there."""
+        """Whether the question names a container, and its needs are evaluated on each entity in it."""
         return self.effect in (OperationEffect.LIST, OperationEffect.DELETE_ALL)
 
 
 @dataclass(frozen=True, slots=True)
 class ResultingGrant:
-    """A grant that a create gives: ALL on what was made, to who made it (CD-15, CD-16)."""
+    """A grant that a create gives: ALL on the created entity, to its creator (CD-15, CD-16)."""
 
     principal: str
     entity: str
@@ -89,10 +89,10 @@ def get_operation(name: str) -> CdapOperation:
 
 
 def get_requirement(name: str, relatives: Collection[str] = (), *, is_on_container: bool = False) -> Requirement:
-    """Return what an operation needs when the question gives these relatives; all of it must hold (CD-7).
+    """Return the requirement of an operation for a question with these relatives; all needs must hold (CD-7).
 
-    With `is_on_container` the question of a list or of delete_all is about a place, or about nothing: asking is free,
-    and what is there is judged one by one. Raises UnknownOperation.
+    With `is_on_container` a list or delete_all names a container: the question itself needs no grant, and the entities
+    in it are decided one by one. Raises UnknownOperation.
     """
     operation = get_operation(name)
     needs = tuple(need for need in operation.needs if need.relative not in operation.optional - frozenset(relatives))
@@ -102,7 +102,7 @@ def get_requirement(name: str, relatives: Collection[str] = (), *, is_on_contain
 
 
 def expand(privileges: Iterable[str]) -> tuple[str, ...]:
-    """Return privileges in their order, each once; ALL stands for the four (CD-2). Unknown ones are left out."""
+    """Return privileges in display order, each once; ALL stands for the four (CD-2). Unknown ones are left out."""
     requested_privileges = frozenset(privileges)
     return tuple(
         privilege for privilege in PRIVILEGES if privilege in requested_privileges or ALL in requested_privileges
@@ -110,9 +110,9 @@ def expand(privileges: Iterable[str]) -> tuple[str, ...]:
 
 
 def build_grant(holder: str, privileges: Iterable[str], urn: str, source: str) -> Statement:
-    """Return a grant as the engine judges it: an allow for one holder on one entity.
+    """Return a grant as a statement: an allow for one holder on one entity.
 
-    `source` is what it was given on: the entity, a pattern that stands for it, or something it lies in.
+    `source` is the URN on which it was granted: the entity's, a pattern's, or that of an entity that contains it.
     """
     return Statement(
         origin=StatementOrigin(GRANTS_POLICY_URN, "Grant" if source == urn else f"Grant on {source}"),
@@ -124,12 +124,12 @@ def build_grant(holder: str, privileges: Iterable[str], urn: str, source: str) -
 
 
 def is_granted(privileges: Iterable[str]) -> bool:
-    """Whether grants have a say about one of these privileges."""
+    """Whether grants can give one of these privileges."""
     return not _GRANTABLE.isdisjoint(privileges)
 
 
 def implicit_policies() -> tuple[tuple[str, tuple[Statement, ...]], ...]:
-    """Return what holds without being granted: everybody may ask for lists."""
+    """Return the policies in force without being stored: everyone may ask for lists."""
     everyone = ActorMatch(frozenset((EVERYONE,)))
     statement = Statement(LISTS_ORIGIN, StatementEffect.ALLOW, everyone, frozenset((_LIST_PRIVILEGE,)), EVERYTHING)
     return ((LISTS_ORIGIN.policy, (statement,)),)
@@ -148,7 +148,7 @@ def list_kinds() -> tuple[str, ...]:
 
 
 def list_operations(kind: str) -> tuple[CdapOperation, ...]:
-    """Return what can be asked about a kind: the rows of the table, then the core rules it has no row for."""
+    """Return the operations on a kind: the rows of the table, then the core rules it has no row for."""
     rows = [operation for operation in _load_operations().values() if operation.kind == kind]
     names = {operation.name for operation in rows}
     core_operations = (get_operation(f"{kind}.{verb}") for verb in _load_core_rules() if f"{kind}.{verb}" not in names)
@@ -168,7 +168,7 @@ def _load_core_rules() -> Mapping[str, Mapping[str, Any]]:
 
 def _parse_operation(entry: Mapping[str, Any]) -> CdapOperation:
     kind = entry["kind"]
-    # The instance lies in nothing, so no core rule can ask anything there.
+    # The instance has no parent, so a core rule's needs on the parent do not apply.
     needs = [need for need in entry["needs"] if not (kind == cdap_entity_ids.INSTANCE and need["on"] == PARENT)]
     return CdapOperation(
         name=f"{kind}.{entry['name']}",

@@ -1,10 +1,10 @@
-"""What the names of CDAP entities say: their kind, and everything they lie in (rules/cdap.md CD-1, CD-20).
+"""Names of CDAP entities, parsed into their kind and all their ancestors (rules/cdap.md CD-1, CD-20).
 
     instance > namespace > application > program
                          > artifact, stream, dataset and every kind the table does not list
 
 A name is the names from the namespace down, joined by dots. A dataset is one of the platform `cdap`. Artifacts and
-applications may be spelled with a version behind a further dot, as CDAP itself does; versions share one grant, so the
+applications may be spelled with a version after a further dot, as CDAP itself does; versions share one grant, so the
 version is no part of the name.
 """
 
@@ -17,12 +17,12 @@ from policies.engine.families import vocabulary
 INSTANCE_URN = "urn:li:instance:cdap"
 
 INSTANCE, NAMESPACE, APPLICATION, PROGRAM, DATASET = "instance", "namespace", "application", "program", "dataset"
-#: Kinds that others lie in.
+#: Kinds that contain other entities.
 CONTAINER_KINDS = frozenset({INSTANCE, NAMESPACE, APPLICATION})
-#: Kinds that no other family knows: a URN of one that is no CDAP name is a mistake.
+#: Kinds that no other family has: a URN of one of these that is no CDAP name is a mistake.
 OWN_KINDS = frozenset({NAMESPACE, "artifact", PROGRAM, "stream"})
 
-#: Ends a pattern that stands for every entity whose URN begins as the pattern does (CD-5).
+#: Ends a pattern for every entity whose URN begins with the pattern (CD-5).
 WILDCARD = "*"
 
 _VERSIONED_KINDS = frozenset({"artifact", APPLICATION})
@@ -30,13 +30,13 @@ _URN_PREFIX = "urn:li:"
 _KIND = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _PLATFORM = "(urn:li:dataPlatform:cdap,"
 _ENVIRONMENT = re.compile(r"[A-Z][A-Z_]*")
-# No blank, bracket or comma, which would end a URN elsewhere; no colon, so that no other URN is taken for a name.
+# No blank, bracket or comma, which would end a URN elsewhere; no colon, so that no other URN is read as a name.
 _NAME = re.compile(r"[^\s.,:()*?%/]+")
 
 
 @dataclass(frozen=True, slots=True)
 class CdapName:
-    """A CDAP entity as its URN names it: `urn` has no version; `ancestors` go from its parent up to the instance."""
+    """A CDAP entity as its URN names it: `urn` without a version; `ancestors` from its parent up to the instance."""
 
     urn: str
     kind: str
@@ -44,18 +44,18 @@ class CdapName:
 
     @property
     def parent(self) -> str | None:
-        """The entity it lies in; None for the instance."""
+        """The entity that contains it; None for the instance."""
         return self.ancestors[0] if self.ancestors else None
 
     @property
     def namespace(self) -> str | None:
-        """The namespace it lies in; None for the instance and for a namespace, which is one."""
+        """The namespace that contains it; None for the instance and for a namespace itself."""
         return self.ancestors[-2] if len(self.ancestors) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class CdapPattern:
-    """Every entity of a kind whose URN begins with `prefix`; `container` is the innermost entity all of them lie in."""
+    """Every entity of a kind whose URN begins with `prefix`; `container` is the innermost one containing all."""
 
     urn: str
     kind: str
@@ -64,7 +64,7 @@ class CdapPattern:
 
 
 def parse(urn: str) -> CdapName | None:
-    """Return the CDAP entity that a URN names, None when it names none."""
+    """Return the CDAP entity that a URN names, or None if it names none."""
     if urn == INSTANCE_URN:
         return CdapName(urn, INSTANCE, ())
     kind, name = _split_urn(urn)
@@ -85,9 +85,9 @@ def parse(urn: str) -> CdapName | None:
 
 
 def parse_pattern(urn: str) -> CdapPattern | None:
-    """Return the pattern that a URN with a `*` at the end of its name is, None for everything else.
+    """Return the pattern of a URN whose name ends with `*`, or None for any other text.
 
-    The short spelling `dataset:ns1.*` is one, too. A pattern is of one kind; the instance has nothing to choose from.
+    The short spelling `dataset:ns1.*` is accepted. A pattern is of one kind; the instance has no patterns.
     """
     long_urn = _to_long_urn(urn)
     kind, name = _split_urn(long_urn)
@@ -106,12 +106,12 @@ def parse_pattern(urn: str) -> CdapPattern | None:
 
 
 def is_kind(kind: str) -> bool:
-    """Whether CDAP entities may be of this kind; unlisted kinds are, types of other families are not."""
+    """Whether CDAP entities may be of this kind: also an unlisted one, but no type of another family."""
     return bool(_KIND.fullmatch(kind)) and len(kind) <= 64 and kind not in _load_foreign_kinds()
 
 
 def _split_urn(urn: str) -> tuple[str, str]:
-    """Return kind and name as a URN spells them, two empty texts when it is of no CDAP kind."""
+    """Return kind and name as a URN spells them, two empty texts if it is of no CDAP kind or is the instance."""
     kind, _, name = urn.removeprefix(_URN_PREFIX).partition(":")
     if not urn.startswith(_URN_PREFIX) or not is_kind(kind) or kind == INSTANCE:
         return "", ""
@@ -123,7 +123,7 @@ def _split_urn(urn: str) -> tuple[str, str]:
 
 
 def _to_long_urn(urn: str) -> str:
-    """Return the URN of a short pattern; anything else as it is."""
+    """Return the URN of a short pattern; any URN unchanged."""
     if urn.startswith(_URN_PREFIX):
         return urn
     kind, _, name = urn.partition(":")

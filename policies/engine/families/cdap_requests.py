@@ -1,6 +1,6 @@
-"""A question about a CDAP operation, checked: what it needs, on which entities, and what a create would make.
+"""Checked questions about CDAP operations: requirement, relatives, and the entities that a create would make.
 
-Who asks and who applies read questions here, so that both judge the same thing.
+Both authorization and application of an operation resolve their requests here, so that both decide the same question.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ from policies.engine.families import cdap, cdap_entity_ids
 from policies.engine.families.cdap_entity_ids import APPLICATION, INSTANCE, NAMESPACE, PROGRAM, CdapName
 from policies.engine.requirements import Requirement
 
-#: Where the parts of a question stand in what was sent.
+#: Pointers to the parts of a question in the request body.
 POINTERS = {"entity": "/entity", "parent": "/parent", "artifact": "/related/artifact", "programs": "/related/programs"}
 
 
 @dataclass(frozen=True, slots=True)
 class OperationRequest:
-    """The parts of a question as they were sent. `kind` is said where the entity has no name yet."""
+    """The parts of a question as they were sent. `kind` is given if the entity has no name yet."""
 
     operation: str
     entity: str | None = None
@@ -29,10 +29,10 @@ class OperationRequest:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedOperation:
-    """A question that can be asked.
+    """A valid question.
 
-    `entity` is what is operated on, None for a place (`container`, the instance unless told) and for something that has
-    no name yet. `created_urns` are the URNs that a create makes, the entity first.
+    `entity` is the one operated on, None for a question about a container (`container`, by default the instance) and
+    for an entity without a name yet. `created_urns` are the URNs that a create makes, the entity first.
     """
 
     operation: cdap.CdapOperation
@@ -43,14 +43,14 @@ class ResolvedOperation:
     created_urns: tuple[str, ...]
 
     def resulting_grants(self, principal: str) -> tuple[cdap.ResultingGrant, ...]:
-        """Return the grants that a create gives to who does it (CD-15, CD-16)."""
+        """Return the grants that a create gives to the principal (CD-15, CD-16)."""
         return tuple(cdap.ResultingGrant(principal, urn) for urn in self.created_urns)
 
 
 def resolve(request: OperationRequest, pointers: Mapping[str, str] = POINTERS) -> ResolvedOperation:
-    """Check a question and return what it asks.
+    """Check a question and return it resolved.
 
-    Raises UnknownOperation, and InvalidQuestion with every problem at its place.
+    Raises UnknownOperation, and InvalidQuestion with every problem and its pointer.
     """
     operation = cdap.get_operation(request.operation)
     reader = _RequestReader(operation, request, {**POINTERS, **pointers})
@@ -81,7 +81,7 @@ class _RequestReader:
         self._pointers = pointers
 
     def read_entity(self) -> tuple[CdapName | None, CdapName | None]:
-        """Return the entity and the place of the question, at most one of them."""
+        """Return the entity and the container of the question, at most one of them."""
         request, operation = self._request, self._operation
         if request.entity is None:
             if operation.is_about_many:
@@ -103,7 +103,7 @@ class _RequestReader:
         return name, None
 
     def read_parent(self, entity: CdapName | None) -> CdapName | None:
-        """Return what the entity lies in; what the question says of it must be what the name says (CD-1)."""
+        """Return the parent of the entity; one given in the question must be the one in the name (CD-1)."""
         request, kind = self._request, self._operation.kind
         expected_parent = cdap_entity_ids.parse(cdap_entity_ids.INSTANCE_URN) if kind == NAMESPACE else None
         expected_parent = (
@@ -160,14 +160,14 @@ class _RequestReader:
 
 
 def _container_kinds(kind: str) -> tuple[str, ...]:
-    """Return the kinds of entity whose content can be listed for a kind."""
+    """Return the kinds of containers in which entities of a kind can be listed."""
     if kind in (INSTANCE, NAMESPACE):
         return (INSTANCE,)
     return (INSTANCE, NAMESPACE, APPLICATION) if kind == PROGRAM else (INSTANCE, NAMESPACE)
 
 
 def _relative_urns(parent: CdapName | None, artifact: str | None) -> dict[str, tuple[str, ...]]:
-    """Return the URNs of every relative that a need may name (CD-1)."""
+    """Return the URNs of every relative that a need may name (CD-1), as relative -> URNs."""
     ancestors = (parent.urn, *parent.ancestors) if parent is not None else ()
     urns_by_kind = {
         kind: tuple(urn for urn in ancestors if urn.split(":")[2] == kind) for kind in (INSTANCE, NAMESPACE)

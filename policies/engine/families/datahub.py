@@ -42,22 +42,22 @@ NAME = "datahub"
 PLATFORM, METADATA = "PLATFORM", "METADATA"
 ACTIVE, INACTIVE, DRAFT = "ACTIVE", "INACTIVE", "DRAFT"
 
-#: How many unknown privileges of one document get a suggestion: finding one takes milliseconds.
+#: Number of problems in a document up to which unknown privileges get a suggestion: each one takes milliseconds.
 MAX_SUGGESTIONS = 20
 
-#: Fields a criterion may name beside properties (`datahub_properties`), and the two older names.
+#: Fields of criteria besides properties (`datahub_properties`), and the two older names.
 FIELDS = (TYPE, URN, OWNER, DOMAIN, CONTAINER, TAG, GLOSSARY, DATA_PLATFORM_INSTANCE, GROUP_MEMBERSHIP)
 _OLDER_FIELDS = {"RESOURCE_TYPE": TYPE, "RESOURCE_URN": URN}
 
-#: The lists of an actor clause and what their URNs begin with. `parse` refuses others; in a document that was stored
-#: without it a URN in the wrong list names nobody.
+#: The lists of an actor clause and the prefixes of their URNs. `parse` refuses other URNs; in a document that was
+#: stored without it, a URN in the wrong list names nobody.
 _ACTOR_LISTS = {
     "users": "urn:li:corpuser:",
     "groups": "urn:li:corpGroup:",
     "roles": "urn:li:dataHubRole:",
 }
 
-#: The policy every actor has without it being stored: itself (rules/datahub.md a.1).
+#: The policy that applies to every actor's own entity without being stored (rules/datahub.md a.1).
 VIEW_SELF = StatementOrigin("urn:li:dataHubPolicy:__view_self", "View Self")
 _SELF_PRIVILEGES = ("VIEW_ENTITY_PAGE", "GET_ENTITY_PRIVILEGE", "EDIT_ENTITY", "DELETE_ENTITY")
 
@@ -66,7 +66,7 @@ def parse(document: JsonValue, *, custom: Collection[str] = (), keeps_unknown: b
     """Check a dataHubPolicyInfo document and return it as it is to be stored.
 
     Unknown fields are refused, since ignoring one could widen the policy. With `keeps_unknown` they are kept, and a
-    document that holds one is returned with the state INACTIVE. `custom` are privileges beside the registry's.
+    document with one is returned with the state INACTIVE. `custom` are privileges besides those of the vocabulary.
 
     Raises InvalidPolicy with every problem of the document.
     """
@@ -95,9 +95,9 @@ def parse(document: JsonValue, *, custom: Collection[str] = (), keeps_unknown: b
 
 
 def compile(document: Mapping[str, JsonValue], origin: StatementOrigin) -> tuple[Statement, ...]:
-    """Return the statement of a stored document, or none when it is not active or holds a field that is unknown here.
+    """Return the statement of a stored document, or none if it is not ACTIVE or has a field that is unknown here.
 
-    Only ACTIVE grants. An unknown field of entities or condition makes its criterion false, NOT_EQUALS included (a.4).
+    An unknown field or condition of a criterion makes the criterion false, under NOT_EQUALS too (a.4).
     """
     if document.get("state") != ACTIVE or datahub_fields.has_unknown_fields(document):
         return ()
@@ -121,7 +121,7 @@ def compile(document: Mapping[str, JsonValue], origin: StatementOrigin) -> tuple
 
 
 def column_values(document: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return what a list shows of a checked document: name, description, type, state, is_editable."""
+    """Return the list columns of a checked document: name, description, type, state, is_editable."""
     editable = document.get("editable")
     return {
         "name": document["displayName"],
@@ -133,22 +133,22 @@ def column_values(document: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def required_urns(document: JsonValue) -> tuple[tuple[str, str], ...]:  # noqa: ARG001 - every family has one
-    """Return the URNs that must exist when a document is stored: none, a policy may speak of what will be made."""
+    """Return the URNs that must exist when a document is stored: none, a policy may name future entities."""
     return ()
 
 
 def document_terms(document: Mapping[str, JsonValue]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the privileges as a document spells them; its resources are the values of its criteria."""
+    """Return the privileges as a document spells them; the resources are empty, since criteria select them."""
     return frozenset(document.get("privileges") or ()), frozenset()
 
 
 def as_active(document: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the understood part of the document as if it were in force: for lists and hints, never to decide by."""
+    """Return the evaluated part of the document with the state ACTIVE, for lists and hints; never decide by it."""
     return {**datahub_fields.without_unknown_fields(document), "state": ACTIVE}
 
 
 def implicit_policies() -> tuple[tuple[str, tuple[Statement, ...]], ...]:
-    """Return what holds without being stored: every actor may view and edit its own entity."""
+    """Return the policies in force without being stored: every actor may view, edit and delete its own entity."""
     statement = Statement(
         origin=VIEW_SELF,
         effect=Effect.ALLOW,
@@ -161,14 +161,14 @@ def implicit_policies() -> tuple[tuple[str, tuple[Statement, ...]], ...]:
 
 @cache
 def load_operations() -> Mapping[str, Requirement]:
-    """Return what each derived operation needs (rules/datahub.md section c)."""
+    """Return the requirements of the derived operations, by operation (rules/datahub.md section c)."""
     table = vocabulary.read_table("datahub_operations")["operation"]
     return MappingProxyType({entry["name"]: _parse_requirement(entry) for entry in table})
 
 
 @cache
 def load_operation_groups() -> Mapping[str, Requirement]:
-    """Return the any-of lists of the generic entity operations, as `entity.read` (rules/datahub.md a.7)."""
+    """Return the requirements of the generic entity operations, by key such as `entity.read` (rules/datahub.md a.7)."""
     table = vocabulary.read_table("datahub_operations")["group"]
     return MappingProxyType({entry["key"]: any_of_requirement(entry["any_of"]) for entry in table})
 
@@ -244,7 +244,7 @@ def _check_extra(reader: DocumentReader, policy: Mapping[str, JsonValue]) -> Non
 
 
 def _with_one_spelling(policy: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the document with `policyConstraints` called `privilegeConstraints`, everything else as it was."""
+    """Return the document with `policyConstraints` renamed to `privilegeConstraints`, otherwise unchanged."""
     normalized_policy = dict(policy)
     block = normalized_policy.get("resources")
     if block is not None and OLDER_CONSTRAINTS in block:
@@ -258,7 +258,7 @@ def _with_one_spelling(policy: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _compile_actors(actors: Mapping[str, JsonValue], *, is_platform: bool) -> ActorMatch:
-    """Collect the tokens (a.2). Owners count for metadata policies only: platform policies have no resource."""
+    """Return the actor clause (a.2). Owners count for metadata policies only: platform policies have no resource."""
     tokens = {urn for name, prefix in _ACTOR_LISTS.items() for urn in actors.get(name) or () if urn.startswith(prefix)}
     if actors.get("allUsers"):
         tokens.add(EVERYONE)
@@ -271,7 +271,7 @@ def _compile_actors(actors: Mapping[str, JsonValue], *, is_platform: bool) -> Ac
 
 
 def _compile_criteria(block: Mapping[str, JsonValue]) -> tuple[tuple[Criterion, ...], tuple[ActorCondition, ...]]:
-    """Read the filter, or else the deprecated fields as criteria (a.4)."""
+    """Return the criteria and actor conditions of the filter, or else the deprecated fields as criteria (a.4)."""
     if block.get("filter") is not None:
         conditions = [
             datahub_properties.read(item) or _compile_criterion(item) for item in block["filter"].get("criteria") or ()

@@ -1,7 +1,7 @@
-"""The fields of a dataHubPolicyInfo document that are evaluated here, and those of a document that are not.
+"""The fields of a dataHubPolicyInfo document that are evaluated here, and the unknown fields of a document.
 
-A field that nobody evaluates may be one that narrows the policy (a deny, an exclusion, an end). A document that holds
-one therefore grants nothing: own clients are refused, and what DataHub's protocols deliver is stored as INACTIVE.
+An unknown field may narrow the policy (a deny, an exclusion, an end). A document that has one therefore grants nothing:
+it is refused from our own clients, and stored as INACTIVE when it arrives through DataHub's protocols.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Set
@@ -11,7 +11,7 @@ from typing import Any
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems, quote
 from policies.engine.families.document_reader import JsonValue, escape
 
-#: The older spelling of the constraints on sub-resources is read; the first one is written.
+#: Both spellings of the constraints on sub-resources are read; the first one is written.
 CONSTRAINTS, OLDER_CONSTRAINTS = "privilegeConstraints", "policyConstraints"
 
 #: Source 001, with the constraints of source 000.
@@ -33,14 +33,14 @@ RESOURCE_FIELDS = frozenset({"type", "resources", "allResources", "filter", CONS
 FILTER_FIELDS = frozenset({"criteria"})
 CRITERION_FIELDS = frozenset({"field", "condition", "values"})
 
-#: In the published schema and not evaluated here; without a value it says nothing.
+#: In the published schema and not evaluated here; an empty value does not narrow the criterion.
 _EMPTY_ONLY_FIELD = "structuredPropertyValues"
 
 UNKNOWN_FIELD_CODE = "field.unknown"
 
 
 def list_unknown_fields(document: Mapping[str, JsonValue]) -> tuple[Problem, ...]:
-    """Return a problem for each field that is not evaluated, with its JSON pointer; of very many the first."""
+    """Return a problem for each unknown field, with its JSON pointer, up to MAX_PROBLEMS."""
     unknown_fields = islice(_iterate_unknown_fields(document), MAX_PROBLEMS + 1)
     return limit_problems(
         [
@@ -51,12 +51,12 @@ def list_unknown_fields(document: Mapping[str, JsonValue]) -> tuple[Problem, ...
 
 
 def has_unknown_fields(document: Mapping[str, JsonValue]) -> bool:
-    """Whether a document holds a field that is not evaluated."""
+    """Whether a document has an unknown field."""
     return next(_iterate_unknown_fields(document), None) is not None
 
 
 def without_unknown_fields(document: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return the part of a document that is evaluated; the document itself when that is all of it."""
+    """Return the evaluated part of a document; the document itself if it has no unknown field."""
     if not has_unknown_fields(document):
         return document
     evaluated_document = _select_keys(document, POLICY_FIELDS)
@@ -74,7 +74,7 @@ _FILTER_NAMES = frozenset({"filter", CONSTRAINTS, OLDER_CONSTRAINTS})
 
 
 def _iterate_unknown_fields(document: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
-    """Yield the place and the name of every unknown field; parts of another shape than an object are passed over."""
+    """Yield the parent's pointer and the name of every unknown field; parts that are not objects are skipped."""
     yield from _iterate_unknown_keys(document, POLICY_FIELDS, "")
     yield from _iterate_unknown_keys(document.get("actors"), ACTOR_FIELDS, "/actors")
     block = document.get("resources")

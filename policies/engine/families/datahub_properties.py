@@ -1,7 +1,7 @@
-"""Criteria on properties in a DataHub policy: how they are written, checked and read.
+"""Criteria on properties in a DataHub policy: their spelling, checks and compilation.
 
-The field says whose property it is: `PROPERTY.status` of the resource, `ACTOR.PROPERTY.department` of the actor,
-`ACTION.PROPERTY.soft` of the action. A value `${ACTOR.PROPERTY.department}` stands for what the other party has there.
+The field names the party: `PROPERTY.status` of the resource, `ACTOR.PROPERTY.department` of the actor,
+`ACTION.PROPERTY.soft` of the action. A value `${ACTOR.PROPERTY.department}` stands for the values of that property.
 """
 
 from collections.abc import Mapping
@@ -13,17 +13,17 @@ from policies.engine.selectors import NEVER_CRITERION, Condition, Criterion
 
 _PREFIXES = (property_conditions.RESOURCE, property_conditions.ACTOR, property_conditions.ACTION)
 
-#: How such fields are written, for a refusal.
+#: The forms of such fields, for problems.
 FIELD_FORMS = tuple(f"{start}<name>" for start in _PREFIXES)
 
 
 def is_property_field(field: JsonValue) -> bool:
-    """Whether a field is meant to name a property, well said or not."""
+    """Whether a field is meant to name a property, valid or not."""
     return isinstance(field, str) and field.startswith(_PREFIXES)
 
 
 def check(reader: DocumentReader, field: JsonValue, values: JsonValue, pointer: str) -> None:
-    """Check the name of a property, and values that stand for those of another party."""
+    """Check the name of a property, and its values, references to another party's properties included."""
     prefix = property_conditions.property_prefix(field)
     if not prefix:
         length = property_conditions.MAX_NAME_LENGTH
@@ -36,7 +36,7 @@ def check(reader: DocumentReader, field: JsonValue, values: JsonValue, pointer: 
 
 
 def read(item: Mapping[str, JsonValue]) -> Criterion | ActorCondition | None:
-    """Return what a criterion on a property says, None for one on something else. Odd ones hold for nothing (a.4)."""
+    """Return the compiled criterion on a property, None for one on another field. Invalid ones never hold (a.4)."""
     field = str(item.get("field") or "")
     prefix = property_conditions.property_prefix(field)
     if not prefix:
@@ -54,7 +54,7 @@ def read(item: Mapping[str, JsonValue]) -> Criterion | ActorCondition | None:
 
 
 def _find_problem(prefix: str, value: str) -> tuple[str, str] | None:
-    """Return the code and sentence of what is wrong with a value."""
+    """Return the code and the sentence of a value's problem, or None."""
     if not property_conditions.is_reference(value):
         detail = f"A value of a property has up to {property_conditions.MAX_VALUE_LENGTH} characters."
         return ("property.value", detail) if len(value) > property_conditions.MAX_VALUE_LENGTH else None

@@ -1,6 +1,6 @@
 """Datazone policies: from the published document to statements (rules/datazone.md DZ-1 to DZ-71).
 
-A policy binds to roles and speaks for their holders. Its document is `{"name", "statements": [...], "roles": [urn]}`.
+A policy binds to roles and applies to their holders. Its document is `{"name", "statements": [...], "roles": [urn]}`.
 """
 
 from collections.abc import Collection, Mapping
@@ -36,10 +36,10 @@ def parse(
     custom: Collection[str] = (),  # noqa: ARG001 - every family takes it
     keeps_unknown: bool = False,  # noqa: ARG001 - every family takes it
 ) -> dict[str, JsonValue]:
-    """Check a policy and return it as it is to be stored, which is as it was sent.
+    """Check a policy and return it as it is to be stored, which is unchanged.
 
     Raises InvalidPolicy with every problem, under the codes of rules/datazone.md section 9. `custom` privileges belong
-    to other families and change nothing here. Unknown fields are always refused: no foreign program sends statements.
+    to other families and change nothing here. Unknown fields are always refused: no other product sends statements.
     """
     reader = _StatementReader()
     policy = reader.read_mapping(document, "")
@@ -50,9 +50,9 @@ def parse(
 
 
 def compile(document: Mapping[str, JsonValue], origin: StatementOrigin) -> tuple[Statement, ...]:
-    """Return the statements of a stored document. They speak for the holders of its roles; without roles, for nobody.
+    """Return the statements of a stored document. They apply to the holders of its roles; without roles, to nobody.
 
-    Only a role is a role: another token in an old document names nobody.
+    Only URNs of roles count: another token in an old document names nobody.
     """
     actors = ActorMatch(frozenset(urn for urn in document.get("roles") or () if str(urn).startswith(_ROLE_PREFIX)))
     return tuple(
@@ -62,32 +62,32 @@ def compile(document: Mapping[str, JsonValue], origin: StatementOrigin) -> tuple
 
 
 def column_values(document: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return what a list shows of a checked document; description and state stand beside it."""
+    """Return the list columns of a checked document; description and state are stored beside it."""
     return {"name": document["name"], "type": ""}
 
 
 def as_active(document: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return the document as if it were in force: it has no state of its own."""
+    """Return the document as if it were active: unchanged, since it has no state of its own."""
     return document
 
 
 def unknown_fields(document: Mapping[str, JsonValue]) -> tuple[Problem, ...]:  # noqa: ARG001 - every family has one
-    """Return the fields of a stored document that keep it out of force: none, `parse` refuses them."""
+    """Return the fields of a stored document that keep it inactive: none, `parse` refuses them."""
     return ()
 
 
 def implicit_policies() -> tuple[tuple[str, tuple[Statement, ...]], ...]:
-    """Return what holds without being stored: nothing."""
+    """Return the policies in force without being stored: none."""
     return ()
 
 
 def load_operations() -> Mapping[str, Requirement]:
-    """Return the operations of this family: it asks for actions only."""
+    """Return the operations of this family: none, its questions name actions."""
     return {}
 
 
 def required_urns(document: JsonValue) -> tuple[tuple[str, str], ...]:
-    """Return the URNs that must exist when a document is stored, each with its pointer: its roles (api.md 3.1)."""
+    """Return the URNs that must exist when a document is stored, as (pointer, URN): its roles (api.md 3.1)."""
     roles = document.get("roles") if isinstance(document, dict) else None
     indexed_roles = enumerate(roles) if isinstance(roles, list) else ()
     return tuple(
@@ -108,10 +108,10 @@ def document_terms(document: Mapping[str, JsonValue]) -> tuple[frozenset[str], f
 
 
 class _StatementReader(DocumentReader):
-    """Reads statements under the codes of this family."""
+    """Reads statements under the problem codes of this family."""
 
     def read_strings(self, value: JsonValue, pointer: str, code: str) -> list[tuple[str, str]]:
-        """Return the texts of a list with their pointers, after noting whatever is no text."""
+        """Return the texts of a list with their pointers, after recording every item that is no text."""
         if not isinstance(value, list):
             self.note(f"{code}.type", pointer, f"This must be a list of texts, not {word_json_type(value)}.")
             return []
@@ -202,7 +202,7 @@ def _check_actions(
 
 
 def _check_branch(reader: _StatementReader, value: JsonValue, pointer: str) -> None:
-    """A branch is a name, not a pattern (DZ-7)."""
+    """Check the branch: a name, not a pattern (DZ-7)."""
     if value is None:
         return
     is_name = (
@@ -251,7 +251,7 @@ def _check_table(
     pattern: patterns.ResourcePattern | None,
     statement_pointer: str,
 ) -> None:
-    """Row and column restrictions go with one dataset or view by id and its read action alone (DZ-45 to DZ-47)."""
+    """Check that row and column restrictions have one dataset or view by id, its read action only (DZ-45 to DZ-47)."""
     if pattern is not None and (pattern.scope is not patterns.PatternScope.ONE or pattern.type not in _READ_ACTIONS):
         detail = "Row and column restrictions need one dataset or view by id."
         reader.note("constraint.resource_not_specific", f"{statement_pointer}/resource", detail)
@@ -275,7 +275,7 @@ def _check_path(
     value: JsonValue,
     pointer: str,
 ) -> None:
-    """A path prefix goes with one project and its repository actions (DZ-63, DZ-64)."""
+    """Check that a path prefix has one project by id and its repository actions (DZ-63, DZ-64)."""
     if pattern is not None and not (
         pattern.scope is patterns.PatternScope.ONE and pattern.type == patterns.PROJECT_TYPE
     ):
@@ -296,7 +296,7 @@ def _check_path(
 def _compile_statement(item: Mapping[str, Any], origin: StatementOrigin, actors: ActorMatch) -> Statement:
     pattern = patterns.parse_pattern(item["resource"], "")
     effect = Effect(item["effect"])
-    # What `parse` would refuse (an old document) allows nothing and denies everything.
+    # A pattern that `parse` would refuse (an old document) allows nothing and denies everything.
     unreadable_criteria = (NEVER_CRITERION,) if effect is Effect.ALLOW else ()
     criteria = pattern.criteria if isinstance(pattern, patterns.ResourcePattern) else unreadable_criteria
     branch = patterns.branch_criterion(item.get("branch") or MAIN_BRANCH)

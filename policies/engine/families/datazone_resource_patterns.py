@@ -22,12 +22,12 @@ _ACTION_FORM = re.compile(r"(\*|[a-z]+(?:_[a-z]+)*):(\*|[a-z]+(?:_[a-z]+)*)\Z")
 PROJECT_TYPE = "project"
 WILDCARD = "*"
 
-#: What users and roles are called in their URNs.
+#: The entity types of users and roles in URNs.
 _ENTITY_TYPES = {"user": "corpuser", "role": "dataHubRole"}
 
 
 class PatternScope(StrEnum):
-    """What a pattern covers (DZ-15 to DZ-22)."""
+    """The scope of a pattern (DZ-15 to DZ-22)."""
 
     EVERYTHING = "everything"
     CREATION = "creation"
@@ -40,7 +40,7 @@ class PatternScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResourcePattern:
-    """A parsed pattern. `type` is its terminal type, empty where any type goes; ids are in lower case (DZ-10)."""
+    """A parsed pattern. `type` is its terminal type, empty for any type; ids are in lower case (DZ-10)."""
 
     scope: PatternScope
     type: str = ""
@@ -49,7 +49,7 @@ class ResourcePattern:
 
     @property
     def criteria(self) -> tuple[Criterion, ...]:
-        """The criteria that cover exactly what the pattern covers, the branch left aside."""
+        """The criteria that cover exactly the entities of the pattern, without the branch."""
         value_by_field = {ID: self.id, PROJECT: self.project}
         if len(_CREATION_VALUES[self.scope]) == 1:
             (value_by_field[CREATION],) = _CREATION_VALUES[self.scope]
@@ -57,7 +57,7 @@ class ResourcePattern:
         if self.type:
             criteria.append(Criterion(TYPE, Condition.EQUALS, entity_types(self.type)))
         if self.scope is PatternScope.INSTANCES:
-            # An entity that never got an object id is none of Datazone's.
+            # An entity without an object id is not one of Datazone's.
             criteria.append(Criterion(ID, Condition.STARTS_WITH, frozenset({""})))
         if self.scope is PatternScope.CHILDREN:
             # A project is never a child (DZ-12, DZ-29).
@@ -65,7 +65,7 @@ class ResourcePattern:
         return tuple(criteria)
 
     def contains(self, other: "ResourcePattern") -> bool:
-        """Whether everything that another pattern covers is covered by this one, wherever it may lie."""
+        """Whether this pattern covers every entity that the other one can cover."""
         if self.scope is PatternScope.CHILDREN and other.type == PROJECT_TYPE:
             return False
         own_values, other_values = (self.type, self.id, self.project), (other.type, other.id, other.project)
@@ -75,7 +75,7 @@ class ResourcePattern:
         return is_wider and _CREATION_VALUES[other.scope] <= _CREATION_VALUES[self.scope]
 
     def overlaps(self, other: "ResourcePattern") -> bool:
-        """Whether both patterns may cover the same thing."""
+        """Whether some entity may be covered by both patterns."""
         if (other.type == PROJECT_TYPE and self.project) or (self.type == PROJECT_TYPE and other.project):
             return False
         own_values, other_values = (self.type, self.id, self.project), (other.type, other.id, other.project)
@@ -83,7 +83,7 @@ class ResourcePattern:
         return is_compatible and not _CREATION_VALUES[self.scope].isdisjoint(_CREATION_VALUES[other.scope])
 
 
-#: Whether a pattern covers making something, things that exist, or both (DZ-36).
+#: The values of CREATION that a pattern covers: creating an entity, existing entities, or both (DZ-36).
 _CREATION_VALUES = {
     PatternScope.EVERYTHING: frozenset({YES, NO}),
     PatternScope.CREATION: frozenset({YES}),
@@ -101,7 +101,7 @@ def branch_criterion(branch: str) -> Criterion:
 
 
 def parse_pattern(text: str, pointer: str) -> ResourcePattern | Problem:
-    """Return the pattern, or what is wrong with it."""
+    """Return the pattern, or the problem with it."""
     if text == WILDCARD:
         return ResourcePattern(PatternScope.EVERYTHING)
     segments = text.split(":")
@@ -113,7 +113,7 @@ def parse_pattern(text: str, pointer: str) -> ResourcePattern | Problem:
 
 
 def _is_well_formed(segments: list[str]) -> bool:
-    """Whether no segment is empty or holds a blank, and none but the last is a wildcard; capitals: unknown types."""
+    """Whether no segment is empty or has a blank, and only the last is a wildcard; capitals make an unknown type."""
     if "" in segments or WILDCARD in segments[:-1]:
         return False
     return not any(character.isspace() for segment in segments for character in segment)
@@ -137,7 +137,7 @@ def _parse_segments(segments: list[str], pointer: str) -> ResourcePattern | Prob
 
 
 def check_action(text: str, pattern: ResourcePattern | None, pointer: str) -> Problem | None:
-    """Return what is wrong with an action beside a pattern (None when that is not known), or None."""
+    """Return the problem of an action in a statement on a pattern (None: pattern unknown), or None."""
     action_match = _ACTION_FORM.match(text)
     if action_match is None:
         nearest_action = _find_nearest_action(text.strip().lower().replace(" ", "_").replace(".", ":"), pattern)
@@ -157,7 +157,7 @@ def check_action(text: str, pattern: ResourcePattern | None, pointer: str) -> Pr
 
 
 def _find_nearest_action(text: str, pattern: ResourcePattern | None) -> str | None:
-    """Return the action that is most like a text; one that names no type is of the statement's own."""
+    """Return the action most similar to a text; a text without a type gets the statement's."""
     kind, _, verb = text.rpartition(":")
     if not kind:
         own_type = pattern.type if pattern is not None and pattern.type else WILDCARD
@@ -167,7 +167,7 @@ def _find_nearest_action(text: str, pattern: ResourcePattern | None) -> str | No
 
 
 def expand(action_texts: Iterable[str]) -> frozenset[str]:
-    """Return every action that listed ones stand for: wildcards and `manage` written out (DZ-31 to DZ-35)."""
+    """Return every action that the listed ones stand for: wildcards and `manage` expanded (DZ-31 to DZ-35)."""
     action_names: set[str] = set()
     for text in action_texts:
         kind, _, verb = text.partition(":")
@@ -183,7 +183,7 @@ def list_types() -> tuple[str, ...]:
 
 
 def entity_types(kind: str) -> frozenset[str]:
-    """Return the entity types that a resource type stands for: itself, and for users and roles their URN's."""
+    """Return the entity types of a resource type: itself, and for users and roles also the type in their URNs."""
     return frozenset({kind, _ENTITY_TYPES.get(kind, kind)})
 
 
@@ -246,7 +246,7 @@ def is_object_id(text: str) -> bool:
 
 
 def _parse_child(segments: list[str], parent: str, pointer: str) -> ResourcePattern | Problem:
-    """Read what comes after `project:<id>:` (DZ-12)."""
+    """Parse the segments after `project:<id>:` (DZ-12)."""
     kind = segments[0]
     if segments == [WILDCARD]:
         return ResourcePattern(PatternScope.CHILDREN, project=parent)
@@ -282,7 +282,7 @@ def _format_problem(text: str, pointer: str) -> Problem:
 
 
 def _find_mismatch(kind: str, text: str, pattern: ResourcePattern, pointer: str) -> Problem | None:
-    """Say whether an action is for another type than the pattern (DZ-28 to DZ-30)."""
+    """Return the problem of an action for another type than the pattern's, or None (DZ-28 to DZ-30)."""
     if pattern.scope is PatternScope.CHILDREN and kind == PROJECT_TYPE:
         detail = f"{text} is for project, but the statement is about what a project contains."
         return Problem("action.resource_mismatch", pointer, detail)
@@ -293,7 +293,7 @@ def _find_mismatch(kind: str, text: str, pattern: ResourcePattern, pointer: str)
 
 
 def _quote(text: str) -> str:
-    """Return the beginning of what was sent, as a sentence quotes it."""
+    """Return the beginning of an input text, quoted for a sentence."""
     return repr(text if len(text) <= 80 else f"{text[:80]}…")
 
 

@@ -1,7 +1,7 @@
 """Row conditions: one self-contained boolean expression each, checked against an allow-list (rules/datazone.md DZ-50).
 
-The text is parsed as Spark SQL and every node of the tree must be of a kind named here, so that what nobody thought of
-is refused. Nothing is ever pasted: what is rendered later is printed from the same tree.
+The text is parsed as Spark SQL and every node of the tree must be of a kind listed here, so that unforeseen syntax is
+refused. The text itself is never pasted into a query: SQL is printed from the same tree.
 """
 
 import re
@@ -15,14 +15,14 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 MAX_CONDITION_LENGTH = 4_000
 MAX_CONDITION_DEPTH = 100
 
-#: The language of conditions.
+#: The SQL dialect of conditions.
 CONDITION_DIALECT = "spark"
 
 _TOO_DEEP_PROBLEM = f"the condition is nested more than {MAX_CONDITION_DEPTH} deep."
 
 SqlNode = exp.Expr
 
-#: What is true or false, and what may stand anywhere in a condition. A node that is in neither list is refused.
+#: Nodes that are true or false, and other nodes allowed in a condition. A node in neither list is refused.
 _PREDICATE_NODES: tuple[type[SqlNode], ...] = (
     exp.And,
     exp.Or,
@@ -85,13 +85,13 @@ _OPERAND_NODES: tuple[type[SqlNode], ...] = (
 )
 _ALLOWED_NODES = (*_PREDICATE_NODES, *_OPERAND_NODES)
 
-#: Types a value may be cast to; nothing that is a structure or a table.
+#: Types a value may be cast to; no structures or tables.
 _CAST_TYPES = frozenset(
     exp.DType[name]
     for name in ("TEXT", "VARCHAR", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "INT", "BIGINT", "DOUBLE", "DECIMAL", "BOOLEAN")
 )
 
-#: Words that a database may take for a question about who is asking or where, when no column has the name.
+#: Words that a database may read as session functions (user, catalog, time), if no column has the name.
 _SESSION_WORDS = frozenset(
     {
         "current_catalog",
@@ -110,7 +110,7 @@ _SESSION_WORDS = frozenset(
 
 
 def find_problem(text: str) -> str | None:
-    """Say what is wrong with a row condition, or return None."""
+    """Return the problem of a row condition as a sentence, or None."""
     if len(text) > MAX_CONDITION_LENGTH:
         return f"the condition has {len(text):,} characters; up to {MAX_CONDITION_LENGTH:,} are allowed."
     try:
@@ -194,7 +194,7 @@ def _is_text(node: SqlNode) -> bool:
 
 
 def _word_node(node: SqlNode) -> str:
-    """Name a kind of expression for a sentence, without words of the parser."""
+    """Return the name of a kind of expression for a sentence, without terms of the parser."""
     if isinstance(node, exp.Anonymous):
         return f"the function {node.name[:40]}"
     if isinstance(node, exp.AggFunc):

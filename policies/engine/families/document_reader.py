@@ -1,6 +1,6 @@
-"""Reading a JSON document of unknown shape: every problem is noted with its place, up to MAX_PROBLEMS of them.
+"""Reader of JSON documents of unknown shape, which records every problem with its pointer, up to MAX_PROBLEMS.
 
-Lists have a largest length, which is looked at before their members are.
+Lists have a maximum length, which is checked before their members are.
 """
 
 import re
@@ -16,41 +16,41 @@ MAX_LIST_MEMBERS = 10_000
 
 
 class DocumentReader:
-    """Walks one document and collects what is wrong with it."""
+    """Reads one document and collects its problems."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
     def note(self, code: str, pointer: str, detail: str) -> None:
-        """Record a problem; raise InvalidPolicy where there are more than a refusal lists."""
+        """Record a problem; raise InvalidPolicy if there are more than MAX_PROBLEMS."""
         self.add(Problem(code, pointer, detail))
 
     def add(self, problem: Problem) -> None:
-        """Record a problem that is made already; raises as `note`."""
+        """Record a Problem; raises as `note`."""
         self.problems.append(problem)
         if len(self.problems) > MAX_PROBLEMS:
             raise InvalidPolicy(self.problems)
 
     def raise_problems(self) -> None:
-        """Raise InvalidPolicy with everything that was noted, if anything was."""
+        """Raise InvalidPolicy with all recorded problems, if there are any."""
         if self.problems:
             raise InvalidPolicy(self.problems)
 
     def read_mapping(self, value: JsonValue, pointer: str) -> Mapping[str, JsonValue]:
-        """Return an object, or an empty one after noting that it is none."""
+        """Return an object; for another value record a problem and return an empty one."""
         if isinstance(value, dict):
             return value
         self.note("type.object", pointer, f"This must be an object, not {word_json_type(value)}.")
         return {}
 
     def check_keys(self, value: Mapping[str, JsonValue], allowed: Collection[str], pointer: str) -> None:
-        """Note every key that is not allowed: ignoring one could widen a policy."""
+        """Record every key that is not allowed: ignoring one could widen a policy."""
         for key in value:
             if key not in allowed:
                 self.note("field.unknown", f"{pointer}/{escape(key)}", f"There is no field {quote(key)} here.")
 
     def read_text(self, value: JsonValue, pointer: str, *, is_required: bool = False) -> str:
-        """Return a text. An absent (None) or blank one is noted when it is required."""
+        """Return a text; None, read as '', and a blank text are problems only if it is required."""
         if value is None and not is_required:
             return ""
         if not isinstance(value, str):
@@ -66,7 +66,7 @@ class DocumentReader:
         return value
 
     def read_flag(self, value: JsonValue, pointer: str, *, default: bool) -> bool:
-        """Return a boolean; None stands for the default."""
+        """Return a boolean; the default for None or, after recording a problem, for another value."""
         if value is None:
             return default
         if not isinstance(value, bool):
@@ -75,7 +75,7 @@ class DocumentReader:
         return value
 
     def read_texts(self, value: JsonValue, pointer: str) -> list[str | None]:
-        """Return a list of texts, None standing in for each item that is none; no list (None) is an empty one."""
+        """Return a list of texts, with None for each item that is no text; None is read as an empty list."""
         texts: list[str | None] = []
         for index, item in enumerate(self.read_items(value, pointer)):
             item_pointer = f"{pointer}/{index}"
@@ -87,7 +87,7 @@ class DocumentReader:
         return texts
 
     def read_items(self, value: JsonValue, pointer: str, *, limit: int = MAX_LIST_MEMBERS) -> list[JsonValue]:
-        """Return a list; None stands for an empty one, and for one that is too long after noting that."""
+        """Return a list; None is an empty one, and so is, after recording it, a too long list or another value."""
         if value is None:
             return []
         if not isinstance(value, list):
@@ -96,7 +96,7 @@ class DocumentReader:
         return value if self.is_short(value, pointer, limit=limit) else []
 
     def is_short(self, value: list[JsonValue], pointer: str, *, limit: int = MAX_LIST_MEMBERS) -> bool:
-        """Whether a list has no more than `limit` members; noted when it has."""
+        """Whether a list has no more than `limit` members; a longer one is recorded."""
         if len(value) <= limit:
             return True
         self.note("list.too_long", pointer, f"This list has up to {limit} members, not {len(value)}.")
@@ -105,7 +105,7 @@ class DocumentReader:
     def read_choice(
         self, value: JsonValue, choices: Collection[str], pointer: str, *, default: str | None = None
     ) -> str:
-        """Return one of the choices, the default for None, or '' after noting that it is none of them."""
+        """Return one of the choices, the default for None, or '' after recording any other value."""
         if value is None and default is not None:
             return default
         if isinstance(value, str) and value in choices:
@@ -135,7 +135,7 @@ class DocumentReader:
 
 
 def word_json_type(value: JsonValue) -> str:
-    """Name a JSON value's type for a sentence."""
+    """Return the type of a JSON value as a sentence names it."""
     match value:
         case None:
             return "null"

@@ -1,6 +1,6 @@
-"""The privileges that policies can name: what each is for, what implies what, and which ones a builder offers.
+"""Vocabularies of privileges: names, descriptions, implications, and the privileges that a policy builder offers.
 
-The words live in `policies/engine/tables/`; this room only reads and groups them. Names are compared exactly.
+The tables are in `policies/engine/tables/`; this module only reads and groups them. Names are compared exactly.
 """
 
 import difflib
@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 PLATFORM = "platform"
 METADATA = "metadata"
 
-#: Longest name, in characters, that is compared with all others to find what it was meant for.
+#: Longest name, in characters, for which similar names are suggested.
 MAX_SUGGESTION_LENGTH = 255
 
 Value = TypeVar("Value")
@@ -25,8 +25,8 @@ Value = TypeVar("Value")
 class PrivilegeInfo:
     """One privilege of a vocabulary.
 
-    `scope` is `platform` (asked without a resource) or `metadata`. `resource_types` are the types of entities it can
-    be used on, None meaning every type; `offered_for` those for which a policy builder offers it.
+    `scope` is `platform` (asked without a resource) or `metadata`. `resource_types` are the types of entities it can be
+    used on, None meaning every type; `offered_for` those for which a policy builder offers it.
     """
 
     name: str
@@ -44,7 +44,7 @@ class PrivilegeInfo:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The privileges of one family, in the order of its table, with its resource types (type → display name)."""
+    """The privileges of one family, in the order of its table, with its resource types (type -> display name)."""
 
     privileges: Mapping[str, PrivilegeInfo]
     resource_types: Mapping[str, str]
@@ -55,7 +55,7 @@ class Vocabulary:
     def from_table(cls, table: Mapping[str, Any]) -> Self:
         """Build a vocabulary from a table with `resource_type`, `privilege` and `implication` entries.
 
-        Raises ValueError for a name given twice, or an implication of a privilege that is not in the table.
+        Raises ValueError for a duplicate name, or an implication of a privilege that is not in the table.
         """
         types = _map_unique((entry["type"], entry["display"]) for entry in table["resource_type"])
         privileges = _map_unique((entry["name"], _parse_privilege(entry, types)) for entry in table["privilege"])
@@ -86,7 +86,7 @@ class Vocabulary:
         return frozenset(self.privileges)
 
     def group_by_category(self) -> dict[str, tuple[PrivilegeInfo, ...]]:
-        """Return category → its privileges, both in the order of the table."""
+        """Return the privileges of each category, as category -> privileges, both in the order of the table."""
         groups: dict[str, list[PrivilegeInfo]] = {}
         for privilege in self.privileges.values():
             groups.setdefault(privilege.category, []).append(privilege)
@@ -101,16 +101,16 @@ class Vocabulary:
         return tuple(privilege for privilege in self.privileges.values() if privilege.scope == METADATA)
 
     def list_offered_privileges(self, types: Collection[str]) -> tuple[PrivilegeInfo, ...]:
-        """Return what a policy about these resource types is offered, in the order of the table.
+        """Return the privileges offered for a policy about these resource types, in the order of the table.
 
-        That is what at least one of the types is offered. A policy that names no type is about all of them. An unknown
-        type adds nothing.
+        A privilege is offered if it is for at least one of the types. A policy without types is about all of them. An
+        unknown type adds nothing.
         """
         requested_types = frozenset(types) or frozenset(self.resource_types)
         return tuple(privilege for privilege in self.privileges.values() if privilege.offered_for & requested_types)
 
     def suggest(self, name: str) -> tuple[str, ...]:
-        """Return up to three names that an unknown name may have been meant for, best first; none for a known name.
+        """Return up to three names similar to an unknown name, best first; none for a known name.
 
         Display names count too, in any case: for "Edit Domain" EDIT_DOMAINS_PRIVILEGE is suggested.
         """
@@ -126,11 +126,11 @@ class Vocabulary:
         )[:3]
 
     def implying_privileges(self, name: str) -> frozenset[str]:
-        """Return the other privileges that give this one; none for an unknown name."""
+        """Return the other privileges that imply this one; none for an unknown name."""
         return self.reverse_implications.get(name, frozenset())
 
     def widen(self, privileges: Iterable[str]) -> frozenset[str]:
-        """Return these privileges and everything they give. Unknown names stay and give nothing."""
+        """Return these privileges and everything they imply. Unknown names are kept and imply nothing."""
         names = frozenset(privileges)
         return names.union(*(self.implications[name] for name in names & self.implications.keys()))
 
@@ -142,7 +142,7 @@ def load_datahub() -> Vocabulary:
 
 
 def read_table(name: str) -> dict[str, Any]:
-    """Return the table `policies/engine/tables/<name>.toml`; raises FileNotFoundError when there is none."""
+    """Return the table `policies/engine/tables/<name>.toml`; raises FileNotFoundError if there is none."""
     text = (resources.files("policies.engine.tables") / f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 

@@ -1,1 +1,1 @@
-"""What the families know, as data: vocabularies and operations in TOML, read by `families.vocabulary`."""
+"""Vocabularies and operations of the families as TOML data, read by `families.vocabulary`."""

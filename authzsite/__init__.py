@@ -1,4 +1,4 @@
-"""The project package: wiring, no behaviour."""
+"""The project package: wiring, no business rules."""
 
 from authzsite.celery import app
 

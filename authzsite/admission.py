@@ -1,12 +1,12 @@
-"""How many requests work at once, and how long each may wait.
+"""Admission of requests: the number that run at once, and the time for which each may wait.
 
-Whoever asks whether the process is alive must find a thread that is free, however many requests wait for a database
-that says nothing. So a process has more threads (`authzsite.serving`) than requests that it lets work: REQUESTS_AT_ONCE
-work, REQUESTS_WAITING wait for their turn, and what comes on top is answered 503 at once. A quarter of the places is
-for decisions alone, so that slow pages and writes leave room for them.
+A liveness check must find a free thread, however many requests wait for a database that does not answer. So a process
+has more threads (`authzsite.serving`) than requests that it runs: REQUESTS_AT_ONCE run, REQUESTS_WAITING wait for a
+slot, and any further one is answered 503 at once. A quarter of the slots is reserved for decisions, so that slow pages
+and writes leave room for them.
 
-Every request has a budget of seconds that it may spend on waiting (`policies.deadlines`): for its turn, for the
-database and for other requests. A decision has DECISION_SECONDS, everything else REQUEST_SECONDS.
+Every request has a budget of seconds for waiting (`policies.deadlines`): for its slot, for the database and for locks.
+A decision has DECISION_SECONDS, everything else REQUEST_SECONDS.
 """
 
 import threading
@@ -22,10 +22,10 @@ from authzsite.middleware_responses import render_refusal
 from policies import deadlines
 from policies.outages import RETRY_SECONDS
 
-#: Answered at once and beside all others.
+#: Paths answered at once, without a slot.
 HEALTH_PATHS = ("/health", "/health/live", "/health/ready")
 
-#: Where decisions are asked for; everything below these paths is one.
+#: Prefixes of the paths that answer decisions.
 DECISION_PATHS = (
     "/access/",
     "/api/v1/authorize",
@@ -34,18 +34,18 @@ DECISION_PATHS = (
     "/api/v1/who",
 )
 
-#: The part of the places that only decisions take.
+#: One slot in so many is reserved for decisions.
 _DECISION_SLOTS_DIVISOR = 4
 
 _BUSY_DETAIL = "As many requests as this process serves at once are waiting already; ask again."
 
 
 class NoFreeSlot(Exception):
-    """A request that did not get its turn in time."""
+    """No slot was free for a request in time."""
 
 
 class RequestSlots:
-    """The places of a process: `at_once` requests work, `waiting` more wait for one of these."""
+    """The slots of a process: `max_running` requests run, `max_waiting` more wait for a slot."""
 
     def __init__(self, *, max_running: int, max_waiting: int) -> None:
         self._all_slots = threading.Semaphore(max_running)
@@ -54,7 +54,7 @@ class RequestSlots:
 
     @contextmanager
     def acquire(self, *, is_decision: bool) -> Iterator[None]:
-        """Hold a place while the block lasts; raises NoTurn where none is free before the budget is spent."""
+        """Hold a slot during the block; raises NoFreeSlot if none is free before the budget is spent."""
         semaphores = (self._all_slots,) if is_decision else (self._other_slots, self._all_slots)
         with ExitStack() as stack:
             if not self._admitted_slots.acquire(blocking=False):
@@ -76,7 +76,7 @@ def _acquire(semaphore: threading.Semaphore) -> None:
 
 
 def admit(get_response: GetResponse) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware: give each request its budget and its turn, and say with every 503 when to ask again."""
+    """Middleware: give each request its budget and a slot, and add Retry-After to every 503."""
     slots = RequestSlots(max_running=settings.REQUESTS_AT_ONCE, max_waiting=settings.REQUESTS_WAITING)
 
     def handle(request: HttpRequest) -> HttpResponseBase:

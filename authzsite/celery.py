@@ -1,4 +1,4 @@
-"""The Celery application: where tasks wait, and how a worker logs."""
+"""The Celery application: settings, tasks, and logging of workers."""
 
 import os
 from typing import Any
@@ -19,5 +19,5 @@ app.steps["worker"].add(DjangoStructLogInitStep)
 
 @setup_logging.connect
 def configure_worker_logging(**_: Any) -> None:
-    """Keep Celery from setting up logging of its own."""
+    """Configure logging as in the web process; a receiver keeps Celery from setting up its own."""
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)

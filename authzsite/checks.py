@@ -1,4 +1,4 @@
-"""What `check --deploy` refuses: the settings that make a trial easy, and every switch that weakens access."""
+"""Checks of `check --deploy`: settings fit only for a trial, and switches that weaken access."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as Caution
 
-# Setting, what its value False means, and the code of the check.
+# (setting, meaning of its value False, code of the check)
 SECURITY_SWITCHES: tuple[tuple[str, str, str], ...] = (
     ("AUTH_POLICIES_ENABLED", "everything is allowed to everybody", "authzsite.E010"),
     ("REST_API_AUTHORIZATION", "whoever signed in may read and write entities by REST", "authzsite.E011"),
@@ -18,7 +18,7 @@ SECURITY_SWITCHES: tuple[tuple[str, str, str], ...] = (
 
 @register(Tags.security, deploy=True)
 def check_trial_settings(**_: Any) -> list[CheckMessage]:
-    """Settings that are fine on one machine and nowhere else."""
+    """Return an error for each setting that is acceptable only on a single machine."""
     messages: list[CheckMessage] = []
     if settings.AUTHZ_ROOT_PASSWORD == settings.DEFAULT_ROOT_PASSWORD:
         messages.append(
@@ -35,14 +35,14 @@ def check_trial_settings(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def check_security_switches(**_: Any) -> list[CheckMessage]:
-    """Switches whose value opens something that is closed by default."""
+    """Return a message for each switch whose value permits something that the default forbids."""
     messages: list[CheckMessage] = [
         Error(f"{name} is false: {meaning}.", f"Set {name} to true.", id=code)
         for name, meaning, code in SECURITY_SWITCHES
         if not getattr(settings, name)
     ]
     if not settings.VIEW_AUTHORIZATION_ENABLED:
-        # False is the default of the source, so it is a matter of taste and fails nothing.
+        # False is the default of the source (DataHub), so it is a warning and not an error.
         messages.append(
             Caution("Whoever signed in may see every entity.", "Set VIEW_AUTHORIZATION_ENABLED.", id="authzsite.W014")
         )

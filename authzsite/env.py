@@ -1,7 +1,8 @@
-"""A thin face on django-environ that fails loudly.
+"""Typed access to environment variables, on django-environ.
 
-Every value that the environment gives is read here, checked at once, and refused with one sentence that names the
-variable: a misspelt switch must stop the start, since a switch that silently stays off is a policy nobody enforces.
+Every environment variable is read here, validated at once, and refused with one sentence that names it
+(ImproperlyConfigured): a misspelt switch must stop the start, since a policy switch that silently stays off is not
+enforced.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,24 +20,24 @@ _environment = environ.Env()
 
 
 def read_file(path: Path) -> None:
-    """Add the lines of a ``.env`` file, where there is one; variables that are set already stay as they are."""
+    """Add the variables of a ``.env`` file, if it exists; variables that are already set keep their values."""
     if path.is_file():
         environ.Env.read_env(path)
 
 
 def is_set(name: str) -> bool:
-    """Whether the variable has a value; a variable that is set to nothing counts as absent."""
+    """Whether the variable has a value; an empty one counts as absent."""
     return bool(text(name))
 
 
 def text(name: str, default: str = "") -> str:
-    """The value without surrounding blanks, or the default where it is absent or empty."""
+    """Return the value without surrounding blanks, or the default if it is absent or empty."""
     value: str = _environment.str(name, default="").strip()
     return value or default
 
 
 def flag(name: str, *, default: bool) -> bool:
-    """A switch, spelt true or false (or 1, 0, yes, no, on, off)."""
+    """Return a switch, spelt true or false (or 1, 0, yes, no, on, off)."""
     value = text(name).lower()
     if not value:
         return default
@@ -48,7 +49,7 @@ def flag(name: str, *, default: bool) -> bool:
 
 
 def combined_flag(names: Sequence[str], *, default: bool) -> bool:
-    """One switch that has several spellings; two that are set have to say the same."""
+    """Return one switch that has several names; those that are set must agree."""
     values_by_name = {name: flag(name, default=default) for name in names if is_set(name)}
     if len(set(values_by_name.values())) > 1:
         raise ImproperlyConfigured(f"{' and '.join(values_by_name)} are one switch, but they say different things.")
@@ -56,7 +57,7 @@ def combined_flag(names: Sequence[str], *, default: bool) -> bool:
 
 
 def integer(name: str, *, default: int, minimum: int = 0) -> int:
-    """A whole number that is at least the minimum."""
+    """Return a whole number of at least the minimum."""
     value = text(name)
     if not value:
         return default
@@ -70,7 +71,7 @@ def integer(name: str, *, default: int, minimum: int = 0) -> int:
 
 
 def fraction(name: str, *, default: float) -> float:
-    """A part of the whole: a number from 0 (none) to 1 (all)."""
+    """Return a number from 0 to 1."""
     value = text(name)
     if not value:
         return default
@@ -78,14 +79,14 @@ def fraction(name: str, *, default: float) -> float:
         number = float(value)
     except ValueError:
         number = -1.0
-    # Also false for what is no number at all (nan).
+    # Also false for nan.
     if not 0 <= number <= 1:
         raise ImproperlyConfigured(f"{name} is {value!r}, but it has to be a number from 0 to 1.")
     return number
 
 
 def choice(name: str, *, default: str, choices: Iterable[str]) -> str:
-    """One word of a closed list."""
+    """Return one of the choices."""
     allowed_values = tuple(choices)
     value = text(name, default)
     if value not in allowed_values:
@@ -94,13 +95,13 @@ def choice(name: str, *, default: str, choices: Iterable[str]) -> str:
 
 
 def names(name: str, *, default: Iterable[str] = ()) -> list[str]:
-    """A list written with commas."""
+    """Return a list spelt with commas."""
     parts = [part.strip() for part in text(name).split(",")]
     return [part for part in parts if part] or list(default)
 
 
 def pairs(name: str, *, default: Mapping[str, str]) -> dict[str, str]:
-    """A table written like ``read=VIEW_ENTITY_PAGE, write=EDIT_ENTITY``."""
+    """Return a mapping spelt like ``read=VIEW_ENTITY_PAGE, write=EDIT_ENTITY``."""
     meanings: dict[str, str] = {}
     for part in names(name):
         word, equals, meaning = (piece.strip() for piece in part.partition("="))
@@ -113,7 +114,7 @@ def pairs(name: str, *, default: Mapping[str, str]) -> dict[str, str]:
 
 
 def ensure_folder(name: str, *, default: Path) -> Path:
-    """A folder, which is made where it is not there yet."""
+    """Return the path of a folder, which is created if it does not exist."""
     path = Path(text(name, str(default)))
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -123,7 +124,7 @@ def ensure_folder(name: str, *, default: Path) -> Path:
 
 
 def origins(name: str) -> list[str]:
-    """A list of where pages may come from, each with its scheme and no path: https://authz.example."""
+    """Return a list of origins, each with its scheme and no path: https://authz.example."""
     values = names(name)
     for origin in values:
         parts = urlsplit(origin)
@@ -133,7 +134,7 @@ def origins(name: str) -> list[str]:
 
 
 def origin(name: str) -> str:
-    """One origin, or nothing where it is absent."""
+    """Return one origin, or an empty text if it is absent."""
     values = origins(name)
     if len(values) > 1:
         raise ImproperlyConfigured(f"{name} names {len(values)} origins, but it has to be one.")
@@ -141,11 +142,11 @@ def origin(name: str) -> str:
 
 
 def address(name: str, *, schemes: Sequence[str], default: str = "") -> str:
-    """A URL of one of the schemes, or the default where it is absent."""
+    """Return a URL with one of the schemes, or the default if it is absent."""
     value = text(name, default)
     if value and value.partition("://")[0] not in schemes:
         expected_prefixes = " or ".join(f"{scheme}://" for scheme in schemes)
-        # The value may hold a password, so it is not repeated.
+        # The value may contain a password, so it is not repeated.
         raise ImproperlyConfigured(f"{name} has to start with {expected_prefixes}.")
     try:
         _ = urlsplit(value).port
@@ -155,9 +156,9 @@ def address(name: str, *, schemes: Sequence[str], default: str = "") -> str:
 
 
 def database(name: str, *, default: Path) -> dict[str, Any]:
-    """The settings of one database, from ``postgres://user:password@host:port/name`` or ``sqlite:///path``.
+    """Return the settings of one database from ``postgres://user:password@host:port/name`` or ``sqlite:///path``.
 
-    Where the variable is absent it is the SQLite file of the default.
+    If the variable is absent they are those of the SQLite file `default`.
     """
     value = address(name, schemes=("postgres", "postgresql", "sqlite"))
     if not value:

@@ -1,9 +1,9 @@
-"""Is the process alive, and can it do its work? Both answers are public and name no secrets.
+"""Liveness and readiness checks; both are public and disclose no secrets.
 
-`/health/live` answers as long as the process does, from threads that no other request takes (authzsite.admission), and
-asks nobody. `/health/ready` answers 503 until database, migrations, broker, policies and room on the disk are all
-there, and shows which policy version this process serves; it answers within a second, whichever of them says nothing.
-What is not there is said in the log as well, with all that an answer to anybody must not tell: once, until it changes.
+`/health/live` answers as long as the process does, from threads reserved for it (authzsite.admission), and checks
+nothing else. `/health/ready` answers 503 until database, migrations, broker, policies and disk space are all available,
+and shows the policy version that this process serves; it answers within a second, even if one of them does not respond.
+A failed check is also logged, with details that a public answer must not disclose: once, until it changes.
 """
 
 import logging
@@ -41,26 +41,26 @@ CheckFacts = dict[str, object]
 #: App and name of a migration.
 MigrationKey = tuple[str, str]
 
-#: Seconds that the broker has to answer, and the database for all its answers together.
+#: Seconds for the broker to answer, and for the database in all checks together.
 BROKER_SECONDS = 0.3
 DATABASE_SECONDS = 0.4
 
-#: Bytes that have to fit on the disk: fewer than the least that anything there writes at once.
+#: Bytes that must be free on the disk: fewer than the smallest file that is written there at once.
 MIN_FREE_BYTES = 1 << 16
 
-#: The apps whose migrations are this project's own.
+#: The apps whose migrations belong to this project.
 _OWN_APPS = ("policies", "catalog")
 
-#: What the log was told last of each part that is not there.
+#: Check name → the detail logged last, of the checks that fail now.
 _reported_details: dict[str, str] = {}
 
 
 class NotReady(Exception):
-    """One part is not there; the text says which and why."""
+    """A failed check; the text names the part and the reason."""
 
 
 def database() -> CheckFacts:
-    """The database answers."""
+    """Check that the database answers; return the milliseconds it took."""
     start = time.monotonic()
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
@@ -68,7 +68,7 @@ def database() -> CheckFacts:
 
 
 def migrations() -> CheckFacts:
-    """The tables are those that this code expects: neither older nor of a later release."""
+    """Check that the tables match this code: every migration is applied, and none of a later release."""
     disk_migrations = load_disk_migrations()
     applied_keys = MigrationRecorder(connection).applied_migrations()
     missing_keys = [
@@ -85,9 +85,9 @@ def migrations() -> CheckFacts:
 
 
 class DiskMigrations(NamedTuple):
-    """The migrations that this process knows: all their names, and what a new database needs, in order of application.
+    """The migrations on disk: all their names, and `plan`, those that a new database needs, in order.
 
-    A squashed migration stands in the plan with those that it replaces.
+    The plan maps each migration to the ones that it replaces, if it is squashed.
     """
 
     names: frozenset[MigrationKey]
@@ -109,7 +109,7 @@ def _are_applied(replaced_keys: tuple[MigrationKey, ...], applied_keys: Containe
 
 
 def broker() -> CheckFacts:
-    """Tasks can be handed over. Redis is asked once: the queue's library waits for seconds where it is silent."""
+    """Check the broker; return its kind. Redis is pinged first: kombu would wait for seconds if it does not respond."""
     pubsub.check_redis(seconds=BROKER_SECONDS)
     with current_app.connection_for_write() as broker_connection:
         if not settings.REDIS_URL:
@@ -118,13 +118,13 @@ def broker() -> CheckFacts:
 
 
 def policies() -> CheckFacts:
-    """The policies in this process's hands are those of the database, as of a second ago at most."""
+    """Return version and age of the snapshot; raises if it cannot be compared with the database."""
     version = snapshot_store.get_current().version
     return {"version": version, "age_seconds": round(snapshot_store.age() or 0.0, 2)}
 
 
 def disk() -> CheckFacts:
-    """Files can be written where the site keeps them."""
+    """Check that files can be written into the folders of the site."""
     for name, folder in (("VAR_DIR", settings.VAR_DIR), ("METRICS_DIR", settings.METRICS_DIR)):
         try:
             _reserve_space(folder)
@@ -135,7 +135,7 @@ def disk() -> CheckFacts:
 
 def _reserve_space(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    # Room is reserved and nothing is flushed: a busy disk takes seconds for that, and an answer has one.
+    # Space is reserved without flushing, which takes seconds on a busy disk; the answer has one second.
     with tempfile.TemporaryFile(dir=folder) as file:
         os.posix_fallocate(file.fileno(), 0, MIN_FREE_BYTES)
 
@@ -144,13 +144,13 @@ CHECKS: tuple[Callable[[], CheckFacts], ...] = (database, migrations, broker, po
 
 
 def run_check(check: Callable[[], CheckFacts]) -> CheckFacts:
-    """What the check found; what is expected to go wrong becomes a sentence."""
+    """Return the facts of a check with `ok`; an expected error becomes `ok` false and a `detail`."""
     try:
         facts: CheckFacts = {"ok": True, **check()}
     except (NotReady, Unavailable) as error:
         return _report_failure(check.__name__, str(error), error)
     except (DatabaseError, OperationalError, RedisError, OSError, PolicyVersion.DoesNotExist) as error:
-        # The text of these errors can hold addresses and names of an installation, so it goes to the log only.
+        # These errors may contain addresses and names of the installation, so their text goes to the log only.
         return _report_failure(check.__name__, f"{check.__name__} cannot be reached ({type(error).__name__}).", error)
     if _reported_details.pop(check.__name__, None):
         log.warning("ready_again", extra={"part": check.__name__})
@@ -168,7 +168,7 @@ def _report_failure(part: str, detail: str, error: Exception) -> CheckFacts:
 @never_cache
 @require_safe
 def show_liveness(_request: HttpRequest) -> HttpResponse:
-    """200 as long as the process answers at all."""
+    """Answer 200 as long as the process answers at all."""
     return JsonResponse({"status": "alive"})
 
 
@@ -176,7 +176,7 @@ def show_liveness(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def show_readiness(_request: HttpRequest) -> HttpResponse:
-    """200 when every check holds, 503 with the same shape when one does not."""
+    """Answer 200 if every check passes, else 503 with the same shape."""
     with deadlines.open_budget(DATABASE_SECONDS):
         facts_by_check = {check.__name__: run_check(check) for check in CHECKS}
     is_ready = all(facts["ok"] for facts in facts_by_check.values())

@@ -1,7 +1,7 @@
-"""What somebody reads who tried too many passwords for one name from one address (django-axes counts them).
+"""The response to too many wrong passwords for one name from one address (counted by django-axes).
 
-The name can be used from elsewhere meanwhile, so nobody can lock the root user out; `manage.py axes_reset_username`
-ends it, too.
+The name remains usable from other addresses, so nobody can lock the root user out; `manage.py axes_reset_username` ends
+the lockout too.
 """
 
 from http import HTTPStatus
@@ -14,18 +14,18 @@ from django.urls import reverse
 
 from authzsite.middleware_responses import render_refusal
 
-#: As much of a name as the library's column holds, which is more than any user's.
+#: Length of the library's column, in characters, which is more than any user name has.
 _MAX_USERNAME_LENGTH = 255
 
 
 def get_attempted_username(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
-    """Return the name that somebody tried, as far as a column can hold it."""
+    """Return the user name of a sign-in attempt, made storable and cut to the length of the column."""
     name = str((credentials or request.POST).get("username") or "")
     return name.encode(errors="replace").decode().replace("\0", "?")[:_MAX_USERNAME_LENGTH]
 
 
 def respond_locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
-    """Answer with 429 and Retry-After: a page where people sign in, else in the form of the door."""
+    """Answer with 429 and Retry-After: a page at the sign-in page, else in the format of the interface."""
     minutes: int = settings.LOCKOUT_MINUTES
     detail = f"These were too many wrong passwords. Wait {minutes} minutes, or ask who runs this site."
     wait_seconds = str(minutes * 60)

@@ -1,4 +1,4 @@
-"""Logs: one structured line an event, with the id of its request; readable in a terminal, JSON in an installation."""
+"""Logging: one structured line per event, with the id of its request; plain text or JSON."""
 
 import logging.config
 import re
@@ -14,7 +14,7 @@ SHARED_PROCESSORS: tuple[structlog.typing.Processor, ...] = (
 )
 
 
-# Neither shows the local variables of a traceback: they hold passwords and tokens.
+# Neither shows the local variables of a traceback, which may hold passwords and tokens.
 CONSOLE_RENDERER = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
 TRACEBACK_RENDERER = structlog.processors.ExceptionRenderer(
     structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
@@ -22,26 +22,26 @@ TRACEBACK_RENDERER = structlog.processors.ExceptionRenderer(
 
 _SECRET_PATTERN = re.compile(r"(invite_token|reset_token|\bcode)(?:=|%3D)[^&\s]*")
 
-#: django_structlog speaks when a request or a task begins and when it ends; the end says all of it.
+#: django_structlog logs the start and the end of a request or task; the end has all the information.
 START_EVENTS = frozenset({"request_started", "task_started"})
 
 
 def drop_start_events(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Drop the lines that an end will repeat."""
+    """Drop start events, which the end events repeat."""
     if event["event"] in START_EVENTS:
         raise structlog.DropEvent
     return event
 
 
 def redact_secrets(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Cut the secrets of links (invitations, new passwords) and codes of providers out of the address of a request."""
+    """Replace the secrets of links (invitations, password resets) and OAuth codes in the URL of a request."""
     if "request" in event:
         event["request"] = _SECRET_PATTERN.sub(r"\1=…", str(event["request"]))
     return event
 
 
 def build_configuration(*, level: str, style: str) -> dict[str, Any]:
-    """The ``LOGGING`` setting: everything at the level or above goes to standard error, as console lines or JSON."""
+    """Return the ``LOGGING`` setting: events at the level or above go to standard error, as console lines or JSON."""
     renderer: structlog.typing.Processor = structlog.processors.JSONRenderer() if style == "json" else CONSOLE_RENDERER
     processors: list[structlog.typing.Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if style == "json":
@@ -58,11 +58,11 @@ def build_configuration(*, level: str, style: str) -> dict[str, Any]:
         },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": level},
-        # Django's own handlers would say the same things a second time.
+        # Django's own handlers would log the same events again.
         "loggers": {
             "django": {"handlers": [], "propagate": True},
             "django.server": {"handlers": [], "propagate": True},
-            # django_structlog writes a line when a task ends; Celery would repeat it.
+            # django_structlog logs the end of a task; Celery would repeat it.
             "celery.app.trace": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
         },
@@ -70,7 +70,7 @@ def build_configuration(*, level: str, style: str) -> dict[str, Any]:
 
 
 def configure(settings: dict[str, Any]) -> None:
-    """Set up the standard library's logging and structlog, which hands its lines over to it."""
+    """Configure the standard library's logging, and structlog to pass its events to it."""
     logging.config.dictConfig(settings)
     structlog.configure(
         processors=[

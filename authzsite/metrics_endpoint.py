@@ -1,7 +1,7 @@
-"""`/metrics`: what this installation counts, in Prometheus' text format (docs/operations.md says what each means).
+"""`/metrics`: the metrics of this installation in Prometheus' text format (docs/operations.md explains each).
 
-Not for everybody: numbers tell how much is refused and which pages are used. With METRICS_TOKEN whoever brings it may
-read them; without one only programs on this machine, and no proxy on it, since behind that anybody may be.
+Not public, since the numbers disclose how much is refused and which pages are used. With METRICS_TOKEN they are open to
+bearers of the token; without it only to programs on this machine that do not call through a proxy.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,15 +30,15 @@ from policies.http.guard import public
 from policies.models import PolicyVersion
 from policies.propagation import pubsub
 
-#: What a proxy adds to the requests it hands on.
+#: Headers that proxies add to forwarded requests.
 _PROXY_HEADERS = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_FORWARDED", "HTTP_X_REAL_IP", "HTTP_VIA")
 
 
 class InstallationCollector(Collector):
-    """What is the same for every process, looked up when somebody scrapes. What is away is 0 and has no number."""
+    """Metrics of the whole installation, queried at each scrape. A part that is away is 0 and has no number."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Ask the database for the version, and the broker for the length of its queue."""
+        """Yield the policy version from the database and the queue length from the broker."""
         yield from _probe(
             "database", "authz_policy_version", "Policy version that is stored.", PolicyVersion.load_version
         )
@@ -49,14 +49,14 @@ class InstallationCollector(Collector):
 @never_cache
 @require_safe
 def show_metrics(request: HttpRequest) -> HttpResponse:
-    """The numbers of all web processes of this machine; 401 without the token where there is one, else 403."""
+    """Answer with the metrics of all web processes of this machine; a refusal is 401 with METRICS_TOKEN, else 403."""
     if not _may_scrape(request):
         refusal = HttpResponse(status=401 if settings.METRICS_TOKEN else 403, content_type="text/plain")
         if settings.METRICS_TOKEN:
             refusal.headers["WWW-Authenticate"] = "Bearer"
         return refusal
     for process in metrics_multiprocess.list_ended_processes(settings.METRICS_DIR):
-        # Its counts stay; which version it held does not matter any more.
+        # Keeps its counters and drops its live gauges, such as the policy version.
         mark_process_dead(process, path=str(settings.METRICS_DIR))  # type: ignore[no-untyped-call]
     response: HttpResponse = ExportToDjangoView(request)
     installation = CollectorRegistry()
@@ -82,7 +82,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _probe(part: str, name: str, description: str, read_number: Callable[[], int]) -> Iterator[GaugeMetricFamily]:
-    """Yield whether the part answers and, when it does, its number."""
+    """Yield whether the part answers and, if it does, its number."""
     try:
         with deadlines.open_budget(DATABASE_SECONDS):
             number = read_number()
@@ -94,8 +94,8 @@ def _probe(part: str, name: str, description: str, read_number: Callable[[], int
 
 
 def _count_queued_tasks() -> int:
-    """Return how many tasks lie in the queue."""
-    # A Redis that says nothing is noticed first, since the library of the queue would wait for it for several seconds.
+    """Return the number of tasks in the queue."""
+    # Redis is pinged first, since kombu would wait for several seconds if it does not respond.
     pubsub.check_redis(seconds=BROKER_SECONDS)
     with current_app.connection_for_write() as broker_connection:
         channel: Any = broker_connection.default_channel

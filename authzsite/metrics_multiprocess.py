@@ -1,7 +1,7 @@
-"""One folder in which the web processes of a machine count together, so that one scrape speaks for all of them.
+"""The folder in which all web processes of a machine store their metrics, so that one scrape covers them all.
 
-Each process writes files of its own, named after it; `prometheus_client` adds them up. This module is imported before
-that library is, so it must not import it.
+Each process writes files of its own, named after its id; `prometheus_client` adds them up. This module must not import
+that library, since it has to run before the library is imported.
 """
 
 import os
@@ -14,10 +14,10 @@ _OWNER_PATTERN = re.compile(r"_(\d+)\.db")
 
 
 def prepare(folder: Path) -> None:
-    """Make the folder, and have this process count in it.
+    """Create the folder and make it the metrics folder of this process.
 
-    Where no other process counts any more everything begins at nothing. Otherwise what ended ones counted is kept: a
-    sum that shrinks would look like a restart of all of them.
+    If no other process uses it any more, old files are deleted. Otherwise the counts of ended processes are kept: a sum
+    that shrinks would look like a restart of all of them.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if not any(_is_running(process_id) for process_id in _list_process_ids(folder)):
@@ -27,7 +27,7 @@ def prepare(folder: Path) -> None:
 
 
 def list_ended_processes(folder: Path) -> tuple[int, ...]:
-    """Return the numbers of the processes that counted here and are gone."""
+    """Return the ids of the processes that wrote files here and have ended."""
     return tuple(
         process_id
         for process_id in _list_process_ids(folder)
@@ -44,7 +44,7 @@ def _list_process_ids(folder: Path) -> list[int]:
 
 
 def _is_running(process_id: int) -> bool:
-    """Whether another process of this number is there; in a new container an old number may be one's own."""
+    """Whether another process with this id is running; in a new container an old id may be that of this process."""
     if process_id == os.getpid():
         return False
     try:

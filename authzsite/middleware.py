@@ -1,4 +1,4 @@
-"""What every answer carries and what no request may bring, whichever door it comes through."""
+"""Middleware of all interfaces: request ids, request log, metrics, security headers and body limits."""
 
 import re
 import uuid
@@ -14,20 +14,20 @@ from python_ipware.modern.defaults import DEFAULT_PRECEDENCE
 from authzsite.middleware_responses import render_refusal
 from policies.propagation import metrics
 
-#: How much of a refused body is read before its refusal is sent, and how much at a time, in bytes.
+#: Bytes of a refused body that are read before the refusal is sent, and bytes read at a time.
 MAX_DRAIN_BYTES = 64 * 1024 * 1024
 DRAIN_CHUNK_BYTES = 64 * 1024
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
-#: What a caller may call its request; anything else could not be found again in a log.
+#: Request ids accepted from callers; others could not be found again in a log.
 _REQUEST_ID_PATTERN = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 
 
 def set_request_id(get_response: GetResponse) -> GetResponse:
-    """Answer with the id of the request, that of the caller (`X-Request-ID`) or a new one.
+    """Middleware: answer with the request id, the caller's (`X-Request-ID`) or a new one.
 
-    django_structlog reads the same header, so the lines of the log and the tasks that the request queues carry it, too.
+    django_structlog reads the same header, so log lines and tasks of the request carry the id too.
     """
 
     def handle(request: HttpRequest) -> HttpResponseBase:
@@ -42,10 +42,10 @@ def set_request_id(get_response: GetResponse) -> GetResponse:
 
 
 class RequestLogMiddleware(RequestMiddleware):
-    """One line for each request: django_structlog's, without the one at its beginning, which would be dropped."""
+    """Log one line per request: django_structlog's middleware without the start event, which would be dropped."""
 
     def prepare(self, request: HttpRequest) -> None:
-        """Let every line and task of the request carry its id, and the address of who calls."""
+        """Bind the request id and the caller's address to every log line and task of the request."""
         structlog.contextvars.bind_contextvars(request_id=request.META["HTTP_X_REQUEST_ID"])
         if request.META.keys().isdisjoint(_FORWARDING_HEADERS):
             structlog.contextvars.bind_contextvars(ip=request.META.get("REMOTE_ADDR"))
@@ -53,12 +53,12 @@ class RequestLogMiddleware(RequestMiddleware):
             self.bind_ip(request)
 
 
-#: Headers in which a proxy may say for whom it calls.
+#: Headers in which a proxy may name the caller.
 _FORWARDING_HEADERS = frozenset(DEFAULT_PRECEDENCE) - {"REMOTE_ADDR"}
 
 
 def count_responses(get_response: GetResponse) -> GetResponse:
-    """Count every answer by its route and status, for `/metrics`."""
+    """Middleware: count every response by method, route and status, for `/metrics`."""
 
     def handle(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
@@ -72,7 +72,7 @@ def count_responses(get_response: GetResponse) -> GetResponse:
 
 
 def set_security_headers(get_response: GetResponse) -> GetResponse:
-    """Add the content security policy, unless a view set one of its own."""
+    """Middleware: add the content security policy, unless the view set one."""
 
     def handle(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
@@ -83,11 +83,11 @@ def set_security_headers(get_response: GetResponse) -> GetResponse:
 
 
 def limit_body(get_response: GetResponse) -> GetResponse:
-    """Refuse bodies above the limit of their path with 413, and bodies of unknown length with 411, before a view reads.
+    """Middleware: refuse bodies above the limit of their path with 413, and bodies of unknown length with 411.
 
-    Django applies its own limit only where a view asks for ``request.body``; parsers read the stream and pass it by.
-    No more of a body is ever read than its declared length, so the header is enough; one that is sent in chunks,
-    without that header, would be read as empty.
+    Django applies its own limit only if a view reads ``request.body``; parsers read the stream and bypass it. No more
+    of a body is ever read than its declared length, so the header suffices; a chunked body, without that header, would
+    be read as empty.
     """
 
     def handle(request: HttpRequest) -> HttpResponseBase:
@@ -105,15 +105,15 @@ def limit_body(get_response: GetResponse) -> GetResponse:
 
 
 def find_body_limit(path: str) -> int:
-    """Return how large a body at this path may be, in bytes; never less than BODY_LIMIT."""
+    """Return the longest body allowed at this path, in bytes; at least BODY_LIMIT."""
     limits: dict[str, int] = settings.BODY_LIMITS
     return next((limit for prefix, limit in limits.items() if path.startswith(prefix)), settings.BODY_LIMIT)
 
 
 def drain_body(request: HttpRequest) -> None:
-    """Read a body and keep nothing of it, up to a bound.
+    """Read and discard a body, up to MAX_DRAIN_BYTES.
 
-    A client that is still sending when the connection closes reports a broken pipe and never sees the answer.
+    A client that is still sending when the connection closes reports a broken pipe and never sees the response.
     """
     remaining_bytes = MAX_DRAIN_BYTES
     while remaining_bytes > 0 and (chunk := request.read(min(remaining_bytes, DRAIN_CHUNK_BYTES))):
@@ -121,6 +121,6 @@ def drain_body(request: HttpRequest) -> None:
 
 
 def get_declared_length(request: HttpRequest) -> int:
-    """The length of the body in bytes as its header says; 0 where there is none or it is no number."""
+    """Return the declared length of the body in bytes; 0 if the header is absent or not a number."""
     header: str = request.META.get("CONTENT_LENGTH") or ""
     return int(header) if header.isascii() and header.isdigit() else 0

@@ -1,4 +1,4 @@
-"""Refusals that no view makes, in the form of the door that was called: too large, too often, nothing at this path."""
+"""Responses of middleware and error handlers, in the format of the interface called: too large, too many, not found."""
 
 import json
 import sys
@@ -13,13 +13,13 @@ from policies.engine.errors import MAX_DETAIL
 from policies.http.api import problem_details
 from policies.outages import UNAVAILABLE, find_outage
 
-#: Where DataHub's REST clients call.
+#: Path prefixes of DataHub's REST clients.
 GMS_PREFIXES = ("/aspects", "/auth/signUp", "/entities", "/logIn", "/openapi/", "/runs", "/signUp")
 
-#: Where the doors for programs begin; whatever else there is, people look at.
+#: Path prefixes of all interfaces for programs; everything else is pages.
 API_PREFIXES = ("/access/", "/api/", "/scim/", *GMS_PREFIXES)
 
-#: What a page says in large letters, in other words than the protocol's.
+#: Titles of error pages, worded for people.
 PAGE_TITLES = {
     HTTPStatus.LENGTH_REQUIRED: "The length is missing",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "This is too large",
@@ -32,9 +32,9 @@ _SCIM_ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
 
 
 def handle_server_error(request: HttpRequest) -> HttpResponse:
-    """Answer an error that no view handled: an outage as such, in the form of the door, everything else as 500.
+    """Answer an error that no view handled: an outage with its status, in the interface's format, any other with 500.
 
-    Django calls this while it handles the error, whether a view raised it or something around the views.
+    Django calls this inside the exception handler, for errors of views and of middleware.
     """
     error = sys.exc_info()[1]
     outage = None if error is None else find_outage(error)
@@ -46,18 +46,18 @@ def handle_server_error(request: HttpRequest) -> HttpResponse:
         )
     if outage is None:
         return problem_details.handle_server_error(request)
-    # What is around every other page asks the very facts that are missing.
+    # The layout of other pages would need the very facts that are missing.
     return HttpResponse(render_to_string("503.html", {"outage": outage}), status=outage.status)
 
 
 def render_refusal(
     request: HttpRequest, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """Return a refusal as clients of this path read it: a page where a browser looks for one."""
+    """Return a refusal in the format of clients of this path: HTML for a page that a browser requests."""
     path = request.path
     if not path.startswith(API_PREFIXES) and "text/html" in request.headers.get("Accept", ""):
         context = {"code": status.value, "title": PAGE_TITLES.get(status, status.phrase), "text": detail}
-        # What is around every other page asks the database.
+        # The layout of other pages queries the database.
         return HttpResponse(render_to_string("refused.html", context), status=status, headers=headers)
     if path.startswith("/access/"):
         return HttpResponse(detail, status=status, content_type="text/plain; charset=utf-8", headers=headers)
@@ -81,26 +81,26 @@ def render_refusal(
 
 
 def handle_bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a request that Django itself cannot read."""
+    """Answer a request that Django cannot parse."""
     if not _has_own_error_format(request):
         return problem_details.handle_bad_request(request, exception)
     return render_refusal(request, HTTPStatus.BAD_REQUEST, "The request cannot be read.")
 
 
 def handle_forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a refusal that no view answered."""
+    """Answer PermissionDenied that no view handled."""
     if not _has_own_error_format(request):
         return problem_details.handle_forbidden(request, exception)
     return render_refusal(request, HTTPStatus.FORBIDDEN, str(exception)[:MAX_DETAIL] or "This is not allowed.")
 
 
 def handle_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a path that nothing is at."""
+    """Answer a path without a view."""
     if not _has_own_error_format(request):
         return problem_details.handle_not_found(request, exception)
     return render_refusal(request, HTTPStatus.NOT_FOUND, "There is nothing at this path.")
 
 
 def _has_own_error_format(request: HttpRequest) -> bool:
-    """Whether the path is that of a door with another form of refusals than the API and the pages."""
+    """Whether the path is that of an interface with an error format other than the API's and the pages'."""
     return request.path.startswith(API_PREFIXES) and not request.path.startswith("/api/v1/")

@@ -1,6 +1,6 @@
-"""Signing in through a provider of identities (OpenID Connect), as the environment describes it.
+"""Settings of sign-in through an OpenID Connect provider, from environment variables.
 
-All that belongs together is checked together: half a configuration stops the start with a sentence.
+They are validated together: an incomplete configuration stops the start with a sentence.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from authzsite import env
 
-#: Hosts that a provider may have without TLS: those of this machine.
+#: Hosts for which an issuer may use plain HTTP: those of this machine.
 _LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _DEPENDENT_VARIABLES = (
     "OIDC_CLIENT_ID",
@@ -32,11 +32,11 @@ _DEPENDENT_VARIABLES = (
 
 @dataclass(frozen=True, slots=True)
 class OidcProvider:
-    """One provider: where it is, what this site is called there, and what its words mean here.
+    """One provider: its issuer, the client registered there, and the meaning of its claims here.
 
-    `roles` is value of the roles claim → id of the role. `platform_groups` are groups that may bring people platform
-    privileges they do not hold otherwise. An empty claim name means that nobody asks for it, an empty
-    issuer that there is no provider.
+    `roles` is value of the roles claim → id of the role. `platform_groups` are groups through which sign-in may give
+    people platform privileges they do not hold otherwise. An empty claim name disables the claim, an empty issuer the
+    provider.
     """
 
     issuer: str = ""
@@ -56,12 +56,12 @@ class OidcProvider:
 
     @property
     def is_configured(self) -> bool:
-        """Whether anybody can sign in this way."""
+        """Whether there is a provider."""
         return bool(self.issuer)
 
 
 def load_provider() -> OidcProvider:
-    """Return what the environment says; raises ImproperlyConfigured for nonsense."""
+    """Return the provider from the environment; raises ImproperlyConfigured for invalid or incomplete values."""
     issuer = env.address("OIDC_ISSUER", schemes=("https", "http"))
     if not issuer:
         if orphaned_names := [name for name in _DEPENDENT_VARIABLES if env.is_set(name)]:

@@ -1,8 +1,8 @@
-"""The web process: `python -m authzsite.serving`, with any option of granian behind it.
+"""The web process: `python -m authzsite.serving`, with any further option of granian.
 
-It sees to what granian leaves open. A port that somebody listens on is refused in a sentence, where granian would share
-it without a word. A worker process that ends is started again, and one that cannot start ends everything. There are
-more threads than requests that work at once, so that a health check finds a free one (`authzsite.admission`).
+It adds to granian: a port that is in use is refused with a sentence (granian would share it silently); a worker process
+that ends is started again, and one that cannot start ends the program; there are more threads than requests that run at
+once, so that a health check finds a free one (`authzsite.admission`).
 """
 
 import argparse
@@ -17,25 +17,25 @@ from django.core.exceptions import ImproperlyConfigured
 
 from authzsite import env
 
-#: Threads beyond those of requests that work or wait for their turn: for health checks, and to say that all are taken.
+#: Threads beyond those of running and waiting requests: for health checks, and to refuse requests when all are taken.
 SPARE_THREADS = 8
 
 _APPLICATION = "authzsite.wsgi:application"
 
 
 class PortTaken(Exception):
-    """Somebody listens on the port already, or nobody may; the text says so in a sentence."""
+    """The port is in use or not permitted; the text is a sentence for people."""
 
 
 def reserve_port(host: str, port: int) -> socket.socket:
-    """Return a socket that holds the port for this program alone until it is closed; raises PortTaken.
+    """Return a socket that holds the port for this program until it is closed; raises PortTaken.
 
-    Granian's workers share the port with it (they ask to, and are of the same user); another site that is started on
-    the port finds it taken, also while this one is not listening yet.
+    Granian's workers can share the port (they set SO_REUSEPORT and run as the same user); another site started on it
+    finds it in use, even before this one listens.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     reserved_socket = socket.socket(family)
-    # As the server does: connections that are still fading away after a restart do not make a port taken.
+    # As the server does: connections in TIME_WAIT after a restart do not block the port.
     reserved_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         reserved_socket.bind((host, port))
@@ -56,7 +56,7 @@ def _explain(error: OSError, host: str, port: int) -> str:
 
 
 def list_arguments(host: str, port: int, extra_arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of granian: ours, then those given, which count where they say something else."""
+    """Return the arguments of granian: ours, then the given ones, which take precedence."""
     threads = settings.REQUESTS_AT_ONCE + settings.REQUESTS_WAITING + SPARE_THREADS
     own_arguments = ["--interface", "wsgi", "--no-ws", "--no-access-log", "--blocking-threads", str(threads)]
     return [
@@ -72,19 +72,19 @@ def list_arguments(host: str, port: int, extra_arguments: Sequence[str]) -> list
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Become granian, or end with a sentence where the settings or the port will not do."""
+    """Replace this program by granian, or exit with a sentence if the settings or the port are unusable."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
     parser = argparse.ArgumentParser(prog="python -m authzsite.serving", allow_abbrev=False, add_help=False)
     try:
         parser.add_argument("--host", default=settings.BIND_ADDRESS)
         parser.add_argument("--port", type=int, default=env.integer("GRANIAN_PORT", default=8000, minimum=1))
         options, extra_arguments = parser.parse_known_args(arguments)
-        # Handed on to what this program becomes, so that the port stays taken for as long as that runs.
+        # Inherited by granian, so that the port stays reserved while it runs.
         os.set_inheritable(reserve_port(options.host, options.port).detach(), True)  # noqa: FBT003 - the library's
     except (ImproperlyConfigured, PortTaken) as error:
         sys.exit(str(error))
     command = [sys.executable, "-m", "granian", *list_arguments(options.host, options.port, extra_arguments)]
-    os.execv(sys.executable, command)  # noqa: S606 - no shell has a part in it
+    os.execv(sys.executable, command)  # noqa: S606 - no shell is involved
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
-"""How long a statement may take: of a web process, and of workers and commands."""
+"""Time limits of database statements, for web processes and for workers and commands."""
 
 from typing import Any
 
 from policies import deadlines
 
-#: Seconds that this side waits longer than PostgreSQL works, so that the server's own refusal comes first.
+#: Seconds by which the client's limit exceeds PostgreSQL's, so that the server's own error comes first.
 MARGIN_SECONDS = 1
 
 
 def limit_statements(database: dict[str, Any], seconds: int) -> None:
-    """Have PostgreSQL end what takes longer, on connections that are made from now on; 0 sets no limit.
+    """Have PostgreSQL abort longer statements, on connections made from now on; 0 sets no limit.
 
-    Doors answer 503 then, and the thread serves somebody else. A server that says nothing at all is not waited for much
-    longer either. SQLite knows no limit.
+    Interfaces then answer 503 and the thread is free again. The wait for a server that does not respond at all is
+    limited too. SQLite has no such limit.
     """
     limit_waits(seconds)
     if seconds and database["ENGINE"] == "authzsite.postgresql":
@@ -21,5 +21,5 @@ def limit_statements(database: dict[str, Any], seconds: int) -> None:
 
 
 def limit_waits(seconds: int) -> None:
-    """Bound every wait for the database on this side; 0 sets no limit."""
+    """Limit every wait for the database in this process, to `seconds` and a margin; 0 sets no limit."""
     deadlines.set_wait_limit(seconds + MARGIN_SECONDS if seconds else None)

@@ -1,11 +1,11 @@
-"""How often one token and one address may call the doors for programs, and how often one address may try to sign in.
+"""Rate limits per minute: calls of one token and one address to interfaces for programs, sign-in attempts per address.
 
-Counted are calls in each minute of the clock. A process counts for itself in memory. Where there is Redis it adds what
-it counted to a number that all processes share, once for every fiftieth of the limit, and learns what the others
-counted. So a request costs a hash and a look into a dictionary, one in a fiftieth of the limit an exchange with Redis,
-and each further process lets pass up to a fiftieth more than it should. While Redis is away each counts alone.
+Calls are counted by minutes of the clock. A process counts in memory. With Redis it adds its count to a number shared
+by all processes, once for every fiftieth of the limit, and reads the total. So a request costs a hash and a dictionary
+lookup, and one in a fiftieth of the limit an exchange with Redis; each further process may exceed the limit by up to a
+fiftieth. While Redis is away each process counts alone.
 
-Requests are turned away before their token is looked up, so tokens are told apart by what was sent.
+Requests are refused before their token is looked up, so tokens are identified by the header sent.
 """
 
 import hashlib
@@ -25,26 +25,26 @@ from redis.exceptions import RedisError
 from authzsite.middleware import GetResponse, drain_body
 from authzsite.middleware_responses import API_PREFIXES, render_refusal
 
-#: Where somebody sends a name and a password, or a secret instead of them.
+#: Paths that accept a name and a password, or a secret instead of them.
 SIGN_IN_PATHS = frozenset(
     {"/login", "/logIn", "/logIn/", "/reset", "/signup", "/signUp", "/signUp/", "/auth/signUp", "/auth/signUp/"}
 )
 
 MINUTE_SECONDS = 60
 
-#: How many callers a process tells apart; where there are more in a minute, it lets the new ones pass.
+#: Most callers that a process counts in a minute; further ones pass uncounted.
 MAX_CALLERS = 100_000
 
 _NO_ADDRESS = "::"
 
-#: Which part of the limit a process counts before it tells the others.
+#: The share of the limit that a process counts before it adds its count to Redis.
 _SYNC_DIVISOR = 50
 
 log = structlog.get_logger(__name__)
 
 
 class RateLimiter:
-    """Counts the calls of each caller in this minute, up to a limit; 0 counts nothing."""
+    """Counts the calls of each caller in the current minute, up to a limit; a limit of 0 counts nothing."""
 
     def __init__(self, name: str, limit: int, clock: Callable[[], float] = time.time) -> None:
         self.name = name
@@ -52,12 +52,12 @@ class RateLimiter:
         self.clock = clock
         self._lock = Lock()
         self._minute = 0
-        # Caller → what was counted here since the others were told, and what all had counted by then.
+        # Caller → [calls counted here since the last exchange with Redis, total at that time].
         self._counts: dict[bytes, list[int]] = {}
         self._degraded_minute = -1
 
     def count_call(self, caller: bytes) -> int:
-        """Count a call, and return for how many seconds the caller has to wait: 0 where it may pass."""
+        """Count a call; return the seconds for which the caller has to wait: 0 if it may pass."""
         if not self.limit:
             return 0
         now = self.clock()
@@ -97,7 +97,7 @@ class RateLimiter:
 
 
 def rate_limit_middleware(get_response: GetResponse, clock: Callable[[], float] = time.time) -> GetResponse:
-    """Turn away with 429 and Retry-After who calls too often, in the form of the door."""
+    """Middleware: refuse callers above a limit with 429 and Retry-After, in the format of the interface."""
     token_limiter = RateLimiter("token", settings.CALLS_PER_TOKEN, clock)
     address_limiter = RateLimiter("address", settings.CALLS_PER_ADDRESS, clock)
     sign_in_limiter = RateLimiter("sign-in", settings.SIGN_INS_PER_ADDRESS, clock)
@@ -125,10 +125,10 @@ def rate_limit_middleware(get_response: GetResponse, clock: Callable[[], float] 
 
 
 def get_client_address(request: HttpRequest) -> str:
-    """Return the address of who calls: that of the connection, or what the nearest PROXIES proxies say of it.
+    """Return the address of the caller: that of the connection, or the one the nearest PROXIES proxies report.
 
-    Each proxy adds at the end of X-Forwarded-For who called it; what stands before those is anybody's word. What is no
-    address is the empty one.
+    Each proxy appends its caller to X-Forwarded-For; earlier entries are not trustworthy. Text that is not an address
+    there becomes `::`.
     """
     peer_address: str = request.META.get("REMOTE_ADDR") or _NO_ADDRESS
     if not settings.PROXIES:
@@ -144,7 +144,7 @@ def get_client_address(request: HttpRequest) -> str:
 
 @lru_cache(10_000)
 def _network_key(address: str) -> bytes:
-    """Return what tells one caller from another: with the newer addresses a household has a whole network."""
+    """Return the bytes that identify a caller: its IPv4 address, or the /64 network of its IPv6 address."""
     parsed_address = ip_address(address)
     is_ipv6 = isinstance(parsed_address, IPv6Address) and parsed_address.ipv4_mapped is None
     return ip_network((parsed_address, 64), strict=False).network_address.packed if is_ipv6 else parsed_address.packed

@@ -1,4 +1,4 @@
-"""Every door of the site."""
+"""URL patterns of the site."""
 
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
@@ -8,7 +8,7 @@ from policies import admin
 from policies.http.guard import public
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    # First what is asked more often than all others together.
+    # First, since decisions are requested more often than everything else together.
     path("api/v1/", include("policies.api_urls")),
     path("api/v1/", include("catalog.api_urls")),
     path("health", health.show_liveness),
@@ -27,7 +27,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("catalog.urls")),
 ]
 
-# The doors for programs answer in their own form, everything else with a page.
+# Interfaces for programs answer in their own format, everything else with a page.
 handler400 = "authzsite.middleware_responses.handle_bad_request"
 handler403 = "authzsite.middleware_responses.handle_forbidden"
 handler404 = "authzsite.middleware_responses.handle_not_found"

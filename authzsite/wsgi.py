@@ -16,11 +16,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 
 
 def _build_application() -> "WSGIHandler":
-    # The library reads where to count when it is imported, which Django's start brings about.
+    # prometheus_client reads the folder when it is imported, which happens in Django's setup.
     metrics_multiprocess.prepare(settings.METRICS_DIR)
     handler = get_wsgi_application()
     statement_timeout.limit_statements(connection.settings_dict, settings.STATEMENT_SECONDS)
-    # Its models can be imported only once the line above has set Django up.
+    # Models can be imported only after Django's setup.
     from policies.pdp import decision_log, snapshot_listener
 
     decision_log.start()

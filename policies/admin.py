@@ -1,8 +1,8 @@
-"""The back room: Django's own admin, to read what is stored and to repair it.
+"""Django's admin, read-only, with actions to repair what is stored.
 
-Who may enter: staff accounts (`is_staff`, as the root user is) that also hold MANAGE_POLICIES; one of the two is not
-enough, and `is_superuser` means nothing. Everything is read-only, since a form that saved a row would pass by the
-checks, the version and the change log. What has to be repaired is repaired by actions, and each calls a service.
+It is open to staff accounts (`is_staff`, as the root user) that also hold MANAGE_POLICIES; `is_superuser` means
+nothing. Everything is read-only, since a form that saved a row would bypass validation, version and change log. Repairs
+are actions that call services.
 """
 
 import json
@@ -43,23 +43,23 @@ else:
 
 CHANNEL = "admin"
 
-#: How many policies a question about several tells the impact of.
+#: Most policies whose impact the confirmation page shows.
 _MAX_MEASURED_POLICIES = 10
 
 _GUARD = needs("MANAGE_POLICIES")
 
-#: Addresses of Django's admin that do what our own sign-in and our services have to do.
+#: Names of URLs of Django's admin that our own sign-in and services replace.
 _OMITTED_URL_NAMES = frozenset({"login", "logout", "password_change", "password_change_done"})
 
 
 class GuardedAdminSite(admin.AdminSite):
-    """Django's admin behind our own sign-in and our own guard."""
+    """Django's admin behind our own sign-in and guard."""
 
     site_title = site_header = "authzsite"
     index_title = "Admin site"
 
     def get_urls(self) -> list[Any]:
-        """Return the addresses of the admin, each asking for the privilege first."""
+        """Return the URL patterns of the admin, each guarded by MANAGE_POLICIES."""
         patterns = [
             pattern for pattern in super().get_urls() if getattr(pattern, "name", None) not in _OMITTED_URL_NAMES
         ]
@@ -67,7 +67,7 @@ class GuardedAdminSite(admin.AdminSite):
         return patterns
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Return True, or raise Forbidden for who may manage policies and has no staff account."""
+        """Return True; raises Forbidden for an account that is not staff."""
         if not getattr(request.user, "is_staff", False):
             raise Forbidden((), "The admin site is open to staff accounts only.")
         return True
@@ -93,9 +93,9 @@ def _deny_all(*_: object, **__: object) -> bool:
 
 
 class ReadOnlyAdmin(_ModelAdmin):
-    """A table that is looked at: every column read-only, those named in `pretty_columns` as JSON that can be read.
+    """A read-only table; the columns in `pretty_columns` are shown as indented JSON.
 
-    Who may not enter the back room never gets this far, so whoever asks here may look.
+    Permissions are always granted, since the guard of the site has refused everybody else.
     """
 
     show_full_result_count = False
@@ -109,23 +109,23 @@ class ReadOnlyAdmin(_ModelAdmin):
         return [f"pretty_{name}" if name in self.pretty_columns else name for name in columns]
 
     def get_readonly_fields(self, *_: object, **__: object) -> list[Any]:
-        """Return the same columns: all are read-only."""
+        """Return every column: all are read-only."""
         return self.get_fields()
 
     def pretty_document(self, row: Any) -> SafeString:
-        """Show a document."""
+        """Return a document as HTML."""
         return _render_json(row.document)
 
     def pretty_extra(self, row: Any) -> SafeString:
-        """Show the fields that no column holds."""
+        """Return the fields without a column as HTML."""
         return _render_json(row.extra)
 
     def pretty_before(self, row: Any) -> SafeString:
-        """Show an object as it was."""
+        """Return the state before a change as HTML."""
         return _render_json(row.before)
 
     def pretty_after(self, row: Any) -> SafeString:
-        """Show an object as it became."""
+        """Return the state after a change as HTML."""
         return _render_json(row.after)
 
 
@@ -141,7 +141,7 @@ def _measure(policy: Policy, state: str) -> dict[str, Any]:
 
 
 def _write_each(request: HttpRequest, rows: Iterable[Model], write: Callable[[Any], object]) -> None:
-    """Call a service for each row, and say which went well and which were refused."""
+    """Call a service for each row, with a message for each success or refusal."""
     for row in rows:
         try:
             write(row)
@@ -153,7 +153,7 @@ def _write_each(request: HttpRequest, rows: Iterable[Model], write: Callable[[An
 
 @admin.register(Policy, site=site)
 class PolicyAdmin(ReadOnlyAdmin):
-    """Policies, to switch on and off."""
+    """Policies, with actions to activate and deactivate them."""
 
     list_display = ("name", "urn", "family", "type", "state", "is_editable", "version")
     list_filter = ("family", "type", "state", "is_editable")
@@ -163,16 +163,16 @@ class PolicyAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Activate")
     def activate(self, request: HttpRequest, queryset: QuerySet[Policy]) -> HttpResponse | None:
-        """Activate policies after a question."""
+        """Activate policies after a confirmation."""
         return self._confirm_or_set_states(request, queryset, Policy.State.ACTIVE)
 
     @admin.action(description="Deactivate")
     def deactivate(self, request: HttpRequest, queryset: QuerySet[Policy]) -> HttpResponse | None:
-        """Deactivate policies after a question."""
+        """Deactivate policies after a confirmation."""
         return self._confirm_or_set_states(request, queryset, Policy.State.INACTIVE)
 
     def _confirm_or_set_states(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> HttpResponse | None:
-        """Show what switching these policies means; switch them when that was confirmed."""
+        """Return the confirmation page with the impact on each policy; once confirmed, set the states."""
         if request.POST.get("is_confirmed"):
             self._set_states(request, rows, state)
             return None
@@ -193,7 +193,7 @@ class PolicyAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "admin/policy_state_confirmation.html", context)
 
     def _set_states(self, request: HttpRequest, rows: QuerySet[Policy], state: str) -> None:
-        """Switch all that can be changed in one act, and say which cannot."""
+        """Set the state of all policies whose state is not fixed in one write, with messages about the rest."""
         policy_rows = list(rows)
         for row in policy_rows:
             if row.is_state_fixed:
@@ -211,7 +211,7 @@ class PolicyAdmin(ReadOnlyAdmin):
 
 @admin.register(User, site=site)
 class UserAdmin(ReadOnlyAdmin):
-    """Users, to suspend and to let in again. The password's digest is not shown."""
+    """Users, with actions to suspend and reactivate them. The password's digest is not shown."""
 
     list_display = ("username", "display_name", "email", "state", "kind", "is_removed", "is_staff")
     list_filter = ("state", "kind", "is_removed", "is_staff")
@@ -222,12 +222,12 @@ class UserAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Suspend")
     def suspend(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """Suspend users; their sessions end."""
+        """Suspend users, which ends their sessions."""
         self._set_states(request, queryset, User.State.SUSPENDED)
 
     @admin.action(description="End the suspension")
     def reactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """Let users act again."""
+        """End the suspension of users."""
         self._set_states(request, queryset, User.State.ACTIVE)
 
     def _set_states(self, request: HttpRequest, rows: QuerySet[User], state: str) -> None:
@@ -237,7 +237,7 @@ class UserAdmin(ReadOnlyAdmin):
 
 @admin.register(AccessToken, site=site)
 class AccessTokenAdmin(ReadOnlyAdmin):
-    """Access tokens, to revoke. Their digests are not shown."""
+    """Access tokens, with an action to revoke them. Their digests are not shown."""
 
     list_display = ("name", "prefix", "user", "created_at", "expires_at", "last_used", "revoked_at")
     list_select_related = ("user",)
@@ -247,7 +247,7 @@ class AccessTokenAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Revoke")
     def revoke(self, request: HttpRequest, queryset: QuerySet[AccessToken]) -> None:
-        """End tokens at once."""
+        """Revoke tokens."""
         by = get_actor(request)
         _write_each(request, queryset, lambda row: access_tokens.revoke(token_id=row.pk, by=by, channel=CHANNEL))
 
@@ -264,7 +264,7 @@ class GroupAdmin(ReadOnlyAdmin):
 
 @admin.register(Membership, site=site)
 class MembershipAdmin(ReadOnlyAdmin):
-    """Who is in which group."""
+    """Memberships of users in groups."""
 
     list_display = ("user", "group", "is_native", "is_external")
     list_select_related = ("user", "group")
@@ -282,7 +282,7 @@ class RoleAdmin(ReadOnlyAdmin):
 
 @admin.register(RoleAssignment, site=site)
 class RoleAssignmentAdmin(ReadOnlyAdmin):
-    """Who holds which role."""
+    """Assignments of roles to users and groups."""
 
     list_display = ("role", "user", "group", "created_by", "created_at")
     list_select_related = ("role", "user", "group")
@@ -291,7 +291,7 @@ class RoleAssignmentAdmin(ReadOnlyAdmin):
 
 @admin.register(PolicyEvent, site=site)
 class PolicyEventAdmin(ReadOnlyAdmin):
-    """What happened to policies."""
+    """The change log of policies."""
 
     list_display = ("name", "verb", "by", "at", "door", "version", "policy_version")
     list_filter = ("verb", "door")
@@ -301,7 +301,7 @@ class PolicyEventAdmin(ReadOnlyAdmin):
 
 @admin.register(ChangeEvent, site=site)
 class ChangeEventAdmin(ReadOnlyAdmin):
-    """What happened to people, groups, roles and tokens."""
+    """The change log of users, groups, roles, tokens, grants and the catalog."""
 
     list_display = ("name", "object_urn", "verb", "by", "at", "door", "change_set__change_seq")
     list_select_related = ("change_set",)

@@ -1,7 +1,7 @@
-"""Paths of the API under /api/v1/.
+"""URL patterns of the API under /api/v1/.
 
-Section 1 of the contract has no slash at the end, section 3 has; POST works both ways. A URN in a path is decoded once,
-by the server, so it may hold slashes and anything else.
+Paths of section 1 of the contract have no slash at the end, those of section 3 have; POST works with both spellings. A
+URN in a path is decoded once, by the server, so it may contain slashes and anything else.
 """
 
 from django.urls import URLPattern, path, re_path
@@ -20,7 +20,7 @@ NUMBER = r"(?P<number>[0-9]{1,9})"
 
 
 def api_paths(route: str, view: type[APIView], name: str) -> list[URLPattern]:
-    """Return the patterns of one path (a regular expression) in the spelling given and, for POST, in the other."""
+    """Return the patterns of a route (a regular expression) as spelt and, if it has POST, with the other slash."""
     patterns = [re_path(rf"^{route}$", view.as_view(), name=name)]
     if hasattr(view, "post"):
         other_route = route.removesuffix("/") if route.endswith("/") else f"{route}/"

@@ -1,4 +1,4 @@
-"""The Django application of who may do what."""
+"""The Django application `policies`."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ class PoliciesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """See to it that the row of the policy version is there, also after `manage.py flush`."""
+        """Have the row of the policy version created after migrations and `manage.py flush`."""
         post_migrate.connect(_ensure_version_row, sender=self)
 
 
 def _ensure_version_row(*, using: str, apps: Apps = all_apps, **_: Any) -> None:
-    # After migrations `apps` is what those that ran have made; going back to none of them takes the table away.
+    # `apps` is the state after the migrations that ran; migrating back to zero removes the table.
     if "policyversion" in apps.all_models["policies"]:
         apps.get_model("policies", "PolicyVersion").objects.using(using).get_or_create(pk=1)

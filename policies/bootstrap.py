@@ -1,8 +1,8 @@
-"""What every installation starts with: roles, the root user and the policies they need. Running it again is harmless.
+"""The initial data of every installation: roles, root user and default policies; can be run repeatedly.
 
-Policies that are not editable are rewritten to what this release ships, but for their state; editable ones are made
-when absent and then left alone (rules/datahub.md b). What people switched off or deleted stays so. Policies of root and
-Admin hold every privilege of the registry, so they grow with it.
+Policies that are not editable are rewritten to those of this release, except for their state; editable ones are created
+if absent and otherwise left alone (rules/datahub.md b). Policies that people deactivated or deleted stay so. Policies
+of root and Admin hold every privilege of the registry, so they grow with it.
 """
 
 import json
@@ -34,18 +34,18 @@ _FIXTURES = resources.files("policies") / "fixtures"
 
 @dataclass(slots=True)
 class BootstrapResult:
-    """What a run did, by URN."""
+    """The URNs of the objects that a run created and rewrote."""
 
     created_urns: list[str] = field(default_factory=list)
     rewritten_urns: list[str] = field(default_factory=list)
 
 
 def run(*, is_restricted: bool = False) -> BootstrapResult:
-    """Bring the installation to its first state, all or nothing, and say what that took.
+    """Write the initial data, all or nothing, and return the URNs of created and rewritten objects.
 
-    `is_restricted` leaves everybody, of the platform privileges, the two that DataHub's own code grants: it rewrites
-    the shipped policy for all users as long as nobody but the product has written it. Hooks of other apps
-    (settings.BOOTSTRAP_HOOKS, dotted paths) are called with `by` and are part of it.
+    `is_restricted` leaves all users only the two platform privileges that DataHub's own code grants: it rewrites the
+    shipped policy for all users unless a user has edited it. Hooks of other apps (settings.BOOTSTRAP_HOOKS, dotted
+    paths) are called with `by` in the same transaction.
     """
     result = BootstrapResult()
     with open_write(Gate.CATALOG, Gate.PEOPLE):
@@ -60,7 +60,7 @@ def run(*, is_restricted: bool = False) -> BootstrapResult:
 
 
 def build_document(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the document of one entry of boot_policies.json, with the privileges of a generated one filled in."""
+    """Return the document of an entry of boot_policies.json, with the privileges of a generated one filled in."""
     registry = vocabulary.load_datahub()
     privileges_by_type = {"platform": registry.platform_privileges(), "metadata": registry.metadata_privileges()}
     document = dict(entry["info"])
@@ -93,7 +93,7 @@ def _write_roles(result: BootstrapResult) -> None:
 
 
 def _write_root(result: BootstrapResult) -> None:
-    """Make the root user; later runs only replace a password that is still the shipped one."""
+    """Create the root user; later runs only replace a password that is still the shipped one."""
     entry = _load_fixture("root_user")
     urn, default_password = entry["urn"], entry["password"]
     user = User.objects.filter(urn=urn).first()
@@ -129,7 +129,7 @@ def _write_policy(entry: dict[str, Any], result: BootstrapResult, *, is_restrict
             result.created_urns.append(urn)
         return
     if not existing_policy.is_editable and not existing_policy.is_system:
-        # What it says is ours; whether it is in force is for the people here to say.
+        # The text is that of the release; the state is the installation's choice.
         target_document = {**target_document, "state": existing_policy.state}
     elif existing_policy.is_editable and not (
         existing_policy.document == document and existing_policy.updated_by == SYSTEM_ACTOR

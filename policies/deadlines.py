@@ -1,9 +1,9 @@
-"""Bounds on waiting: how long the work of this thread may still wait for the database, for a lock or for its turn.
+"""Deadlines: bounds on the time for which this thread may wait for the database, for a lock or for a request slot.
 
-A request, a health check and a background step each have a budget of seconds (`open_budget`). Only waiting is taken
-from it, so a question that computes for long is not refused for that. Every single wait has a limit as well, whether
-there is a budget or not (`set_wait_limit`). PostgreSQL's own limits do not hold while its processes are stopped or its
-machine is gone: the kernel goes on acknowledging what is sent, so the end of a wait has to be decided here.
+A request, a health check and a background step each have a budget of seconds (`open_budget`). Only waiting uses it, so
+a question that computes for long is not refused. Every single wait has a limit too, with or without a budget
+(`set_wait_limit`). PostgreSQL's own limits have no effect while its processes are stopped or its machine is gone: the
+kernel goes on acknowledging packets, so the client has to end the wait.
 """
 
 import threading
@@ -20,12 +20,12 @@ from policies.errors import Unavailable
 
 Result = TypeVar("Result")
 
-#: Seconds between two looks of psycopg for signals while it waits, as psycopg itself has it.
+#: Seconds between psycopg's checks for signals while it waits (psycopg's own default).
 _POLL_SECONDS = 0.1
 
 
 class WaitBudget:
-    """Seconds that may still be spent on waiting. Of nested waits only the outermost is taken from it."""
+    """Seconds that may still be spent waiting. Of nested waits only the outermost counts."""
 
     __slots__ = ("_is_waiting", "seconds_left")
 
@@ -35,7 +35,7 @@ class WaitBudget:
 
     @contextmanager
     def spend(self) -> Iterator[None]:
-        """Take the time that the block lasts from the budget."""
+        """Subtract the duration of the block from the budget."""
         if self._is_waiting:
             yield
             return
@@ -48,14 +48,14 @@ class WaitBudget:
 
 
 class DeadlineExceeded(psycopg.OperationalError):
-    """The database did not answer in time; the connection is closed, since its answer may still come."""
+    """The database did not answer in time; its connection is closed, since the answer may still arrive."""
 
 
 _budget: ContextVar[WaitBudget | None] = ContextVar("budget", default=None)
 
 
 class _WaitLimits:
-    """Seconds that one wait may take in this process; None for as long as it takes."""
+    """Longest single wait of this process, in seconds; None for no limit."""
 
     def __init__(self) -> None:
         self.wait_seconds: float | None = None
@@ -65,13 +65,13 @@ _limits = _WaitLimits()
 
 
 def set_wait_limit(seconds: float | None) -> None:
-    """Bound every single wait of this process from now on; None sets no bound."""
+    """Limit every single wait of this process from now on; None removes the limit."""
     _limits.wait_seconds = seconds
 
 
 @contextmanager
 def open_budget(seconds: float) -> Iterator[WaitBudget]:
-    """Give the block a budget of so many seconds, or what is left of the one around it where that is less."""
+    """Give the block a budget in seconds, at most the rest of the surrounding one."""
     outer_budget = _budget.get()
     budget = WaitBudget(seconds if outer_budget is None else min(seconds, outer_budget.seconds_left))
     initial_seconds = budget.seconds_left
@@ -85,7 +85,7 @@ def open_budget(seconds: float) -> Iterator[WaitBudget]:
 
 
 def find_seconds_left() -> float | None:
-    """Return how long the next wait may take at most, at least 0; None where nothing bounds it."""
+    """Return the longest time that the next wait may take, in seconds, at least 0; None without any bound."""
     budget, limit = _budget.get(), _limits.wait_seconds
     if budget is None:
         return limit
@@ -95,7 +95,7 @@ def find_seconds_left() -> float | None:
 
 @contextmanager
 def spend() -> Iterator[None]:
-    """Take the time that the block lasts from the budget of this thread, where there is one."""
+    """Subtract the duration of the block from the budget of this thread, if it has one."""
     budget = _budget.get()
     if budget is None:
         yield
@@ -106,7 +106,7 @@ def spend() -> Iterator[None]:
 
 @contextmanager
 def hold_lock(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock while the block lasts; raises Unavailable where it is not free in time."""
+    """Hold a lock during the block; raises Unavailable if it is not free in time."""
     seconds_left = find_seconds_left()
     with spend():
         is_acquired = lock.acquire(timeout=-1 if seconds_left is None else seconds_left)
@@ -119,14 +119,14 @@ def hold_lock(lock: threading.Lock) -> Iterator[None]:
 
 
 class BoundedConnection(psycopg.Connection[Any]):
-    """A connection to PostgreSQL that gives a wait up when its time is over.
+    """A connection to PostgreSQL that ends a wait at its deadline and raises DeadlineExceeded.
 
-    The connection is closed then: it may be in the middle of an answer, so nobody may use it again, and a transaction
-    that was open on it is rolled back by the server. Raises DeadlineExceeded.
+    It is closed then, since it may be in the middle of an answer and must not be used again; the server rolls back a
+    transaction that was open on it.
     """
 
     def wait(self, gen: PQGen[Result], interval: float = _POLL_SECONDS, timeout: float | None = None) -> Result:
-        """Wait for an answer of the server. With `timeout` the caller handles the end of the time itself."""
+        """Wait for an answer of the server. With `timeout` the caller handles the end of the wait itself."""
         if timeout is not None:
             return super().wait(gen, interval, timeout)
         seconds_left = find_seconds_left()

@@ -1,6 +1,6 @@
-"""What a service can refuse with. Every door turns these into its own protocol's answers.
+"""Errors that services raise. Every interface translates them into responses of its protocol.
 
-A refusal says everything that is wrong at once: all problems with their places, or all privileges that are missing.
+An error lists everything that is wrong: all problems with their pointers, or all missing privileges.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,12 +9,12 @@ from policies.engine.alternatives import join_alternatives, sort_narrowest_first
 from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
 from policies.engine.model import MissingPrivilege
 
-#: How many alternatives the sentence of a refusal names.
+#: Most alternatives that the message of a Forbidden names.
 _MAX_NAMED_ALTERNATIVES = 3
 
 
 class PolicyAppError(Exception):
-    """Base of every anticipated refusal: a stable code and the HTTP status that doors speaking HTTP answer."""
+    """Base of every expected error: a stable code and the status that HTTP interfaces answer."""
 
     code = "error"
     status = 400
@@ -25,7 +25,7 @@ class PolicyAppError(Exception):
 
 
 class Invalid(PolicyAppError):
-    """The input is wrong in these places (the first MAX_PROBLEMS of them); nothing was stored."""
+    """Input with problems (the first MAX_PROBLEMS of them); nothing was stored."""
 
     code = "invalid"
     status = 400
@@ -36,14 +36,14 @@ class Invalid(PolicyAppError):
 
     @classmethod
     def from_problem(cls, *, code: str, pointer: str, detail: str) -> "Invalid":
-        """Return the refusal of a single problem."""
+        """Return the error for a single problem."""
         return cls([Problem(code, pointer, detail)])
 
 
 class Forbidden(PolicyAppError):
-    """The caller lacks these privileges, or nobody may do this (then nothing is listed and the detail says why).
+    """The caller lacks privileges; or nobody may do this, then `missing` is empty and the detail gives the reason.
 
-    `missing` is the shortest list that would be enough, `missing_any` every such list, the narrowest first.
+    `missing` is the shortest list that would suffice, `missing_any` every such list, the narrowest first.
     """
 
     code = "forbidden"
@@ -65,10 +65,10 @@ class Forbidden(PolicyAppError):
 
     @classmethod
     def join(cls, refusals: Iterable["Forbidden"]) -> "Forbidden":
-        """Return the refusal of several changes that are made together or not at all."""
+        """Return the refusal of several changes that are applied together or not at all."""
         refusal_list = list(refusals)
         missing = dict.fromkeys(missing_privilege for refusal in refusal_list for missing_privilege in refusal.missing)
-        # Where one of them says more than what is missing, all of them are said.
+        # If one of them has a detail beyond the missing privileges, the detail is that of all.
         detail = " ".join(map(str, refusal_list)) if any(refusal.explanation for refusal in refusal_list) else ""
         alternatives = join_alternatives([refusal.missing_any for refusal in refusal_list if refusal.missing_any])
         return cls(tuple(missing), detail, missing_any=alternatives)
@@ -87,28 +87,28 @@ def _name_missing(missing_privileges: Sequence[MissingPrivilege]) -> str:
 
 
 class NotFound(PolicyAppError):
-    """The object named in the path is not there."""
+    """The object named in the request does not exist."""
 
     code = "not_found"
     status = 404
 
 
 class Conflict(PolicyAppError):
-    """What was asked contradicts what is stored: a known name again, or something still in use."""
+    """The request contradicts stored data: a name already in use, or an object still referenced."""
 
     code = "conflict"
     status = 409
 
 
 class Stale(PolicyAppError):
-    """The object has moved on since the version that the caller saw."""
+    """The object has changed since the version that the caller read."""
 
     code = "stale"
     status = 412
 
 
 class Unavailable(PolicyAppError):
-    """The facts for an answer cannot be loaded now; nothing is allowed in the meantime."""
+    """The facts for a decision cannot be loaded now; nothing is allowed meanwhile."""
 
     code = "unavailable"
     status = 503

@@ -1,7 +1,7 @@
-"""Failures of what the site stands on, told apart: every door answers the same failure with the same words.
+"""Classification of infrastructure failures, so that every interface answers the same failure the same way.
 
-A database that is away, busy or silent is 503 and worth another try. A disk without room is 507, since asking again
-does not help until somebody makes room.
+A database that is away, busy or unresponsive is 503 and worth another try. A full disk is 507, since a retry does not
+help until there is space.
 """
 
 import errno
@@ -15,13 +15,13 @@ from django.db import InterfaceError, OperationalError
 
 from policies.engine.errors import MissingFact
 
-#: Seconds after which a caller that was answered 503 may ask again.
+#: Seconds after which a caller that was answered 503 may retry.
 RETRY_SECONDS = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A failure as callers are told it: the status of HTTP, a stable code and a sentence; `event` is for the log."""
+    """A failure as reported to callers: HTTP status, stable code, title and sentence; `event` is for the log."""
 
     status: HTTPStatus
     code: str
@@ -47,7 +47,7 @@ STORAGE_FULL = Outage(
 
 
 def find_outage(error: BaseException) -> Outage | None:
-    """Return which failure an error tells of, itself or by its causes; None for an error of another kind."""
+    """Return the outage that an error or one of its causes indicates; None for an error of another kind."""
     causes = list(_iterate_causes(error))
     if any(_is_storage_full(cause) for cause in causes):
         return STORAGE_FULL
@@ -61,7 +61,7 @@ def _is_unavailable(error: BaseException) -> bool:
         case OperationalError() | InterfaceError() | MissingFact() | psycopg.errors.ReadOnlySqlTransaction():
             return True
         case psycopg.DatabaseError(sqlstate=None):
-            # The class for whatever has no code: the client's library made it up for a server that is gone.
+            # psycopg raises this very class, without a code, for a server that is gone.
             return type(error) is psycopg.DatabaseError
         case _:
             return False

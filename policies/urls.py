@@ -1,4 +1,4 @@
-"""The addresses of the pages, spelt as DataHub's users type them."""
+"""URL patterns of the pages, spelt as in DataHub."""
 
 from django.urls import path
 

@@ -1,1 +1,1 @@
-"""Django's backend for PostgreSQL, with a deadline for every wait."""
+"""Django's database backend for PostgreSQL with a deadline for every wait."""

@@ -1,4 +1,4 @@
-"""The backend that `settings.DATABASES` names: its connections and their pool keep to `policies.deadlines`."""
+"""The backend that `settings.DATABASES` names: its connections and pool observe `policies.deadlines`."""
 
 from typing import Any
 
@@ -9,19 +9,19 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from policies import deadlines
 from policies.deadlines import BoundedConnection
 
-#: Seconds that a new connection has to set itself up, once the server took it.
+#: Seconds for the setup of a new connection after the server accepted it.
 CONFIGURE_SECONDS = 2
 
 
 class BoundedPool(ConnectionPool[BoundedConnection]):
-    """A pool that hands a connection out within the budget of who asks, or raises PoolTimeout."""
+    """A pool that provides a connection within the caller's budget, or raises PoolTimeout."""
 
     def getconn(self, timeout: float | None = None) -> BoundedConnection:
-        """Return a connection that answers."""
+        """Return a working connection; raises PoolTimeout."""
         seconds_left = deadlines.find_seconds_left()
         if seconds_left is not None:
             timeout = min(self.timeout if timeout is None else timeout, seconds_left)
-            # A connection that is checked without time left would count as broken, however well it is.
+            # A connection checked without time left would count as broken.
             if timeout <= 0:
                 raise PoolTimeout("no time is left to get a connection")
         with deadlines.spend():
@@ -29,28 +29,28 @@ class BoundedPool(ConnectionPool[BoundedConnection]):
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's wrapper over a pool whose connections are bounded."""
+    """Django's wrapper over a pool of bounded connections."""
 
-    #: The pools of this process by the alias of their database.
+    #: The pools of this process, by database alias.
     _connection_pools: dict[str, BoundedPool] = {}
 
     @property
     def pool(self) -> BoundedPool | None:
-        """The pool of this process, made when it is asked for first; None where the settings want none."""
+        """The pool of this process, created on first use; None if the settings have none."""
         options: dict[str, Any] = self.settings_dict["OPTIONS"].get("pool") or {}
         if self.alias == NO_DB_ALIAS or not options:
             return None
         if self.alias not in self._connection_pools:
             pool = BoundedPool(
                 connection_class=BoundedConnection,
-                # Django sets the mode of transactions itself later on.
+                # Django sets the transaction mode itself later.
                 kwargs={**self.get_connection_params(), "autocommit": True},
                 open=False,
                 configure=self._configure_in_time,
                 check=BoundedPool.check_connection if self.settings_dict["CONN_HEALTH_CHECKS"] else None,
                 **options,
             )
-            # Of several threads that make one at once the first one's counts.
+            # If several threads create one at once, the first is used.
             self._connection_pools.setdefault(self.alias, pool)
         return self._connection_pools[self.alias]
 

@@ -1,4 +1,4 @@
-"""Aspects of users and groups on their way into rows, many at once: read what they touch, plan in memory, write."""
+"""Bulk import of aspects of users and groups: load the rows concerned, plan in memory, write."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,11 +26,11 @@ _GROUP_COLUMNS = ("name", "description", "email", "origin", "is_removed", "extra
 
 @dataclass(slots=True)
 class AspectImport:
-    """Changes in progress.
+    """An import in progress; call `read`, `plan` and `write` in this order.
 
-    `facts_before` holds what each row that is touched was (None: it is new), `groups_by_membership` the groups wanted
-    for each user and kind of membership, `roles_by_holder` the roles wanted for each user and group, `new_services` the
-    users that are to be made as service accounts.
+    `facts_before` has the facts of each row concerned before the change (None: new), `groups_by_membership` (user, kind
+    of membership) → target groups, `roles_by_holder` user or group → target roles, `new_services` the users to be
+    created as service accounts.
     """
 
     changes: Sequence[AspectChange]
@@ -46,7 +46,7 @@ class AspectImport:
     new_services: frozenset[str] = frozenset()
 
     def read(self) -> None:
-        """Load everything the changes name: users, groups, roles and memberships, one query each."""
+        """Load all users, groups, roles and memberships that the changes name (four queries)."""
         user_urns = {change.urn for change in self.changes if change.entity_type == USER}
         group_urns = {change.urn for change in self.changes if change.entity_type == GROUP}
         group_urns |= {urn for change in self.changes if change.name in _MEMBERSHIPS for urn in _member_urns(change)}
@@ -68,14 +68,14 @@ class AspectImport:
 
     @property
     def requests(self) -> list[AccessRequest]:
-        """Everything the changes need, each once."""
+        """The access requests that the changes require, each once."""
         return [
             AccessRequest(requirement, ResourceRef(urn, type) if urn else None)
             for requirement, urn, type in self.requirements
         ]
 
     def plan(self) -> None:
-        """Put every change into the rows in memory and note what it needs; raises Invalid for what is not known."""
+        """Apply every change to the rows in memory and collect the requirements; raises Invalid with all problems."""
         problems: list[Problem] = []
         for position, change in enumerate(self.changes):
             if change.entity_type in (ROLE, POLICY):
@@ -99,7 +99,7 @@ class AspectImport:
             raise Invalid(problems)
 
     def write(self) -> None:
-        """Store rows, memberships and assignments, and record them; the roles that are named are stored by now."""
+        """Store rows, memberships and assignments, and record them; roles that are named must be stored by then."""
         if self._is_revoking():
             self.uow.announce_revocation("what this takes away")
         self.uow.announce(*self.facts_before)
@@ -118,9 +118,9 @@ class AspectImport:
         return checks.problems
 
     def _find_alike_problems(self) -> list[Problem]:
-        """Return a problem for each new user whose name looks like that of somebody who signs in.
+        """Return a problem for each new user with a name that looks like that of a user who signs in.
 
-        Among others, directories have names that differ in letter case, and nobody takes one for the other.
+        Other users, delivered by directories, may have names that differ in letter case only.
         """
         new_urns = {row.username: urn for urn, row in self.users.items() if self._is_new(urn)}
         alike_urns = user_services.find_lookalikes(usernames=new_urns)
@@ -162,7 +162,7 @@ class AspectImport:
             )
             return
         document = change.document or {}
-        # Everybody may edit the own profile, but nobody the address that people are recognised by.
+        # Everybody may edit their own profile, but not the address, which identifies people.
         is_same_address = document.get("email") in (None, "", row.email)
         if change.name == documents.USER_EDITABLE and is_same_address:
             self._add_requirement(required_privileges.user_profile(), change.urn, USER)
@@ -197,14 +197,14 @@ class AspectImport:
                 self._ensure_group(urn, is_external=flag == "is_external")
 
     def _ensure_group(self, urn: str, *, is_external: bool) -> None:
-        """Make the group if need be. If nobody said its origin, it is external once a source puts somebody into it."""
+        """Create the group if it is new. A group without a declared origin becomes external with an external member."""
         self._get_or_create_row(urn)
         group = self.groups[urn]
         if is_external and documents.ORIGIN not in group.extra:
             group.origin = GroupProfile.Origin.EXTERNAL
 
     def _get_or_create_row(self, urn: str) -> UserOrGroup:
-        """Return the row that is to change, a new one where there is none."""
+        """Return the row to be changed, a new one if there is none."""
         row = self._find_row(urn)
         if row is not None:
             self.facts_before.setdefault(urn, _row_facts(row))
@@ -239,7 +239,7 @@ class AspectImport:
         return self.facts_before.get(urn) is not None
 
     def _is_revoking(self) -> bool:
-        """Whether somebody may lose something: an account or group ends, a membership does, roles are replaced."""
+        """Whether the import may revoke access: it deactivates a row, ends a membership, or replaces roles."""
         if self.roles_by_holder or self._find_deactivated():
             return True
         return any(
@@ -249,7 +249,7 @@ class AspectImport:
         )
 
     def _find_deactivated(self) -> list[str]:
-        """Return the users and groups that can do nothing any more once this is written."""
+        """Return the URNs of the users and groups that this import deactivates."""
         changed_pairs = ((urn, before) for urn, before in self.facts_before.items() if before is not None)
         return [urn for urn, before in changed_pairs if _is_deactivated(self._find_row(urn), before)]
 
@@ -310,7 +310,10 @@ class AspectImport:
 
 
 def _find_kind_problems(change: AspectChange, row: UserOrGroup | None, position: int) -> list[Problem]:
-    """Say that an account stays what it is: else whoever manages services could make one of a person, and its token."""
+    """Return a problem if a `subTypes` aspect changes the kind of a user.
+
+    Otherwise an actor with MANAGE_SERVICE_ACCOUNTS could turn a person into a service account and create its tokens.
+    """
     if change.name != documents.SUB_TYPES or not isinstance(row, User):
         return []
     is_service = row.kind == User.Kind.SERVICE

@@ -12,15 +12,15 @@ from policies.models.roles import ROLE_PREFIX
 
 
 def load_aspects(*, urn: str) -> AspectDocuments | None:
-    """Return aspect name → document of a user, group, role or DataHub policy; None when there is no such row.
+    """Return aspect name → document of a user, group, role or DataHub policy; None if there is no such row.
 
-    At most four queries. Key aspects, and aspects that have no home in this app, are not among them.
+    At most three queries. Key aspects and aspects of other apps are not included.
     """
     return load_aspects_many(urns=[urn]).get(urn)
 
 
 def load_aspects_many(*, urns: Collection[str]) -> dict[str, AspectDocuments]:
-    """Return what `load_aspects` does for each of these that there is; at most seven queries."""
+    """Return URN → aspects, as `load_aspects`, of those that are stored; at most seven queries."""
     urns_by_prefix: dict[str, list[str]] = defaultdict(list)
     for urn in dict.fromkeys(filter_storable(urns)):
         urns_by_prefix[next((prefix for prefix in _LOADERS if urn.startswith(prefix)), "")].append(urn)

@@ -1,7 +1,7 @@
-"""The aspects that have their home in this app: their shapes, and every problem of a list of them.
+"""Schemas of the aspects that belong to this app, and validation of changes to them.
 
-Known fields are checked. Unknown ones are kept where an aspect describes somebody, and refused where it gives something
-to somebody (ADR 19). Places are `/<position of the change>/<field>`.
+Known fields are checked. Unknown ones are stored if the aspect describes a user, group or policy, and refused if it
+gives access (ADR 19). Pointers are `/<index of the change>/<field>`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +33,8 @@ PREFIXES: Mapping[str, str] = MappingProxyType(
 class AspectChange:
     """One aspect of one entity as a client wrote it; a document of None deletes the aspect.
 
-    `is_patch` says that the client changed a part of the document, and the rest is what was stored. With
-    `keeps_unknown` the document is what was stored without something, and its unknown fields stay.
+    `is_patch`: the client changed a part of the stored document. `keeps_unknown`: the document is the stored one with
+    something removed, and may keep its unknown fields.
     """
 
     urn: str
@@ -47,9 +47,10 @@ class AspectChange:
 
 @dataclass(frozen=True, slots=True)
 class AspectSchema:
-    """What is known about an aspect: its texts with their lengths, flags, lists of URNs, choices and lists of words.
+    """The known fields of an aspect: texts with their lengths, flags, lists of URNs with their prefix, choices, words.
 
-    A closed one has no other fields than these and `other_fields`, which are in DataHub's schema and decide nothing.
+    `words` are lists of texts. A closed schema has no fields but these and `other_fields`, which are in DataHub's
+    schema and affect no decision.
     """
 
     texts: Mapping[str, int] = field(default_factory=dict)
@@ -62,7 +63,7 @@ class AspectSchema:
     is_closed: bool = False
 
     def has_field(self, name: str) -> bool:
-        """Whether this is one of the fields."""
+        """Whether the field is known."""
         field_sets = (self.texts, self.flags, self.lists, self.choices, self.words, self.other_fields)
         return any(name in names for names in field_sets)
 
@@ -121,14 +122,14 @@ SCHEMAS: Mapping[tuple[str, str], AspectSchema] = MappingProxyType(
     }
 )
 
-#: (entity type, aspect) of what has its own page and comes through no other door, since it holds or makes secrets.
+#: (entity type, aspect) of secrets; they are written on their own pages and refused here.
 SECRET_ASPECTS = frozenset(
     {(USER, "corpUserCredentials"), ("dataHubAccessToken", "dataHubAccessTokenInfo"), ("inviteToken", "inviteToken")}
 )
 
 
 def find_problems(changes: Sequence[AspectChange]) -> list[Problem]:
-    """Return every problem of these changes that can be seen without looking at what is stored."""
+    """Return every problem of these changes that can be found without the stored rows."""
     problems: list[Problem] = []
     for position, change in enumerate(changes):
         checks = Checks()

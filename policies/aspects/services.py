@@ -1,11 +1,11 @@
-"""Writes to people, groups, roles and policies that arrive as aspects, from whatever door.
+"""Writes to users, groups, roles and policies that arrive as aspects, through any protocol.
 
-The same rows are written that the pages write, and the same privileges are needed (clients.md 2.6). A list of changes
-is all or nothing and costs the same number of queries whatever its length; only roles, which come a few at a time, are
-written one by one by their own service. Policies are one version of all of them.
+They write the same rows as the pages and require the same privileges (clients.md 2.6). A list of changes is applied
+completely or not at all, with a number of queries that does not grow with it; only roles, usually few, are written one
+by one by their service. All policies of a list become one version.
 
 `groupMembership` and `nativeGroupMembership` replace that kind of membership of their user. A group that they name and
-nobody has described yet is made, since programs write in any order. `roleMembership` replaces the roles.
+that does not exist is created, since programs write in any order. `roleMembership` replaces the roles.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,21 +29,21 @@ from policies.writes.unit_of_work import open_unit_of_work
 
 __all__ = ["OWNED_ASPECTS", "AspectChange", "amend", "apply", "remove"]
 
-#: (entity type, aspect name) of everything that is written here or refused here, and never stored as an aspect.
+#: (entity type, aspect name) of all aspects that are written or refused here, and never stored as aspects.
 OWNED_ASPECTS: frozenset[tuple[str, str]] = frozenset(SCHEMAS) | SECRET_ASPECTS
 
 
 def apply(*, changes: Sequence[AspectChange], by: Actor, channel: str = "gms") -> tuple[Problem, ...]:
-    """Write these aspects, all or none, in their order, and return the lints of policies that were put out of force.
+    """Write these aspects, all or none, in their order; return the lints of policies with unknown fields.
 
-    A policy with fields that are unknown here is stored with them and INACTIVE. Raises Invalid with every problem
-    (places are `/<position>/<field>`, those of lints, too), Forbidden with everything that is missing, or without a
-    list for what nobody may do: credentials and tokens through this door, suspending the root user. Raises Conflict
-    when a role that policies name is deleted. ValueError for an aspect that is not OWNED.
+    A policy with unknown fields is stored with them and INACTIVE. Raises Invalid with every problem (pointers are
+    `/<index>/<field>`, also in lints), Forbidden with everything that is missing, or with an empty list for what nobody
+    may do here: writing credentials and tokens, suspending the root user. Raises Conflict if a role that policies name
+    is deleted, and ValueError for an aspect that is not in OWNED_ASPECTS.
     """
     _check(changes)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        # A group that is there again gives its members what none of them is recorded to get.
+        # Restoring a group gives privileges to members without an event for each of them.
         PolicyVersion.touch_everything()
         aspect_import = AspectImport(changes, uow)
         aspect_import.read()
@@ -58,12 +58,12 @@ def apply(*, changes: Sequence[AspectChange], by: Actor, channel: str = "gms") -
 
 
 def amend(*, urn: str, entity_type: str, name: str, fields: Mapping[str, Any], by: Actor, channel: str = "gms") -> None:
-    """Set these fields of an aspect of a user or group, and leave the others as they are; None and '' take a field out.
+    """Set these fields of an aspect of a user or group and leave the rest unchanged; None and '' remove a field.
 
-    Raises NotFound for a user or group nobody knows, Invalid and Forbidden as `apply`; places are `/<field>`.
+    Raises NotFound for an unknown user or group, Invalid and Forbidden as `apply`; pointers are `/<field>`.
     """
     with open_unit_of_work(by=by, channel=channel):
-        # Read behind the lock of the change, so that of two who set different fields both are heard.
+        # Read after the gate, so that of two concurrent calls for different fields neither is lost.
         row = users_groups_roles.find_user(urn=urn) if entity_type == USER else users_groups_roles.find_group(urn=urn)
         if row is None:
             raise NotFound(f"There is no {entity_type} {urn!r}.")
@@ -79,7 +79,7 @@ def amend(*, urn: str, entity_type: str, name: str, fields: Mapping[str, Any], b
 
 
 def remove(*, urn: str, by: Actor, channel: str = "gms") -> None:
-    """Delete a user, group, role or policy with all that belongs to it, as its own service does (and raises)."""
+    """Delete a user, group, role or policy through its own service, and raise what that raises."""
     removers: Mapping[str, Callable[..., object]] = {
         USER_PREFIX: users.remove,
         GROUP_PREFIX: groups.remove,
@@ -134,7 +134,7 @@ def _write_role(aspect_change: AspectChange, *, by: Actor, channel: str) -> None
 
 
 def _write_policies(changes: Sequence[AspectChange], *, by: Actor, channel: str) -> tuple[Problem, ...]:
-    """Store what is said last of each policy, and return the lints of those with unknown fields."""
+    """Store the last document of each policy, and return the lints of those with unknown fields."""
     positions = {item.urn: position for position, item in enumerate(changes) if item.name == POLICY_INFO}
     documents_by_urn = {urn: changes[position].document for urn, position in positions.items()}
     drafts = {
@@ -156,10 +156,10 @@ def _write_policies(changes: Sequence[AspectChange], *, by: Actor, channel: str)
 
 
 def _refuse_activation(changes: Sequence[AspectChange], positions: Mapping[str, int]) -> None:
-    """Raise Invalid for patches that put a policy in force although it holds fields that are unknown here.
+    """Raise Invalid for patches that activate a policy with unknown fields.
 
-    A whole document that says ACTIVE may be the one that was put out of force when it first arrived: programs send
-    their documents again and again, and it stays out of force.
+    A whole document with ACTIVE is accepted, since it may be the one that was deactivated when it first arrived:
+    programs send their documents repeatedly, and the policy stays inactive.
     """
     active_documents = {
         item.urn: item.document

@@ -1,1 +1,1 @@
-"""What Django finds commands under."""
+"""Management commands."""

@@ -1,4 +1,4 @@
-"""The tables of who may do what."""
+"""Tables of policies, users, groups, roles, tokens, events and decisions."""
 
 from policies.models.decision import LoggedDecision
 from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent, Verb

@@ -1,20 +1,20 @@
-"""The decision log: one row for each answer that was kept, written behind the requests and deleted after a time."""
+"""The decision log: one row for each logged decision, written in the background and deleted after DECISION_LOG_DAYS."""
 
 from django.db import models
 from django.db.models import Q
 
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
 
-#: Longest list of privileges that is kept, in characters.
+#: Longest text of required privileges that is stored, in characters.
 MAX_WANTED_LENGTH = 1024
 
 
 class LoggedDecision(models.Model):
-    """An answer: `by` asked, through this door, whether `actor` may do something to `resource` ("" the platform).
+    """A decision: `by` asked, through the channel `door`, whether `actor` may do something to `resource` ("" platform).
 
-    `wanted` are the privileges ("A and B | C or D", where | binds closest), `statements` what decided ([{policy, name,
-    statement, effect}], the first few), `sub_resources` URNs. `milliseconds` is what answering took; of a batch, its
-    share.
+    `wanted` are the privileges ("A and B | C or D", where | binds closest), `statements` the deciding ones ([{policy,
+    name, statement, effect}], the first few), `sub_resources` URNs. `milliseconds` is the time of the decision; in a
+    batch, its share.
     """
 
     at = models.DateTimeField()

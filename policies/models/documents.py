@@ -1,13 +1,13 @@
-"""How the rows of people and their aspects say the same thing.
+"""Mapping between the rows of users, groups and roles and their aspects.
 
-A row is the truth for what its columns hold; the aspects that programs write are composed from it. `extra` of a row
-keeps the rest: for each aspect the order of its keys, and the values that no column holds or that differ from the
-column's. Two aspects may name the same thing (a display name that the source delivers and one that people edited);
-then the first place in the tables below that has a value decides the column, and the other value is kept.
+A row is authoritative for its columns; the aspects that programs write are composed from it. `extra` of a row keeps the
+rest: for each aspect the order of its keys, and the values that no column holds or that differ from the column. Two
+aspects may have a field for the same column (a display name from the source and one that people edited); then the first
+field in the tables below that has a value sets the column, and the other value is kept in `extra`.
 
-Whether a user is suspended follows from two aspects and is not a column's to decide: `corpUserStatus.status` SUSPENDED
-(what pages write) or `corpUserInfo.active` false (what a source delivers). Either suffices, so a source that repeats
-`active: true` every night does not lift a suspension made here.
+Suspension follows from two aspects: `corpUserStatus.status` SUSPENDED (written by pages) or `corpUserInfo.active` false
+(delivered by a source). Either suffices, so a source that repeats `active: true` every night does not lift a suspension
+made here.
 """
 
 import json
@@ -35,16 +35,16 @@ EXTERNAL_GROUPS = "groupMembership"
 NATIVE_GROUPS = "nativeGroupMembership"
 ROLES = "roleMembership"
 
-#: What `subTypes` says of a user of kind SERVICE, and of no other (clients.md 2.3).
+#: The entry of `subTypes` on users of kind SERVICE, and on no others (clients.md 2.3).
 SERVICE_ACCOUNT = "SERVICE_ACCOUNT"
 
 AspectField = tuple[str, str]
 
-#: Stands in the text of `extra` of those who have properties.
+#: Occurs in the text of `extra` if the user has custom properties.
 _PROPERTIES_MARKER = '"customProperties":{"'
 
-#: Column → the places that hold it, the deciding one first. The address comes from the source first: whoever may edit
-#: the editable part of a profile must not be able to take over another person's address.
+#: Column → the aspect fields that hold it, the deciding one first. The e-mail address comes from the source first:
+#: an actor who may edit the editable part of a profile must not be able to take over another person's address.
 _COLUMN_FIELDS: Mapping[type[IdentityRow], Mapping[str, tuple[AspectField, ...]]] = {
     User: {
         "display_name": ((USER_EDITABLE, "displayName"), (USER_INFO, "displayName")),
@@ -59,22 +59,22 @@ _COLUMN_FIELDS: Mapping[type[IdentityRow], Mapping[str, tuple[AspectField, ...]]
     },
     Role: {"name": ((ROLE_INFO, "name"),), "description": ((ROLE_INFO, "description"),)},
 }
-#: Where a value that no aspect holds yet is put.
+#: Editable aspect → the aspect that receives a value which no aspect holds yet.
 _DEFAULT_ASPECTS: Mapping[str, str] = {USER_EDITABLE: USER_INFO, GROUP_EDITABLE: GROUP_INFO}
-#: What an aspect that is made here holds beside what is put into it: the fields DataHub's clients require.
+#: Further members of an aspect created here: the fields that DataHub's clients require.
 _REQUIRED_MEMBERS: Mapping[str, AspectJson] = {
     USER_INFO: {"active": True},
     GROUP_INFO: {"admins": [], "members": [], "groups": []},
 }
-#: Lists of URNs that relations hold; `extra` keeps their order.
+#: Field of each membership aspect with its list of URNs; the list is in relations, `extra` keeps its order.
 _RELATION_FIELDS = {EXTERNAL_GROUPS: "groups", NATIVE_GROUPS: "nativeGroups", ROLES: "roles"}
 
 
 def to_aspects(row: IdentityRow) -> AspectDocuments:
-    """Return the aspects that were written to this row, as they read now; those of memberships are not among them."""
+    """Return aspect name → document of this row, without membership aspects."""
     columns = {field: column for column, fields in _COLUMN_FIELDS[type(row)].items() for field in fields}
     is_service = isinstance(row, User) and row.kind == User.Kind.SERVICE
-    # The column says what a service is, also when no program has written the aspect.
+    # The kind of account is a column, so a service has this aspect even if no program wrote it.
     aspects: AspectDocuments = {SUB_TYPES: {"typeNames": [SERVICE_ACCOUNT]}} if is_service else {}
     return aspects | {
         aspect: {
@@ -108,7 +108,7 @@ def set_aspects(row: IdentityRow, documents: AspectDocuments) -> None:
 
 
 def set_columns(row: IdentityRow, changes: Mapping[str, str]) -> None:
-    """Set columns (unsaved) and let every aspect that says them say the new value; '' takes the value out."""
+    """Set columns (unsaved) and every aspect field that holds them to the new values; '' removes a value."""
     documents = to_aspects(row)
     for column, value in changes.items():
         fields = _COLUMN_FIELDS[type(row)][column]
@@ -126,10 +126,10 @@ def set_columns(row: IdentityRow, changes: Mapping[str, str]) -> None:
 
 
 def actor_attributes(email: str, extra: str) -> frozenset[tuple[str, str]]:
-    """Return what is known of a user when it acts, from its columns (`extra` as text): its address, its properties.
+    """Return the attributes of a user as an actor, (name, value) pairs: its e-mail address and custom properties.
 
-    These are what only its source, or who manages users, can write; what people say of themselves is not among them.
-    The address wins over a property of that name.
+    `extra` is the column as text. Only the user's source, or an actor who manages users, can write these; the fields
+    that users edit themselves are not included. The address takes precedence over a property `email`.
     """
     custom_properties: Any = {}
     if _PROPERTIES_MARKER in extra:
@@ -141,17 +141,17 @@ def actor_attributes(email: str, extra: str) -> frozenset[tuple[str, str]]:
 
 
 def is_service(document: AspectJson | None) -> bool:
-    """Whether a `subTypes` aspect says that its user is a service account."""
+    """Whether a `subTypes` aspect declares a service account."""
     return SERVICE_ACCOUNT in ((document or {}).get("typeNames") or ())
 
 
 def suspend(user: User, stamp: AspectJson) -> None:
-    """Set the user's status (unsaved) to SUSPENDED, with the audit stamp of who and when."""
+    """Set the user's status (unsaved) to SUSPENDED, with the audit stamp (actor and time)."""
     set_aspects(user, to_aspects(user) | {USER_STATUS: {"status": "SUSPENDED", "lastModified": stamp}})
 
 
 def activate(user: User, stamp: AspectJson) -> None:
-    """Set the user's status (unsaved) to ACTIVE, also where its source delivered it as inactive."""
+    """Set the user's status (unsaved) to ACTIVE, and `corpUserInfo.active` to true if the user has that aspect."""
     documents = to_aspects(user) | {USER_STATUS: {"status": "ACTIVE", "lastModified": stamp}}
     if USER_INFO in documents:
         documents[USER_INFO]["active"] = True
@@ -159,22 +159,22 @@ def activate(user: User, stamp: AspectJson) -> None:
 
 
 def build_relation(row: User | GroupProfile, aspect: str, members: list[str]) -> AspectJson | None:
-    """Return a membership aspect from the URNs that relations hold now, or None when it says nothing.
+    """Return a membership aspect for these member URNs; None if there are none and no client wrote the aspect.
 
-    Keeps the order in which a client gave them; what was added since stands behind.
+    Members keep the order in which a client wrote them; later ones follow.
     """
     aspect_extra = row.extra.get(aspect)
     if aspect_extra is None:
         return {_RELATION_FIELDS[aspect]: members} if members else None
     positions = {urn: position for position, urn in enumerate(aspect_extra["order"])}
     ordered_members = sorted(members, key=lambda urn: positions.get(urn, len(positions)))
-    # A client may have left the list out while there was nothing to list; now it is there.
+    # A client may have left the list out while it was empty; now it has members.
     keys = dict.fromkeys([*aspect_extra["keys"], *([_RELATION_FIELDS[aspect]] if ordered_members else [])])
     return {key: ordered_members if key == _RELATION_FIELDS[aspect] else aspect_extra["kept"][key] for key in keys}
 
 
 def set_relation(row: User | GroupProfile, aspect: str, document: AspectJson | None) -> list[str]:
-    """Remember (unsaved) what a membership aspect says beside its list, and return the list; None forgets it."""
+    """Store in `extra` (unsaved) the rest of a membership aspect, and return its list; None deletes the aspect."""
     other_extras = {name: aspect_extra for name, aspect_extra in row.extra.items() if name != aspect}
     if document is None:
         row.extra = other_extras
@@ -187,7 +187,7 @@ def set_relation(row: User | GroupProfile, aspect: str, document: AspectJson | N
 
 
 def members_field(aspect: str) -> str:
-    """Return the field that holds the list of a membership aspect."""
+    """Return the name of the field with the list of a membership aspect."""
     return _RELATION_FIELDS[aspect]
 
 

@@ -1,4 +1,4 @@
-"""Who changed what: one row for each write, with the object before and after."""
+"""The change log: one event for each write to an object, with its state before and after."""
 
 from django.db import models
 from django.db.models import Q
@@ -9,7 +9,7 @@ from policies.models.people import MAX_NAME_LENGTH
 
 
 class Verb(models.TextChoices):
-    """What a write did."""
+    """The kind of write."""
 
     CREATED = "CREATED"
     UPDATED = "UPDATED"
@@ -29,9 +29,9 @@ class Verb(models.TextChoices):
 
 
 class Event(models.Model):
-    """What every event says: `before` is null for something new, `after` for something gone.
+    """Columns of every event: `before` is null for a created object, `after` for a deleted one.
 
-    `by` is the URN of who did it and `door` the way it came in. Neither holds a secret.
+    `by` is the URN of the actor and `door` the channel. Neither state holds a secret.
     """
 
     name = models.CharField(max_length=MAX_NAME_LENGTH)
@@ -48,7 +48,7 @@ class Event(models.Model):
 
 
 class PolicyEvent(Event):
-    """A write to a policy: `version` is the policy's own, `policy_version` that of all policies."""
+    """A write to a policy: `version` is that of the policy, `policy_version` that of all policies."""
 
     policy_urn = UrnField()
     family = models.CharField(max_length=16)
@@ -68,8 +68,8 @@ class PolicyEvent(Event):
 class ChangeSet(models.Model):
     """The change events of one write, with its number in the order of all changes.
 
-    The number is null until the write takes it, just before it commits, so nobody else sees a row without one. It
-    stands here and not at each event, so that a write of any size sets it on one row (docs/adr/0020).
+    The number is null until just before the write commits, so no other transaction sees a row without one. It is here
+    and not on each event, so that a write of any size updates one row (docs/adr/0020).
     """
 
     change_seq = models.PositiveBigIntegerField(null=True, unique=True)
@@ -79,7 +79,7 @@ class ChangeSet(models.Model):
 
 
 class ChangeEvent(Event):
-    """A write to people, tokens, grants or the catalog; its change set has its number in the order of all changes."""
+    """A write to users, groups, roles, tokens, grants or the catalog; its change set has the number of the write."""
 
     object_urn = UrnField()
     change_set = models.ForeignKey(ChangeSet, on_delete=models.PROTECT, related_name="events")

@@ -1,7 +1,7 @@
-"""Column types shared by every app: text that compares byte by byte, and JSON documents kept as text.
+"""Column types of all apps: text that compares byte by byte, and JSON documents stored as text.
 
 Prefix ranges, `ORDER BY` and uniqueness must mean the same on SQLite and PostgreSQL and agree with Python, so URNs and
-names never use the database's own language rules.
+names never use the database's collation for a language.
 """
 
 import json
@@ -29,21 +29,21 @@ MAX_URN_LENGTH = 512
 
 
 def is_storable(text: str) -> bool:
-    """Whether a text column can hold this: no NUL (PostgreSQL refuses it) and no lone surrogate (no UTF-8 has it)."""
+    """Whether a text column can store the text: no NUL (PostgreSQL refuses it), no lone surrogate (invalid UTF-8)."""
     return "\x00" not in text and (text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text))
 
 
 def filter_storable(texts: Iterable[str]) -> list[str]:
-    """Return those that a column can hold, each once and in order; no row can carry the others."""
+    """Return the storable texts, each once and in order; no row can match the rest."""
     return [text for text in dict.fromkeys(texts) if is_storable(text)]
 
 
 def json_text(value: Any) -> str:
-    """Return a JSON value as JsonTextField stores it; raises ValueError for NaN and infinities, which JSON has not."""
+    """Return a JSON value as JsonTextField stores it; raises ValueError for NaN and infinities, which JSON lacks."""
     return _ENCODER.encode(value)
 
 
-#: Made once: making one takes longer than writing a short value.
+#: Created once: that takes longer than encoding a short value.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -51,7 +51,7 @@ class BytewiseCharField(_Char):
     """Text compared byte by byte on every database."""
 
     def db_parameters(self, connection: BaseDatabaseWrapper) -> Any:
-        """Return the column type with the collation that this database calls bytewise."""
+        """Return the column type with this database's bytewise collation."""
         parameters = super().db_parameters(connection)
         parameters["collation"] = _BYTEWISE[connection.vendor]
         return parameters
@@ -59,7 +59,7 @@ class BytewiseCharField(_Char):
 
 @BytewiseCharField.register_lookup
 class _StorableExact(lookups.Exact):
-    """Equality that no row meets when no column can hold the text; PostgreSQL would raise, SQLite for surrogates."""
+    """Equality that matches no row for unstorable text; PostgreSQL would raise, SQLite for surrogates."""
 
     def as_sql(self, *args: Any, **kwargs: Any) -> Any:
         if isinstance(self.rhs, str) and not is_storable(self.rhs):
@@ -69,7 +69,7 @@ class _StorableExact(lookups.Exact):
 
 @BytewiseCharField.register_lookup
 class _StorableIn(lookups.In):
-    """Membership that passes over texts that no column can hold, for the same reason."""
+    """Membership that ignores unstorable texts, for the same reason."""
 
     def get_prep_lookup(self) -> Any:
         if self.rhs_is_direct_value():
@@ -78,55 +78,55 @@ class _StorableIn(lookups.In):
 
 
 class UrnField(BytewiseCharField):
-    """A URN of anything, up to 512 characters."""
+    """A URN of any kind, up to MAX_URN_LENGTH characters."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["max_length"] = MAX_URN_LENGTH
         super().__init__(*args, **kwargs)
 
     def deconstruct(self) -> Any:
-        """Return the constructor's arguments without the length, which is not the caller's to choose."""
+        """Return the constructor's arguments without the length, which is fixed."""
         name, path, args, kwargs = super().deconstruct()
         del kwargs["max_length"]
         return name, path, args, kwargs
 
 
-# Of bytewise text both databases change the letters of ASCII only, as `fold_ascii` does.
+# On bytewise text both databases lower the ASCII letters only, as `fold_ascii` does.
 BytewiseCharField.register_lookup(Lower)
 
 
 def fold_ascii(text: str) -> str:
-    """Return a text as `column__lower` has it: the letters of ASCII are small, others stay."""
+    """Return the text with ASCII letters in lower case, others unchanged, equal to `column__lower`."""
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
 class JsonText(str):
-    """Valid JSON as text, to be stored as it is: what was read as text need not be parsed to be kept."""
+    """Valid JSON as text, stored unchanged: JSON that was read as text need not be parsed to be stored."""
 
     __slots__ = ()
 
 
 class JsonTextField(_Text):
-    """A JSON value in a text column: keys come back in the order they were given, which no JSON column promises.
+    """A JSON value in a text column: keys keep their order, which no JSON column guarantees.
 
-    Raises ValueError for NaN and infinities, which JSON does not have.
+    Raises ValueError for NaN and infinities, which JSON lacks.
     """
 
     if TYPE_CHECKING:
-        # What the plugin for Django's types takes and gives on rows.
+        # Types of assignment and attribute for the Django plugin of mypy.
         _pyi_private_set_type: Any
         _pyi_private_get_type: Any
 
     def from_db_value(self, value: str | None, *_: object) -> Any:
-        """Return the parsed value of a row that was read."""
+        """Return the parsed value of a stored text."""
         return None if value is None else json.loads(value)
 
     def to_python(self, value: Any) -> Any:
-        """Return the value itself: in Python it is never text that has to be parsed."""
+        """Return the value unchanged: in Python it is never text to be parsed."""
         return value
 
     def get_prep_value(self, value: Any) -> str | None:
-        """Return the text to store; None is SQL NULL, and a JsonText is that text."""
+        """Return the text to store; None is SQL NULL, a JsonText is stored unchanged."""
         if isinstance(value, JsonText):
             return value
         return None if value is None else json_text(value)

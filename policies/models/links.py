@@ -1,4 +1,4 @@
-"""Links that let somebody in who cannot sign in yet: invitations, and new passwords."""
+"""Links for people who cannot sign in yet: invitations and password resets."""
 
 import uuid
 
@@ -15,7 +15,7 @@ INVITE_PREFIX = "urn:li:inviteToken:"
 
 
 class _Link(models.Model):
-    """What both kinds have: only the digest of the secret is kept, and when it ends."""
+    """Columns of both kinds of link; only the digest of the secret is stored."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
@@ -29,16 +29,16 @@ class _Link(models.Model):
 
 
 class InviteToken(_Link):
-    """An invitation: whoever has the link may sign up, or exchange the own roles for its role; one row for each role.
+    """An invitation, one row for each role: its link allows sign-up, or replacing one's own roles by its role.
 
-    Without a role it lets people sign up who then hold none.
+    Without a role, new users have none.
     """
 
     role = models.ForeignKey(Role, on_delete=models.CASCADE, related_name="invites", null=True, blank=True)
 
     class Meta(_Link.Meta):
         constraints = [
-            # A role has a number from 1, so 0 stands for none: of each there is one link.
+            # Primary keys begin at 1, so 0 stands for no role: there is one link of each.
             models.UniqueConstraint(Coalesce("role", 0), name="invite_token_once_for_a_role"),
             models.CheckConstraint(condition=Q(digest__regex="^[0-9a-f]{64}$"), name="invite_token_digest_is_sha256"),
             models.CheckConstraint(condition=Q(expires_at__gt=F("created_at")), name="invite_token_expires_later"),
@@ -49,7 +49,7 @@ class InviteToken(_Link):
 
     @property
     def urn(self) -> str:
-        """What the record of changes calls it."""
+        """The URN in the change log."""
         return f"{INVITE_PREFIX}{self.pk}"
 
 

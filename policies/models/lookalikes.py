@@ -1,7 +1,7 @@
-"""Names compared as people read them: without letter case, and without letters that only look like others.
+"""Folding of names by appearance: without letter case, and with look-alike letters of other scripts replaced.
 
-`lookalikes.txt` maps characters of other scripts to the letters and digits of ASCII that they look like (Unicode
-Technical Standard 39). Letters of ASCII are not mapped to each other: `a1` and `al` are two names.
+`lookalikes.txt` maps characters of other scripts to the ASCII letters and digits that they resemble (Unicode Technical
+Standard 39). ASCII letters are not mapped to each other: `a1` and `al` are two names.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from policies.models.fields import BytewiseCharField, is_storable
 
-#: Longest folded name that is stored as it is, in characters; of a longer one its digest is.
+#: Longest folded name that is stored as such, in characters; for a longer one its digest is stored.
 MAX_FOLDED_LENGTH = 200
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def fold_name(text: str) -> str:
-    """Return a name as it looks: NFKC, look-alikes replaced, no letter case. Equal for names that look the same."""
+    """Return the folded name: NFKC, look-alikes replaced, casefolded. Equal for names that look the same."""
     table = _load_table()
-    # Replaced before and after: a capital letter may look like one of ASCII where its small letter does not.
+    # Replaced before and after casefolding: a capital may resemble an ASCII letter where its small letter does not.
     plain_text = unicodedata.normalize("NFKC", text).translate(table).casefold().translate(table)
     folded_text = unicodedata.normalize("NFKC", plain_text)
     if len(folded_text) <= MAX_FOLDED_LENGTH:
@@ -41,7 +41,7 @@ def _load_table() -> dict[int, str]:
 
 
 class FoldedNameField(BytewiseCharField):
-    """The folded form of another column of the row (`source`), written whenever a row is stored for the first time."""
+    """The folded form of another column of the row (`source`), computed on every save and bulk insert."""
 
     def __init__(self, *args: Any, source: str = "", **kwargs: Any) -> None:
         self.source = source
@@ -49,14 +49,14 @@ class FoldedNameField(BytewiseCharField):
         super().__init__(*args, **kwargs)
 
     def deconstruct(self) -> Any:
-        """Return the constructor's arguments: the source, and none of those that it sets itself."""
+        """Return the constructor's arguments: the source, without those that the field sets itself."""
         name, path, args, kwargs = super().deconstruct()
         for argument in ("max_length", "editable", "default"):
             kwargs.pop(argument, None)
         return name, path, args, kwargs | {"source": self.source}
 
     def pre_save(self, model_instance: "Model", add: bool) -> Any:  # noqa: ARG002, FBT001 - Django's signature
-        """Return the folded source; `bulk_create` asks here too, so that no service can forget it."""
+        """Return the folded source; `bulk_create` calls this too, so that no service can omit it."""
         text = getattr(model_instance, self.source)
         folded_text = fold_name(text) if is_storable(text) else text
         setattr(model_instance, self.attname, folded_text)

@@ -1,7 +1,6 @@
 """Users and groups: the actors of every family.
 
-Groups are Django's own, so that django-guardian can grant to them; what Django does not know about a group stands in
-its profile.
+Groups are Django's own, so that django-guardian can grant to them; their further columns are in a profile.
 """
 
 import hashlib
@@ -22,52 +21,52 @@ from policies.models.lookalikes import FoldedNameField
 USER_PREFIX = "urn:li:corpuser:"
 GROUP_PREFIX = "urn:li:corpGroup:"
 
-#: Who exists from the start and can never be removed or suspended.
+#: The user that exists from the start and can never be removed or suspended.
 ROOT_USERNAME = "datahub"
-#: The name of the actor as which the product itself acts; no row may ever carry it.
+#: The name of the system actor; no row may have it.
 SYSTEM_USERNAME = "__datahub_system"
 
-#: Longest name or title of a person, group, role or policy, in characters.
+#: Longest name or title of a user, group, role or policy, in characters.
 MAX_NAME_LENGTH = 255
-#: Longest id that a source of people gives them, in characters.
+#: Longest `external_id` of a user or group, in characters.
 MAX_EXTERNAL_ID_LENGTH = 255
-#: Longest user name and longest id of a group or role, in characters.
+#: Longest user name, and longest identifier of a group or role, in characters.
 MAX_IDENTIFIER_LENGTH = 200
 
 _MAX_GROUP_NAME_LENGTH = 150
 
 
 def new_object_id() -> str:
-    """Return a fresh object id: 24 lower-case hexadecimal digits."""
+    """Return a new object id: 24 lower-case hexadecimal digits."""
     return secrets.token_hex(12)
 
 
 def django_group_name(urn: str) -> str:
-    """Return the name of the Django group behind a URN: the URN, or a digest of one too long for the column."""
+    """Return the name of the Django group of a URN: the URN, or its digest if it is too long for the column."""
     return urn if len(urn) <= _MAX_GROUP_NAME_LENGTH else f"sha256:{hashlib.sha256(urn.encode()).hexdigest()}"
 
 
 class UserManager(BaseUserManager["User"]):
-    """Finds users by name. Users are made by `services.people`, which checks and records, never here."""
+    """Finds users by name. Users are created by `policies.identity.services.users`, which validates and records."""
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person or a service that can be asked about and, with a credential, can ask.
+    """A person or a service: an actor that can be asked about and, with a credential, can ask.
 
-    `state` is what counts: SUSPENDED when the status or the source that delivers the user says so. `extra` keeps the
-    parts of the user's aspects that no column holds (services.aspects). `scim_id` is what sources of people call the
-    user, `external_id` and `delivered` what they say of it that no aspect has a place for (services.provisioning).
-    `is_staff` and `is_superuser` open Django's admin and mean nothing to the engine.
+    `state` is SUSPENDED if the user's status or its source suspends it. `extra` keeps the parts of the
+    user's aspects that no column holds (`documents`). `scim_id` is the id in SCIM; `external_id` and `delivered` hold
+    what SCIM clients delivered and no aspect has a field for (`policies.identity.services.scim_provisioning`).
+    `is_staff` and `is_superuser` give access to Django's admin and mean nothing to the engine.
     """
 
     class State(models.TextChoices):
-        """Whether the user may act."""
+        """Whether the user is suspended."""
 
         ACTIVE = "ACTIVE"
         SUSPENDED = "SUSPENDED"
 
     class Kind(models.TextChoices):
-        """Who is behind the user."""
+        """The kind of account."""
 
         PERSON = "PERSON"
         SERVICE = "SERVICE"
@@ -113,14 +112,14 @@ class User(AbstractBaseUser, PermissionsMixin):
             ),
             models.CheckConstraint(condition=Q(object_id__regex="^[0-9a-f]{24}$"), name="user_object_id_is_hex"),
         ]
-        # Lists count and page by these without looking at the rows, which are long.
+        # Lists count and page by these from the index alone; the rows are long.
         indexes = [
             models.Index(fields=["kind", "is_removed", "urn"], name="user_listed"),
-            # Few are removed: counts of the others leave these out.
+            # Few are removed: this index serves counts that exclude them.
             models.Index(fields=["id"], condition=Q(is_removed=True), name="user_removed"),
-            # Sources of people look users up by name, whatever its letters' size.
+            # Sources of people look users up by name, ignoring letter case.
             models.Index(Lower("username"), name="user_folded"),
-            # No account is made whose name looks like that of another one.
+            # No account may be created with a name that looks like that of another one.
             models.Index(fields=["folded_username"], name="user_looks"),
         ]
 
@@ -129,61 +128,61 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     @property
     def name(self) -> str:
-        """What people see: the display name, else the user name."""
+        """The display name, else the user name."""
         return self.display_name or self.username
 
     @property
     def is_active(self) -> bool:  # type: ignore[override]  # a column in the base, and derived here
-        """Whether the user may act at all."""
+        """Whether the user may act: neither suspended nor removed."""
         return self.state == self.State.ACTIVE and not self.is_removed
 
     @property
     def is_root(self) -> bool:
-        """Whether this is the user that exists from the start."""
+        """Whether this is the root user."""
         return bool(self.username == ROOT_USERNAME)
 
     @property
     def group_urns(self) -> list[str]:
-        """Its groups, native and external, in order (prefetched by `queries.users`)."""
+        """The URNs of its groups, native and external, in order (prefetched by `users_groups_roles.list_users`)."""
         return sorted(membership.group.profile.urn for membership in self.memberships.all())
 
     @property
     def role_urns(self) -> list[str]:
-        """The roles it holds itself, in order (prefetched by `queries.users`)."""
+        """The URNs of its own roles, in order (prefetched by `users_groups_roles.list_users`)."""
         return sorted(assignment.role.urn for assignment in self.role_assignments.all())
 
     @property
     def group_names(self) -> list[str]:
-        """What its groups are called, in order (prefetched by `queries.users`)."""
+        """The names of its groups, in order (prefetched by `users_groups_roles.list_users`)."""
         return sorted((membership.group.profile.name for membership in self.memberships.all()), key=str.casefold)
 
     @property
     def role_names(self) -> list[str]:
-        """What the roles are called that it holds itself, in order (prefetched by `queries.users`)."""
+        """The names of its own roles, in order (prefetched by `users_groups_roles.list_users`)."""
         return sorted((assignment.role.name for assignment in self.role_assignments.all()), key=str.casefold)
 
     def get_full_name(self) -> str:
-        """Return the name that Django's admin greets with."""
+        """Return the name, for Django's admin."""
         return self.name
 
     def get_short_name(self) -> str:
-        """Return the short form of the name; there is none."""
+        """Return the name; there is no short form."""
         return self.name
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
-        # Every session carries this; raising the epoch ends them all, also without a new password.
+        # Part of every session: raising the epoch ends them all, without a new password.
         salt = "policies.models.User.session"
         return salted_hmac(salt, f"{self.password}:{self.session_epoch}", secret=secret, algorithm="sha256").hexdigest()
 
 
 class GroupProfile(models.Model):
-    """What a group is beside its name in Django: its URN, where it comes from and how people see it.
+    """The columns of a group beyond Django's: its URN, origin, names and state.
 
-    Members of an EXTERNAL group come with its source and are not edited by hand.
+    Members of an EXTERNAL group are delivered by its source and not edited by hand.
     """
 
     class Origin(models.TextChoices):
-        """Who keeps the list of members."""
+        """The owner of the list of members: people here, or an external source."""
 
         NATIVE = "NATIVE"
         EXTERNAL = "EXTERNAL"
@@ -216,19 +215,19 @@ class GroupProfile(models.Model):
 
     @property
     def role_urns(self) -> list[str]:
-        """The roles it holds, in order (prefetched by `queries.groups`)."""
+        """The URNs of its roles, in order (prefetched by `users_groups_roles.list_groups`)."""
         return sorted(assignment.role.urn for assignment in self.group.role_assignments.all())
 
     @property
     def role_names(self) -> list[str]:
-        """What the roles are called that it holds, in order (prefetched by `queries.groups`)."""
+        """The names of its roles, in order (prefetched by `users_groups_roles.list_groups`)."""
         return sorted((assignment.role.name for assignment in self.group.role_assignments.all()), key=str.casefold)
 
 
 class Membership(models.Model):
-    """A user is in a group: because somebody here said so (native), because its source did (external), or both."""
+    """A user in a group: native (assigned here), external (delivered by its source), or both."""
 
-    # Each foreign key is served by an index of both, in one order and in the other.
+    # A compound index in each order serves either foreign key.
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships", db_index=False)
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="memberships", db_index=False)
     is_native = models.BooleanField(default=False)

@@ -1,4 +1,4 @@
-"""Policies as they were written, and what lists filter them by."""
+"""Policies as written, and the facets by which lists filter them."""
 
 from django.db import models
 from django.db.models import Q
@@ -11,22 +11,22 @@ POLICY_PREFIX = "urn:li:dataHubPolicy:"
 
 
 class Policy(models.Model):
-    """A named document in its family's own published JSON.
+    """A named document in the published JSON of its family.
 
-    `document` is the truth; `name`, `description`, `type` and `state` of a DataHub policy are derived from it. A
-    Datazone document has neither description nor state, so those stand here. `version` counts this policy's own edits
-    from 1. A system policy cannot be deleted. The text of one that is not editable cannot be changed; its state can,
-    unless it is a system policy.
+    `document` is authoritative; `name`, `description`, `type` and `state` of a DataHub policy are derived from it. A
+    Datazone document has neither description nor state, so they are columns only. `version` counts the edits of this
+    policy from 1. A system policy cannot be deleted. The text of a policy that is not editable cannot be changed; its
+    state can, unless it is a system policy.
     """
 
     class Family(models.TextChoices):
-        """Whose language the document speaks."""
+        """The family whose format the document has."""
 
         DATAHUB = "datahub", "DataHub"
         DATAZONE = "datazone", "Datazone"
 
     class Type(models.TextChoices):
-        """What a DataHub policy is about; a Datazone policy has none."""
+        """The type of a DataHub policy; a Datazone policy has none."""
 
         PLATFORM = "PLATFORM"
         METADATA = "METADATA"
@@ -72,19 +72,19 @@ class Policy(models.Model):
 
     @property
     def is_state_fixed(self) -> bool:
-        """Whether nobody may switch the policy on or off."""
+        """Whether the policy cannot be activated or deactivated."""
         return self.is_system and not self.is_editable
 
 
 class PolicyFacet(models.Model):
-    """One thing a policy names, so that lists can filter without reading documents. Derived; written with the policy.
+    """A value named in a policy, so that lists can filter without reading documents. Derived; written with the policy.
 
     PRIVILEGE: a privilege as the document spells it. ACTOR: a URN, or one of the engine's tokens for everyone, any
     group and owners. RESOURCE: a value of a criterion, a type or a pattern.
     """
 
     class Field(models.TextChoices):
-        """What kind of thing is named."""
+        """The part of the policy that names the value."""
 
         PRIVILEGE = "PRIVILEGE"
         ACTOR = "ACTOR"

@@ -1,4 +1,4 @@
-"""Roles of this product, and who holds them."""
+"""Roles of this product and their assignments."""
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -14,7 +14,7 @@ ROLE_PREFIX = "urn:li:dataHubRole:"
 
 
 class Role(models.Model):
-    """A role: has the power that policies naming it give, and that was granted to its hidden Django group."""
+    """A role: gives its holders the privileges of policies that name it, and the grants of its hidden Django group."""
 
     urn = UrnField(unique=True, editable=False)
     identifier = BytewiseCharField(max_length=MAX_IDENTIFIER_LENGTH, unique=True, editable=False)
@@ -41,7 +41,7 @@ class Role(models.Model):
 
 
 class RoleAssignment(models.Model):
-    """A user or a group holds a role."""
+    """The assignment of a role to a user or a group."""
 
     role = models.ForeignKey(Role, on_delete=models.CASCADE, related_name="assignments")
     user = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""Credentials that programs carry."""
+"""Access tokens of users and service accounts."""
 
 import uuid
 
@@ -12,7 +12,7 @@ from policies.models.people import MAX_NAME_LENGTH
 
 
 class AccessToken(models.Model):
-    """A bearer token of one user. Only its digest is kept, and its first characters to tell tokens apart."""
+    """A bearer token of one user. Only its digest is stored, and its first characters to identify it in lists."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="access_tokens")

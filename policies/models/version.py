@@ -1,7 +1,7 @@
 """The one row that orders all changes.
 
-Both counters move under this row's lock, which a write takes last (`policies.models.writes`): a number that was seen is
-never reused, and what has a number is committed before the next one is given.
+Both counters advance under this row's lock, which a write takes last (`policies.models.writes`): a number that was read
+is never reused, and a change is committed before the next number is assigned.
 """
 
 from collections.abc import Collection
@@ -16,12 +16,12 @@ from django.db.models import F, Q
 from policies.propagation import invalidation
 from policies.propagation.invalidating_cache import Invalidation
 
-#: On which connection policies were written last, and in which open block.
+#: Connection → the outermost transaction block in which policies were last written.
 _policy_write_blocks: WeakKeyDictionary[BaseDatabaseWrapper, Any] = WeakKeyDictionary()
 
 
 class _TouchedFacts:
-    """What the transaction of one outermost block touched; nobody knows what as long as nobody said."""
+    """The facts touched by the transaction of one outermost block; `urns` None if the transaction declared none."""
 
     def __init__(self, block: Any) -> None:
         self.block = block
@@ -30,19 +30,19 @@ class _TouchedFacts:
         self.is_everything = False
 
     def take_invalidation(self, number: int) -> Invalidation:
-        """Return the word about the write with this number; nothing is left to say about a second one."""
+        """Return the invalidation for the write with this number, and start anew for a second number."""
         urns = None if self.is_everything or self.urns is None else frozenset(self.urns)
         message = Invalidation(number - 1, number, urns, frozenset(self.dependency_urns))
         self.urns, self.dependency_urns, self.is_everything = set(), set(), False
         return message
 
 
-#: What the transaction that is open on a connection touched.
+#: Connection → the facts touched by its open transaction.
 _touched_facts: WeakKeyDictionary[BaseDatabaseWrapper, _TouchedFacts] = WeakKeyDictionary()
 
 
 class PolicyVersion(models.Model):
-    """The version of all policies together, and the number of the last change to anything that decisions read."""
+    """The version of all policies together, and the number of the last change to anything that decisions use."""
 
     ROW = 1
 
@@ -57,12 +57,11 @@ class PolicyVersion(models.Model):
 
     @classmethod
     def take_number(cls, *, versions: int = 0) -> int:
-        """Advance the change number, and the version by so many, and return the number.
+        """Advance the change number by one and the version by `versions`, and return the change number.
 
-        The last statement of a write (`policies.models.writes`): until the commit every other one waits for this row,
-        so numbers have the order of the commits. Once it is committed every process forgets what the write touched
-        (`touch`); everything, if nothing of it said what that is. Raises TransactionManagementError outside of a
-        transaction.
+        The last statement of a write (`policies.models.writes`): until the commit all other writes wait for this row,
+        so numbers have the order of the commits. After the commit every process drops the facts declared by `touch`, or
+        all facts if nothing was declared. Raises TransactionManagementError outside of a transaction.
         """
         if not transaction.get_connection().in_atomic_block:
             raise transaction.TransactionManagementError("A number is taken inside the transaction that writes.")
@@ -75,21 +74,21 @@ class PolicyVersion(models.Model):
 
     @classmethod
     def mark_moving(cls) -> None:
-        """Note that the open transaction writes policies; policies are no facts, so that touches none."""
+        """Declare that the open transaction writes policies; they are not facts, so no fact is touched."""
         cls.touch()
         connection = transaction.get_connection()
         _policy_write_blocks[connection] = outermost_block(connection)
 
     @classmethod
     def touch(cls, urns: Collection[str] = (), dependency_urns: Collection[str] = ()) -> None:
-        """Note which facts the open transaction touches: of these URNs, and what is known through the others."""
+        """Declare facts touched by the open transaction: of `urns`, and those known through `dependency_urns`."""
         facts = _get_touched_facts()
         facts.urns = (facts.urns or set()) | set(urns)
         facts.dependency_urns |= set(dependency_urns)
 
     @classmethod
     def touch_everything(cls) -> None:
-        """Say that the open transaction may touch any fact."""
+        """Declare that the open transaction may touch any fact."""
         _get_touched_facts().is_everything = True
 
     @classmethod
@@ -99,7 +98,7 @@ class PolicyVersion(models.Model):
 
     @classmethod
     def load_numbers(cls) -> tuple[int, int]:
-        """Return the version of the policies and the number of the last change, as they were at one moment."""
+        """Return the version of the policies and the number of the last change, read together."""
         version, number = cls.objects.values_list("version", "change_seq").get(pk=cls.ROW)
         return int(version), int(number)
 
@@ -107,7 +106,7 @@ class PolicyVersion(models.Model):
     def is_moving(cls) -> bool:
         """Whether the transaction that is open on this connection writes policies itself.
 
-        What it reads then may be rolled back, so nobody else may be answered from it.
+        Its reads may be rolled back, so no other caller may be answered from them.
         """
         connection = transaction.get_connection()
         return any(block is _policy_write_blocks.get(connection) for block in connection.atomic_blocks)
@@ -128,7 +127,7 @@ def _get_touched_facts() -> _TouchedFacts:
 
 
 def outermost_block(connection: BaseDatabaseWrapper) -> Any:
-    """Return the outermost block, which is the one that commits; a block around each test does not count."""
+    """Return the outermost transaction block, the one that commits, ignoring those of Django's test cases."""
     blocks: list[Any] = connection.atomic_blocks
     return next((block for block in blocks if not block._from_testcase), None)
 

@@ -1,4 +1,4 @@
-"""Words of names: what search compares, so that finding a person stays a range of an index however many there are."""
+"""Index of the words in names, so that a search by prefix is a range of an index."""
 
 import re
 import unicodedata
@@ -9,31 +9,31 @@ from django.db.models import Q
 from policies.models.fields import BytewiseCharField
 from policies.models.people import GroupProfile, User
 
-#: Longest word that is indexed, in characters; a longer one is found by its beginning.
+#: Longest indexed word, in characters; a longer one is cut.
 MAX_WORD_LENGTH = 64
 
-#: Sorts behind everything a word can go on with.
+#: Sorts after every continuation of a prefix.
 LAST_CHARACTER = "\U0010ffff"
 
 _WORD = re.compile(r"[^\W_]+")
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text as they are indexed and searched: casefolded, cut, each once.
+    """Return the words of a text as indexed and searched: NFKC, casefolded, cut to MAX_WORD_LENGTH, each once.
 
-    Compatibility forms are unified, so that full-width or ligature spellings find the plain ones.
+    NFKC makes full-width and ligature spellings match the plain ones.
     """
     folded_text = unicodedata.normalize("NFKC", text).casefold()
     return list(dict.fromkeys(word[:MAX_WORD_LENGTH] for word in _WORD.findall(folded_text)))
 
 
 class NameWord(models.Model):
-    """One word of what a user or a group is called. Derived; written with the row by `services.wording`."""
+    """One word of a user's or a group's names. Derived; written with the row by `identity.services.name_index`."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="words", null=True)
     group = models.ForeignKey(GroupProfile, on_delete=models.CASCADE, related_name="words", null=True)
     word = BytewiseCharField(max_length=MAX_WORD_LENGTH)
-    #: Whether only the e-mail address of a user has it: such a word finds the user for those who may see the address.
+    #: Whether the word occurs in the e-mail address only; it then matches only for viewers who may see the address.
     is_address = models.BooleanField(default=False, db_default=False)
 
     class Meta:

@@ -1,8 +1,8 @@
-"""Writing transactions: the gates at which writers queue, and the number that each takes last (docs/adr/0020).
+"""Write transactions: gates at which writers queue, and the change number that each write takes last (docs/adr/0020).
 
-A write passes the gate of its kind when it begins and keeps it until it commits, so writers of one kind see one
-another's rows and never work on the same ones at once. The row that orders all writes is taken at the very end, for
-milliseconds: who takes a membership away does not wait for who stores ten thousand documents.
+A write passes the gate of its kind when it begins and holds it until it commits, so writers of one kind see each
+other's rows and never run concurrently. The row that orders all writes is locked at the very end, for milliseconds:
+removing a membership does not wait for a write of ten thousand documents.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,18 +23,18 @@ WriteResult = TypeVar("WriteResult")
 
 _EVENT_BATCH_SIZE = 500
 
-#: Keeps the locks of the gates apart from those of other programs in the same database.
+#: Separates the advisory locks of the gates from those of other programs in the same database.
 _LOCK_SPACE = 0x617A7369
 
-#: What PostgreSQL calls a deadlock, and a write that could not be put in order with another.
+#: PostgreSQL's codes for a deadlock and for a serialization failure.
 _RETRYABLE_SQLSTATES = frozenset({"40P01", "40001"})
 
 
 class Gate(IntEnum):
-    """What a write is about. Who passes both gates passes them in this order, so that two writers never wait in a ring.
+    """The kind of a write. A write that needs both gates passes them in this order, so that writers cannot deadlock.
 
-    CATALOG: entities, their documents and facts. PEOPLE: policies, users, groups, roles, tokens and grants; whatever
-    takes access away is such a write, unless it is a document.
+    CATALOG: entities, their documents and facts. PEOPLE: policies, users, groups, roles, tokens and grants; every write
+    that revokes access belongs here, unless it is to a document.
     """
 
     CATALOG = 1
@@ -42,7 +42,7 @@ class Gate(IntEnum):
 
 
 class WriteTransaction:
-    """A writing transaction that is open on a connection."""
+    """A write transaction that is open on a connection."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection = connection
@@ -54,9 +54,9 @@ class WriteTransaction:
         self.depth = 0
 
     def pass_gates(self, gates: Sequence[Gate]) -> None:
-        """Wait until no other write is behind these gates.
+        """Wait until no other write holds these gates, and pass them.
 
-        Raises TransactionManagementError for a gate that comes before one that was passed.
+        Raises TransactionManagementError for a gate before one already passed, and for a new gate after the number.
         """
         new_gates = set(gates) - self.gates
         if new_gates and self.gates and min(new_gates) < max(self.gates):
@@ -65,17 +65,18 @@ class WriteTransaction:
         if new_gates and self.is_numbered:
             raise transaction.TransactionManagementError("No gate is passed once a write has its number.")
         for gate in sorted(gates):
-            # SQLite has one writer at a time: the transaction began by becoming that one. Asked again where it was
-            # passed already: a savepoint that was taken back gave it up.
+            # SQLite has one writer at a time, from the start of its transaction. On PostgreSQL a passed gate is locked
+            # again, since a rollback to a savepoint releases locks taken after it.
             if self._connection.vendor == "postgresql":
                 with self._connection.cursor() as cursor:
                     cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_SPACE, gate.value])
             self.gates.add(gate)
 
     def bump_version(self) -> int:
-        """Return the version of all policies that this write makes; each call makes one more.
+        """Advance the version of all policies by one, and return it; it is written at the end.
 
-        Only who passed the gate PEOPLE moves the version, so what it will be is known before the row is taken.
+        Only writes behind the gate PEOPLE change the version, so it is known before its row is locked. Raises
+        TransactionManagementError without that gate.
         """
         if Gate.PEOPLE not in self.gates:
             raise transaction.TransactionManagementError("Who writes policies passes the gate PEOPLE.")
@@ -86,10 +87,10 @@ class WriteTransaction:
         return self._version_before + self._versions
 
     def record(self, events: Sequence[ChangeEvent]) -> None:
-        """Store what was done, in the change set of this write, whose number is set when it is known."""
+        """Store change events in the change set of this write, which gets its number at the end."""
         if not events:
             return
-        # A savepoint that was taken back took the change set with it.
+        # A rollback to a savepoint may have removed the change set.
         if self._change_set is None or not ChangeSet.objects.filter(pk=self._change_set).exists():
             self._change_set = ChangeSet.objects.create().pk
         for event in events:
@@ -97,12 +98,12 @@ class WriteTransaction:
         ChangeEvent.objects.bulk_create(events, batch_size=_EVENT_BATCH_SIZE)
 
     def finish(self) -> None:
-        """Take the number of this write, which holds up every other one until the commit.
+        """Take the number of this write, which blocks every other write until the commit.
 
-        What follows the row is as short for ten thousand events as for one.
+        The work after that lock is the same for one event and for ten thousand.
         """
         if self._connection.vendor == "postgresql":
-            # References are checked now and not by the commit, when everybody waits.
+            # Check references here and not in the commit, for which all other writes wait.
             self._connection.check_constraints()
         number = PolicyVersion.take_number(versions=self._versions)
         if self._change_set is not None:
@@ -110,17 +111,17 @@ class WriteTransaction:
 
 
 _open_writes: WeakKeyDictionary[BaseDatabaseWrapper, WriteTransaction] = WeakKeyDictionary()
-#: The last write that took its number, with the outermost block it did so in.
+#: Connection → the last write that took its number, with its outermost transaction block.
 _numbered_writes: WeakKeyDictionary[BaseDatabaseWrapper, tuple[Any, WriteTransaction]] = WeakKeyDictionary()
 
 
 @contextmanager
 def open_write(*gates: Gate) -> Iterator[WriteTransaction]:
-    """Open a writing transaction behind these gates, or go on in the one that is open, and yield it.
+    """Open a write transaction behind these gates, or join the open one, and yield it.
 
-    The outermost one takes the number of the write when it ends well; nothing should follow but the commit. Raises
-    TransactionManagementError for a gate that is passed out of order, or after the transaction took a number: to wait
-    there could be to wait for each other.
+    The outermost one takes the number of the write if it ends without an error; only the commit should follow. Raises
+    TransactionManagementError for a gate out of order, or after the transaction took a number: waiting there could
+    deadlock.
     """
     connection = transaction.get_connection()
     with transaction.atomic():
@@ -141,7 +142,7 @@ def open_write(*gates: Gate) -> Iterator[WriteTransaction]:
 
 
 def _begin(connection: BaseDatabaseWrapper) -> WriteTransaction:
-    """Return a new write; a second one in the same transaction stands where the first one did."""
+    """Return a new write; a second one in the same transaction inherits the gates of the first and is numbered."""
     write = WriteTransaction(connection)
     block, earlier_write = _numbered_writes.get(connection, (None, None))
     if earlier_write is not None and block is not None and block is outermost_block(connection):
@@ -150,9 +151,9 @@ def _begin(connection: BaseDatabaseWrapper) -> WriteTransaction:
 
 
 def retry_deadlock(write: Callable[Arguments, WriteResult]) -> Callable[Arguments, WriteResult]:
-    """Return a function that writes once more when the database ended its transaction in favour of another.
+    """Return the function, repeated once if the database aborts its transaction because of a deadlock.
 
-    Inside a transaction it does not: what came before would be lost.
+    Not inside a transaction, whose earlier statements would be lost.
     """
 
     @wraps(write)

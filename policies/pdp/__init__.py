@@ -1,1 +1,1 @@
-"""The policy decision point: facts, snapshot and decision at run time."""
+"""The policy decision point: snapshot, facts and decisions at run time."""

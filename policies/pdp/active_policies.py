@@ -1,4 +1,4 @@
-"""The policies that take part in decisions."""
+"""Active policies: the ones that take part in decisions."""
 
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -7,12 +7,12 @@ from policies.models import Policy, PolicyFacet
 
 
 def list_active_policies() -> QuerySet[Policy]:
-    """Return the policies that take part in decisions, by URN."""
+    """Return the policies that take part in decisions, ordered by URN."""
     return Policy.objects.filter(state=Policy.State.ACTIVE).order_by("urn")
 
 
 def is_open_to_everybody() -> bool:
-    """Whether an active policy lets every user manage policies, and with that everything; pages show a banner then."""
+    """Whether an active policy gives every user MANAGE_POLICIES, which amounts to every privilege; pages warn then."""
     rows = list_active_policies()
     for field, value in ((PolicyFacet.Field.ACTOR, EVERYONE), (PolicyFacet.Field.PRIVILEGE, "MANAGE_POLICIES")):
         rows = rows.filter(Exists(PolicyFacet.objects.filter(policy=OuterRef("pk"), field=field, value=value)))

@@ -1,4 +1,4 @@
-"""Who somebody is: groups and roles, read live for every question."""
+"""Actors with their groups and roles, read from the database at every call."""
 
 from collections.abc import Collection
 
@@ -13,22 +13,22 @@ _COLUMNS = ("urn", "state", "is_removed", "email", "said", "role_assignments__ro
 
 
 def load_actor(*, urn: str) -> Actor:
-    """Return the actor with its groups and roles, in two queries; a user nobody knows is a bare actor."""
+    """Return the actor with its groups and roles (two queries); an unknown user is an actor without either."""
     return load_actors(urns=[urn])[urn]
 
 
 def load_actors(*, urns: Collection[str]) -> dict[str, Actor]:
-    """Return an actor for each URN, in two queries whatever their number.
+    """Return an actor for each URN (two queries, whatever their number).
 
-    Roles are the user's own and those of its groups, one hop (rules/datahub.md a.2). A removed group counts for
-    nothing; a suspended or removed user is inactive. What is known of a user is what `documents.actor_attributes` says.
+    Roles are the user's own and those of its groups, one hop (rules/datahub.md a.2). A removed group and its roles do
+    not count; a suspended or removed user is inactive. Attributes come from `documents.actor_attributes`.
     """
     storable_urns = filter_storable(urns)
     groups: dict[str, set[str]] = {urn: set() for urn in urns}
     roles: dict[str, set[str]] = {urn: set() for urn in urns}
     inactive_urns: set[str] = set()
     attributes_by_urn: dict[str, frozenset[tuple[str, str]]] = {}
-    # As text, since most have no properties and need not be parsed.
+    # Cast to text: most users have no properties, so their JSON need not be parsed.
     users = User.objects.filter(urn__in=storable_urns).order_by().annotate(said=Cast("extra", TextField()))
     for urn, state, is_removed, email, extra_text, role in users.values_list(*_COLUMNS):
         attributes_by_urn[urn] = (

@@ -1,4 +1,4 @@
-"""Which stored DataHub policies do not apply to an actor and a resource, and why not (rules/datahub.md a.8)."""
+"""The reasons for which stored DataHub policies do not apply to an actor and a resource (rules/datahub.md a.8)."""
 
 from enum import StrEnum
 
@@ -12,9 +12,9 @@ from policies.pdp.authorizer import ResourceRef
 
 
 class Obstacle(StrEnum):
-    """Why a policy does not apply, in the order in which DataHub looks; the first that is true is the reason.
+    """The reason for which a policy does not apply, in DataHub's order of checks; the first that is true counts.
 
-    The fourth reason of a.8, a sub-resource that is not allowed, cannot occur here: there are no sub-resources.
+    The fourth reason of a.8, a sub-resource that is not allowed, cannot occur: these requests have no sub-resources.
     """
 
     INACTIVE = "The policy is not active."
@@ -23,10 +23,10 @@ class Obstacle(StrEnum):
 
 
 def list_obstacles(*, actor: Actor, resource: ResourceRef | None) -> dict[str, Obstacle]:
-    """Return display name → obstacle of every stored DataHub policy that does not apply, whatever it gives.
+    """Return display name → obstacle of every stored DataHub policy that does not apply, whatever it grants.
 
-    By display name, as DataHub keeps them: of two policies with one name the later URN stays. Nothing stands in the way
-    of the system actor. Raises what `authority.answer` raises.
+    Keyed by display name, as in DataHub: of two obstacles under one name, that of the later URN stays. The system actor
+    has no obstacles. Raises what `authorizer.answer` raises.
     """
     if actor.urn == SYSTEM_ACTOR:
         return {}
@@ -42,7 +42,7 @@ def list_obstacles(*, actor: Actor, resource: ResourceRef | None) -> dict[str, O
 
 
 def _find_obstacle(statement: Statement | None, actor: Actor, resource: Resource | None) -> Obstacle | None:
-    """Return what keeps a policy from applying; a policy without a statement in the snapshot is not in force."""
+    """Return the obstacle of a policy, None if it applies; without a statement in the snapshot it is inactive."""
     if statement is None:
         return Obstacle.INACTIVE
     failed_conditions = failing_conditions(statement, actor, resource)

@@ -1,7 +1,7 @@
-"""Gathers the facts a question needs and asks the engine. Every page, API, list and door asks here.
+"""The authorizer: loads the facts of a question and has the engine decide. Every page, API, list and protocol uses it.
 
-The three questions: may this actor (`answer`), on what (`compute_coverage`), and who may (`actors_with`). A fact that
-cannot be loaded raises; nothing is allowed meanwhile.
+Three questions: may this actor (`answer`), on which entities (`compute_coverage`), and who may
+(`inverse_queries.find_allowed_actors`). A fact that cannot be loaded raises an error; nothing is allowed then.
 """
 
 import time
@@ -30,28 +30,27 @@ from policies.pdp import decision_log, display_names, snapshot_store
 from policies.pdp.fact_cache import CachingFacetSource
 from policies.propagation import metrics
 
-#: The actor as which management commands and the bootstrap act.
+#: The actor of management commands and the bootstrap.
 SYSTEM = Actor(SYSTEM_ACTOR)
 
-#: Who reads what is answered now; nobody outside of requests, where the system does.
+#: Returns the viewer of the current answer; None outside of requests, where the system is the viewer.
 _VIEWER: ContextVar[Callable[[], Actor] | None] = ContextVar("reader", default=None)
 
-#: Relatives that are assembled from others, and those they come from: a side of a logical parent link is the entity
-#: itself and, when it is a schema field, the dataset it belongs to.
+#: Relatives that are assembled from others, and the relative each comes from: a side of a logical parent link is the
+#: entity itself and, if that is a schema field, also the dataset it belongs to.
 _LINK_SIDES = {"child": SELF, "parent": "parent"}
 
-#: Relatives of which a schema field that the question names stands for its dataset (stored ones already do).
+#: Relatives for which a schema field named by the question is replaced by its dataset (stored ones already are).
 _DATASET_RELATIVES = frozenset({"subjects"})
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceRef:
-    """The resource of a question: a URN, or a type alone (`urn` empty). `type` empty: what the catalog or URN says.
+    """The resource of a question: a URN, or a type alone (`urn` empty). `type` empty: the type from catalog or URN.
 
-    `project` is the object id of the project in which something of the type is to be made; that of an entity comes from
-    the catalog. `branch` empty is main. `columns` and `path` narrow the question to part of the resource.
-    `fact_overrides` are facts of the resource, fields with their values, that count for this question in place of those
-    that are known.
+    `project` is the object id of the project in which an entity of the type is to be created; the project of an
+    existing entity comes from the catalog. `branch` empty is main. `columns` and `path` narrow the question to part of
+    the resource. `fact_overrides` are (field, values) pairs that replace the stored facts for this question.
     """
 
     urn: str = ""
@@ -65,11 +64,11 @@ class ResourceRef:
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """One question before its facts are gathered.
+    """One question before its facts are loaded.
 
-    `relatives` are URNs named by the question itself (the domains of a product to be created); relatives that the
-    requirement mentions and the question does not name come from the catalog. `operation` is what the caller calls it,
-    for the decision log.
+    `relatives` are URNs that the question itself names (the domains of a product to be created); relatives that the
+    requirement mentions and the question does not name come from the catalog. `operation` is the caller's name for the
+    question, for the decision log.
     """
 
     requirement: Requirement
@@ -80,14 +79,14 @@ class AccessRequest:
 
 
 def answer(*, actor: Actor, request: AccessRequest, at_least: int = 0) -> Decision:
-    """Answer one question."""
+    """Return the decision on one question; raises as `answer_many`."""
     return answer_many(requests=[(actor, request)], at_least=at_least)[0]
 
 
 def answer_many(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0) -> list[Decision]:
-    """Answer questions in their order, loading the facts of all of them at once.
+    """Return the decisions on questions, in their order; the facts of all are loaded together.
 
-    Raises Unavailable when the version asked for is not there.
+    Raises Unavailable if version `at_least` does not exist here, and the error of a database that does not answer.
     """
     decisions = _decide_all(requests, at_least)
     metrics.count_decisions((request.requirement for _, request in requests), decisions)
@@ -107,9 +106,9 @@ def _decide_all(requests: Sequence[tuple[Actor, AccessRequest]], at_least: int) 
 
 
 def answer_and_log(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0) -> list[Decision]:
-    """Answer like `answer_many`, and note the answers in the decision log.
+    """Return the decisions of `answer_many`, and enqueue a sample of them for the decision log.
 
-    For what somebody asks through a door or is about to do; not for what a page looks up to draw its buttons.
+    For questions that arrive through a channel or precede an action; not for questions of a page about its own buttons.
     """
     started_at = time.perf_counter()
     decisions = answer_many(requests=requests, at_least=at_least)
@@ -137,7 +136,7 @@ def require(
     subresources: Sequence[str] = (),
     relatives: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Decision:
-    """Answer like `answer`, or raise Forbidden naming what is missing."""
+    """Return the decision on a question if it is allowed, else raise Forbidden naming the missing privileges."""
     request = AccessRequest(requirement or any_of_requirement(any_of), resource, tuple(subresources), relatives or {})
     (decision,) = answer_and_log(requests=[(by, request)])
     if not decision.is_allowed:
@@ -146,14 +145,14 @@ def require(
 
 
 def build_refusal(decision: Decision) -> Forbidden:
-    """Return what a service raises for a decision that is a refusal."""
+    """Return the Forbidden that a service raises for a decision that denies."""
     return Forbidden(decision.missing, missing_any=decision.missing_any)
 
 
 def require_cached(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> None:
-    """Raise Forbidden unless the actor holds one of these lists of platform privileges; for what each call asks again.
+    """Raise Forbidden unless the actor holds one of these lists of platform privileges; for checks made at every call.
 
-    Whether it does follows from the policies and the actor alone, so it is asked once for each pair of them.
+    The result depends on the policies and the actor only, so it is computed once for each pair of them.
     """
     allowed_checks = _allowed_checks.setdefault(snapshot_store.get_current(), set())
     if not settings.AUTH_POLICIES_ENABLED or (by, any_of) in allowed_checks:
@@ -164,15 +163,15 @@ def require_cached(*, by: Actor, any_of: tuple[tuple[str, ...], ...]) -> None:
     allowed_checks.add((by, any_of))
 
 
-#: Who passed which lists under which policies; forgotten with them.
+#: The (actor, lists) pairs that passed, per snapshot; dropped together with the snapshot.
 _allowed_checks: WeakKeyDictionary[Snapshot, set[tuple[Actor, tuple[tuple[str, ...], ...]]]] = WeakKeyDictionary()
 _MAX_ALLOWED_CHECKS = 1000
 
 
 def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden | None:
-    """Return the refusal that names everything the actor lacks for all of these together; None when all are allowed.
+    """Return one Forbidden with everything the actor lacks for all these requests; None if all are allowed.
 
-    A refusal that no privilege would mend (a suspended actor) is raised.
+    Raises Forbidden at once for a denial that no privilege would change (a suspended actor).
     """
     denials = [
         denial for denial in answer_and_log(requests=[(by, request) for request in requests]) if not denial.is_allowed
@@ -184,13 +183,13 @@ def find_refusal(*, by: Actor, requests: Sequence[AccessRequest]) -> Forbidden |
 
 
 def find_missing_privileges(*, by: Actor, requests: Sequence[AccessRequest]) -> tuple[MissingPrivilege, ...]:
-    """Return the privileges that `find_refusal` finds missing; empty when all are allowed."""
+    """Return the missing privileges of `find_refusal`; empty if all requests are allowed."""
     refusal = find_refusal(by=by, requests=requests)
     return () if refusal is None else refusal.missing
 
 
 def compute_coverage(*, actor: Actor, privilege: str, at_least: int = 0) -> Coverage:
-    """Return what the actor may use the privilege on, as selectors that `coverage_sql` turns into one WHERE."""
+    """Return the resources on which the actor may use the privilege; `coverage_sql` turns them into one WHERE."""
     snapshot = snapshot_store.get_current(at_least=at_least)
     if not settings.AUTH_POLICIES_ENABLED:
         return Coverage(actor=actor, version=snapshot.version, is_everything=True)
@@ -210,37 +209,37 @@ def load_resource(*, resource: ResourceRef, snapshot: Snapshot, privileges: Coll
 def load_request_facts(
     *, requests: Sequence[AccessRequest], snapshot: Snapshot
 ) -> Callable[[AccessRequest], tuple[Resource | None, tuple[Resource, ...]]]:
-    """Load the facts of several questions at once; return what gives the resource and sub-resources of each."""
+    """Load the facts of several questions; return a function from a request to (resource, sub-resources)."""
     facts = _RequestFacts(snapshot, requests)
     return lambda request: (facts.relatives(request)[SELF][0], facts.subresources(request))
 
 
 def load_grants(*, urns: Collection[str]) -> GrantsByEntity:
-    """Return every grant that reaches one of these entities, whoever holds it."""
+    """Return every grant that covers one of these entities, as entity URN → holder → statements, for all holders."""
     source: GrantSource = _build_port("GrantSource")
     return source.load_statements(holders=None, urns=urns)
 
 
 def load_grantors(*, urns: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return who could give privileges on each of these entities."""
+    """Return the users, groups and roles that may give privileges on each of these entities, by entity URN."""
     source: GrantSource = _build_port("GrantSource")
     return source.load_grantors(urns=urns)
 
 
 def list_sole_administered(*, holder: str, limit: int) -> Sequence[str]:
-    """Return the entities on which nobody but this user, group or role could give privileges, up to a limit."""
+    """Return up to `limit` entities on which only this user, group or role could give privileges."""
     source: GrantSource = _build_port("GrantSource")
     return source.list_sole_administered(holder=holder, limit=limit)
 
 
 def facet_source() -> FacetSource:
-    """Return the source of facts that settings.POLICY_PORTS names, and what is kept of it."""
+    """Return the facet source that settings.POLICY_PORTS names, behind the cache of this process."""
     return _build_facet_source()
 
 
 @contextmanager
 def bind_viewer(get_viewer: Callable[[], Actor]) -> Iterator[None]:
-    """Let the directory name and list, while this lasts, what this reader may view; asked for when that is wanted."""
+    """Restrict the directory, inside the block, to entities that this viewer may view; called only if needed."""
     token = _VIEWER.set(get_viewer)
     try:
         yield
@@ -249,14 +248,14 @@ def bind_viewer(get_viewer: Callable[[], Actor]) -> Iterator[None]:
 
 
 def directory() -> Directory:
-    """Return the directory that settings.POLICY_PORTS names, as whoever reads the answer may see it."""
+    """Return the directory that settings.POLICY_PORTS names, restricted to what the bound viewer may view."""
     get_viewer = _VIEWER.get() if settings.VIEW_AUTHORIZATION_ENABLED else None
     viewer_directory: Directory = _import_port("Directory")(viewer=None if get_viewer is None else get_viewer())
     return viewer_directory
 
 
 def load_names(*, urns: Collection[str]) -> dict[str, str]:
-    """Return the display names of anything with a URN; what has none, or may not be viewed, is left out."""
+    """Return URN → display name for any kind of URN; URNs without a name or hidden from the viewer are left out."""
     names_by_urn = display_names.load_names(urns=urns)
     other_urns = [urn for urn in urns if urn not in names_by_urn]
     return {**directory().load_names(urns=other_urns), **names_by_urn} if other_urns else names_by_urn
@@ -290,9 +289,10 @@ class _RequestFacts:
         self._resources = _load_resources(urns, self._fields)
 
     def decide(self, actor: Actor, request: AccessRequest, grants: Sequence[Statement]) -> Decision:
-        """Answer one of the questions.
+        """Return the decision on one of the questions.
 
-        One about columns or a path is put for each alternative apart: what one shows too little of, another may show.
+        A question about columns or a path is decided for each alternative separately: where one alternative shows too
+        little, another may show enough.
         """
         resource = request.resource
         relatives, subresources = self.relatives(request), self.subresources(request)
@@ -313,7 +313,7 @@ class _RequestFacts:
         return decisions[0]._replace(missing_any=alternatives_to_grant)
 
     def relatives(self, request: AccessRequest) -> Relatives:
-        """Return the resources of each relative that the question's requirement mentions."""
+        """Return relative name → resources, for each relative that the request's requirement mentions."""
         resources_by_relative: dict[str, Sequence[Resource | None]] = {
             name: [self._resources[urn] for urn in urns]
             for name, urns in self.resolve_relative_urns(request).items()
@@ -325,11 +325,11 @@ class _RequestFacts:
         return resources_by_relative
 
     def subresources(self, request: AccessRequest) -> tuple[Resource, ...]:
-        """Return the sub-resources of a question."""
+        """Return the sub-resources of a request."""
         return tuple(_subresource(urn, self._resources) for urn in request.subresources)
 
     def resolve_relative_urns(self, request: AccessRequest) -> dict[str, tuple[str, ...]]:
-        """Return the URNs of each relative that the question's requirement mentions."""
+        """Return relative name → URNs, for each relative that the request's requirement mentions."""
         own_urns = () if request.resource is None or not request.resource.urn else (request.resource.urn,)
         urns_by_relative: dict[str, tuple[str, ...]] = {SELF: own_urns}
         for name in request.requirement.other_relatives:
@@ -355,7 +355,7 @@ class _RequestFacts:
 
 
 class _GrantLoader:
-    """The grants that have a say in several questions, loaded together; none are looked up where none has."""
+    """The grants that apply to several questions, loaded together; no query if no question has grantable privileges."""
 
     def __init__(self, requests: Sequence[tuple[Actor, AccessRequest]], facts: _RequestFacts) -> None:
         self._facts = facts
@@ -373,7 +373,7 @@ class _GrantLoader:
         self._grants: GrantsByEntity = source.load_statements(holders=holders, urns=urns) if urns else {}
 
     def applicable_grants(self, actor: Actor, request: AccessRequest) -> Sequence[Statement]:
-        """Return the actor's grants that reach what one of the questions is about."""
+        """Return the actor's grants that cover an entity of one of the questions."""
         if not self._grants:
             return ()
         entity_grants = [
@@ -392,7 +392,7 @@ class _GrantLoader:
 
 
 def _load_related_urns(requests: Sequence[AccessRequest]) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """Look up in the catalog the relatives that requirements mention and questions do not name."""
+    """Return entity URN → relative name → URNs, from the catalog, for relatives that the questions do not name."""
     urns: set[str] = set()
     relative_names: set[str] = set()
     for request in requests:
@@ -417,9 +417,9 @@ def _load_resources(urns: Collection[str], fields: Collection[str]) -> Mapping[s
 
 
 def _build_resource(resource: ResourceRef, resources: Mapping[str, Resource], fields: Collection[str]) -> Resource:
-    """Return the resource of a question: facts of the entity, and what the question itself says (rules/datazone.md).
+    """Return the resource of a question: the facts of the entity and those of the question itself (rules/datazone.md).
 
-    A type alone has empty facets (rules/datahub.md a.3), but that it is about making one, and in which project.
+    For a type alone the facets are empty (rules/datahub.md a.3), except for CREATION, the branch, and the project.
     """
     if not resource.urn:
         facts = dict.fromkeys(fields, frozenset[str]()) | dict(resource.fact_overrides)
@@ -439,5 +439,5 @@ def _build_resource(resource: ResourceRef, resources: Mapping[str, Resource], fi
 
 
 def _branch(resource: ResourceRef, resource_type: str) -> str:
-    """Return the branch a question is about; what has no versions is always on main (DZ-41, DZ-43)."""
+    """Return the branch of a question; types without versions are always on main (DZ-41, DZ-43)."""
     return MAIN_BRANCH if resource_type in families.unversioned_types() else resource.branch or MAIN_BRANCH

@@ -1,4 +1,4 @@
-"""Many rows at once, without a model instance for each: by COPY on PostgreSQL, which costs a tenth of an INSERT."""
+"""Bulk inserts without model instances: COPY on PostgreSQL (a tenth of the cost of INSERT), executemany elsewhere."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,16 +7,16 @@ from django.db import connection, models, transaction
 
 
 def insert_rows(model: type[models.Model], field_names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Store rows of values for the fields of these names, all of them or none.
+    """Insert rows of values for these fields, all or none.
 
-    Values are as the database takes them: JSON as text, times and UUIDs as `connection.ops` and fields prepare them.
-    Raises Django's DatabaseError and InterfaceError.
+    Values are in the form the database takes: JSON as text, times and UUIDs as `connection.ops` and fields prepare
+    them. Raises Django's DatabaseError and InterfaceError.
     """
     quote = connection.ops.quote_name
     table = quote(model._meta.db_table)
     columns = ", ".join(quote(_column_name(model, name)) for name in field_names)
     if connection.vendor == "postgresql":
-        # Django passes COPY through to psycopg, without turning its errors into its own.
+        # Django passes COPY through to psycopg without wrapping its errors.
         with (
             connection.wrap_database_errors,
             connection.cursor() as cursor,
@@ -32,5 +32,5 @@ def insert_rows(model: type[models.Model], field_names: Sequence[str], rows: Ite
 
 def _column_name(model: type[models.Model], name: str) -> str:
     field = model._meta.get_field(name)
-    assert isinstance(field, models.Field)  # noqa: S101 - a reverse relation has no column, and nobody names one here
+    assert isinstance(field, models.Field)  # noqa: S101 - a reverse relation has no column; none is passed here
     return str(field.column)

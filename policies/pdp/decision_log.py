@@ -1,9 +1,8 @@
-"""The decision log of this process: answers are noted beside the request and written by one thread, in batches.
+"""The decision log of this process: decisions are queued during requests and written in batches by one thread.
 
-A process keeps a log from `start` to `stop`, and only of what is asked through a door (`bind_request`): management
-commands and tasks ask for themselves. A refusal is always kept, of what is allowed every nth
-(settings.DECISION_LOG_SAMPLE). A request never waits for the log: when the database is away for long, what no longer
-fits is dropped, counted and said.
+A process logs from `start` to `stop`, and only inside `bind_request`, so decisions of management commands and tasks are
+not logged. Every denial is logged, and the share settings.DECISION_LOG_SAMPLE of what is allowed. A request never waits
+for the log: entries that exceed the queue while the database is away are dropped, counted and reported in the log.
 """
 
 import itertools
@@ -34,15 +33,15 @@ from policies.propagation import metrics
 
 log = logging.getLogger(__name__)
 
-#: How many answers may wait; a batch of the API has up to 10,000.
+#: Longest queue, in entries; a batch of the API has up to 10,000 questions.
 MAX_QUEUED_ENTRIES = 50_000
-#: How many rows one statement writes.
+#: Rows per INSERT.
 INSERT_BATCH_SIZE = 500
-#: Seconds for which answers are collected before they are written.
+#: Seconds for which entries are collected before they are written.
 COLLECT_SECONDS = 0.5
-#: Seconds until a database that was away is tried again, and how often that is done once the process is to end.
+#: Seconds between two tries while the database is away, and tries per batch once the process is ending.
 RETRY_SECONDS, MAX_FINAL_TRIES = 1.0, 5
-#: Of longer lists only the beginning is kept.
+#: Longest list that is stored; the rest of a longer one is cut off.
 MAX_LOGGED_ITEMS = 20
 
 _COLUMNS = (
@@ -65,7 +64,7 @@ _COLUMNS = (
 
 
 class RequestChannel(NamedTuple):
-    """How a call came in; looked up when there is something to note, since signing in comes after the middleware."""
+    """The channel of a request, as functions that are called on logging: sign-in comes after the middleware."""
 
     name: Callable[[], str]
     by: Callable[[], str]
@@ -73,7 +72,7 @@ class RequestChannel(NamedTuple):
 
 
 class RequestContext(NamedTuple):
-    """When, by whom and how questions were asked."""
+    """Time, channel, caller (`by`) and request id of logged questions."""
 
     at: datetime
     channel: str
@@ -82,7 +81,7 @@ class RequestContext(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An answer as it waits: what was asked, and what was decided."""
+    """A decision with its question, queued for writing."""
 
     context: RequestContext
     actor: str
@@ -99,7 +98,7 @@ _REQUEST_CHANNEL: ContextVar[RequestChannel | None] = ContextVar("through", defa
 
 
 class BufferedLogWriter:
-    """What waits to be written, and the thread that writes it; the thread begins with the first answer."""
+    """The queue of decisions to write and the thread that writes it, which starts with the first decision."""
 
     def __init__(self, *, capacity: int = MAX_QUEUED_ENTRIES) -> None:
         self._capacity = capacity
@@ -112,7 +111,7 @@ class BufferedLogWriter:
         self._thread: threading.Thread | None = None
 
     def should_log(self, decision: Decision) -> bool:
-        """Whether this answer is kept: every refusal, and of the others the share that the setting names, evenly."""
+        """Whether to log this decision: every denial, and an even sample of the rest (DECISION_LOG_SAMPLE)."""
         share = settings.DECISION_LOG_SAMPLE
         if not decision.is_allowed or share >= 1:
             return True
@@ -120,7 +119,7 @@ class BufferedLogWriter:
         return int(number * share) > int((number - 1) * share)
 
     def enqueue(self, entry: Entry) -> None:
-        """Let an answer wait to be written; never blocks."""
+        """Queue an entry, or count it as dropped when the queue is full; never blocks."""
         if len(self._queue) >= self._capacity:
             with self._lock:
                 self._dropped_count += 1
@@ -132,7 +131,7 @@ class BufferedLogWriter:
             self._wake_event.set()
 
     def stop(self) -> None:
-        """Write everything that waits, and end the thread."""
+        """Write the whole queue and end the thread."""
         self._stop_event.set()
         self._wake_event.set()
         if self._thread is not None:
@@ -153,9 +152,9 @@ class BufferedLogWriter:
                 self._stop_event.wait(COLLECT_SECONDS)
                 self._wake_event.clear()
                 self._write_all()
-                # A connection that lies idle is one less for requests.
+                # An idle connection would be missing from the pool of the requests.
                 connection.close()
-            # What came in between the last look and the end.
+            # Entries queued between the last write and the end.
             self._write_all()
         finally:
             connection.close()
@@ -167,7 +166,7 @@ class BufferedLogWriter:
             self._write(_build_rows([self._queue.popleft() for _ in range(count)]))
 
     def _write(self, values: Sequence[tuple[Any, ...]]) -> None:
-        """Write rows, however long the database is away; once the process is to end, that is given up some time."""
+        """Write rows, retrying while the database is away; while the process is ending, MAX_FINAL_TRIES times."""
         tries_left = MAX_FINAL_TRIES
         while True:
             try:
@@ -200,7 +199,7 @@ class BufferedLogWriter:
 
 
 class _ProcessDecisionLog:
-    """The one log of this process."""
+    """Holder of the one decision log of this process."""
 
     def __init__(self) -> None:
         self.writer: BufferedLogWriter | None = None
@@ -211,15 +210,15 @@ _process_log = _ProcessDecisionLog()
 
 
 def start(*, capacity: int = MAX_QUEUED_ENTRIES) -> None:
-    """Keep a log from now on; what waits when the process ends is written before it does."""
+    """Start the decision log of this process; the queue is written before the process ends."""
     stop()
     _process_log.writer = BufferedLogWriter(capacity=capacity)
-    # Not atexit: the processes that granian forks end like those of multiprocessing, which do not look there.
+    # Not atexit: processes that granian forks end as those of multiprocessing do, which do not run atexit handlers.
     _process_log.finalizer = Finalize(None, stop, exitpriority=0)
 
 
 def stop() -> None:
-    """Write what waits and keep no log any more."""
+    """Write the queue and end the decision log of this process."""
     writer, _process_log.writer = _process_log.writer, None
     finalizer, _process_log.finalizer = _process_log.finalizer, None
     if finalizer is not None:
@@ -230,7 +229,7 @@ def stop() -> None:
 
 @contextmanager
 def bind_request(channel: RequestChannel) -> Iterator[None]:
-    """Note, while this lasts, what is answered as asked through this door."""
+    """Log the decisions made inside the block as requested through this channel."""
     token = _REQUEST_CHANNEL.set(channel)
     try:
         yield
@@ -239,7 +238,7 @@ def bind_request(channel: RequestChannel) -> Iterator[None]:
 
 
 def sample_indexes(decisions: Sequence[Decision]) -> list[int]:
-    """Return the places of those of the answers given now that are kept; none where no log is."""
+    """Return the indexes of the decisions to log; empty if there is no log or no bound request."""
     writer = _process_log.writer
     if writer is None or _REQUEST_CHANNEL.get() is None:
         return []
@@ -247,7 +246,7 @@ def sample_indexes(decisions: Sequence[Decision]) -> list[int]:
 
 
 def current_context() -> tuple[BufferedLogWriter, RequestContext] | None:
-    """Return where answers given now are noted and how they were asked for; None where they are not."""
+    """Return the log writer and the context of the bound request; None if there is no log or no request."""
     writer, channel = _process_log.writer, _REQUEST_CHANNEL.get()
     if writer is None or channel is None:
         return None
@@ -255,13 +254,13 @@ def current_context() -> tuple[BufferedLogWriter, RequestContext] | None:
 
 
 def _build_rows(entries: Iterable[Entry]) -> list[tuple[Any, ...]]:
-    # Many answers belong to one call, and their time is written in the database's own way.
+    # Many entries share a request context, so its time is adapted for the database once.
     adapt_time = cache(connection.ops.adapt_datetimefield_value)
     return [_build_row(entry, adapt_time(entry.context.at)) for entry in entries]
 
 
 def _build_row(entry: Entry, adapted_time: Any) -> tuple[Any, ...]:
-    """Return the values of _COLUMNS."""
+    """Return the values of _COLUMNS for one entry."""
     context, decision = entry.context, entry.decision
     return (
         adapted_time,
@@ -293,9 +292,9 @@ def _build_row(entry: Entry, adapted_time: Any) -> tuple[Any, ...]:
 
 
 def format_requirement(requirement: Requirement) -> str:
-    """Return the privileges of a requirement, each between blanks: "A and B | C or D", where | binds closest.
+    """Return the privileges of a requirement, separated by blanks: "A and B | C or D", where | binds closest.
 
-    On which relative each is needed is the operation's to say.
+    The relative on which each is needed is left out; it follows from the operation.
     """
     return " or ".join(
         " and ".join(" | ".join(need.privileges) for need in alternative) for alternative in requirement.any_of
@@ -303,7 +302,7 @@ def format_requirement(requirement: Requirement) -> str:
 
 
 def _fit_text(text: str, length: int) -> str:
-    """Return a text that its column can hold: one that nobody can look for must not cost the rows beside it."""
+    """Return the text made storable and cut to `length` characters: one bad value must not lose the whole batch."""
     if not is_storable(text):
         text = text.replace("\x00", "�").encode(errors="replace").decode()
     return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,4 +1,4 @@
-"""The decision log as lists, newest first; read on from a place, since page numbers would count every row."""
+"""Queries over the decision log, newest first, paged by position: page numbers would have to count every row."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,31 +10,31 @@ from django.db.models.functions import Concat, StrIndex
 from policies.models import LoggedDecision
 from policies.models.fields import is_storable
 
-#: Exact numbers of rows are told up to this many.
+#: Row counts are exact up to this number.
 MAX_COUNTED_ROWS = 10_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MAX_ROW_NUMBER = 2**63
-#: What stands between privileges in what was wanted.
+#: Separators between the privileges of the column `wanted`.
 _PRIVILEGE_SEPARATORS = frozenset(("and", "or", "|"))
 
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """A place in the log: right at the row with this time and number."""
+    """A position in the log: the row with this time and number. As text: microseconds since 1970, "-", number."""
 
     at: datetime
     number: int
 
     @classmethod
     def from_row(cls, row: LoggedDecision) -> "LogPosition":
-        """Return the place of a row."""
+        """Return the position of a row."""
         return cls(row.at, row.pk)
 
     @classmethod
     def parse(cls, text: str) -> "LogPosition":
-        """Return the place that a text names; raises ValueError for any other text."""
+        """Return the position that a text spells; raises ValueError for any other text."""
         at, _, number = text.partition("-")
         if not (text.isascii() and at.isdigit() and number.isdigit() and len(text) <= 40):
             raise ValueError(text)
@@ -52,7 +52,7 @@ class LogPosition:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Some rows that stand together, newest first, and whether there are newer and older ones."""
+    """One page of adjacent rows, newest first, and whether newer and older rows exist."""
 
     rows: Sequence[LoggedDecision]
     has_newer: bool
@@ -70,9 +70,9 @@ def list_decisions(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> QuerySet[LoggedDecision]:
-    """Return the answers that were kept; each filter narrows. `privilege` is one of those that would have done.
+    """Return the logged decisions that match every filter. `privilege` is one that the requirement mentions.
 
-    `since` is inclusive, `until` is not.
+    `since` is inclusive, `until` exclusive.
     """
     rows = LoggedDecision.objects.order_by("-at", "-id")
     columns = {"actor": actor, "by": by, "resource": resource, "door": door}
@@ -86,7 +86,7 @@ def list_decisions(
     if privilege and not is_storable(privilege):
         return rows.none()
     if privilege:
-        # A position and not LIKE, which takes `a` for `A` in SQLite.
+        # StrIndex and not LIKE, which ignores case in SQLite.
         padded_text = Concat(Value(" "), "wanted", Value(" "))
         rows = rows.alias(place=StrIndex(padded_text, Value(f" {privilege} "))).filter(place__gt=0)
     return rows
@@ -95,7 +95,7 @@ def list_decisions(
 def load_decision_page(
     rows: QuerySet[LoggedDecision], *, size: int, before: LogPosition | None = None, after: LogPosition | None = None
 ) -> LogPage:
-    """Return the newest of these rows, or those right before (older than) or right after (newer than) a place."""
+    """Return the newest rows, or those directly before (older than) or directly after (newer than) a position."""
     if after is not None:
         newer_rows = rows.filter(at__gte=after.at).exclude(Q(at=after.at, id__lte=after.number)).order_by("at", "id")
         page_rows = list(newer_rows[: size + 1])
@@ -107,12 +107,12 @@ def load_decision_page(
 
 
 def count_decisions(rows: QuerySet[LoggedDecision]) -> int:
-    """Return how many rows there are, COUNTED + 1 standing for all numbers above."""
+    """Return the number of rows; MAX_COUNTED_ROWS + 1 stands for any larger number."""
     return rows.order_by()[: MAX_COUNTED_ROWS + 1].count()
 
 
 def delete_old_decisions(*, before: datetime, batch: int) -> int:
-    """Delete up to `batch` of the oldest answers given before this time; return how many were deleted."""
+    """Delete up to `batch` of the oldest decisions made before this time; return the number of deleted rows."""
     oldest_ids = LoggedDecision.objects.filter(at__lt=before).order_by("at", "id").values_list("id", flat=True)
     deleted_count, _ = LoggedDecision.objects.filter(id__in=list(oldest_ids[:batch])).delete()
     return deleted_count
@@ -120,7 +120,10 @@ def delete_old_decisions(*, before: datetime, batch: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PrivilegeUse:
-    """That somebody was allowed something: which privileges would have done, which policies allowed it, when last."""
+    """A kind of allowed request of one actor: the privileges of its requirement, the allowing policies, the last time.
+
+    Privileges and policies are as logged: both were cut at MAX_WANTED_LENGTH and MAX_LOGGED_ITEMS.
+    """
 
     actor: str
     privileges: frozenset[str]
@@ -129,7 +132,7 @@ class PrivilegeUse:
 
 
 def iterate_privilege_uses(*, since: datetime) -> Iterator[PrivilegeUse]:
-    """Give what was allowed since then, each combination once with its last time."""
+    """Yield each combination of actor, privileges and policies that was allowed since then, with its last time."""
     rows = LoggedDecision.objects.filter(is_allowed=True, at__gte=since).order_by()
     combinations = rows.values_list("actor", "wanted", "statements").annotate(last=Max("at"))
     for actor, privileges_text, statements, last_at in combinations.iterator(chunk_size=2000):
@@ -138,5 +141,5 @@ def iterate_privilege_uses(*, since: datetime) -> Iterator[PrivilegeUse]:
 
 
 def find_first_decision_time() -> datetime | None:
-    """Return the time of the oldest answer that was kept; None when there is none."""
+    """Return the time of the oldest logged decision; None if there is none."""
     return LoggedDecision.objects.order_by("at", "id").values_list("at", flat=True).first()

@@ -1,4 +1,4 @@
-"""What people call the things that have their home in this app."""
+"""Display names of users, groups, roles and policies."""
 
 import difflib
 from collections.abc import Collection, Mapping
@@ -14,9 +14,9 @@ from policies.models.words import LAST_CHARACTER
 
 
 def load_names(*, urns: Collection[str]) -> dict[str, str]:
-    """Return URN → display name of the users, groups, roles and policies among these; one query for each kind.
+    """Return URN → display name of the users, groups, roles and policies among these (one query for each kind).
 
-    A URN of something else, or of nothing that is stored, is left out.
+    URNs of other kinds, and URNs that are not stored, are left out.
     """
     names_by_urn: dict[str, str] = {}
     storable_urns = filter_storable(urns)
@@ -27,16 +27,16 @@ def load_names(*, urns: Collection[str]) -> dict[str, str]:
 
 
 def load_people_urns() -> set[str]:
-    """Return the URNs of all users, groups and roles there are; three queries."""
+    """Return the URNs of all users, groups and roles, without removed ones (three queries)."""
     users = User.objects.filter(is_removed=False).order_by().values_list("urn", flat=True)
     groups = GroupProfile.objects.filter(is_removed=False).order_by().values_list("urn", flat=True)
     return {*users, *groups, *Role.objects.order_by().values_list("urn", flat=True)}
 
 
 def find_similar_users(*, urn: str, limit: int = 3) -> tuple[str, ...]:
-    """Return up to `limit` URNs of users that an unknown URN may have been meant for, best first.
+    """Return up to `limit` URNs of users with names similar to that of an unknown URN, most similar first.
 
-    Compared are user names that begin alike, so that the search stays a range however many users there are.
+    Compares at most 5,000 user names with the same first two characters, so that the search is a range of an index.
     """
     name = urn.removeprefix(USER_PREFIX)
     if name == urn or not name or not is_storable(name):

@@ -1,6 +1,6 @@
-"""Decisions with their reasons in words: for the Why page, the API and `manage.py why`.
+"""Decisions with worded reasons, for the Why page, the API and `manage.py why`.
 
-Explaining costs more than deciding (names are looked up, near misses are ranked), so only who asks for it pays.
+Explaining costs more than deciding (it loads names and ranks near misses), so it is a call of its own.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,21 +18,21 @@ from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer, display_names, inverse_queries, snapshot_store
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 
-#: How many near misses an explanation names.
+#: Most near misses of one explanation.
 MAX_NEAR_MISSES = 3
-#: Whom policies for administrators alone name: near misses that nobody should be added to while there are others.
+#: Actors of administrator-only policies: near misses for these alone are named only if there are no others.
 ADMINISTRATORS = frozenset({f"{USER_PREFIX}{ROOT_USERNAME}", f"{ROLE_PREFIX}Admin"})
-#: How many of those who could change something a sentence names.
+#: Most actors that a sentence about a remedy names.
 _MAX_NAMED_ACTORS = 5
-#: How a sentence calls what its reader may not view.
+#: Name of an entity that the viewer may not view, in a sentence.
 _CONCEALED_NAME = "something you may not view"
-#: For how many unknown actors of one call users with a similar name are looked up.
+#: Most unknown actors of one call for which users with similar names are looked up.
 MAX_UNKNOWN_ACTORS = 5
-#: For how many unknown privileges of one call similar names are looked up: finding one takes milliseconds.
+#: Most unknown privileges of one call for which similar names are looked up: each costs milliseconds.
 MAX_SUGGESTIONS = 20
 
 
-#: What each code of a decision means, as a sentence.
+#: Sentence for each decision code.
 SENTENCES = {
     DecisionCode.ALLOWED: "A policy allows it.",
     DecisionCode.POLICIES_DISABLED: "Policies are switched off, so everything is allowed.",
@@ -44,13 +44,13 @@ SENTENCES = {
     DecisionCode.ACTOR_SUSPENDED: "The account is suspended or removed.",
 }
 
-#: What is said when nothing is stored about the resource of a question.
+#: Note on a resource that is not stored.
 NOT_STORED = "The catalog does not hold this entity; it was judged by its URN and type alone."
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A name in the question that nothing is known of, and what it may have been meant for."""
+    """An unknown name in the question, and similar known names."""
 
     field_name: str
     name: str
@@ -59,10 +59,10 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A decision, why it is so, for a refusal what came closest, and names that are not known.
+    """A decision with its reasons, the near misses of a denial, and hints on unknown names.
 
-    Where the reader may not view the resource (`is_concealed`), nothing that is stored about it is told: reasons have
-    no words, and nothing comes close.
+    If the viewer may not view the resource (`is_concealed`), nothing stored about it is disclosed: reasons have no
+    explanation, and there are no near misses.
     """
 
     decision: Decision
@@ -73,12 +73,12 @@ class Explanation:
 
 
 def explain_answer(*, actor: Actor, request: AccessRequest, at_least: int = 0) -> Explanation:
-    """Answer one question and explain the answer; raises what `authority.answer` raises."""
+    """Return the explained decision on one question; raises what `authorizer.answer` raises."""
     return explain_answers(requests=[(actor, request)], at_least=at_least)[0]
 
 
 def explain_answers(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least: int = 0) -> list[Explanation]:
-    """Answer questions in their order and explain each, in a number of queries that does not grow with them."""
+    """Return the explained decisions on questions, in their order; the number of queries does not grow with them."""
     decisions = authorizer.answer_and_log(requests=requests, at_least=at_least)
     snapshot = snapshot_store.get_current(at_least=max((decision.version for decision in decisions), default=at_least))
     find_facts = authorizer.load_request_facts(requests=[request for _, request in requests], snapshot=snapshot)
@@ -95,7 +95,7 @@ def explain_answers(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least
     concealed_urns = authorizer.directory().find_hidden_urns(
         urns=({trace.urn for trace in traces} | grantable_urns) - {""}
     )
-    # Ranking is most of the work, so it is done once; words come twice, first to learn which names they need.
+    # Ranking is most of the work, so it is done once; wording runs twice, first to collect the URNs to be named.
     lacking_grants = _load_missing_grants(traces, grantable_urns, concealed_urns)
     pairs = [
         (
@@ -130,12 +130,12 @@ def explain_answers(*, requests: Sequence[tuple[Actor, AccessRequest]], at_least
 
 
 def is_known(*, urn: str) -> bool:
-    """Whether anything is stored about a URN; a question about another is judged by its URN and type alone."""
+    """Whether a URN is stored; questions about any other are decided by its URN and type alone."""
     return bool(display_names.load_names(urns=[urn]) or authorizer.facet_source().load_types(urns=[urn]))
 
 
 def format_remedy(condition: explain.FailedCondition) -> str:
-    """Say who could change the condition that did not hold: by name where that is known, else with which privilege."""
+    """Return a sentence on who could change the failed condition: by name if known, else by the required privilege."""
     remedy = condition.remedy
     if condition.remedy_actors:
         names = [name for _, name in condition.remedy_actors[:_MAX_NAMED_ACTORS]]
@@ -149,7 +149,7 @@ def format_remedy(condition: explain.FailedCondition) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Trace:
-    """One answer with the facts it rests on."""
+    """One decision with the facts it is based on."""
 
     decision: Decision
     actor: Actor
@@ -159,15 +159,15 @@ class _Trace:
 
     @property
     def urn(self) -> str:
-        """What the question is about; nothing where it is about no one entity."""
+        """The URN of the resource; empty if the question has no single entity."""
         return self.resource.urn if self.resource else ""
 
     def list_reasons(self, name_of: explain.NameOf) -> tuple[explain.Reason, ...]:
-        """Return why the answer is what it is."""
+        """Return the reasons of the decision."""
         return explain.list_reasons(self.decision, Question(self.actor, "", self.resource, self.subresources), name_of)
 
     def list_near_misses(self, snapshot: Snapshot) -> tuple[explain.NearMiss, ...]:
-        """Rank the near misses of every privilege that would have done, a statement once."""
+        """Return the nearest misses over all privileges of the question, each statement once; empty if allowed."""
         if self.decision.is_allowed:
             return ()
         near_misses: dict[tuple[str, int], explain.NearMiss] = {}
@@ -186,10 +186,10 @@ class _Trace:
 def _find_remedy_holders(
     snapshot: Snapshot, near_matches: Sequence[explain.NearMatch], concealed_urns: Collection[str]
 ) -> Mapping[MissingPrivilege, tuple[str, ...]]:
-    """Return the users, groups and roles that hold each privilege with which a lack could be mended, as policies say.
+    """Return remedy → the roles, groups and users that hold its privilege according to the policies.
 
-    One load of facts for all of them. Not looked up are those whom a lack names itself (who could grant), and who could
-    do something about what is concealed.
+    The facts of all are loaded together. Left out are conditions that name their remedy's actors themselves (the
+    grantors), and remedies on concealed entities.
     """
     failed_conditions = [
         item for near_match in near_matches for item in near_match.failed_conditions if not item.remedy_actors
@@ -228,7 +228,7 @@ AnyNearMiss = missing_grants.MissingGrant | explain.NearMiss
 
 
 def _select_nearest(misses: Sequence[AnyNearMiss]) -> list[AnyNearMiss]:
-    """Return the nearest; those for administrators only where there is no other."""
+    """Return the MAX_NEAR_MISSES nearest; those for administrators only if there are no others."""
     ordinary_misses = [
         miss for miss in misses if isinstance(miss, missing_grants.MissingGrant) or not miss.is_last_resort
     ]
@@ -238,9 +238,9 @@ def _select_nearest(misses: Sequence[AnyNearMiss]) -> list[AnyNearMiss]:
 def _load_missing_grants(
     traces: Sequence[_Trace], urns: Collection[str], concealed_urns: Collection[str]
 ) -> list[tuple[missing_grants.MissingGrant, ...]]:
-    """Return for each answer the grants that it lacks on these entities, in a number of queries that does not grow.
+    """Return for each trace the grants that it lacks on these entities; the number of queries does not grow.
 
-    Of what is concealed nobody is named: who administers it would tell that it is there (CD-22).
+    Grantors of concealed entities are not named: that would disclose that the entity exists (CD-22).
     """
     if not urns:
         return [()] * len(traces)
@@ -252,7 +252,7 @@ def _load_missing_grants(
 
 
 def _build_hint_finder(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hint, ...]]:
-    """Return a function from a trace to its hints; suggestions are looked up for the first few unknown names of all."""
+    """Return a function from a trace to its hints; suggestions are computed for the first few unknown names."""
     family_vocabularies = list(families.load_vocabularies().values())
     actors = dict.fromkeys(trace.actor.urn for trace in traces)
     names_by_urn = display_names.load_names(urns=list(actors))
@@ -285,7 +285,7 @@ def _build_hint_finder(traces: Sequence[_Trace]) -> Callable[[_Trace], tuple[Hin
 
 
 class _NameCollector:
-    """Collects the URNs a sentence wants to name, so that all names are looked up together."""
+    """Collects the URNs that sentences name, so that all names are loaded together."""
 
     def __init__(self) -> None:
         self._urns: set[str] = set()
@@ -295,7 +295,7 @@ class _NameCollector:
         return urn
 
     def resolve(self) -> explain.NameOf:
-        """Return a function that names each of them; one without a name is called by the id in its URN."""
+        """Return a function from a URN to its name; a URN without a name is called by the id in it."""
         urns = {urn for urn in self._urns if urn.startswith("urn:")}
         names_by_urn = authorizer.load_names(urns=urns)
         concealed_urns = authorizer.directory().find_hidden_urns(urns=urns - names_by_urn.keys())
@@ -303,6 +303,6 @@ class _NameCollector:
 
 
 def _strip_urn(urn: str) -> str:
-    """Return the id of a URN that has a single one (`urn:li:tag:PII` is PII), else the text as it is."""
+    """Return the id of a URN with a single part (`urn:li:tag:PII` → PII), else the text unchanged."""
     parts = urn.split(":", 3)
     return parts[3] if len(parts) == 4 and parts[:2] == ["urn", "li"] and not parts[3].startswith("(") else urn

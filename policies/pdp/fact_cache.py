@@ -1,8 +1,8 @@
-"""Who somebody is and what is known of an entity: from this process's memory as long as that is true, else looked up.
+"""Actors, entity facts, relatives and types, from the cache of this process while it is fresh, else from the database.
 
-What is kept is relied upon when it was compared with the database within `store.LOOK_EVERY`; a database that cannot be
-asked raises its own error, so nothing is answered from what may be older than promised. Inside a transaction nothing is
-kept and nothing relied upon: what it reads may be its own and taken back, or as old as its beginning.
+Cached facts are used only if the cache was compared with the database within `snapshot_store.VERSION_CHECK_SECONDS`; a
+database that does not answer raises its own error, so no decision uses facts older than promised. Inside a transaction
+the cache is neither read nor filled: the transaction may see its own uncommitted rows, or rows as old as its start.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -22,10 +22,10 @@ from policies.propagation.invalidating_cache import CacheRegion, process_cache
 
 Value = TypeVar("Value")
 
-#: Relatives of an entity by name.
+#: Relative name → URNs, of one entity.
 RelativeUrns = Mapping[str, tuple[str, ...]]
 
-#: Facets that follow from other things than the entity itself.
+#: Facets that follow from other entities than the resource itself.
 _DEPENDENCY_FACETS = (*sorted(HIERARCHICAL_FIELDS), GROUP_MEMBERSHIP)
 
 
@@ -57,13 +57,13 @@ _types: CacheRegion[str] = process_cache.add_region(settings.ENTITIES_KEPT, _no_
 
 
 def is_fresh() -> bool:
-    """Whether what is kept may be relied upon here and now, comparing first when that was too long ago.
+    """Whether cached facts may be used now; compares with the database first if the last comparison is too old.
 
-    Raises the error of a database that cannot be asked.
+    False inside a transaction. Raises the error of a database that does not answer.
     """
     if transaction.get_connection().in_atomic_block:
         return False
-    # A number that moved may be explained by a word on its way; the second look does not wait for it.
+    # A changed number may belong to an invalidation that is still on its way; the second comparison does not wait.
     for _ in range(2):
         if process_cache.is_fresh(snapshot_store.VERSION_CHECK_SECONDS):
             return True
@@ -72,19 +72,19 @@ def is_fresh() -> bool:
 
 
 def get_actor(*, urn: str) -> Actor:
-    """Return an actor with its groups and roles; a user nobody knows is a bare actor."""
+    """Return an actor with its groups and roles; an unknown user is an actor without either."""
     return get_actors(urns=[urn])[urn]
 
 
 def get_actors(*, urns: Collection[str]) -> Mapping[str, Actor]:
-    """Return an actor for each URN."""
+    """Return user URN → actor, for every URN."""
     return get_or_load(_actors, urns, lambda missing_urns: actor_resolution.load_actors(urns=missing_urns))
 
 
 def get_or_load(
     region: CacheRegion[Value], keys: Collection[str], load: Callable[[Collection[str]], Mapping[str, Value]]
 ) -> Mapping[str, Value]:
-    """Return what is kept under these keys, and keep what has to be loaded; what `load` does not return is left out."""
+    """Return the values of these keys; missing ones are loaded and cached. Keys that `load` omits are left out."""
     if not is_fresh():
         return load(keys)
     cached_values = {key: value for key in keys if (value := region.get(key)) is not None}
@@ -99,12 +99,12 @@ def get_or_load(
 
 @dataclass(frozen=True, slots=True)
 class CachingFacetSource:
-    """`policies.engine.ports.FacetSource` over another one: keeps what that one loads."""
+    """A `policies.engine.ports.FacetSource` that caches what another one loads."""
 
     source: FacetSource
 
     def load(self, *, urns: Collection[str], fields: Collection[str]) -> Mapping[str, Resource]:
-        """Return a resource for each URN, with these fields and perhaps others that were asked for before."""
+        """Return URN → resource with at least these fields, for each URN."""
         if not is_fresh():
             return self.source.load(urns=urns, fields=fields)
         required_fields = frozenset(fields)
@@ -122,13 +122,13 @@ class CachingFacetSource:
         if not missing_urns:
             return cached_resources
         generation = process_cache.generation()
-        # With the fields that were asked for before, so that two questions do not take turns in ousting one another.
+        # With the fields that were cached before, so that two questions do not evict each other's facts in turn.
         loaded_resources = self.source.load(urns=missing_urns, fields=required_fields | cached_fields)
         process_cache.put_if_current(_resources, loaded_resources, generation)
         return {**cached_resources, **loaded_resources}
 
     def load_relatives(self, *, urns: Collection[str], names: Collection[str]) -> Mapping[str, RelativeUrns]:
-        """Return, for each URN, the URNs of each of the named relatives."""
+        """Return URN → relative name → URNs, with at least the named relatives."""
         if not is_fresh():
             return self.source.load_relatives(urns=urns, names=names)
         required_names = frozenset(names)
@@ -147,7 +147,7 @@ class CachingFacetSource:
         return {**sufficient_relatives, **loaded_relatives}
 
     def load_types(self, *, urns: Collection[str]) -> Mapping[str, str]:
-        """Return URN → entity type of those that are stored."""
+        """Return URN → entity type of the stored ones."""
         types_by_urn = get_or_load(
             _types,
             urns,
@@ -156,5 +156,5 @@ class CachingFacetSource:
         return {urn: entity_type for urn, entity_type in types_by_urn.items() if entity_type}
 
     def find(self, *, objects: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
-        """Return (type, object id) → URN of those that are stored; not kept."""
+        """Return (type, object id) → URN of the stored ones; not cached."""
         return self.source.find(objects=objects)

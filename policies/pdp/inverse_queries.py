@@ -1,6 +1,6 @@
-"""The decision turned round: who may use a privilege on something, and which privileges somebody has on it.
+"""Inverse questions: the actors that may use a privilege on a resource, and the privileges of an actor on a resource.
 
-Both ask the same snapshot and facts as `authority`, so that the three questions agree.
+Both use the snapshot and the facts of `authorizer`, so that their answers agree with its decisions.
 """
 
 from collections import defaultdict
@@ -21,12 +21,12 @@ from policies.models.roles import ROLE_PREFIX
 from policies.pdp import actor_resolution, authorizer, snapshot_store
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 
-#: Who may ask about others holds one of these.
+#: Asking about other actors needs one of these lists of privileges.
 ASK_ABOUT_OTHERS_PRIVILEGES = (("CHECK_ACCESS",), ("MANAGE_POLICIES",))
 
 
 class DisclosureScope(StrEnum):
-    """What a list of what somebody may use a privilege on leaves out: nothing, or what its reader may not view."""
+    """The extent of a list of an actor's resources: all (ACTOR), or those its viewer may view (VIEWABLE)."""
 
     ACTOR = "actor"
     VIEWABLE = "viewable"
@@ -34,9 +34,9 @@ class DisclosureScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AllowedActors:
-    """Who may: everybody, everybody in a group, and URNs in order; groups and roles are not expanded.
+    """The actors that may use a privilege: all users, all members of any group, and URNs in order, not expanded.
 
-    `is_conditional`: further people may whose properties, or those of what they do, fit a policy.
+    `is_conditional`: further users may, whose properties, or those of the action, satisfy an actor condition.
     """
 
     is_all_users: bool
@@ -50,25 +50,24 @@ class AllowedActors:
 
 @dataclass(frozen=True, slots=True)
 class AllowedPrivileges:
-    """The names of the privileges somebody has, in order."""
+    """The names of the privileges of an actor, in order."""
 
     privileges: tuple[str, ...]
     version: int
 
 
 def find_scope(viewer: Actor) -> DisclosureScope:
-    """Return the scope of such a list for a reader: whoever may ask about others is told everything."""
+    """Return ACTOR for a viewer who may ask about others, else VIEWABLE."""
     decision = authorizer.answer(actor=viewer, request=AccessRequest(any_of_requirement(ASK_ABOUT_OTHERS_PRIVILEGES)))
     return DisclosureScope.ACTOR if decision.is_allowed else DisclosureScope.VIEWABLE
 
 
 def find_allowed_actors(*, privilege: str, resource: ResourceRef | None, at_least: int = 0) -> AllowedActors:
-    """Return who may use a privilege on a resource (rules/datahub.md a.8); owners are among users and groups.
+    """Return the actors that may use a privilege on a resource, owners included (rules/datahub.md a.8).
 
-    A deny takes out whom it names, as it names them: the answer for one actor is that of `authority.answer`. Users who
-    may not act at all are left out, and so is whom a policy speaks to only as far as their properties or those of the
-    action fit: `find_candidate_actors` has them. With policies off everybody may. Raises what `authority.answer`
-    raises.
+    Tokens that a deny names are removed as they stand; for a single actor `authorizer.answer` is authoritative.
+    Inactive users are left out, and so are users that a policy allows only under an actor condition:
+    `find_candidate_actors` includes them. With policies disabled everybody may. Raises what `authorizer.answer` raises.
     """
     return find_allowed_actors_many(questions=[(privilege, resource)], at_least=at_least)[0]
 
@@ -76,7 +75,7 @@ def find_allowed_actors(*, privilege: str, resource: ResourceRef | None, at_leas
 def find_allowed_actors_many(
     *, questions: Sequence[tuple[str, ResourceRef | None]], at_least: int = 0
 ) -> list[AllowedActors]:
-    """Return who may use each privilege on its resource, in a number of queries that does not grow with them."""
+    """Return the actors that may use each privilege on its resource; the number of queries does not grow with them."""
     snapshot = snapshot_store.get_current(at_least=at_least)
     if not settings.AUTH_POLICIES_ENABLED:
         return [AllowedActors(is_all_users=True, is_all_groups=True, version=snapshot.version) for _ in questions]
@@ -119,9 +118,9 @@ def find_allowed_actors_many(
 
 
 def find_candidate_actors(*, privilege: str, resource: ResourceRef | None) -> frozenset[str]:
-    """Return the tokens of whom some policy or grant allows the privilege on a resource, if their properties fit.
+    """Return the actor tokens of all policies and grants that allow the privilege on the resource, conditions ignored.
 
-    Nobody else may use it, and who of them may is what `authority.answer` says. Raises what that raises.
+    Nobody else may use it; `authorizer.answer` decides for each of these. Raises what that raises.
     """
     snapshot = snapshot_store.get_current()
     if not settings.AUTH_POLICIES_ENABLED:
@@ -136,10 +135,10 @@ def find_candidate_actors(*, privilege: str, resource: ResourceRef | None) -> fr
 
 
 def find_allowed_privileges(*, actor: Actor, resource: ResourceRef | None, at_least: int = 0) -> AllowedPrivileges:
-    """Return what stored policies let an actor do with a resource, without sub-resources (rules/datahub.md a.8).
+    """Return the privileges that stored policies give an actor on a resource (rules/datahub.md a.8).
 
-    What every actor may do with its own entity is not stored, so it is not among them; the switch that turns policies
-    off does not count here. The system actor has every privilege.
+    Sub-resources are not considered. Implicit policies (what every actor may do with its own entity) are not stored, so
+    they do not count; AUTH_POLICIES_ENABLED is ignored. The system actor has every privilege.
     """
     snapshot = snapshot_store.get_current(at_least=at_least)
     privilege_names = sorted(families.get("datahub").load_vocabulary().names)
@@ -160,7 +159,7 @@ def find_allowed_privileges(*, actor: Actor, resource: ResourceRef | None, at_le
 
 
 def _find_roles_without_columns(statements: Iterable[Statement]) -> set[str]:
-    """Return the roles whose restrictions together leave no column to see (rules/datazone.md DZ-57)."""
+    """Return the roles whose combined restrictions leave no visible column (rules/datazone.md DZ-57)."""
     allows_by_role: dict[str, list[RoleAllow]] = defaultdict(list)
     for statement in statements:
         if statement.effect is Effect.ALLOW:
@@ -170,14 +169,14 @@ def _find_roles_without_columns(statements: Iterable[Statement]) -> set[str]:
 
 
 def _load_grants(privilege: str, resource: ResourceRef | None) -> list[Statement]:
-    """Return the grants of the privilege on the resource, whoever holds them."""
+    """Return the grants of the privilege on the resource, of all holders."""
     return _load_grants_many([(privilege, resource)])(privilege, resource)
 
 
 def _load_grants_many(
     questions: Sequence[tuple[str, ResourceRef | None]],
 ) -> Callable[[str, ResourceRef | None], list[Statement]]:
-    """Load the grants on all these resources at once; return what gives those of one privilege on one of them."""
+    """Load the grants on all these resources; return a function from (privilege, resource) to its grants."""
     urns = {
         resource.urn
         for name, resource in questions
@@ -197,7 +196,7 @@ def _load_grants_many(
 
 
 def _actor_tokens(statements: Iterable[Statement], resource: Resource | None) -> set[str]:
-    """Return whom the statements name, owners and the resource itself put in place of the tokens for them."""
+    """Return the actor tokens of the statements, with the owners and the resource itself added where they are named."""
     tokens: set[str] = set()
     for statement in statements:
         tokens |= statement.actors.tokens

@@ -1,4 +1,4 @@
-"""Who is in many groups, and who holds the roles that view everything: what the status page asks."""
+"""Membership statistics for the status page: users in many groups, and holders of the roles that view everything."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from policies.models import Membership, Role, User
 
 @dataclass(frozen=True, slots=True)
 class FrequentMembers:
-    """Users in more groups than a number, those in most first; `user_count` is how many there are in all."""
+    """Users in many groups: their number, and the first few with the most groups, as (URN, name, number of groups)."""
 
     user_count: int
     top_users: tuple[tuple[str, str, int], ...]
 
 
 def list_users_in_many_groups(*, threshold: int, limit: int) -> FrequentMembers:
-    """Return the users who are in more groups than this: URN, name and number of groups of the first few."""
+    """Return the users in more than `threshold` groups, naming the first `limit`."""
     counts_by_user = (
         Membership.objects.order_by().values("user").annotate(groups=Count("pk")).filter(groups__gt=threshold)
     )
@@ -30,6 +30,6 @@ def list_users_in_many_groups(*, threshold: int, limit: int) -> FrequentMembers:
 
 
 def count_role_assignments(*, roles: Collection[str]) -> dict[str, int]:
-    """Return how many users and groups hold each of these roles; one that nobody holds is left out."""
+    """Return role URN → number of assigned users and groups; roles without any are left out."""
     rows = Role.objects.filter(urn__in=roles).order_by().annotate(holders=Count("assignments"))
     return dict(rows.filter(holders__gt=0).values_list("urn", "holders"))

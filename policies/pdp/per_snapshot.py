@@ -1,4 +1,4 @@
-"""Results that follow from the policies alone, kept as long as these stay as they are."""
+"""Results that follow from the policies alone, memoized per snapshot."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
@@ -9,18 +9,18 @@ from policies.pdp import snapshot_store
 
 Result = TypeVar("Result")
 
-#: How many results are kept of one snapshot.
+#: Most results of one snapshot.
 _MAX_RESULTS = 512
 
-#: They go when nobody holds their snapshot any more.
+#: An entry is dropped when its snapshot is no longer referenced.
 _results_by_snapshot: WeakKeyDictionary[Snapshot, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
 def memoize(key: Hashable, make: Callable[[], Result]) -> Result:
-    """Return what `make` gave when it was last called with this key and the policies of now.
+    """Return the result of `make` for this key and the current snapshot, calling it only if there is none yet.
 
-    `make` may ask `authority` for whatever follows from the policies and from what the key holds, and must not look at
-    anything else that changes. The key begins with the name of who asks. Raises what `store.current` raises.
+    `make` may use `authorizer` for anything that follows from the policies and the values in the key, and must read
+    nothing else that changes. Begin the key with a name of the caller. Raises what `snapshot_store.get_current` raises.
     """
     results = _results_by_snapshot.setdefault(snapshot_store.get_current(), {})
     try:

@@ -1,4 +1,4 @@
-"""Tells the rest of the house that policies changed, once a write is committed."""
+"""Notification of all processes that policies changed, after the write is committed."""
 
 import logging
 
@@ -18,11 +18,11 @@ log = logging.getLogger(__name__)
 
 
 def publish_policy_change() -> None:
-    """Let every process look again at once: this one, those that hear the bell, and the workers by a task.
+    """Make every process compare its policies now: this one, the subscribers of `pubsub`, and the workers by a task.
 
-    One refresh that has not begun yet serves all writes before it, so a second one is not queued. A broker or cache
-    that is away does not undo a write that is committed: every process looks at the version itself within a second,
-    and the schedule repeats the refresh.
+    A refresh task that has not begun yet serves all writes before it, so a second one is not queued. A broker or cache
+    that is away is only logged: the write is committed, every process compares the version itself within a second, and
+    the schedule repeats the refresh.
     """
     snapshot_store.mark_stale()
     try:
@@ -30,7 +30,7 @@ def publish_policy_change() -> None:
     except CONNECTION_ERRORS as error:
         log.warning("bell_not_rung", extra={"error": str(error)})
         if settings.REDIS_URL:
-            # The cache and the broker are the same server.
+            # Cache and broker are the same Redis.
             return
     try:
         if cache.add(pdp_tasks.REFRESH_QUEUED_KEY, value=True, timeout=pdp_tasks.REFRESH_QUEUED_SECONDS):
@@ -40,9 +40,9 @@ def publish_policy_change() -> None:
 
 
 def reload_all() -> int:
-    """Load all active policies anew, ask the workers to compare theirs, and return the version of the policies.
+    """Reload all active policies, have the workers compare theirs, and return the policy version.
 
-    Every process forgets the facts it keeps, since the number of the last change moves and nobody says what changed.
+    Every process drops its cached facts, since the change number advances with an invalidation of everything.
     """
     with open_write():
         PolicyVersion.touch_everything()

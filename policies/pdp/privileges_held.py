@@ -1,4 +1,4 @@
-"""Everything somebody may do with one thing, and the policies that give it."""
+"""The privileges of an actor on one resource, with the policies that give each."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from policies.pdp.authorizer import AccessRequest, ResourceRef
 
 @dataclass(frozen=True, slots=True)
 class EffectivePrivilege:
-    """A privilege that somebody has, of which family, and the policies that give it: URN and name of each."""
+    """A privilege of an actor, its family, and the policies that give it, as (URN, name)."""
 
     family: str
     privilege: PrivilegeInfo
@@ -21,7 +21,7 @@ class EffectivePrivilege:
 
 @dataclass(frozen=True, slots=True)
 class EffectivePrivileges:
-    """What somebody may do; `code` tells what every answer rests on when that is not policies."""
+    """The privileges of an actor on one resource; `code` and `version` are those of the first decision."""
 
     code: DecisionCode
     privileges: tuple[EffectivePrivilege, ...]
@@ -31,7 +31,7 @@ class EffectivePrivileges:
 def list_effective_privileges(*, actor: Actor, resource: ResourceRef | None) -> EffectivePrivileges:
     """Return every privilege of every family that an actor has on a resource (None: on the platform).
 
-    The answers are those of `authority.answer_many`: grants, implicit policies and switched-off policies count. Raises
+    The decisions are those of `authorizer.answer_many`: grants, implicit policies and disabled policies count. Raises
     what that raises.
     """
     registered = [

@@ -1,8 +1,8 @@
-"""Who answers from which version of the policies: web processes tell it through the cache, workers when asked.
+"""Processes and their policy versions: web processes write heartbeats to the cache, workers answer on request.
 
-A web process leaves a note about itself when its version changes, and every TELL_EVERY seconds
-(policies.pdp.snapshot_listener). Each note is an entry of its own, so processes do not overwrite one another; one list
-says whose notes there are. A process that ends takes its note along when the note runs out.
+A web process writes a heartbeat when its version changes, and every HEARTBEAT_SECONDS
+(policies.pdp.snapshot_listener). Each heartbeat is a cache entry of its own, so processes do not overwrite one another;
+one list holds the process names. The heartbeat of an ended process expires.
 """
 
 import logging
@@ -23,11 +23,11 @@ from policies.pdp import snapshot_store
 
 log = logging.getLogger(__name__)
 
-#: Seconds between two notes of one process, and after how many a note is forgotten.
+#: Seconds between two heartbeats of one process, and until one expires.
 HEARTBEAT_SECONDS = 10.0
 _HEARTBEAT_TTL_SECONDS = 25
 
-#: Seconds that workers have to answer.
+#: Seconds that workers have to reply.
 WORKER_REPLY_SECONDS = 1
 
 _LIST_KEY = "policies:followed"
@@ -35,9 +35,9 @@ _LIST_KEY = "policies:followed"
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that answers from policies, from which version, and how many seconds ago it compared that.
+    """A process: the policy version it answers from, and `age`, the seconds since it last compared it.
 
-    `since` is when it went over to that version, in Unix time; None when it began with it, or does not say.
+    `since` is the Unix time at which it changed to that version; None if it began with it, or for a worker.
     """
 
     name: str
@@ -48,14 +48,14 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The kind of broker (None when it cannot be reached), and what each worker said, by its name."""
+    """The kind of broker (None if it cannot be reached), and worker name → reply."""
 
     kind: str | None
     answers: Mapping[str, Mapping[str, Any]]
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """The workers that answer from policies."""
+        """The workers whose reply has a policy version."""
         return tuple(
             Process(name, answer["policy_version"], answer["age_seconds"])
             for name, answer in sorted(self.answers.items())
@@ -64,7 +64,7 @@ class Queue:
 
 
 def describe_own_process() -> Process:
-    """Return this process."""
+    """Return this process; loads a snapshot if there is none."""
     version = snapshot_store.get_current().version
     loaded_snapshot = snapshot_store.loaded_snapshot()
     return Process(
@@ -76,7 +76,7 @@ def describe_own_process() -> Process:
 
 
 def list_web_processes() -> tuple[Process, ...]:
-    """Return the web processes that left a note lately, this one first."""
+    """Return the web processes with a heartbeat that has not expired, this one first."""
     own_process = describe_own_process()
     names = [name for name in cache.get(_LIST_KEY, ()) if name != own_process.name]
     notes = cache.get_many([_heartbeat_key(name) for name in names])
@@ -89,7 +89,7 @@ def list_web_processes() -> tuple[Process, ...]:
 
 
 def inspect_queue() -> Queue:
-    """Ask the broker and the workers; takes up to PATIENCE seconds, since nobody knows how many workers there are."""
+    """Return broker and workers; takes up to WORKER_REPLY_SECONDS, since the number of workers is not known."""
     try:
         with current_app.connection_for_write(connect_timeout=WORKER_REPLY_SECONDS) as broker_connection:
             broker_connection.ensure_connection(
@@ -105,7 +105,7 @@ def inspect_queue() -> Queue:
 
 
 def send_heartbeat() -> None:
-    """Leave a note about this process; a process that has answered nothing yet has none, and no cache is no harm."""
+    """Write the heartbeat of this process; none before a snapshot is loaded. A cache that is away is only logged."""
     loaded_snapshot = snapshot_store.loaded_snapshot()
     if loaded_snapshot is None:
         return

@@ -1,6 +1,6 @@
-"""How many people and entities something reaches now and then, and which privileges it gives: two sides compared.
+"""Comparison of two sides of a change: the numbers of people and entities reached, and the privileges named.
 
-Counted in SQL up to a limit. A side is a policy, or the roles of somebody, as it is or as it would be.
+Counted in SQL up to MAX_COUNT. A side is a policy, or the roles of an actor, as it is or as it would be.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,16 +10,16 @@ from policies.engine.model import Cover, Coverage, Effect, Statement, StatementO
 from policies.engine.selectors import ActorMatch
 from policies.pdp import authorizer, users_by_actor_clause
 
-#: Beyond this nobody counts here; an access report gives the exact figure.
+#: Highest exact count; an access report gives exact figures beyond.
 MAX_COUNT = 10_000
 
-#: How many of those who gain or lose are named.
+#: Most gained or lost people or entities that are named.
 MAX_SAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class CountChange:
-    """A number now and then (MOST + 1 stands for any larger one), and the first few who come and go, as URN → name."""
+    """A number before and after (MAX_COUNT + 1: any larger), and the first few gained and lost, as URN → name."""
 
     before: int
     after: int
@@ -29,9 +29,10 @@ class CountChange:
 
 @dataclass(frozen=True, slots=True)
 class PrivilegeChange:
-    """How many privileges are named now and then, which come and go, and which stay but under other terms.
+    """The numbers of privileges named before and after, and the names of those gained, lost and altered.
 
-    The terms of a privilege are everything else in the statements that name it: actors, resources, conditions, columns.
+    A privilege is altered if its terms differ: everything else in the statements that name it, that is actors,
+    resources, conditions and columns.
     """
 
     before: int
@@ -43,10 +44,10 @@ class PrivilegeChange:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """What a change means; `entities` is None when neither side is about entities.
+    """The impact of a change; `entities` is None if neither side is about entities.
 
-    `allowed_privileges` and `denied_privileges` are the privileges, with those that they imply, that statements allow
-    and deny.
+    `allowed_privileges` and `denied_privileges` are the privileges that statements allow and deny, implied ones
+    included.
     """
 
     people: CountChange
@@ -56,14 +57,14 @@ class Impact:
 
     @property
     def has_same_reach(self) -> bool:
-        """Whether the same people and the same entities are reached, as far as is counted here."""
+        """Whether people and entities are the same before and after, as far as they were counted."""
         counts = [count for count in (self.people, self.entities) if count is not None]
         return not any(count.gained_names or count.lost_names or count.before != count.after for count in counts)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicySide:
-    """Something as it is or would be: whom it reaches, by their tokens, on what (None: on no entities), and how."""
+    """One side: the actor tokens it reaches, its coverage (None: no entities) and its statements."""
 
     tokens: frozenset[str] = frozenset()
     coverage: Coverage | None = None
@@ -71,7 +72,7 @@ class PolicySide:
 
 
 def compare_reach(before: PolicySide, after: PolicySide) -> Impact:
-    """Count what it is and what it would be."""
+    """Return the impact of the change from one side to the other."""
     allowed_privileges, denied_privileges = (
         _compare_privileges(before.statements, after.statements, effect) for effect in (Effect.ALLOW, Effect.DENY)
     )
@@ -84,7 +85,7 @@ def compare_reach(before: PolicySide, after: PolicySide) -> Impact:
 
 
 def selector_cover(statement: Statement) -> Cover:
-    """Return what a statement covers, the same for all that differ in whom they speak to and what they give alone."""
+    """Return the cover of a statement's resources, equal for statements that differ only in actors and privileges."""
     bare_statement = replace(statement, origin=StatementOrigin("", ""), actors=ActorMatch(), privileges=frozenset())
     return Cover(bare_statement, is_unconditional=True)
 
@@ -158,7 +159,7 @@ def _sample_entities(coverage: Coverage | None, others: Coverage | None) -> dict
 
 
 def _without_shared_covers(coverage: Coverage | None, others: Coverage | None) -> Coverage | None:
-    """Leave out the covers that both have: what they reach, the other reaches too, when both do nothing but allow."""
+    """Return the coverage without covers that both sides have; unchanged if one of them denies or restricts."""
     if coverage is None or others is None or not (_has_only_allows(coverage) and _has_only_allows(others)):
         return None if coverage == others else coverage
     have_same_owners = coverage.actor == others.actor

@@ -1,4 +1,4 @@
-"""Deletes what was kept long enough, a batch at a time: each call is one short statement that holds up nobody."""
+"""Deletion of rows past their retention time, a batch per call, so that each call is one short statement."""
 
 from datetime import datetime
 
@@ -9,14 +9,14 @@ from policies.models import ChangeEvent, ChangeSet, Policy, PolicyEvent
 
 
 def delete_expired_sessions(*, now: datetime, batch: int) -> int:
-    """Delete up to `batch` sessions that have run out; return how many were deleted."""
+    """Delete up to `batch` expired sessions; return the number of deleted rows."""
     return _delete(Session.objects.filter(expire_date__lt=now).order_by("expire_date"), batch)
 
 
 def delete_changes(*, before: datetime, batch: int) -> int:
-    """Delete up to `batch` records of changes to people, tokens, grants and the catalog made before this time.
+    """Delete up to `batch` change events (people, tokens, grants, catalog) made before this time; return their number.
 
-    Returns how many were deleted. A change set goes with the last of its events.
+    A change set is deleted with the last of its events.
     """
     old_rows = ChangeEvent.objects.filter(at__lt=before).order_by("id").values_list("pk", "change_set_id")
     rows = list(old_rows[:batch])
@@ -27,9 +27,9 @@ def delete_changes(*, before: datetime, batch: int) -> int:
 
 
 def delete_policy_changes(*, before: datetime, batch: int) -> int:
-    """Delete up to `batch` records of changes to policies made before this time; return how many were deleted.
+    """Delete up to `batch` policy events made before this time; return their number.
 
-    The newest one of a policy that is there stays, since it says who wrote the text that is in force.
+    The newest event of an existing policy stays, since it records the author of the current text.
     """
     later_events = PolicyEvent.objects.filter(policy_urn=OuterRef("policy_urn"), id__gt=OuterRef("id"))
     existing_policies = Policy.objects.filter(urn=OuterRef("policy_urn"))

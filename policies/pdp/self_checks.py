@@ -1,8 +1,8 @@
 """The guide's checklist for slow search and pages, as checks of what is stored (source 000, "Designing policies for
 view-based access control" and "Troubleshooting slow search or UI").
 
-Our own lists are one WHERE and do not slow down like those the guide speaks of, but policies written for another
-installation are often written here first, and misplaced roles are misplaced everywhere.
+Our own lists are one WHERE and do not slow down as the guide describes, but policies for another installation are often
+written here first, and misplaced roles are wrong in any installation.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,17 +20,17 @@ from policies.models.people import GROUP_PREFIX, ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import active_policies, authorizer, membership_stats, snapshot_store
 
-#: How many of what it finds a check names.
+#: Most findings that a check names.
 MAX_FINDINGS: Final = 10
 
-#: From which numbers on a check has something to say. The guide gives none; these are ours.
+#: Thresholds above which a check reports. The guide gives none; these are ours.
 _MAX_POLICIES: Final = 1000
 _MAX_URN_POLICIES: Final = 50
 _MAX_SINGLE_USER_POLICIES: Final = 10
 _MAX_GROUPS: Final = 10
 _MAX_DOMAIN_DEPTH: Final = 3
 
-#: Where the users in many groups are kept, and for how many seconds.
+#: Cache key of the users in many groups, and its seconds.
 GROUP_OVERLAP_CACHE_KEY: Final = "policies:crowds"
 _GROUP_OVERLAP_CACHE_SECONDS: Final = 60
 
@@ -43,7 +43,7 @@ _VIEW_ALL_ROLES: Final = (f"{ROLE_PREFIX}Editor", f"{ROLE_PREFIX}Reader")
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One thing that a check is about: a policy, user, role or entity, and what is to be said of it."""
+    """One finding of a check: a policy, user, role or entity, with an optional detail."""
 
     urn: str
     name: str
@@ -52,7 +52,7 @@ class CheckFinding:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the checklist: whether all is well, in a sentence, and the first of what was found."""
+    """One line of the checklist: whether it is fine, a sentence, and the first findings."""
 
     name: str
     title: str
@@ -80,7 +80,7 @@ def run() -> tuple[Check, ...]:
 
 @lru_cache(maxsize=1)
 def _check_policies(snapshot: Snapshot) -> tuple[Check, ...]:
-    """Return the checks that follow from the policies alone; kept as long as these are the policies."""
+    """Return the checks that follow from the policies alone; cached for the last snapshot."""
     statements = snapshot.select(snapshot.everything)
     view_statements = snapshot.list_statements(_VIEW_PRIVILEGE)
     return (
@@ -125,7 +125,7 @@ def _check_active_policies() -> Check:
 
 
 def _check_view_policies(field: str, noun: str, view_statements: Sequence[Statement]) -> Check:
-    """Check which view policies draw their boundary by a hierarchy; to let people see the domains is what it is for."""
+    """Return the check of view policies that test a hierarchy; policies that only show the domains are no finding."""
     boundary_statements = [
         statement
         for statement in view_statements
@@ -153,7 +153,7 @@ def _check_domain_depth() -> Check:
 
 
 def _check_group_overlap() -> Check:
-    # Every membership is counted, which is too much for each visit of a page.
+    # This counts every membership, which is too much for each visit of the page.
     cache_entry = cache.get(GROUP_OVERLAP_CACHE_KEY)
     if cache_entry is None:
         overlap = membership_stats.list_users_in_many_groups(threshold=_MAX_GROUPS, limit=MAX_FINDINGS)
@@ -219,7 +219,7 @@ def _has_many_groups(statement: Statement) -> bool:
 
 
 def _is_for_single_user(statement: Statement) -> bool:
-    # The root user's own policies come with every installation.
+    # The root user's own policies are part of every installation.
     (token,) = statement.actors.tokens if len(statement.actors.tokens) == 1 else ("",)
     return token.startswith(USER_PREFIX) and token != f"{USER_PREFIX}{ROOT_USERNAME}"
 

@@ -1,9 +1,9 @@
-"""A thread of every web process that follows the policies beside the requests.
+"""A thread of every web process that keeps the snapshot current beside the requests.
 
-It waits for a bell, forgets what a message says was touched, looks at the version row when one says no more than that,
-and twice a second in any case. So an idle process knows of a change as soon as a busy one, and neither the looking nor
-what a change costs is paid by a request. Answers do not rest on it: every question looks for itself when the last look
-is older than a second.
+It waits for published messages, applies the invalidations in them, compares the version row if a message is not an
+invalidation, and compares it twice a second in any case. So an idle process learns of a change as soon as a busy one,
+and no request pays for the comparison or the reload. Decisions do not depend on it: every question compares by itself
+if the last comparison is older than a second.
 """
 
 import gc
@@ -24,19 +24,19 @@ log = logging.getLogger(__name__)
 
 
 def start() -> None:
-    """Follow from now on, until this process ends."""
+    """Start the thread, which runs until this process ends."""
     threading.Thread(target=_follow, name="following", daemon=True).start()
 
 
-#: Seconds between two looks: so often that requests never find the last one too old.
+#: Seconds between two comparisons: short enough that requests never find the last one too old.
 POLL_SECONDS = snapshot_store.VERSION_CHECK_SECONDS / 2
 
-#: Seconds that the database has for its answers to one look, those that load many policies included.
+#: Seconds that the database has for one comparison, including the load of many policies.
 POLL_BUDGET_SECONDS = 10
 
 
 class SnapshotListener:
-    """Looks and tells; keeps when it looked, what it told last, and whether looking went well."""
+    """Compares versions and sends heartbeats; remembers the last of each and whether the last comparison worked."""
 
     def __init__(self) -> None:
         self._polled_at = float("-inf")
@@ -45,21 +45,21 @@ class SnapshotListener:
         self._is_healthy = True
 
     def step(self, subscription: Subscription | None) -> None:
-        """Wait for the bell (without one half a second), look, and tell the others what this process answers from.
+        """Wait for messages (without a subscription, POLL_SECONDS), apply them, compare and send a heartbeat if due.
 
-        Raises one of AWAY when the bell cannot be heard any more.
+        Raises one of CONNECTION_ERRORS when the subscription is lost.
         """
         messages = subscription.wait(POLL_SECONDS) if subscription is not None else ()
         if subscription is None:
             threading.Event().wait(POLL_SECONDS)
-        # Each is heard, also after one that has this process look.
+        # Every message is applied, also after one that requires a comparison.
         are_applied = [invalidation.receive(message) for message in messages]
         if not all(are_applied) or time.monotonic() - self._polled_at >= POLL_SECONDS:
             snapshot_store.mark_stale()
             self.poll()
 
     def poll(self) -> None:
-        """Look once. What is away is said in the log once, and looked for again next time."""
+        """Compare the version once. A failure is logged the first time and tried again at the next call."""
         self._polled_at = time.monotonic()
         try:
             with deadlines.open_budget(POLL_BUDGET_SECONDS):
@@ -81,18 +81,18 @@ def _follow() -> None:
     listener = SnapshotListener()
     listener.poll()
     connection.close()
-    # The policies and the program stay as they are: the collector need not go through them again and again.
+    # Policies and code stay in memory, so the collector need not traverse them again.
     gc.freeze()
     is_connected = True
     while True:
         try:
             with pubsub.subscribe() as subscription:
                 is_connected = True
-                # What was rung while nobody listened is in the database by now.
+                # Whatever was published while there was no subscription is in the database by now.
                 snapshot_store.mark_stale()
                 while True:
                     listener.step(subscription)
-                    # Between two looks the thread keeps no connection from the requests.
+                    # Between two comparisons the thread holds no connection of the pool.
                     connection.close()
         except CONNECTION_ERRORS as error:
             if is_connected:

@@ -1,8 +1,8 @@
-"""The snapshot this process answers from, and when to look whether a newer one exists.
+"""The snapshot from which this process answers, and the check for a newer one.
 
-The truth is the version row in the database. A process holds one snapshot, looks at the row when the last look is older
-than a second, and then swaps one reference; it never goes back to an older version. Only what changed is read and
-compiled again. Nothing of it comes from the shared cache (docs/adr/0014).
+The version row in the database is authoritative. A process holds one snapshot, compares the row if the last comparison
+is older than a second, and then replaces one reference; it never goes back to an older version. Only changed policies
+are read and compiled. Nothing comes from the shared cache (docs/adr/0014).
 """
 
 import json
@@ -30,24 +30,24 @@ from policies.propagation.invalidating_cache import process_cache
 
 log = logging.getLogger(__name__)
 
-#: Seconds after which a process looks at the version row again.
+#: Seconds after which a process compares the version row again.
 VERSION_CHECK_SECONDS = 1.0
 
-#: Seconds a question that demands a version is held back before it is refused.
+#: Seconds for which a question that demands a version waits before it is refused.
 VERSION_WAIT_SECONDS = 1.0
 
 _BATCH_SIZE = 500
 
-#: Row number and own version of a policy: together they never come again, not even when a URN is used a second time.
+#: Row number and version of a policy: the pair never recurs, not even if a URN is used again.
 Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSnapshot:
-    """What a process holds: the snapshot, the stamp of each policy in it, and when it was last compared.
+    """The snapshot of a process, policy URN → stamp, and `looked_at`, the monotonic time of the last comparison.
 
-    `last_event_id` is the number of the last write that is in it; 0 for none. `since` is when the process went over to
-    it from an earlier one, in Unix time; None for the first.
+    `last_event_id` is the number of the last policy event in it; 0 for none. `since` is the Unix time at which the
+    process replaced an earlier snapshot by it; None for the first.
     """
 
     snapshot: Snapshot
@@ -59,7 +59,7 @@ class LoadedSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class StoredPolicy:
-    """A stored policy as it is compiled."""
+    """A stored policy, ready to be compiled."""
 
     urn: str
     family: str
@@ -69,7 +69,7 @@ class StoredPolicy:
 
 
 class _SnapshotSlot:
-    """The one reference of this process."""
+    """Holder of the one snapshot reference of this process."""
 
     def __init__(self) -> None:
         self.current: LoadedSnapshot | None = None
@@ -80,11 +80,11 @@ _slot = _SnapshotSlot()
 
 
 def get_current(*, at_least: int = 0) -> Snapshot:
-    """Return the newest snapshot this process knows of, looking at the version row at most once a second.
+    """Return the newest snapshot known to this process, comparing the version row at most once a second.
 
-    With `at_least` it is that version or a later one. Raises Unavailable when that version does not exist within
-    WAIT_AT_MOST seconds. A database that cannot be asked raises the database's own error: nothing is answered from a
-    snapshot that may be stale for longer than promised.
+    With `at_least` it is that version or a later one: raises Unavailable if that does not exist within
+    VERSION_WAIT_SECONDS. A database that does not answer raises its own error: nothing is decided on a snapshot that
+    may be older than promised.
     """
     current = _slot.current
     now = time.monotonic()
@@ -101,40 +101,40 @@ def get_current(*, at_least: int = 0) -> Snapshot:
 
 
 def mark_stale() -> None:
-    """Make this process look again at its next question, so that an editor sees the change at once."""
+    """Make the next question of this process compare the version row, so that an editor sees its own change."""
     current = _slot.current
     if current is not None:
         _slot.current = replace(current, looked_at=float("-inf"))
 
 
 def reset() -> None:
-    """Let go of the snapshot altogether, and of all that is kept of facts; the next question builds one anew."""
+    """Drop the snapshot and all cached facts; the next question loads everything."""
     _slot.current = None
     process_cache.clear()
 
 
 def age() -> float | None:
-    """Return the seconds since this process last compared its snapshot with the database; None when it has none."""
+    """Return the seconds since this process last compared its snapshot with the database; None if it has none."""
     current = _slot.current
     return None if current is None else time.monotonic() - current.looked_at
 
 
 def loaded_snapshot() -> LoadedSnapshot | None:
-    """Return what this process holds, without looking; None for nothing."""
+    """Return the snapshot of this process without comparing it; None if it has none."""
     return _slot.current
 
 
 def refresh() -> int:
-    """Compare with the database now, whenever this process did so last, and return the version it answers from."""
+    """Compare the version row now, whenever that last happened, and return the version of the snapshot."""
     mark_stale()
     return get_current().version
 
 
 def _refresh_if_changed() -> Snapshot:
-    """Compare with the database and load what changed.
+    """Compare the version row, load what changed and return the snapshot.
 
-    Inside a transaction that moved the version itself the snapshot stays as it is, and one that is loaded there is not
-    kept: what is not committed yet is nobody's policy. A load that a commit overtook is repeated, so version and
+    Inside a transaction that changes policies itself the current snapshot stays, and one that is loaded there is not
+    kept, since it may hold uncommitted policies. A load during which another write commits is repeated, so version and
     policies always belong together.
     """
     with deadlines.hold_lock(_slot.lock):
@@ -177,7 +177,7 @@ def _load_all(version: int) -> LoadedSnapshot:
 
 
 def _catch_up(current: LoadedSnapshot, version: int) -> LoadedSnapshot:
-    """Read and compile only the policies that were written since; a vanished or inactive one has no statements."""
+    """Return the snapshot with the policies written since; a deleted or inactive policy has no statements."""
     changes = _find_changes_since(current, version)
     last_event_id, urns = changes if changes is not None else (_load_last_event_id(), _find_changed_urns(current))
     changed_urns = list(urns)
@@ -191,10 +191,10 @@ def _catch_up(current: LoadedSnapshot, version: int) -> LoadedSnapshot:
 
 
 def _find_changes_since(current: LoadedSnapshot, version: int) -> tuple[int, frozenset[str]] | None:
-    """Return the number of the last event and the policies written since, as the events tell.
+    """Return the number of the last event and the URNs of the policies written since, according to the events.
 
-    None when they are too many, or do not tell of every version in between: then the policies have to be compared.
-    Writers of policies queue (`policies.models.writes`), so events have the order of their versions.
+    None if there are _BATCH_SIZE or more, or a version in between has no event: then all stamps have to be compared.
+    Policy writes run one after another (`policies.models.writes`), so events have the order of their versions.
     """
     later_events = PolicyEvent.objects.filter(id__gt=current.last_event_id).order_by("id")
     events = list(later_events.values_list("id", "policy_version", "policy_urn")[:_BATCH_SIZE])
@@ -211,7 +211,7 @@ def _load_last_event_id() -> int:
 
 
 def _find_changed_urns(current: LoadedSnapshot) -> frozenset[str]:
-    """Return the policies whose stamp moved, and those that came or went."""
+    """Return the URNs of policies whose stamp changed, and of those that were added or are gone."""
     current_stamps = {
         urn: (key, own_version) for urn, key, own_version in _active_policies().values_list("urn", "pk", "version")
     }
@@ -223,7 +223,7 @@ def _active_policies() -> QuerySet[Policy]:
 
 
 def _read_documents(policies: QuerySet[Policy]) -> Iterable[StoredPolicy]:
-    """Yield stored policies; raises Unavailable, with its URN, for one that is no JSON object."""
+    """Yield stored policies; raises Unavailable, naming the URN, for a document that is not JSON."""
     text = Cast("document", TextField())
     rows = policies.order_by("urn").values_list("urn", "family", "name", "pk", "version", text)
     for urn, family, name, key, own_version, document_text in rows.iterator(chunk_size=2000):
@@ -235,9 +235,9 @@ def _read_documents(policies: QuerySet[Policy]) -> Iterable[StoredPolicy]:
 
 
 def _compile_documents(documents: Iterable[StoredPolicy]) -> list[tuple[str, tuple[Statement, ...]]]:
-    """Compile stored policies. One that cannot be read may be the one that forbids, so nothing is answered without it.
+    """Return (URN, statements) of each stored policy.
 
-    Raises Unavailable with its URN.
+    Raises Unavailable, naming the URN, for one that cannot be read: it may be the one that denies.
     """
     compiled_policies = []
     for document in documents:

@@ -1,4 +1,4 @@
-"""Work that goes on behind the requests."""
+"""Background tasks: policy refresh and retention."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,21 +14,21 @@ from django.utils import timezone
 
 from policies.pdp import decision_log_queries, retention, snapshot_store
 
-#: Set in the shared cache while a refresh waits in the queue; it runs out by itself, should the message be lost.
+#: Cache key set while a refresh is queued; it expires, in case the message is lost.
 REFRESH_QUEUED_KEY = "policies:refresh-queued"
 REFRESH_QUEUED_SECONDS = 10
 
-#: How many rows one statement deletes.
+#: Rows deleted by one statement.
 DELETE_BATCH_SIZE = 1_000
 
 
 @shared_task(name="policies.refresh_policy_cache", ignore_result=True)
 def refresh_policy_cache(**_: Any) -> int:
-    """Make this worker answer from the newest policies and return their version.
+    """Refresh the snapshot of this worker and return its policy version.
 
-    Queued after every policy write and repeated by the schedule, which heals a message that was lost. What a task then
-    asks first costs no load, and a stored policy that cannot be read is in the log before anybody asks. Keyword
-    arguments of a later release are accepted, so that a deploy does not lose messages.
+    Queued after every policy write and repeated by the schedule, in case a message is lost. The first question of a
+    later task then costs no load, and a stored policy that cannot be read is logged early. Unknown keyword arguments
+    are ignored, so that messages of a later release do not fail during a deploy.
     """
     cache.delete(REFRESH_QUEUED_KEY)
     return snapshot_store.refresh()
@@ -36,23 +36,23 @@ def refresh_policy_cache(**_: Any) -> int:
 
 @shared_task(name="policies.forget_decisions", ignore_result=True)
 def forget_decisions(**_: Any) -> int:
-    """Delete what has been in the decision log too long (DECISION_LOG_DAYS), in batches; return how many."""
+    """Delete logged decisions older than DECISION_LOG_DAYS, in batches; return their number."""
     before = timezone.now() - timedelta(days=settings.DECISION_LOG_DAYS)
     return delete_all(lambda: decision_log_queries.delete_old_decisions(before=before, batch=DELETE_BATCH_SIZE))
 
 
 @shared_task(name="policies.forget_sessions", ignore_result=True)
 def forget_sessions(**_: Any) -> int:
-    """Delete the sessions that have run out, in batches; return how many."""
+    """Delete expired sessions, in batches; return their number."""
     now = timezone.now()
     return delete_all(lambda: retention.delete_expired_sessions(now=now, batch=DELETE_BATCH_SIZE))
 
 
 @shared_task(name="policies.forget_changes", ignore_result=True)
 def forget_changes(**_: Any) -> int:
-    """Delete what has been in the record of changes too long, in batches; return how many.
+    """Delete change events older than CHANGE_LOG_DAYS and policy events older than POLICY_HISTORY_DAYS, in batches.
 
-    CHANGE_LOG_DAYS and POLICY_HISTORY_DAYS say how long that is; 0 keeps everything.
+    0 days keeps everything. Returns the number of deleted events.
     """
     total = 0
     for days, delete in (
@@ -65,7 +65,7 @@ def forget_changes(**_: Any) -> int:
 
 
 def delete_all(delete: Callable[[], int]) -> int:
-    """Delete batch after batch until one of them finds nothing; return how many rows were deleted."""
+    """Call `delete` until it deletes nothing; return the total number of deleted rows."""
     total = 0
     while deleted_count := delete():
         total += deleted_count
@@ -74,10 +74,10 @@ def delete_all(delete: Callable[[], int]) -> int:
 
 @inspect_command()
 def policy_version(_state: object, **_: Any) -> dict[str, Any]:
-    """Say which policy version this worker answers from, and how many seconds ago it looked; for the status page."""
+    """Return the policy version of this worker and the seconds since it compared it; for the status page."""
     try:
         return {"policy_version": snapshot_store.get_current().version, "age_seconds": snapshot_store.age()}
     finally:
-        # The thread that answers does no task, after which this would be done: it would hold one connection for good,
-        # and go on holding it after the database has ended that.
+        # This runs outside of any task, after which Celery would do it: the thread would keep its connection for good,
+        # even after the database closed it.
         close_old_connections()

@@ -1,4 +1,4 @@
-"""Whom an actor clause speaks to: its tokens turned into the people behind them, as one WHERE."""
+"""The users that an actor clause names: its tokens resolved to users, as one WHERE."""
 
 from collections.abc import Collection
 from typing import Any
@@ -13,10 +13,10 @@ from policies.models.roles import ROLE_PREFIX
 
 
 def list_users_by_actor_tokens(*, tokens: Collection[str], excluded_tokens: Collection[str] = ()) -> QuerySet[User]:
-    """Return the users who may act and whom one of these tokens names, by URN (rules/datahub.md a.2).
+    """Return the active users that one of these tokens names, ordered by URN (rules/datahub.md a.2).
 
-    Groups and roles are followed as `actors` follows them. A token for owners names nobody here. Whom a token of
-    `excluded_tokens` names is left out.
+    Groups and roles are resolved as in `actor_resolution`. Tokens for owners name nobody here. Users named by a token
+    of `excluded_tokens` are left out.
     """
     users = User.objects.filter(state=User.State.ACTIVE, is_removed=False).order_by("urn")
     token_set, excluded_set = frozenset(tokens) - frozenset(excluded_tokens), frozenset(excluded_tokens)
@@ -26,7 +26,7 @@ def list_users_by_actor_tokens(*, tokens: Collection[str], excluded_tokens: Coll
         users = users.filter(_build_token_condition(token_set))
     users = users.exclude(urn__in=_filter_by_prefix(excluded_set, USER_PREFIX)) if excluded_set else users
     for rows in _list_relation_querysets(excluded_set):
-        # Not NOT IN: a list too long for memory would be gone through for each user.
+        # NOT EXISTS, since a NOT IN list larger than work_mem would be searched for each user.
         users = users.filter(~Exists(rows.filter(user=OuterRef("pk"))))
     return users
 
@@ -34,7 +34,7 @@ def list_users_by_actor_tokens(*, tokens: Collection[str], excluded_tokens: Coll
 def _build_token_condition(tokens: Collection[str]) -> Q:
     """Return the condition that one of these tokens names a user.
 
-    Whom URNs name is a list that the database makes once, from indexes, and not a question about each user.
+    The users named by URNs are a subquery that the database evaluates once, from indexes, and not once for each user.
     """
     user_querysets = [rows.values("user") for rows in _list_relation_querysets(frozenset(tokens) - {IN_ANY_GROUP})]
     users = User.objects.filter(urn__in=_filter_by_prefix(tokens, USER_PREFIX)).order_by().values("pk")
@@ -47,7 +47,7 @@ def _build_token_condition(tokens: Collection[str]) -> Q:
 
 
 def _list_relation_querysets(tokens: Collection[str]) -> list[QuerySet[Any, Any]]:
-    """Return the rows that tie users to the groups and roles among tokens."""
+    """Return the querysets of rows that link users to the groups and roles among the tokens."""
     groups, roles = _filter_by_prefix(tokens, GROUP_PREFIX), _filter_by_prefix(tokens, ROLE_PREFIX)
     querysets: list[QuerySet[Any, Any]] = [_list_active_memberships()] if IN_ANY_GROUP in tokens else []
     if groups:

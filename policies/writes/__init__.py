@@ -1,1 +1,1 @@
-"""What every write goes through: the unit of work, validation, required privileges, lockout."""
+"""The parts of every write: unit of work, validation, required privileges, delegation, lockout of the last admin."""

@@ -1,7 +1,7 @@
-"""Somebody must be left who can manage policies: a change that locks the last one out is refused.
+"""Lockout of the last administrator: a change after which nobody can manage policies is refused.
 
-Asked inside the transaction that writes, of the tables as they stand there, so that two changes made at once cannot
-pass together. The system may make such a change: whoever runs its commands can also give that power back.
+Checked inside the transaction that writes, on the tables as they are there, so that two concurrent changes cannot both
+pass. The system actor is exempt: an operator who runs its commands can also restore the privilege.
 """
 
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ from policies.pdp import active_policies, actor_resolution, users_by_actor_claus
 
 _MANAGE_POLICIES = "MANAGE_POLICIES"
 
-#: How many people are looked at in one go; the first of them can nearly always manage policies.
+#: Users examined per batch; one of the first can nearly always manage policies.
 _USER_BATCH_SIZE = 200
 
 
 @contextmanager
 def guard_policy(*, policy: Policy, by: Actor) -> Iterator[None]:
-    """Make a change to a policy, or raise Conflict when it takes the power over policies from the last who had it."""
+    """Run a change to a policy; raises Conflict if it takes MANAGE_POLICIES from the last person who had it."""
     is_watched = _may_give(policy) and is_at_risk(by=by)
     yield
     if is_watched:
@@ -35,18 +35,18 @@ def guard_policy(*, policy: Policy, by: Actor) -> Iterator[None]:
 
 
 def is_at_risk(*, by: Actor) -> bool:
-    """Whether a change that takes something away has to be looked at when it is made; asked before it is written."""
+    """Whether a change that revokes something has to be checked by `refuse_loss`; call it before the change."""
     return by.urn != SYSTEM_ACTOR and is_manageable()
 
 
 def refuse_loss(*, loss: str) -> None:
-    """Raise Conflict when nobody can manage policies any more, now that this is taken away."""
+    """Raise Conflict if nobody can manage policies any more; `loss` names the revoked thing. Call after the change."""
     if not is_manageable():
         raise Conflict(f"Nobody who can sign in could manage policies without {loss}.")
 
 
 def is_manageable() -> bool:
-    """Whether some active person with a password may manage policies."""
+    """Whether some active person with a usable password may manage policies."""
     compiled_policies = [
         (policy.urn, families.get(policy.family).compile(policy.document, StatementOrigin(policy.urn, policy.name)))
         for policy in _list_granting_policies()

@@ -1,4 +1,4 @@
-"""The record of changes as lists, newest first."""
+"""Queries over the change log, newest first."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from policies.models import ChangeEvent, PolicyEvent
 def list_policy_events(
     *, urn: str | None = None, by: str | None = None, verb: str | None = None
 ) -> QuerySet[PolicyEvent]:
-    """Return writes to policies, also to those that are gone; each filter narrows."""
+    """Return policy events, including those of deleted policies, that match every filter."""
     columns = {"policy_urn": urn, "by": by, "verb": verb}
     filters = {column: value for column, value in columns.items() if value}
     return PolicyEvent.objects.filter(**filters).order_by("-id")
@@ -20,14 +20,14 @@ def list_policy_events(
 def list_change_events(
     *, urn: str | None = None, by: str | None = None, verb: str | None = None
 ) -> QuerySet[ChangeEvent]:
-    """Return writes to users, groups, roles and tokens; each filter narrows."""
+    """Return change events (users, groups, roles, tokens, grants, catalog) that match every filter."""
     columns = {"object_urn": urn, "by": by, "verb": verb}
     filters = {column: value for column, value in columns.items() if value}
     return ChangeEvent.objects.filter(**filters).order_by("-id")
 
 
 def event_urns(event: ChangeEvent) -> frozenset[str]:
-    """Return every URN that an event names: its object, and what stands before and after."""
+    """Return every URN in an event: its object, and all in its states before and after."""
     return frozenset((event.object_urn, *_iterate_urns(event.before), *_iterate_urns(event.after)))
 
 

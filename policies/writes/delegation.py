@@ -1,12 +1,12 @@
 """Bounded delegation: a change gives nobody a platform privilege that its author does not hold.
 
-Kubernetes' verbs `escalate` and `bind` are the model. A change announces the users and groups it is about before it
-writes. When it ends, what these people hold is compared with what they held before, so it does not matter how they
-came to hold it: by a group, a role, a policy that named them before they existed, or the end of a suspension. Whoever
-is given a credential of an account can act as the account, so the author must hold everything that the account holds.
+Modelled on Kubernetes' verbs `escalate` and `bind`. A change announces the users and groups it concerns before it
+writes. At its end their privileges are compared with those before, so the way in which they were gained does not
+matter: a group, a role, a policy that named them before they existed, or the end of a suspension. The
+holder of a credential can act as its account, so the author must hold every platform privilege of the account.
 
 Holders of MANAGE_POLICIES may give everything, since they can write a policy that does. settings.BOUNDED_DELEGATION
-switches the rule off, which is DataHub's own behaviour. docs/threats.md lists every path and what it needs.
+false disables the rule, which is DataHub's own behaviour. docs/threats.md lists every path and its requirement.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -30,7 +30,7 @@ _PrivilegesByUrn = Mapping[str, frozenset[str]]
 
 @dataclass(slots=True)
 class Delegation:
-    """The platform privileges that people hold before and after one change by this author."""
+    """The platform privileges of users before and after one change by this author."""
 
     author: Actor
     announced_urns: set[str] = field(default_factory=set)
@@ -39,13 +39,13 @@ class Delegation:
 
     @property
     def withheld_privileges(self) -> frozenset[str]:
-        """The platform privileges that the author may not give."""
+        """The platform privileges that the author may not give (computed once)."""
         if self._withheld_privileges is None:
             self._withheld_privileges = find_withheld_privileges(by=self.author)
         return self._withheld_privileges
 
     def announce(self, urns: Iterable[str]) -> None:
-        """Note what these users, and the members of these groups, hold as long as nothing is written."""
+        """Record the privileges of these users, and of the members of these groups, before anything is written."""
         new_urns = set(urns) - self.announced_urns
         self.announced_urns |= new_urns
         if new_urns and self.withheld_privileges:
@@ -53,7 +53,7 @@ class Delegation:
                 self.privileges_before.setdefault(urn, privileges)
 
     def refuse_gain(self) -> None:
-        """Raise Forbidden when somebody who was announced holds more now of what the author may not give."""
+        """Raise Forbidden if an announced user has gained a privilege that the author may not give."""
         if not self.announced_urns or not self.withheld_privileges:
             return
         privileges_after = find_holders(privileges=self.withheld_privileges, urns=self.announced_urns)
@@ -63,7 +63,7 @@ class Delegation:
 
 
 def find_withheld_privileges(*, by: Actor) -> frozenset[str]:
-    """Return the platform privileges that somebody may not give: those not held, none for who may manage policies."""
+    """Return the platform privileges that the actor may not give: those it lacks; none if it may manage policies."""
     if not settings.BOUNDED_DELEGATION or not settings.AUTH_POLICIES_ENABLED:
         return frozenset()
     snapshot = snapshot_store.get_current()
@@ -74,9 +74,9 @@ def find_withheld_privileges(*, by: Actor) -> frozenset[str]:
 
 
 def find_holders(*, privileges: Collection[str], urns: Collection[str]) -> _PrivilegesByUrn:
-    """Return user URN → which of these platform privileges it holds, for users and members of groups that hold any.
+    """Return user URN → those of these platform privileges that it holds, for these users and members of these groups.
 
-    Users who may not act, and those who are not there, hold nothing. Three queries at most, however many users.
+    Users without any are left out; inactive and unknown users have none. At most four queries, however many users.
     """
     snapshot = snapshot_store.get_current()
     allow_statements = [
@@ -96,7 +96,7 @@ def find_holders(*, privileges: Collection[str], urns: Collection[str]) -> _Priv
             .values_list("urn", flat=True)
         )
     actors = actor_resolution.load_actors(urns=user_urns) if user_urns else {}
-    # Most people are named by none of these statements, and need not be asked about.
+    # Most users are named by none of these statements and need not be decided.
     named_actors = {urn: actor for urn, actor in actors.items() if not tokens.isdisjoint(actor.tokens)}
     privileges_by_urn = {
         urn: _find_allowed_privileges(actor, privileges, snapshot) for urn, actor in named_actors.items()
@@ -105,9 +105,9 @@ def find_holders(*, privileges: Collection[str], urns: Collection[str]) -> _Priv
 
 
 def require_account(*, by: Actor, urns: Collection[str]) -> None:
-    """Raise Forbidden unless the author holds every platform privilege of these users, so that it may act as them.
+    """Raise Forbidden unless the author holds every platform privilege of these users, since it could act as them.
 
-    A suspended user counts as an active one: a credential outlasts the suspension.
+    A suspended user counts as active: a credential outlasts the suspension.
     """
     if withheld_privileges := find_withheld_privileges(by=by):
         snapshot = snapshot_store.get_current()
@@ -118,7 +118,7 @@ def require_account(*, by: Actor, urns: Collection[str]) -> None:
 
 
 def require_role(*, by: Actor, role: str) -> None:
-    """Raise Forbidden unless the author holds every platform privilege that a role (its URN) gives to a person."""
+    """Raise Forbidden unless the author holds every platform privilege that a role (its URN) gives."""
     if withheld_privileges := find_withheld_privileges(by=by):
         _refuse(
             [
@@ -132,7 +132,7 @@ def require_role(*, by: Actor, role: str) -> None:
 def list_gained_privileges(*, by: Actor, actor: Actor, groups: Mapping[str, Collection[str]]) -> _PrivilegesByUrn:
     """Return group URN → platform privileges that the actor would gain by joining it and the author may not give.
 
-    `groups` is group URN → URNs of its roles. Groups that would give nothing of the kind are left out.
+    `groups` is group URN → URNs of its roles. Groups without such privileges are left out.
     """
     withheld_privileges, snapshot = find_withheld_privileges(by=by), snapshot_store.get_current()
     current_privileges = _find_allowed_privileges(actor, withheld_privileges, snapshot)

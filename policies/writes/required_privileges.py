@@ -1,4 +1,4 @@
-"""What each write to people needs (clients.md 2.6, rules/datahub.md a.7)."""
+"""Requirements of reads and writes of users, groups, roles and tokens (clients.md 2.6, rules/datahub.md a.7)."""
 
 from policies.engine.families import datahub
 from policies.engine.model import Actor
@@ -16,7 +16,7 @@ MANAGE_SERVICE_TOKENS = any_of_requirement([["MANAGE_ACCESS_TOKENS"], ["MANAGE_S
 MANAGE_SERVICE_ACCOUNTS = privilege_requirement("MANAGE_SERVICE_ACCOUNTS")
 
 
-#: Who looks at people and at groups: one of these lists of privileges (pages, API and doors alike).
+#: Viewing users and groups needs one of these lists of privileges (pages, API and protocols alike).
 VIEW_USERS = (
     ("MANAGE_USERS_AND_GROUPS",),
     ("UPDATE_USERS",),
@@ -27,45 +27,45 @@ VIEW_GROUPS = (("MANAGE_USERS_AND_GROUPS",), ("UPDATE_GROUPS",), ("UPDATE_USERS_
 
 
 def privilege_group(name: str) -> Requirement:
-    """Return one of DataHub's privilege groups, such as `user.update`."""
+    """Return one of DataHub's privilege groups as a requirement, such as `user.update`."""
     return datahub.load_operation_groups()[name]
 
 
 def user_profile() -> Requirement:
-    """Return what editing the names of a user needs: also EDIT_ENTITY on it, which everybody has on itself (a.1)."""
+    """Return the requirement for editing a user's profile; EDIT_ENTITY suffices, held by each on itself (a.1)."""
     return _with_entity_privileges("user.update", "EDIT_ENTITY")
 
 
 def user_records() -> Requirement:
-    """Return what looking at the records of all users needs."""
+    """Return the requirement for viewing the records of all users."""
     return Requirement(privilege_group("user.update").any_of + any_of_requirement(VIEW_USERS).any_of)
 
 
 def user_record(*, is_service: bool) -> Requirement:
-    """Return what looking at a user's record needs: also EDIT_ENTITY on it, which everybody has on itself (a.1)."""
+    """Return the requirement for viewing one user's record; EDIT_ENTITY suffices, held by each on itself (a.1)."""
     alternatives_to_view = user_records().any_of + privilege_requirement("EDIT_ENTITY").any_of
     return Requirement(alternatives_to_view + MANAGE_SERVICE_TOKENS.any_of if is_service else alternatives_to_view)
 
 
 def service_profile() -> Requirement:
-    """Return what editing a service account needs: to manage services, or whatever editing any user needs."""
+    """Return the requirement for editing a service account: MANAGE_SERVICE_ACCOUNTS, or that for editing any user."""
     return Requirement(MANAGE_SERVICE_ACCOUNTS.any_of + privilege_group("user.update").any_of)
 
 
 def group_profile() -> Requirement:
-    """Return what editing the names of a group needs: also EDIT_ENTITY on it."""
+    """Return the requirement for editing a group's profile; EDIT_ENTITY on the group suffices."""
     return _with_entity_privileges("group.update", "EDIT_ENTITY")
 
 
 def group_members() -> Requirement:
-    """Return what adding and removing members needs: also EDIT_GROUP_MEMBERS or EDIT_ENTITY on the group."""
+    """Return the requirement for changing members; EDIT_GROUP_MEMBERS or EDIT_ENTITY on the group suffices."""
     return _with_entity_privileges("group.update", "EDIT_GROUP_MEMBERS", "EDIT_ENTITY")
 
 
 def require(*, by: Actor, requirement: Requirement, urn: str = "", type: str = "") -> None:
-    """Let the actor go on, or raise Forbidden with what is missing; `urn` and `type` name the entity asked about.
+    """Raise Forbidden unless the actor meets the requirement; `urn` and `type` name the entity, none for the platform.
 
-    Raises NotFound for a URN that no row can carry.
+    Raises NotFound for a URN that cannot be stored.
     """
     if not is_storable(urn):
         raise NotFound(f"There is no {type} {urn!r}.")

@@ -1,4 +1,4 @@
-"""JSON that means one thing everywhere: read strictly, or refused saying what is wrong and where."""
+"""Strict parsing of JSON; ambiguous or oversized input is refused with the problem and its pointer."""
 
 import json
 import math
@@ -12,23 +12,23 @@ from policies.engine.errors import MAX_PROBLEMS, Problem, quote
 from policies.engine.families.document_reader import escape, is_clean
 from policies.errors import Invalid
 
-#: Levels of lists and objects inside one another; nothing that is asked or stored here comes near.
+#: Deepest nesting of lists and objects; no legitimate body comes near.
 MAX_DEPTH = 64
 
-#: Most commas and opening brackets of a body: reading it takes as long as these are many.
+#: Most commas and opening brackets of a body: parsing time is proportional to them.
 MAX_SIGNS = 250_000
 #: Most names of one object.
 MAX_OBJECT_NAMES = 10_000
 
-# Only an escape can bring in NUL or half of a surrogate pair: raw ones are not JSON and not UTF-8.
+# Only an escape can produce NUL or a lone surrogate: raw ones are invalid JSON and invalid UTF-8.
 _SUSPICIOUS_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
 def loads(body: bytes, *, label: str = "The body", max_signs: int = MAX_SIGNS) -> Any:
-    """Return the value that a body in UTF-8 holds; raises Invalid with every problem found.
+    """Return the JSON value of a UTF-8 body; raises Invalid with every problem found.
 
-    No doubled names, no numbers beyond a double, no NUL, no lone surrogates, no endless nesting, no object of more
-    than MAX_NAMES names, no more than `max_signs` commas and brackets. `label` is what a sentence calls the body.
+    Refused are duplicate names, numbers beyond a double, NUL, lone surrogates, nesting deeper than MAX_DEPTH, objects
+    of more than MAX_OBJECT_NAMES names, more than `max_signs` commas and brackets. `label` names the body in messages.
     """
     check_signs(body, max_signs=max_signs, label=label)
     try:
@@ -51,7 +51,7 @@ def loads(body: bytes, *, label: str = "The body", max_signs: int = MAX_SIGNS) -
 
 
 def check_signs(body: bytes, *, max_signs: int = MAX_SIGNS, label: str = "The body") -> None:
-    """Raise Invalid for a text with more commas and opening brackets than `max_signs`, before it is read."""
+    """Raise Invalid for a body with more than `max_signs` commas and opening brackets, without parsing it."""
     if len(body) > max_signs and body.count(b",") + body.count(b"[") + body.count(b"{") > max_signs:
         raise Invalid.from_problem(
             code="json.large", pointer="", detail=f"{label} has more than {max_signs} commas and brackets."
@@ -59,7 +59,7 @@ def check_signs(body: bytes, *, max_signs: int = MAX_SIGNS, label: str = "The bo
 
 
 def is_deeper(value: Any, levels: int) -> bool:
-    """Whether a list or an object stands more than so many levels below a value."""
+    """Whether lists and objects are nested more than `levels` levels below the value."""
     level = [value]
     for _ in range(levels + 1):
         level = _list_containers(level)
@@ -69,7 +69,7 @@ def is_deeper(value: Any, levels: int) -> bool:
 
 
 def has_longer_list(value: Any, max_length: int) -> bool:
-    """Whether a list anywhere in a value has more members than `max_length`; none of a longer one is looked at."""
+    """Whether a list anywhere in the value has more than `max_length` members; stops at the first such list."""
     level = [value]
     while level:
         if any(len(container) > max_length for container in level if isinstance(container, list)):
@@ -79,7 +79,7 @@ def has_longer_list(value: Any, max_length: int) -> bool:
 
 
 def _list_containers(level: list[Any]) -> list[Any]:
-    """Return the lists and objects that stand directly inside those of one level."""
+    """Return the lists and objects directly inside those of one level."""
     return [
         child
         for container in level
@@ -127,7 +127,7 @@ def _find_unclean_texts(value: Any, pointer: str) -> Iterator[Problem]:
                 yield Problem("text.invalid", pointer, detail)
 
 
-#: Made once: making one takes as long as reading a short body.
+#: Created once: that takes as long as parsing a short body.
 _DECODER = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant, parse_float=_parse_finite)
 
 

@@ -1,4 +1,4 @@
-"""One write to people, roles, tokens or grants: its transaction and its record."""
+"""Unit of work: one write to users, groups, roles, tokens or grants, with its transaction and its change events."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.writes import admin_lockout
 from policies.writes.delegation import Delegation
 
-#: What gives nobody anything. Who makes a credential is asked by the service that makes it (`delegation`).
+#: Verbs that give nobody a privilege. Services that create credentials check their author themselves (`delegation`).
 _VERBS_WITHOUT_GAIN = frozenset(
     {
         Verb.DELETED,
@@ -32,11 +32,11 @@ _VERBS_WITHOUT_GAIN = frozenset(
 
 @dataclass(slots=True)
 class UnitOfWork:
-    """A write in progress, by this actor and through this door. What it records is stored when it ends well.
+    """A write in progress by an actor through a channel. Its events are stored when it ends without an error.
 
-    `revocation` is what it takes from people, None when it takes nothing, empty when nobody could manage policies
-    anyway. `touched_urns` are the URNs of which, or through which, every process forgets what it knows: all that it
-    records, and whom else it reaches. `delegation` compares what people hold before and after.
+    `revocation` describes the access it revokes; None if none is, empty if the last-administrator check does not apply.
+    `touched_urns` are the URNs whose cached facts, and facts known through them, every process drops: those of all
+    events and of the members concerned. `delegation` compares privileges before and after.
     """
 
     by: Actor
@@ -48,32 +48,33 @@ class UnitOfWork:
     hooks: ExitStack = field(default_factory=ExitStack)
 
     def announce_deactivation(self, urn: str) -> None:
-        """Say, before it is written, which user, group or role cannot act any more.
+        """Announce, before it is written, that a user, group or role will no longer be able to act.
 
-        What other apps have to do then (settings.DEPARTURE_HOOKS) begins here and ends with the change.
+        Enters the hooks of other apps (settings.DEPARTURE_HOOKS), which are left at the end of the change.
         """
         for path in settings.DEPARTURE_HOOKS:
             self.hooks.enter_context(import_string(path)(urn=urn, uow=self))
 
     def announce(self, *urns: str) -> None:
-        """Say, before it is written, which users and groups this is about: nobody may gain what the author lacks.
+        """Announce, before anything is written, the users and groups concerned.
 
-        Raises Forbidden at the end of the change. What is recorded of a user or group without this is a LookupError.
+        The write ends with Forbidden if one gains a privilege that the author lacks. `audit` raises LookupError for a
+        user or group that was not announced.
         """
         self.delegation.announce(urns)
 
     def announce_revocation(self, description: str) -> None:
-        """Say, before it is written, what is taken from people: the change ends with Conflict if it locks all out."""
+        """Announce, before it is written, a revocation: the write ends with Conflict if nobody can manage policies."""
         if self.revocation is None:
             self.revocation = description if admin_lockout.is_at_risk(by=self.by) else ""
 
     def touch_members(self, *, added_urns: Collection[str], removed_urns: Collection[str]) -> None:
-        """Say which users are in a group now, and which are not any more. Raises LookupError as `audit`."""
+        """Mark the users added to or removed from a group as touched. Raises LookupError as `audit`."""
         self._require_announced(added_urns)
         self.touched_urns.update(added_urns, removed_urns)
 
     def audit(self, *, urn: str, name: str, verb: Verb, before: Any = None, after: Any = None) -> None:
-        """Remember what was done to one object; neither side may hold a secret.
+        """Add a change event on one object; neither `before` nor `after` may hold a secret.
 
         Raises LookupError for a user or group that may gain something and was not announced: a mistake in the service.
         """
@@ -103,11 +104,11 @@ class UnitOfWork:
 def open_unit_of_work(
     *, by: Actor, channel: str, author: Actor | None = None, gates: Sequence[Gate] = (Gate.PEOPLE,)
 ) -> Iterator[UnitOfWork]:
-    """Open the transaction of one write, behind all writes at these gates that came before it.
+    """Open the transaction of one write, after all earlier writes at these gates have ended.
 
-    `author` answers for what the write gives to people, where that is somebody else than who makes it. Raises Conflict,
-    and stores nothing, when what it `takes` leaves nobody who can manage policies, and Forbidden when somebody gains a
-    platform privilege that the author may not give.
+    `author` answers for the privileges that the write gives, if it is not `by`. Raises Conflict, and stores nothing, if
+    an announced revocation leaves nobody who can manage policies, and Forbidden if a user gains a platform privilege
+    that the author may not give.
     """
     with open_write(*gates) as write:
         uow = UnitOfWork(by, channel, Delegation(author or by))
@@ -121,11 +122,11 @@ def open_unit_of_work(
 
 
 def fingerprint(facts: Mapping[str, Any]) -> str:
-    """Return a short text that differs when any of these facts does; a form carries it to say what it was made of."""
+    """Return 32 hexadecimal digits that differ if any of these facts does; a form carries them to detect conflicts."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def refuse_stale(*, expected_fingerprint: str, facts: Mapping[str, Any]) -> None:
-    """Raise Stale when somebody saw other facts than these; one who does not say what was seen saw these."""
+    """Raise Stale if the fingerprint is not that of these facts; an empty one is accepted."""
     if expected_fingerprint and expected_fingerprint != fingerprint(facts):
         raise Stale("Somebody else changed this in the meantime.")

@@ -1,1 +1,1 @@
-"""Commands of who may do what."""
+"""Commands of the app `policies`."""

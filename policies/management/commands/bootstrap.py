@@ -1,4 +1,4 @@
-"""`manage.py bootstrap`: roles, root user and default policies, as often as you like."""
+"""`manage.py bootstrap`: write roles, root user and default policies; can be repeated."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from policies.pdp import active_policies
 
 
 class Command(BaseCommand):
-    """Prints how much was created and updated, and whether everybody who can sign in is an administrator."""
+    """Prints the numbers of created and updated objects, and whether every user is an administrator."""
 
     help = (
         "Create the roles, the root user and the default policies, and update those that cannot be edited. "
@@ -18,7 +18,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Read --restricted and --open."""
+        """Add --restricted and --open."""
         choice = parser.add_mutually_exclusive_group()
         choice.add_argument(
             "--restricted",

@@ -1,4 +1,4 @@
-"""`manage.py create_token`: a token for a program, shown once."""
+"""`manage.py create_token`: create an access token and print it once."""
 
 import argparse
 import re
@@ -15,7 +15,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def parse_lifetime(text: str) -> timedelta | None:
-    """Return the length of time that `30d`, `12h`, `45m` or `2w` means, None for `never`; raises ArgumentTypeError."""
+    """Return the duration spelt `30d`, `12h`, `45m` or `2w`, None for `never`; raises ArgumentTypeError."""
     if text == "never":
         return None
     match = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text, re.ASCII)
@@ -25,12 +25,12 @@ def parse_lifetime(text: str) -> timedelta | None:
 
 
 class Command(BaseCommand):
-    """Prints the token and nothing else, so that a script can keep it."""
+    """Prints the token and nothing else, for use in scripts."""
 
     help = "Create an access token for a user and print it. It is printed only once and cannot be read again."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Read whose token, its name and how long it lives."""
+        """Add the owner, the name and the lifetime of the token."""
         parser.add_argument("actor_urn", help="the user, for example urn:li:corpuser:datahub")
         parser.add_argument("--name", required=True, help="the name of the token in lists")
         parser.add_argument(

@@ -1,4 +1,4 @@
-"""`manage.py refresh_policies`: load all active policies as a process does, and have the workers compare theirs."""
+"""`manage.py refresh_policies`: reload all active policies, and have all processes compare theirs."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from policies.pdp import policy_change_events
 
 
 class Command(BaseCommand):
-    """Prints the version that the processes now find."""
+    """Prints the policy version."""
 
     help = "Load all active policies, tell the workers to compare their version, and print the version."
 
     def handle(self, *_: Any, **__: Any) -> None:
-        """Load, announce and print."""
+        """Reload, notify and print."""
         self.stdout.write(str(policy_change_events.reload_all()))

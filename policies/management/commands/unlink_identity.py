@@ -1,4 +1,4 @@
-"""`manage.py unlink_identity`: let an account be linked to another identity of the provider."""
+"""`manage.py unlink_identity`: unlink an account from its identity at the OpenID Connect provider."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from policies.pdp import authorizer
 
 
 class Command(BaseCommand):
-    """Ends the links of one account; whoever arrives next under its user name is linked as at a first sign-in."""
+    """Removes the links of one account; the next identity that signs in with its user name is linked to it."""
 
     help = (
         "Unlink an account from its identity at the OpenID Connect provider. The next identity that signs in under its "
@@ -18,11 +18,11 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Read whose links end."""
+        """Add the URN of the user."""
         parser.add_argument("urn", help="the user, for example urn:li:corpuser:jane")
 
     def handle(self, *_: Any, urn: str, **__: Any) -> None:
-        """Remove the links and print how many there were."""
+        """Remove the links and print their number."""
         if not urn.startswith("urn:"):
             raise CommandError(f"{urn!r} is not a URN; give one such as urn:li:corpuser:jane.")
         try:

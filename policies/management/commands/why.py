@@ -1,4 +1,4 @@
-"""`manage.py why`: one question, its answer and what it rests on, as plain text."""
+"""`manage.py why`: the explained decision on one question, as plain text."""
 
 import sys
 from collections.abc import Iterable
@@ -15,17 +15,17 @@ from policies.pdp import actor_resolution, authorizer, explanations
 from policies.pdp.authorizer import AccessRequest, ResourceRef
 from policies.pdp.explanations import Explanation
 
-#: What the process ends with when the question itself is wrong; 0 means allow and 1 deny.
+#: Exit code for a wrong question; 0 means allow and 1 deny.
 BAD_INPUT_EXIT_CODE = 2
 
 
 class Command(BaseCommand):
-    """Ends with 0 for allow, 1 for deny and 2 when the question cannot be asked, so that a script can use it."""
+    """Exits with 0 for allow, 1 for deny and 2 for a wrong question, for use in scripts."""
 
     help = "Show whether a user may use a privilege, and why. Exit code 0: allow, 1: deny, 2: wrong input."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Read the question."""
+        """Add actor, privilege, resource and tags."""
         parser.add_argument("actor", help="user name or URN of a user")
         parser.add_argument("privilege", help="for example EDIT_ENTITY_TAGS")
         parser.add_argument("resource", nargs="?", default="", help="URN of an entity (default: the platform itself)")
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, actor: str, privilege: str, resource: str, touching: list[str], **__: Any) -> None:
-        """Answer, and end the process with 1 when the answer is deny."""
+        """Print the explained decision, and exit with 1 if it denies."""
         urn = actor if actor.startswith("urn:") else f"{USER_PREFIX}{actor}"
         if problems := list(_find_problems(actor, urn, privilege, resource, touching)):
             raise CommandError(" ".join(problems), returncode=BAD_INPUT_EXIT_CODE)
